@@ -42,10 +42,10 @@ class Installation:
     url: str
     folder: Path
 
-    def run(self, *arguments: str) -> Result:
+    def run(self, *arguments: str, stdin: bytes = b"") -> Result:
         """`pillarbox ARGUMENTS` on this installation."""
         place = ("--data", str(self.folder), "--database-url", self.url)
-        return CliRunner().invoke(program(), [*arguments, *place])
+        return CliRunner().invoke(program(), [*arguments, *place], input=stdin)
 
     def json(self, *arguments: str, status: int = 0) -> Any:
         """The JSON that a command prints."""

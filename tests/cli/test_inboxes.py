@@ -116,3 +116,45 @@ def test_a_thread_is_answered(desk: Installation) -> None:
     missing = desk.run("inboxes", "reply", "help@harbor.example", str(sent["id"]), "--text", "Hello")
     assert missing.stderr == "pillarbox: Thread not found\n"
     assert desk.run("verify").exit_code == 0
+
+
+def test_html_without_text_is_read_whole_too(empty: Installation) -> None:
+    async def fill_with_html() -> None:
+        async with world(empty.url, empty.folder, started=False) as here:
+            team = await here.team("Harbor")
+            await inbox_domain(team)
+            thread = await (await an_inbox(team)).thread("Refund for order 88")
+            await thread.received(
+                b"From: iris@customer.example\r\nTo: help@harbor.example\r\nSubject: Refund\r\n"
+                b"Content-Type: text/html\r\n\r\n<p>When does it <b>come</b>?</p>"
+                b"<blockquote type='cite'>It is on its way.</blockquote>\r\n"
+            )
+
+    asyncio.run(fill_with_html())
+    shown = desk_shows(empty)
+    assert "When does it come?" in shown
+    assert "on its way" not in shown
+    whole = desk_shows(empty, "--whole")
+    assert "When does it come?" in whole
+    assert "on its way" in whole
+
+
+def desk_shows(desk: Installation, *arguments: str) -> str:
+    shown = desk.run("inboxes", "read", "help@harbor.example", the_thread(desk), *arguments)
+    assert shown.exit_code == 0, shown.output
+    return shown.stdout
+
+
+def test_an_answer_comes_on_standard_input(desk: Installation) -> None:
+    reply = ("inboxes", "reply", "help@harbor.example", the_thread(desk))
+    assert desk.run(*reply, stdin="Morgen früh.\n".encode()).exit_code == 0
+    assert "Morgen früh." in desk_shows(desk)
+    for stdin, reason in (
+        (b"\xff", "Standard input is no UTF-8."),
+        (b"a\0b", "An answer may not contain NUL characters."),
+        (b" \n", "Missing `html` or `text` field."),
+    ):
+        refused = desk.run(*reply, stdin=stdin)
+        assert (refused.exit_code, refused.stderr) == (1, f"pillarbox: {reason}\n")
+    refused = desk.run(*reply, "--text", "\udcff")
+    assert (refused.exit_code, refused.stderr) == (1, "pillarbox: A value of the command line is no UTF-8.\n")

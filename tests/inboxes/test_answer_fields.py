@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pillarbox.inboxes.drafts.wire import snippet
 from pillarbox.inboxes.sending import forwarded
 from pillarbox.inboxes.sending.forwarded import Original, bodies
 from pillarbox.inboxes.sending.header_rules import custom_headers
@@ -142,6 +143,27 @@ def test_a_forward_of_html_keeps_its_page() -> None:
     assert "From: Iris &lt;iris@customer.example&gt;" in html
     assert html.endswith("<p>Where <b>is</b> it?</p></body></html>")
     assert text == f"See <below>.\n\n{WRITTEN}\nCc: kai@x.example\n\nWhere is it?"
+
+
+def test_a_blank_body_of_the_original_hides_no_other() -> None:
+    html, text = bodies(original(text=" \n", html="<p>Where is it?</p>"), None, None)
+    assert text == f"{WRITTEN}\n\nWhere is it?"
+    assert html is not None
+    assert html.endswith("<p>Where is it?</p>")
+    assert bodies(original(text="Where is it?", html=" "), None, None) == (
+        None,
+        f"{WRITTEN}\n\nWhere is it?",
+    )
+    html, text = bodies(original(text="Where is it?"), "<p>Note</p>", " ")
+    assert text.startswith("Note\n\n")
+    assert html is not None
+    assert html.startswith("<p>Note</p>")
+
+
+def test_the_beginning_of_a_draft_is_that_of_the_body_that_says_something() -> None:
+    assert snippet(" ", "<p>Only  here</p>") == "Only here"
+    assert snippet("text", "<p>Not here</p>") == "text"
+    assert snippet(" ", None) is None
 
 
 def test_a_note_in_html_stands_above_text() -> None:

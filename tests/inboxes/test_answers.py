@@ -101,6 +101,18 @@ async def test_a_reply_to_all_copies_the_others(database_url: str, tmp_path: Pat
         await sent(thread, reply["id"], text="Once more.")
 
 
+async def test_a_reply_is_found_by_everybody_whom_it_goes_to(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        thread = await inbox.thread()
+        email = await thread.received(ORIGINAL)
+        reply = await sent(
+            thread, email, text="Done.", cc="Copy <copied@quay.example>", bcc="Hidden <unseen@quay.example>"
+        )
+        for query in ("iris@customer.example", "copied", "hidden", "unseen@quay.example"):
+            found = (await inbox.get(f"/threads/search?query={query}%20done")).json()["data"]
+            assert [one["matched_email_id"] for one in found] == [reply["id"]], query
+
+
 async def test_the_name_of_the_inbox_is_the_senders(database_url: str, tmp_path: Path) -> None:
     async with inbox_world(database_url, tmp_path) as inbox:
         thread = await inbox.thread()
@@ -167,7 +179,13 @@ async def test_what_cannot_be_forwarded_is_refused(database_url: str, tmp_path: 
         blocked = await thread.received(ORIGINAL.replace(b"invoice.pdf", b"invoice.exe"))
         answer = await answered(thread, blocked, "forward", to="ada@quay.example")
         assert (answer.status_code, answer.json()["name"]) == (422, "invalid_attachment")
-        assert len((await thread.get("/emails")).json()["data"]) == 4
+        many = await thread.sent(
+            attachments=[{"content": "YQ==", "filename": f"{n}.txt"} for n in range(100)]
+        )
+        answer = await answered(thread, many, "forward", to="ada@quay.example", attachments=more)
+        assert (answer.status_code, answer.json()["name"]) == (422, "invalid_attachment")
+        assert "at most 100 attachments" in answer.json()["message"]
+        assert len((await thread.get("/emails")).json()["data"]) == 5
 
 
 WRONG: dict[str, tuple[dict[str, Any], int, str]] = {

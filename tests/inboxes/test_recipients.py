@@ -57,6 +57,32 @@ CASES = {
         (["iris@customer.example"], ["kai@x.example", "ola@x.example"]),
     ),
     "the inbox's own message to itself": (inbound(sender="help@harbor.example"), False, ([], [])),
+    "the inbox's own message to itself and others goes to these": (
+        inbound(
+            sender="Mina <help@harbor.example>", to=["iris@customer.example"], cc=["help@harbor.example"]
+        ),
+        False,
+        (["iris@customer.example"], []),
+    ),
+    "all: the inbox's own message to itself and others": (
+        inbound(
+            sender="help+x@harbor.example",
+            to=["help@harbor.example", "iris@customer.example"],
+            cc=["ola@x.example"],
+        ),
+        True,
+        (["iris@customer.example"], ["ola@x.example"]),
+    ),
+    "a form that writes as the inbox names who has filled it in": (
+        inbound(sender="help@harbor.example", to=["help@harbor.example"], reply_to=["iris@customer.example"]),
+        False,
+        (["iris@customer.example"], []),
+    ),
+    "a Reply-To without an address is none": (
+        inbound(reply_to=["undisclosed"]),
+        False,
+        (["iris@customer.example"], []),
+    ),
     "Reply-To is the inbox": (inbound(reply_to=["help+form@harbor.example"]), False, ([], [])),
     "our own message goes to whom it went": (
         outbound(to=["iris@customer.example"], cc=["ola@x.example"], reply_to=["boss@harbor.example"]),

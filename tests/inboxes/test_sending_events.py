@@ -35,6 +35,9 @@ async def test_the_life_of_a_draft_is_told_in_order(database_url: str, tmp_path:
             *("inbox.draft.sent", "inbox.thread.created", "inbox.email.sent"),
         ]
         assert sent["id"] == first
+        instants = [event["created_at"] for event in await told.events()]
+        assert instants == sorted(instants), "webhooks.md 4: deliveries begin in this order"
+        assert len(set(instants[-3:])) == 1
 
 
 async def test_a_refused_change_tells_nothing(database_url: str, tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ class Mail:
     thread_id: UUID = field(default_factory=lambda: UUID(int=0))
 
     def message(self, inbox: Inbox) -> NewMessage:
-        searched = Searched(self.subject, self.sender, [*self.to, *self.cc], self.files, self.text)
+        recipients = [*self.to, *self.cc, *self.bcc]
+        searched = Searched(self.subject, self.sender, recipients, self.files, self.text)
         return NewMessage(
             team_id=inbox.team.id,
             inbox_id=inbox.id,

@@ -467,6 +467,36 @@ def test_message_ids_that_are_broken(raw: str, message_id: str | None) -> None:
     assert mail(f"Message-ID: {raw}\n\n").message_id == message_id
 
 
+@pytest.mark.parametrize("raw", ["a@b", "<a @b>", "< a@b >", "<a\n @b>", "<a\t@b>", "<a@b>"])
+def test_a_broken_message_id_is_the_one_that_its_answers_name(raw: str) -> None:
+    """inboxes.md 9.4: whatever is around an id or folded into it, both fields are read alike."""
+    assert mail(f"Message-ID: {raw}\n\n").message_id == "<a@b>"
+    assert mail(f"In-Reply-To: {raw}\n\n").in_reply_to == ("<a@b>",)
+
+
+@pytest.mark.parametrize(
+    ("raw", "ids"),
+    [
+        ("x@y, a@b", ("<x@y>", "<a@b>")),
+        ("x@y <a@b>", ("<a@b>",)),
+        ("iris@customer.example wrote on Monday", ()),
+        ("<no id at all>", ()),
+        ("(((( ,", ()),
+    ],
+)
+def test_ids_without_brackets_count_where_there_is_nothing_else(raw: str, ids: tuple[str, ...]) -> None:
+    assert mail(f"References: {raw}\n\n").references == ids
+
+
+@pytest.mark.parametrize(("count", "width"), [(1001, 1), (5000, 1), (900, 100), (2000, 100)])
+def test_of_very_many_references_the_nearest_are_read(count: int, width: int) -> None:
+    """They stand at the end."""
+    ids = [f"<{n}.{'r' * width}@c>" for n in range(count)]
+    found = mail("References: " + "\n ".join(ids) + "\n\n").references
+    assert len(found) <= 1000
+    assert list(found[-100:]) == ids[-100:]
+
+
 BOMBS = {
     "header lines": b"X: y\r\n" * 200_000,
     "one header of many lines": b"X: y\r\n" + b" z\r\n" * 10_000 + b"Subject: s\r\n\r\nbody",

@@ -32,7 +32,7 @@ LOCK_IN_ORDER: Final = """
     WITH briefly AS MATERIALIZED (
         SELECT set_config('lock_timeout', $3, true) AS milliseconds
     ), locked AS MATERIALIZED (
-        SELECT i.team_id, i.id
+        SELECT i.team_id, i.id, i.described_to
           FROM directory_inboxes d
           JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
          WHERE d.address = ANY ($1::text[]) AND i.id <> ALL ($2::uuid[])
@@ -44,7 +44,8 @@ LOCK_IN_ORDER: Final = """
           FROM (SELECT count(*) FROM locked) AS l
     )
     SELECT d.address, d.team_id, d.inbox_id AS id,
-           EXISTS (SELECT FROM locked l WHERE l.team_id = d.team_id AND l.id = d.inbox_id) AS is_locked,
+           (SELECT l.described_to FROM locked l
+             WHERE l.team_id = d.team_id AND l.id = d.inbox_id LIMIT 1) AS described_to,
            EXISTS (SELECT FROM webhooks w
                     WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
       FROM directory_inboxes d
@@ -60,14 +61,15 @@ LOCK_AT: Final = """
          WHERE i.team_id = $2 AND i.id = $3
            FOR NO KEY UPDATE
     ), locked AS MATERIALIZED (
-        SELECT i.team_id, i.id
+        SELECT i.team_id, i.id, i.described_to
           FROM directory_inboxes d
           JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
          WHERE d.address = ANY ($1::text[]) AND (SELECT count(*) FROM waited) >= 0
            FOR NO KEY UPDATE OF i SKIP LOCKED
     )
     SELECT d.address, d.team_id, d.inbox_id AS id,
-           EXISTS (SELECT FROM locked l WHERE l.team_id = d.team_id AND l.id = d.inbox_id) AS is_locked,
+           (SELECT l.described_to FROM locked l
+             WHERE l.team_id = d.team_id AND l.id = d.inbox_id LIMIT 1) AS described_to,
            EXISTS (SELECT FROM webhooks w
                     WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
       FROM directory_inboxes d
@@ -102,11 +104,12 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
 
 
 class AddressedInbox(NamedTuple):
-    """An inbox that an address means. `is_locked`: by us; otherwise somebody else has its lock.
-    `has_webhooks`: somebody may want its events."""
+    """An inbox that an address means. `described_to`: as far as this id searches know its messages
+    (docs/decisions/0100); None where somebody else has its lock. `has_webhooks`: somebody may want its
+    events."""
 
     inbox: InboxKey
-    is_locked: bool
+    described_to: UUID | None
     has_webhooks: bool
 
 
@@ -127,8 +130,8 @@ async def lock_at(
         rows = await conn.fetch(LOCK_IN_ORDER, list(addresses), list(waited.without), *limits)
     else:
         rows = await conn.fetch(LOCK_AT, list(addresses), *(waited or (None, None)))
-    await changes.changed(conn, {row["id"] for row in rows if row["is_locked"]})
+    await changes.changed(conn, {row["id"] for row in rows if row["described_to"] is not None})
     return {
-        row["address"]: AddressedInbox((row["team_id"], row["id"]), row["is_locked"], row["has_webhooks"])
+        row["address"]: AddressedInbox((row["team_id"], row["id"]), row["described_to"], row["has_webhooks"])
         for row in rows
     }

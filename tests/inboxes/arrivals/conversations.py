@@ -71,6 +71,12 @@ CONVERSATIONS: Final[dict[str, list[Mail]]] = {
     "references with comments": [first(), Mail("a", "<2@c>", refs="(thread) <1@c> (end)")],
     "ids keep their case": [first(message_id="<AbC@c>"), Mail("b", "<2@c>", re="<abc@c>")],
     "id without brackets": [first(message_id="1@c"), Mail("a", "<2@c>", re="<1@c>")],
+    "ids without brackets": [first(message_id="1@c"), Mail("a", "2@c", re="1@c"), Mail("a", refs="x@y 2@c")],
+    "ids with blanks": [first(message_id="<1 @c>"), Mail("a", "<2@c>", re="<1 @c>")],
+    "references longer than is read": [
+        first(),
+        Mail("a", "<2@c>", refs=" ".join(f"<{n}.{'r' * 60}@c>\r\n" for n in range(1200)) + " <1@c>"),
+    ],
     "answer comes before its parent": [Mail("a", "<2@c>", "Re: Refund", re="<1@c>"), Mail("b", "<1@c>")],
     "siblings of a parent that nobody has": [
         Mail("a", "<2@c>", "Re: Refund", re="<1@c>"),

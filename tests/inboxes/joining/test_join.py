@@ -13,6 +13,7 @@ from kit.inbox_rows import BEGAN, Inbox, an_inbox
 from kit.world import world
 from pillarbox.inboxes.joining.join import join
 from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
+from pillarbox.inboxes.joining.queries import MOST_SAME
 from pillarbox.inboxes.locking import lock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
@@ -80,6 +81,76 @@ async def test_an_answer_joins_by_the_id_that_it_names(database_url: str, tmp_pa
         assert (one["last_message_id"], one["received_at"]) == (answer.id, answer.received_at)
         assert (one["subject"], two["messages"]) == ("Refund", 1)
         assert await inbox.counts() == (2, 0)
+
+
+@pytest.mark.parametrize("is_spam", [False, True])
+async def test_an_answer_to_our_mail_does_not_follow_who_took_its_id(
+    database_url: str, tmp_path: Path, *, is_spam: bool
+) -> None:
+    """inboxes.md 9.4: whoever has our mail may send another with its Message-ID, or a list sends it on."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        ours = message(inbox, message_id="<a@harbor.example>", is_inbound=False, sender_key=inbox.address)
+        [sent] = await joined(inbox, ours)
+        taken = message(inbox, 1, message_id="<a@harbor.example>", subject="Other", is_spam=is_spam)
+        [other] = await joined(inbox, taken)
+        assert other.thread_id != sent.thread_id
+        named = {"earlier_ids": ("a@harbor.example",), "names_earlier": True}
+        [answer] = await joined(inbox, message(inbox, 2, **named))
+        assert answer.thread_id == sent.thread_id
+
+
+@pytest.mark.parametrize("is_spam", [False, True])
+async def test_an_answer_is_not_hidden_behind_spam_with_the_id_that_it_names(
+    database_url: str, tmp_path: Path, *, is_spam: bool
+) -> None:
+    """inboxes.md 9.7: spam with the Message-ID of another mail takes no answers to that along."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        [first] = await joined(inbox, message(inbox, message_id="<a@customer.example>"))
+        copied = message(inbox, 1, message_id="<a@customer.example>", subject="Other", is_spam=is_spam)
+        [copy] = await joined(inbox, copied)
+        named = {"earlier_ids": ("a@customer.example",), "names_earlier": True}
+        [answer] = await joined(inbox, message(inbox, 2, **named))
+        assert answer.thread_id == (first if is_spam else copy).thread_id
+
+
+async def test_many_mails_with_one_id_push_the_first_out_of_nothing(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The messages with one id that are looked at are bounded; our own is among them."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        ours = message(inbox, message_id="<a@harbor.example>", is_inbound=False, sender_key=inbox.address)
+        [sent] = await joined(inbox, ours)
+        for part in range(3):
+            taken = [
+                message(inbox, 1 + n, message_id="<a@harbor.example>", body_key=bytes([part, n] * 8))
+                for n in range(MOST_SAME)
+            ]
+            await joined(inbox, *taken)
+        named = {"earlier_ids": ("a@harbor.example",), "names_earlier": True}
+        [answer] = await joined(inbox, message(inbox, 90, **named))
+        assert answer.thread_id == sent.thread_id
+        returned = message(inbox, 91, message_id="<a@harbor.example>", sender_key=inbox.address)
+        [found] = await joined(inbox, returned)
+        assert found == Joined(sent.thread_id, ours.id, is_stored=False)
+
+
+async def test_a_copy_that_is_no_spam_is_not_hidden_behind_one_that_is(
+    database_url: str, tmp_path: Path
+) -> None:
+    """inboxes.md 9.3: a forwarder breaks what shows the author, and the same mail comes directly as well."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        named = {"message_id": "<a@customer.example>", "body_key": b"0" * 16}
+        found = [
+            (await joined(inbox, message(inbox, at, **named, is_spam=is_spam)))[0]
+            for at, is_spam in enumerate([True, True, False, False, True])
+        ]
+        assert [one.is_stored for one in found] == [True, False, True, False, False]
+        assert [row["folder"] for row in await threads(inbox)] == ["spam", "inbox"]
+        assert await inbox.counts() == (1, 0)
 
 
 async def test_messages_of_one_commit_may_answer_each_other(database_url: str, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ class Reference:
         texts = [
             mail.subject or "",
             mail.sender,
-            "\n".join((*mail.to, *mail.cc)),
+            "\n".join((*mail.to, *mail.cc, *mail.bcc)),
             "\n".join(mail.files),
             mail.text,
         ]

@@ -197,6 +197,20 @@ async def test_dates_name_days_and_instants(database_url: str, tmp_path: Path) -
             await inbox.describe()
 
 
+async def test_the_instant_that_a_message_shows_names_it(database_url: str, tmp_path: Path) -> None:
+    async with searched_world(database_url, tmp_path) as inbox:
+        mails = [Mail(str(number), at=BEGAN + timedelta(microseconds=number)) for number in (1600, 999, 1000)]
+        await inbox.add(*mails)
+        last, first, second = [str(mail.id) for mail in mails]
+        for described in (False, True):
+            if described:
+                await inbox.describe()
+            for shown in ("2026-10-01T08:00:00.001Z", "2026-10-01T08:00:00.0015Z"):
+                assert await inbox.found(start_date=shown, end_date=shown) == [last, second], described
+            assert await inbox.found(end_date="2026-10-01T08:00:00.000Z") == [first], described
+            assert await inbox.found(end_date="2026-10-01T08:00:00.001Z") == [last, second, first], described
+
+
 async def test_pages_go_as_those_of_lists(database_url: str, tmp_path: Path) -> None:
     async with searched_world(database_url, tmp_path) as inbox:
         mails = [Mail("Refund", f"n{number % 2} all") for number in range(9)]

@@ -26,6 +26,7 @@ TEXTS = (
     "ISTANBUL istanbul İSTANBUL ıstanbul",
     "snake_case a.b@c.example <x>",
     "\u200bhid\u200dden\ufeff",
+    "vi\u200bsible",
     "😀 only 🎉 marks",
     "مرحبا بالعالم",
 )
@@ -34,6 +35,16 @@ TEXTS = (
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_are_those_by_which_emails_are_found(text: str) -> None:
     assert spaced_words(text).split() == emails.words(text)
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff"])
+def test_a_word_is_one_with_or_without_unseen_characters(unseen: str) -> None:
+    text, html = (
+        searched_text(Searched(None, "i@a.example", text=f"vi{unseen}sible")),
+        searched_text(Searched(None, "i@a.example", html=f"<p>vi{unseen}sible</p>")),
+    )
+    assert text == html
+    assert words(f"vi{unseen}sible") == words("visible") == Words((" visible ",))
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -36,9 +36,9 @@ _UNSPACED = (
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
 
-# What is not seen: soft hyphens, joiners, marks of direction, selectors of a glyph.
+# What is not seen: soft hyphens, blanks without width, joiners, marks of direction, selectors of a glyph.
 _UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
 )
 
 # The four letters i of Turkish are one: which of them an I means depends on the language.

@@ -33,6 +33,7 @@ from pillarbox.kernel.terminal.answers import (
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.kernel.wire.paging import MOST, Page
+from pillarbox.mail.html.plain_text import text_of
 from pillarbox.teams.commands.choosing import TeamOption
 from pillarbox.teams.queries import Team
 
@@ -118,9 +119,8 @@ def reply_to(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Answer a message of a thread. The running server sends it."""
-    body = {"text": sys.stdin.read() if text is None else text, "reply_all": to_all}
     perform(
-        lambda connected: answered(connected, team, (inbox, thread, email), body, json=json),
+        lambda connected: answered(connected, team, (inbox, thread, email), (said(text), to_all), json=json),
         data=data,
         database_url=database_url,
     )
@@ -218,23 +218,44 @@ def _print(message: dict[str, Any], *, whole: bool) -> None:
     say(f"{arrow} {message['received_at']}  {message['from']}  to {', '.join(message['to'])}")
     say(f"   {message['id']}{'' if message['read'] else '  unread'}")
     say()
-    text = message["text"] if whole else message["extracted_text"]
+    text = _whole(message) if whole else message["extracted_text"]
     for line in (text or "(no text)").splitlines():
         say(line)
     for file in message["attachments"]:
         say(f"[{file['filename'] or 'attachment'}, {counted(file['size'], 'octet')}]")
 
 
+def _whole(message: dict[str, Any]) -> str | None:
+    """All of its text, which is that of the HTML where there is no other."""
+    text: str | None = message["text"]
+    if (text is None or not text.strip()) and message["html"]:
+        return text_of(message["html"])
+    return text
+
+
+def said(text: str | None) -> str:
+    """The answer that the command line or standard input has."""
+    if text is None:
+        try:
+            text = sys.stdin.buffer.read().decode()
+        except UnicodeDecodeError:
+            raise Refused("Standard input is no UTF-8.") from None
+    if "\0" in text:
+        raise Refused("An answer may not contain NUL characters.")
+    return text
+
+
 async def answered(
     connected: Connected,
     team: str | None,
     what: tuple[str, str, str | None],
-    body: dict[str, Any],
+    answer: tuple[str, bool],
     *,
     json: bool,
 ) -> int:
     """Send an answer, as a request would."""
     inbox, thread, email = what
+    body = dict(zip(("text", "reply_all"), answer, strict=True))
     owner = await of_team(connected, team, inbox)
     thread_id = as_id(thread, "a thread")
     rows = await _messages(owner, thread_id)

@@ -38,7 +38,7 @@ def _drafts(kit: Kit) -> Drafts:
 
 def _draft_sending(kit: Kit) -> DraftSending:
     files = kit.need(DraftFiles)
-    return DraftSending(kit.need(Ids), kit.clock, kit.need(Publisher), kit.need(Sending), files)
+    return DraftSending(kit.need(Ids), kit.need(Publisher), kit.need(Sending), files)
 
 
 def _sending(kit: Kit) -> Sending:

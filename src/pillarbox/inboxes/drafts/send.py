@@ -9,6 +9,7 @@ import msgspec
 
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
 from pillarbox.emails.requests import parse
+from pillarbox.emails.rows import Draft
 from pillarbox.inboxes import events
 from pillarbox.inboxes.drafts import queries, wire
 from pillarbox.inboxes.drafts.attachments import DraftFiles
@@ -23,7 +24,6 @@ from pillarbox.inboxes.sending.message import outgoing
 from pillarbox.inboxes.sending.recipients import Named, Recipients
 from pillarbox.inboxes.sending.send import Call, Sending
 from pillarbox.inboxes.sending.subjects import REPLY, prefixed
-from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid, NotFound
@@ -39,11 +39,8 @@ class NotReady(Invalid):
 class DraftSending:
     """Sends drafts."""
 
-    def __init__(
-        self, ids: Ids, clock: Clock, publisher: Publisher, sending: Sending, files: DraftFiles
-    ) -> None:
+    def __init__(self, ids: Ids, publisher: Publisher, sending: Sending, files: DraftFiles) -> None:
         self._ids = ids
-        self._clock = clock
         self._publisher = publisher
         self._sending = sending
         self._files = files
@@ -70,14 +67,14 @@ class DraftSending:
             is_new = draft.thread_id is None
             thread_id = draft.thread_id or self._ids.new()
 
-            async def mark(inside: TeamDb, email_id: UUID) -> None:
-                now = self._clock.now()
-                if not await queries.sent(inside, inbox_id, draft, email_id, now):
+            async def mark(inside: TeamDb, email: Draft) -> None:
+                # The time of the email, so that events in the order of their time are in this order too.
+                if not await queries.sent(inside, inbox_id, draft, email.id, email.at):
                     await refuse_change(inside, inbox_id, draft_id)
                 if attachments:
                     dropped.extend(await queries.empty_files(inside, draft_id))
                 ref = DraftRef(db.team_id, inbox_id, draft_id, thread_id, source)
-                await self._publisher.refer(inside.connection, [events.draft_sent(ref, now, email_id)])
+                await self._publisher.refer(inside.connection, [events.draft_sent(ref, email.at, email.id)])
 
             answer = await self._sending.store(
                 db,

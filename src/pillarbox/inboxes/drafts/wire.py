@@ -194,7 +194,7 @@ def files_of(text: Any) -> list[DraftFile]:
 
 def snippet(text: str | None, html: str | None) -> str | None:
     """The beginning of a draft on one line; None where it says nothing."""
-    said = text if text is not None else text_of(html) if html is not None else ""
+    said = text if text is not None and text.strip() else text_of(html or "")
     return " ".join(said.split())[:SNIPPET].rstrip() or None
 
 

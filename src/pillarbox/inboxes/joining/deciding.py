@@ -101,7 +101,8 @@ class Returned(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be written, and what became of each message."""
+    """What is to be written, and what became of each message. `are_new`: nobody has looked whether the
+    inboxes know the ids of the messages, so whoever writes them does."""
 
     joined: list[Joined] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
@@ -109,6 +110,24 @@ class Plan:
     threads: list[Thread] = field(default_factory=list)
     unread: dict[InboxKey, int] = field(default_factory=dict)
     told: list[Reference] = field(default_factory=list)
+    are_new: bool = False
+
+    @property
+    def changes(self) -> list[tuple[UUID, UUID, int]]:
+        """Each inbox that gets messages, with how many more of its threads are unread."""
+        inboxes = {placed.message.inbox for placed in self.placed}
+        return [(*inbox, self.unread.get(inbox, 0)) for inbox in sorted(inboxes)]
+
+
+def begin_threads(messages: Sequence[NewMessage]) -> bool:
+    """Whether each of these messages that came in begins a thread, as far as they themselves say: none
+    answers another, and no two have one id in one inbox."""
+    ids = [(m.inbox, bare_id(m.message_id)) for m in messages if m.message_id is not None]
+    return len(set(ids)) == len(ids) and not any(_may_answer(message) for message in messages)
+
+
+def _may_answer(message: NewMessage) -> bool:
+    return message.names_earlier or compared_subject(message.subject).is_answer
 
 
 def plan(messages: Sequence[NewMessage], known: Known, new_id: Callable[[], UUID], at: datetime) -> Plan:
@@ -145,7 +164,9 @@ class _Planning:
                 if not one.is_inbound and one.sender_key == message.sender_key:
                     return self._return(one, message)
             for one in same:
-                if one.is_inbound and one.body_key is not None and one.body_key == message.body_key:
+                is_equal = one.is_inbound and one.body_key is not None and one.body_key == message.body_key
+                # A copy that came another way and is no spam is not hidden behind one that is.
+                if is_equal and (message.is_spam or not self._is_spam(one)):
                     return Joined(one.thread_id, one.id, is_stored=False)
         thread = self._thread_of(message)
         if thread is None:
@@ -171,11 +192,17 @@ class _Planning:
         return thread
 
     def _by_ids(self, message: NewMessage) -> Thread | None:
-        """The first id that the inbox knows decides; of several messages with it the last."""
+        """The first id that the inbox knows decides. Of several messages with it the one that was sent from
+        here, whose id nobody else has made, then the last that is in no spam, then the last."""
         for earlier in message.earlier_ids:
-            found = self._known.with_id(message.inbox, earlier)
+            found = [
+                (one, thread)
+                for one in self._known.with_id(message.inbox, earlier)
+                if (thread := self._of(message.inbox, one.thread_id)) is not None
+            ]
             if found:
-                return self._of(message.inbox, found[-1].thread_id)
+                ranked = [(not one.is_inbound, thread.folder is not Folder.SPAM) for one, thread in found]
+                return found[max(range(len(found)), key=lambda place: (*ranked[place], place))][1]
         return None
 
     def _of_subject(self, message: NewMessage) -> Thread | None:
@@ -190,6 +217,10 @@ class _Planning:
             and message.sender_key in thread.people
         ]
         return max(threads, key=lambda thread: (thread.received_at, thread.id), default=None)
+
+    def _is_spam(self, message: KnownMessage) -> bool:
+        thread = self._of(message.inbox, message.thread_id)
+        return thread is not None and thread.folder is Folder.SPAM
 
     def _of(self, inbox: InboxKey, thread_id: UUID) -> Thread | None:
         return self._known.threads.get((inbox, thread_id))

@@ -42,9 +42,17 @@ async def carry_out(conn: Connection, publisher: Publisher, at: datetime, plan: 
         after_commit(conn, publisher.wake)
 
 
-async def planned(conn: Connection, ids: Ids, at: datetime, messages: Sequence[NewMessage]) -> Plan:
-    """Decide about these messages, without writing: for a caller that has to know it before it writes."""
-    found = await queries.by_ids(conn, [key for message in messages for key in _ids_of(message)])
+async def planned(
+    conn: Connection, ids: Ids, at: datetime, messages: Sequence[NewMessage], *, if_new: bool = False
+) -> Plan:
+    """Decide about these messages, without writing: for a caller that has to know it before it writes.
+
+    With `if_new` messages that name no earlier ones are not looked up: the plan holds if the inboxes do not
+    know their ids, and writing it fails if they do.
+    """
+    are_new = if_new and not any(message.earlier_ids for message in messages)
+    keys = [] if are_new else [key for message in messages for key in _ids_of(message)]
+    found = await queries.by_ids(conn, keys)
     answered = await queries.threads(
         conn, [(message.inbox, message.thread_id) for message in messages if message.thread_id is not None]
     )
@@ -55,7 +63,9 @@ async def planned(conn: Connection, ids: Ids, at: datetime, messages: Sequence[N
     for message in messages:
         if message.thread_id is not None and (message.inbox, message.thread_id) not in known.threads:
             raise NotFound("Thread")
-    return deciding.plan(messages, known, ids.new, at)
+    plan = deciding.plan(messages, known, ids.new, at)
+    plan.are_new = are_new
+    return plan
 
 
 def _ids_of(message: NewMessage) -> list[tuple[tuple[UUID, UUID], str]]:

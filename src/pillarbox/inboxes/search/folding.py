@@ -24,7 +24,7 @@ _UNSPACED: Final = (
 _UNSPACED_CHARACTER: Final = re.compile(f"[{_UNSPACED}]")
 
 _UNSEEN: Final = re.compile(
-    "[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 
 # The four letters i of Turkish are one: which of them an I means depends on the language.

@@ -87,17 +87,22 @@ def _values(name: str, values: Sequence[str]) -> tuple[str, ...]:
 
 def _since(query: Query) -> datetime | None:
     text = query.text("start_date")
-    return None if text is None else _instant("start_date", text)
+    return None if text is None else _shown(_instant("start_date", text))
 
 
 def _until(query: Query) -> datetime | None:
-    """Behind the instant that is named, or behind the day."""
+    """Behind the instant that is named, as answers show it, or behind the day."""
     text = query.text("end_date")
     if text is None:
         return None
-    end = _instant("end_date", text)
-    step = timedelta(days=1) if len(text) == DATE else timedelta(microseconds=1)
+    end = _shown(_instant("end_date", text))
+    step = timedelta(days=1) if len(text) == DATE else timedelta(milliseconds=1)
     return end + step if end < datetime.max.replace(tzinfo=UTC) - step else end
+
+
+def _shown(instant: datetime) -> datetime:
+    """Cut to milliseconds, as answers are: the `received_at` of a message names that message."""
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 def _instant(name: str, text: str) -> datetime:

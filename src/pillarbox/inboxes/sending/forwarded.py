@@ -44,16 +44,22 @@ class Original:
 
 def bodies(original: Original, html: str | None, text: str | None) -> tuple[str | None, str]:
     """Html and text of the forward with this note. There is html where the note or the original has some."""
-    note = text if text is not None else (text_of(html) if html else "")
-    quoted = original.text if original.text is not None else text_of(original.html or "")
+    text, html, page = _said(text), _said(html), _said(original.html)
+    note = text if text is not None else text_of(html or "")
+    quoted = _said(original.text) or text_of(page or "")
     above = "\n".join([TITLE, *[f"{name}: {value}".rstrip() for name, value in original.lines()]])
     plain = f"{note}\n\n{above}\n\n{quoted}" if note.strip() else f"{above}\n\n{quoted}"
-    if not html and original.html is None:
+    if html is None and page is None:
         return None, plain
-    note_html = html or (f"<div>{_as_html(text)}</div>" if text and text.strip() else "")
+    note_html = html or (f"<div>{_as_html(text)}</div>" if text else "")
     head = "<br>\n".join([escape(TITLE), *[_line(name, value) for name, value in original.lines()]])
-    shown = original.html if original.html is not None else f"<div>{_as_html(quoted)}</div>"
+    shown = page or f"<div>{_as_html(quoted)}</div>"
     return _above(shown, f"{note_html}<br>\n<div>{head}</div><br>\n"), plain
+
+
+def _said(body: str | None) -> str | None:
+    """None where it is blank: many programs add an empty text to their HTML, or the other way round."""
+    return None if body is None or not body.strip() else body
 
 
 def _above(html: str, block: str) -> str:

@@ -66,7 +66,7 @@ def message_of(place: Outbound, draft: Draft) -> NewMessage:
 def _searched(draft: Draft) -> str:
     """As with mail that was received. There is a text wherever the html says something."""
     out = draft.outgoing
-    recipients = (*out.to_texts, *out.cc_texts)
+    recipients = (*out.to_texts, *out.cc_texts, *out.bcc_texts)
     files = [row.filename for row in draft.attachments]
     return searched_text(Searched(out.subject, out.sender_text, recipients, files, out.text))
 

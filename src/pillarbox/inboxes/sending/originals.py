@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.emails.inbox_mail import originals as sent
+from pillarbox.emails.requests import attachment_input
 from pillarbox.inboxes.sending.queries import Target
 from pillarbox.inboxes.sending.recipients import Addressed
 from pillarbox.kernel.postgres.database import TeamDb
@@ -38,6 +39,14 @@ class AttachedByPath(InvalidField):
 class TooMuchAttached(InvalidAttachment):
     def __init__(self) -> None:
         super().__init__("Invalid `attachments` field. All of it may have 25 MB, with those of the original.")
+
+
+class TooManyAttached(InvalidAttachment):
+    def __init__(self) -> None:
+        super().__init__(
+            "Invalid `attachments` field. "
+            f"Use at most {attachment_input.MOST} attachments, with those of the original."
+        )
 
 
 class ContentGone(Invalid):

@@ -74,7 +74,12 @@ def reply(
 def _answered(original: Addressed, own: Own, *, to_all: bool) -> Sequence[str]:
     """Whose message it was, or whom ours went to."""
     if original.is_inbound:
-        return original.reply_to or [named.mailbox.addr_spec for named in readable([original.sender])]
+        asked = readable(original.reply_to)
+        senders = readable([original.sender])
+        if asked or not any(named.mailbox in own for named in senders):
+            return [named.text for named in asked] or [named.mailbox.addr_spec for named in senders]
+        # The inbox has sent it, to itself too: it is answered as what it sent.
+        return original.to
     elsewhere = [named.text for named in readable(original.reply_to) if named.mailbox not in own]
     return elsewhere if to_all and elsewhere else original.to
 

@@ -23,7 +23,7 @@ from pillarbox.inboxes.sending import forwarded, queries, recipients, references
 from pillarbox.inboxes.sending.answers import Answer, TooManyRecipients
 from pillarbox.inboxes.sending.joined import Outbound, OutboundJoining
 from pillarbox.inboxes.sending.message import outgoing
-from pillarbox.inboxes.sending.originals import MOST_ATTACHED, Content, Originals, TooMuchAttached, texts_of
+from pillarbox.inboxes.sending.originals import MOST_ATTACHED, Content, Originals, TooManyAttached, texts_of
 from pillarbox.inboxes.sending.queries import SendingInbox, Target
 from pillarbox.inboxes.sending.recipients import MOST, Own, Recipients
 from pillarbox.inboxes.sending.subjects import FORWARD, REPLY, prefixed
@@ -64,7 +64,7 @@ class Place:
     email_id: UUID
 
 
-Before = Callable[[TeamDb, UUID], Awaitable[None]]
+Before = Callable[[TeamDb, Draft], Awaitable[None]]
 """What is done under the lock before the message joins; given its email. Raises to refuse."""
 
 
@@ -122,7 +122,7 @@ class Sending:
             html, text = await in_thread_if_large(octets, forwarded.bodies, quoted, answer.html, answer.text)
             files = [*answer.attachments, *_attached(content)]
             if len(files) > attachment_input.MOST:
-                raise TooMuchAttached
+                raise TooManyAttached
             mail = await outgoing(
                 inbox,
                 Recipients(answer.to, answer.cc, answer.bcc),
@@ -151,7 +151,7 @@ class Sending:
             if not await lock(conn, [(db.team_id, outbound.inbox_id)]):
                 raise NotFound("Inbox")
             [draft] = drafts
-            await before(inside, draft.id)
+            await before(inside, draft)
             await self._joining.join(inside, outbound, draft)
 
         return await self._accept.store(
@@ -177,7 +177,7 @@ class Sending:
         return inbox, subject[0], target
 
     async def _sent(self, db: TeamDb, call: Call, place: Place, mail: Outgoing) -> bytes:
-        async def still_there(inside: TeamDb, _: UUID) -> None:
+        async def still_there(inside: TeamDb, _: Draft) -> None:
             if not await queries.has_message(inside, place.inbox_id, place.thread_id, place.email_id):
                 raise NotFound("Email")
 

@@ -78,6 +78,8 @@ class GroupCommit(Generic[Item, Result]):
         self._shared = shared
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._committing: list[Sequence[_Waiting[Item, Result]]] = []
+        self._open: list[_Waiting[Item, Result]] | None = None
+        """The batch that is being flushed as a whole, and that others may join."""
         self._timer = RepeatingTimer(self._answer_overdue)
         self._weight = 0
         self._running: set[asyncio.Task[None]] = set()
@@ -110,6 +112,28 @@ class GroupCommit(Generic[Item, Result]):
         finally:
             limit.left -= time.monotonic() - now
 
+    def join_flush(self, fits: Callable[[Item], bool]) -> list[Item]:
+        """Let those that wait and fit share the flush in flight; returns their items. Their results follow
+        those of the others, in this order.
+
+        For a flush that has waited for something itself, and has not written yet; with one flusher only.
+        """
+        joining: list[_Waiting[Item, Result]] = []
+        if self._open is None or not self._waiting:
+            return []
+        items, total = len(self._open), sum([weight for _, weight, _, _ in self._open])
+        staying: deque[_Waiting[Item, Result]] = deque()
+        for waiting in self._waiting:
+            is_room = items < self._most_items and total + waiting[1] <= self._most_weight
+            if is_room and fits(waiting[0]):
+                joining.append(waiting)
+                items, total = items + 1, total + waiting[1]
+            else:
+                staying.append(waiting)
+        self._waiting = staying
+        self._open += joining
+        return [item for item, _, _, _ in joining]
+
     def _start(self) -> None:
         """Start one more flusher."""
         self._active += 1
@@ -133,9 +157,11 @@ class GroupCommit(Generic[Item, Result]):
                     break
                 batch = self._gather()
                 self._committing.append(batch)
+                self._open = batch
                 try:
                     await self._commit(batch)
                 finally:
+                    self._open = None
                     self._committing.remove(batch)
                     self._weight -= sum([weight for _, weight, _, _ in batch])
         finally:
@@ -181,6 +207,7 @@ class GroupCommit(Generic[Item, Result]):
                 answer.cancel()
             raise
         except Exception as failure:
+            self._open = None
             if len(batch) == 1:
                 _fail(batch[0][2], failure)
                 return

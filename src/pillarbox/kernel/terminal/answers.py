@@ -74,16 +74,21 @@ def perform(
         raise stopped(str(problem), failed) from None
     except BrokenPipeError:
         raise
-    except asyncpg.DataError as problem:
-        if not isinstance(problem.__cause__, UnicodeEncodeError):
+    except (asyncpg.DataError, UnicodeEncodeError) as problem:
+        if not _is_surrogate(problem) and not _is_surrogate(problem.__cause__):
             raise
-        # Octets of the command line that are no UTF-8 come as lone surrogates, which no text has.
         raise stopped("A value of the command line is no UTF-8.", failed) from None
     except DATABASE_TROUBLE as problem:
         reason = str(problem) or type(problem).__name__
         if isinstance(problem, TimeoutError):
             reason = "it does not answer in time"
         raise stopped(f"The database cannot be used: {reason}.", failed) from None
+
+
+def _is_surrogate(problem: BaseException | None) -> bool:
+    """Whether it says that a lone surrogate is no text: so come octets of the command line that are no
+    UTF-8."""
+    return isinstance(problem, UnicodeEncodeError) and problem.encoding == "utf-8"
 
 
 def stopped(sentence: str, status: int = FAILED) -> typer.Exit:

@@ -33,6 +33,7 @@ _MBOX_LINE = re.compile(rb">?From (?![ \t]*:)[^\n]*\n")
 _FOR = re.compile(rb"for(?<=[\s;)]for)\s+<?\s*([^\s<>;,()\"]+@[^\s<>;,()\"]+)\s*>?(?=[\s;(]|$)")
 _ID = re.compile(r"<([^<>\s\x00-\x1f]{1,998})>")
 _BARE_ID = re.compile(r"[^<>\s,;]{1,996}")
+_SPACED_ID = re.compile(r"<([^<>\x00-\x08\x0b\x0c\x0e-\x1f]{1,998})>")
 _DATE = re.compile(
     r"(?:[A-Za-z]{2,12}[,.]?\s+)?(\d{1,2})[\s-]+([A-Za-z]{3})[A-Za-z]{0,8}\.?[\s-]+(\d{2,4})\s+"
     r"(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([A-Za-z]{1,5}))?",
@@ -189,18 +190,34 @@ def received_for(values: Iterable[bytes]) -> tuple[str, ...]:
 
 
 def message_ids(text: str) -> tuple[str, ...]:
-    """The message ids of a References, In-Reply-To or Message-ID, with their angle brackets, each once."""
-    found = dict.fromkeys(f"<{inner}>" for inner in _ID.findall(text))
-    return tuple(found)[:MOST_IDS]
+    """The message ids of a References, In-Reply-To or Message-ID, with their angle brackets, each once; of
+    more than 1,000 the first and the last ones, which are the nearest.
+
+    Where none is written as it should be, ids with white space inside (a fold) and ids without brackets
+    count: who has written a Message-ID like that names it like that.
+    """
+    found = tuple(dict.fromkeys(f"<{inner}>" for inner in _ID.findall(text))) or _otherwise_written(text)
+    return found if len(found) <= MOST_IDS else (found[0], *found[1 - MOST_IDS :])
 
 
 def message_id(text: str) -> str | None:
     """The one id of a Message-ID, put in angle brackets when it came without."""
-    found = _ID.search(text)
-    if found is not None:
+    found = message_ids(text)
+    if found:
         return found[0]
     bare = _BARE_ID.search(text)
     return f"<{bare[0]}>" if bare is not None else None
+
+
+def _otherwise_written(text: str) -> tuple[str, ...]:
+    """Ids as RFC 5322 forbids them; nothing where the text may as well be words."""
+    spaced = ["".join(inner.split()) for inner in _SPACED_ID.findall(text)]
+    if spaced:
+        return tuple(dict.fromkeys([f"<{inner}>" for inner in spaced if "@" in inner]))
+    words = text.replace(",", " ").split()
+    if not all("@" in word and _BARE_ID.fullmatch(word) for word in words):
+        return ()
+    return tuple(dict.fromkeys([f"<{word}>" for word in words]))
 
 
 def date(text: str) -> datetime | None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pillarbox.mail.message import address_fields, bodies, header_block, mime_parts
+from pillarbox.mail.message import address_fields, bodies, header_block, header_text, mime_parts
 from pillarbox.mail.message.address_fields import AddressFields, NamedAddress
 from pillarbox.mail.message.bodies import Attachment, Bodies
 from pillarbox.mail.message.header_block import Header
@@ -81,8 +81,14 @@ class Message:
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The message ids of References, oldest first; at most 1,000."""
-        return header_block.message_ids(self.first("references") or "")
+        """The message ids of References, oldest first; at most 1,000. Of a field that is too long its end is
+        read, where the nearest ones are."""
+        field = next(iter(self.named.get("references", ())), None)
+        if field is None:
+            return ()
+        is_whole = len(field.raw) <= header_block.LONGEST_VALUE
+        text = field.value if is_whole else header_text.decoded(field.raw[-header_block.LONGEST_VALUE :])
+        return header_block.message_ids(text)
 
     def first(self, name: str) -> str | None:
         """The decoded value of the topmost header of that name, in any case of letters."""

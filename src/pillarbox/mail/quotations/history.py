@@ -2,7 +2,8 @@
 
 Three forms: the attribution ("On … wrote:") that stands before a quotation, the separator ("-----Original
 Message-----"), and the block of header fields that Outlook writes ("From: … Sent: … Subject: …"). English,
-German, French, Spanish and Japanese, and for attributions Italian, Portuguese and Dutch as well.
+German, French, Spanish and Japanese, and for attributions and fields some more: an attribution with time and
+address is one in any language.
 """
 
 from __future__ import annotations
@@ -79,7 +80,11 @@ _BEGIN_FORWARDED = re.compile(
 _RULE = re.compile(r"[_\-=─━]{10,}$")
 
 _FIELDS: Final = {
-    "from": ("from", "von", "de", "expéditeur", "da", "van", "差出人", "送信者", "送信元", "remitente"),
+    "from": (
+        *("from", "von", "de", "expéditeur", "da", "van", "差出人", "送信者", "送信元", "remitente"),
+        *("发件人", "寄件者", "寄件人", "보낸 사람", "od", "от", "від", "från", "fra", "kimden", "gönderen"),
+        *("lähettäjä", "feladó"),
+    ),
     "date": (
         *(
             "sent",
@@ -93,8 +98,14 @@ _FIELDS: Final = {
             "enviado el",
         ),
         *("fecha", "inviato", "data", "verzonden", "送信日時", "日時", "日付", "送信日"),
+        *("发送时间", "发件时间", "日期", "寄件日期", "傳送時間", "보낸 날짜", "날짜", "wysłano", "odesláno"),
+        *("отправлено", "дата", "надіслано", "skickat", "sendt", "dato", "gönderildi", "gönderme tarihi"),
+        *("tarih", "lähetetty", "elküldve", "dátum"),
     ),
-    "to": ("to", "an", "à", "pour", "para", "a", "aan", "宛先"),
+    "to": (
+        *("to", "an", "à", "pour", "para", "a", "aan", "宛先", "收件人", "收件者", "받는 사람", "do", "komu"),
+        *("кому", "till", "til", "kime", "alıcı", "vastaanottaja", "címzett"),
+    ),
     "cc": (
         "cc",
         "kopie",
@@ -106,6 +117,7 @@ _FIELDS: Final = {
         "répondre à",
         "importance",
         "priority",
+        *("抄送", "副本", "참조", "dw", "kopia", "kopie", "копия", "копія", "kopi", "bilgi", "kopio"),
     ),
     "subject": (
         "subject",
@@ -118,6 +130,7 @@ _FIELDS: Final = {
         "onderwerp",
         "件名",
         "題名",
+        *("主题", "主旨", "제목", "temat", "předmět", "тема", "ämne", "emne", "konu", "aihe", "tárgy"),
     ),
 }
 _FORM_FIELDS: Final = frozenset(
@@ -165,6 +178,35 @@ class Attribution:
 
 def attribution(lines: Sequence[str], at: int) -> Attribution | None:
     """The attribution that begins at this line, which is not empty. It says who wrote, and often when."""
+    found = _up_to_colon(lines, at)
+    if found is None or found.lines == 1 or not _begins_later(lines[at : at + found.lines]):
+        return found
+    return None
+
+
+def names_somebody(said: str) -> bool:
+    """Whether it has a time or an address, as a mail program writes them and few people do."""
+    return _TIME.search(said) is not None or _ADDRESS.search(said) is not None
+
+
+def _begins_later(lines: Sequence[str]) -> bool:
+    """Whether the first of these lines is the author's own: those behind it say all that an attribution
+    says, and the first is no beginning of one, or is a sentence."""
+    first = lines[0].strip()
+    if _BEGINS_WITH_A_DATE.match(first) and first[-1] not in ".!?":
+        return False
+    has_address = _ADDRESS_OF_AUTHOR.search(" ".join(lines)) is not None
+    for at in range(1, len(lines)):
+        said = " ".join([line.strip() for line in lines[at:]])
+        is_complete = _TIME.search(said) is not None and (
+            not has_address or _ADDRESS.search(said) is not None
+        )
+        if is_complete and _judged(said, len(lines) - at) is not None:
+            return True
+    return False
+
+
+def _up_to_colon(lines: Sequence[str], at: int) -> Attribution | None:
     joined = ""
     for taken in range(1, MOST_ATTRIBUTION_LINES + 1):
         index = at + taken - 1

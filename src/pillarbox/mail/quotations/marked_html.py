@@ -179,7 +179,6 @@ def _stands_behind_attribution(node: LexborNode) -> bool:
             return False
         text = " ".join((before.text(deep=True) or "")[-history.LONGEST_ATTRIBUTION :].split())
         if text:
-            found = history.attribution([text], 0)
-            return found is not None
+            return history.attribution([text], 0) is not None and history.names_somebody(text)
         before = before.prev
     return False

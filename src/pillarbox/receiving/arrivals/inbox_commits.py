@@ -10,30 +10,37 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
+import asyncpg
 from msgspec.json import decode
 
-from pillarbox.inboxes.joining import join
+from pillarbox.inboxes.joining import deciding, join
 from pillarbox.inboxes.joining import queries as joining
-from pillarbox.inboxes.joining.deciding import Plan
+from pillarbox.inboxes.joining.deciding import Known, Plan
 from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.locking import Briefly, InboxKey, lock_at
+from pillarbox.inboxes.locking import BRIEF_MS, AddressedInbox, Briefly, InboxKey, lock_at
+from pillarbox.inboxes.waiting import changes
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.message.threading import bare_id
 from pillarbox.receiving import store_queries
 from pillarbox.receiving.arrivals.inbox_addresses import by_inbox
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.rows import Draft
-from pillarbox.receiving.store_queries import Written, with_inboxes
+from pillarbox.receiving.store_queries import First, Written, with_inboxes
 from pillarbox.webhooks.publish import Publisher
 
 MOST_KNOWN: Final = 10_000
 
 StoreRows = Callable[[Connection, Sequence[Draft], Sequence[Statement]], Awaitable[list[Written]]]
 """Stores rows with the statements beside them."""
+
+StoreNew = Callable[[asyncpg.Pool, Sequence[Draft], Sequence[Statement], First], Awaitable[list[Written]]]
+"""The same, all of it or nothing, in a transaction of its own that begins with the last statement. Raises
+DivisionByZeroError."""
 
 
 class ForInbox(NamedTuple):
@@ -43,11 +50,21 @@ class ForInbox(NamedTuple):
     fields: MessageFields
 
 
+class Joinable(Protocol):
+    """The mails of a commit, each once for each team; more for the same `addresses` may join them."""
+
+    @property
+    def mails(self) -> list[ForInbox]: ...
+
+    def join(self, addresses: Collection[str]) -> None: ...
+
+
 class Routes(NamedTuple):
     """The inboxes of each team by their addresses, and the teams that have webhooks. Those at the addresses
-    `busy` are locked by somebody else."""
+    `busy` are locked by somebody else. The others are `described` for searches up to these ids."""
 
     inboxes: Mapping[UUID, Mapping[str, InboxKey]]
+    described: Mapping[InboxKey, UUID]
     with_webhooks: Collection[UUID]
     busy: Mapping[str, InboxKey]
 
@@ -62,7 +79,7 @@ class Committed(NamedTuple):
 
 
 class SeenBefore(Exception):  # noqa: N818 - what was assumed is not so, which is no error
-    """Nothing is to be committed: one of the messages is a repetition, and was planned to be stored."""
+    """Nothing is to be committed: one of the messages, or its id, is known, and it was taken for new."""
 
 
 class KnownAddresses:
@@ -70,17 +87,22 @@ class KnownAddresses:
     any other the database says whether it has to."""
 
     def __init__(self) -> None:
-        self._addresses: set[str] = set()
+        self._inboxes: dict[str, AddressedInbox] = {}
 
     def has_one_of(self, addresses: Collection[str] | None) -> bool:
-        return addresses is not None and not self._addresses.isdisjoint(addresses)
+        return addresses is not None and not self._inboxes.keys().isdisjoint(addresses)
 
-    def learn(self, asked: Collection[str], found: Collection[str]) -> None:
+    def of(self, addresses: Collection[str]) -> dict[str, AddressedInbox]:
+        """Those of these addresses that were of inboxes."""
+        return {address: found for address in addresses if (found := self._inboxes.get(address))}
+
+    def learn(self, asked: Collection[str], found: Mapping[str, AddressedInbox]) -> None:
         """Of those that were asked about these are addresses of inboxes."""
-        self._addresses.difference_update(asked)
-        if len(self._addresses) + len(found) > MOST_KNOWN:
-            self._addresses.clear()
-        self._addresses.update(found)
+        for address in asked:
+            self._inboxes.pop(address, None)
+        if len(self._inboxes) + len(found) > MOST_KNOWN:
+            self._inboxes.clear()
+        self._inboxes.update(found)
 
 
 class InboxCommits:
@@ -94,7 +116,7 @@ class InboxCommits:
     async def write(
         self,
         conn: Connection,
-        mails: Sequence[ForInbox],
+        batch: Joinable,
         at: datetime,
         store_rows: StoreRows,
         waited: InboxKey | Briefly | None = None,
@@ -103,11 +125,14 @@ class InboxCommits:
         """Store them with their messages, threads and events, but for what all of its inboxes have already
         and for what has to wait for an inbox other than the one `waited` for.
 
-        Raises SeenBefore where a team has seen a message: repetitions are rare, and looking for them costs
-        every commit a round trip. With `expired` it looks for those that were seen since then and leaves
-        them out.
+        Raises SeenBefore where a team has seen a message, or an inbox knows its id: repetitions are rare, and
+        looking for them costs every commit two round trips. With `expired` it looks for those that were seen
+        since then and leaves them out.
         """
-        routes = await self._routes(conn, [mail.draft for mail in mails], waited)
+        asked = {address for mail in batch.mails for address in mail.draft.row.candidates or ()}
+        routes = await self._routes(conn, asked, waited)
+        batch.join(asked)
+        mails: Sequence[ForInbox] = batch.mails
         left = _left(mails, routes) if routes.busy else {}
         mails = [mail for mail in mails if mail.draft.key not in left]
         if not mails:
@@ -117,29 +142,80 @@ class InboxCommits:
             mails = [mail for mail in mails if mail.draft.key not in seen]
         placed = [_messages(mail, routes.inboxes) for mail in mails]
         messages = [one for of_mail in placed for one in of_mail]
-        plan = await join.planned(conn, self._ids, at, messages)
+        plan = await join.planned(conn, self._ids, at, messages, if_new=expired is None)
         drafts = _to_store(mails, placed, plan)
         told = [event for event in plan.told if event.team_id in routes.with_webhooks]
         telling = self._publisher.referring(told) if told else None
-        beside = joining.all_writes(plan, at, telling)
-        written = await store_rows(conn, drafts, beside)
+        beside = [
+            *joining.all_writes(plan, at, telling, routes.described),
+            _once(plan, at, is_checked=False),
+        ]
+        try:
+            written = await store_rows(conn, drafts, beside)
+        except asyncpg.DivisionByZeroError:
+            raise SeenBefore from None
         if len([row for row in written if row.is_stored]) < len(drafts):
             raise SeenBefore
         await joining.follow(conn, plan)
         return Committed(written, left, routes.busy)
 
+    async def write_new(
+        self, pool: asyncpg.Pool, mails: Sequence[ForInbox], at: datetime, store_new: StoreNew, busy: Briefly
+    ) -> list[Written] | None:
+        """Store them in one statement where each begins a thread, as nearly all do that are no answers:
+        nothing has to be looked up that the statement itself cannot check. None where it is not so, or
+        may not be, or where an inbox stays locked; then nothing was written."""
+        asked = {address for mail in mails for address in mail.draft.row.candidates or ()}
+        known = self.known.of(asked)
+        inboxes = _by_team(known)
+        placed = [_messages(mail, inboxes) for mail in mails]
+        messages = [one for of_mail in placed for one in of_mail]
+        if not all(placed) or not deciding.begin_threads(messages):
+            return None
+        if any(message.inbox in busy.without for message in messages):
+            return None
+        plan = deciding.plan(messages, Known((), ()), self._ids.new, at)
+        listening = {one.inbox[0] for one in known.values() if one.has_webhooks}
+        told = [event for event in plan.told if event.team_id in listening]
+        telling = self._publisher.referring(told) if told else None
+        deaf = sorted({message.team_id for message in messages} - listening)
+        assumed = joining.Assumed(sorted(asked), {a: one.inbox for a, one in known.items()}, deaf)
+        first = First(joining.taking(plan, assumed, BRIEF_MS), len(plan.changes))
+        beside = [*joining.all_writes(plan, at, telling, is_taken=True), _once(plan, at, is_checked=True)]
+        drafts = _to_store(mails, placed, plan)
+        try:
+            written = await store_new(pool, drafts, beside, first)
+        except (asyncpg.DivisionByZeroError, asyncpg.LockNotAvailableError):
+            return None
+        await changes.committed(pool, {message.inbox_id for message in messages})
+        return written
+
     async def _routes(
-        self, conn: Connection, drafts: Sequence[Draft], waited: InboxKey | Briefly | None
+        self, conn: Connection, asked: Collection[str], waited: InboxKey | Briefly | None
     ) -> Routes:
-        """The inboxes of each team by their addresses; they are locked."""
-        asked = {address for draft in drafts for address in draft.row.candidates or ()}
+        """The inboxes of each team by these addresses; they are locked."""
         found = await lock_at(conn, asked, waited)
-        inboxes: dict[UUID, dict[str, InboxKey]] = {}
-        for address, one in found.items():
-            inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
+        inboxes = _by_team(found)
         self.known.learn(asked, found)
-        busy = {address: one.inbox for address, one in found.items() if not one.is_locked}
-        return Routes(inboxes, frozenset(one.inbox[0] for one in found.values() if one.has_webhooks), busy)
+        busy = {address: one.inbox for address, one in found.items() if one.described_to is None}
+        described = {one.inbox: one.described_to for one in found.values() if one.described_to is not None}
+        with_webhooks = frozenset(one.inbox[0] for one in found.values() if one.has_webhooks)
+        return Routes(inboxes, described, with_webhooks, busy)
+
+
+def _by_team(found: Mapping[str, AddressedInbox]) -> dict[UUID, dict[str, InboxKey]]:
+    """The inboxes of each team by their addresses."""
+    inboxes: dict[UUID, dict[str, InboxKey]] = {}
+    for address, one in found.items():
+        inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
+    return inboxes
+
+
+def _once(plan: Plan, at: datetime, *, is_checked: bool) -> Statement:
+    """Notes the Message-IDs that the inboxes get."""
+    messages = [placed.message for placed in plan.placed]
+    ids = [(m.team_id, m.inbox_id, bare_id(m.message_id)) for m in messages if m.message_id is not None]
+    return store_queries.once(ids, at, is_checked=is_checked)
 
 
 def _left(mails: Sequence[ForInbox], routes: Routes) -> dict[tuple[UUID, bytes], InboxKey]:

@@ -9,7 +9,7 @@ belongs to the group again. Callers wait no longer than their time limit.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -31,15 +31,38 @@ MOST_BUSY: Final = 10_000
 # A lock that was not to be had is no fault of one mail: to try each again would only take longer.
 _SHARED: Final = (DatabaseGone, asyncpg.InsufficientResourcesError, asyncpg.LockNotAvailableError)
 
-Write = Callable[[Sequence[ForInbox], InboxKey | Briefly | None], Awaitable[Committed]]
-"""Commits mails; for the lock of one inbox it may wait, or for those of all briefly."""
-
 
 class _Waiting(NamedTuple):
     """Mails of one message, and the inbox in whose queue they are."""
 
     mails: Sequence[ForInbox]
     waited: InboxKey | None
+
+
+class Batch:
+    """The mails of a commit. Until it has the locks of their inboxes those for the same inboxes may join it:
+    a commit that waits becomes larger, so mail that comes at a high rate needs fewer of them."""
+
+    def __init__(
+        self, waiting: Sequence[_Waiting], group: GroupCommit[_Waiting, _Done] | None = None
+    ) -> None:
+        self.waiting = list(waiting)
+        self._group = group
+
+    @property
+    def mails(self) -> list[ForInbox]:
+        """Each message once for each team."""
+        mails = [mail for waiting in self.waiting for mail in waiting.mails]
+        return list({mail.draft.key: mail for mail in reversed(mails)}.values())[::-1]
+
+    def join(self, addresses: Collection[str]) -> None:
+        """Take what waits and is for nobody but these addresses, whose inboxes are locked now."""
+        if self._group is not None:
+            self.waiting += self._group.join_flush(lambda waiting: _is_for(waiting, addresses))
+
+
+Write = Callable[[Batch, InboxKey | Briefly | None], Awaitable[Committed]]
+"""Commits mails; for the lock of one inbox it may wait, or for those of all briefly."""
 
 
 class _Done(NamedTuple):
@@ -110,7 +133,8 @@ class InboxQueues:
 
     async def _flush(self, batch: Sequence[_Waiting]) -> Sequence[_Done]:
         waited = batch[0].waited
-        done = await self._written([mail for waiting in batch for mail in waiting.mails], waited)
+        shared = Batch(batch, self._group if waited is None else None)
+        done = await self._written(shared, waited)
         if waited is not None:
             self._busy = {address: one for address, one in self._busy.items() if one != waited}
         if len(self._busy) + len(done.busy) > MOST_BUSY:
@@ -123,16 +147,20 @@ class InboxQueues:
                 # A repetition of what is not stored yet has to wait as well.
                 [(done.left[mail.draft.key], mail) for mail in mails if mail.draft.key in done.left],
             )
-            for mails, _ in batch
+            for mails, _ in shared.waiting
         ]
 
-    async def _written(self, mails: Sequence[ForInbox], waited: InboxKey | None) -> Committed:
+    async def _written(self, batch: Batch, waited: InboxKey | None) -> Committed:
         if waited is not None:
-            return await self._write(mails, waited)
+            return await self._write(batch, waited)
         try:
-            return await self._write(mails, Briefly(frozenset([inbox for _, inbox in self._busy.values()])))
+            return await self._write(batch, Briefly(frozenset([inbox for _, inbox in self._busy.values()])))
         except asyncpg.LockNotAvailableError:
-            return await self._write(mails, None)
+            return await self._write(batch, None)
+
+
+def _is_for(waiting: _Waiting, addresses: Collection[str]) -> bool:
+    return all(address in addresses for mail in waiting.mails for address in mail.draft.row.candidates or ())
 
 
 def _weight(waiting: _Waiting) -> int:
