@@ -71,6 +71,8 @@ UNDESCRIBED = """
 
 # The threads of messages that are named by columns of blocks or by themselves ($5, $6). Of the block $3 there
 # are $12 columns in $13, from the place $4 on.
+# Each thread is looked up by its key. Where the planner may begin with the threads, because they are wanted in
+# order, it reads the messages again for each of them.
 THREADS_OLDER = """
     SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
       FROM (SELECT left(d.ids, 32)::uuid AS message_id, right(d.ids, 32)::uuid AS thread_id
@@ -83,7 +85,11 @@ THREADS_OLDER = """
              UNION ALL
             SELECT i.message_id, i.thread_id
               FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
-      JOIN inbox_threads t ON t.team_id = $1 AND t.id = c.thread_id
+     CROSS JOIN LATERAL (
+           SELECT f.*
+             FROM inbox_threads f
+            WHERE f.team_id = $1 AND f.id = c.thread_id
+            LIMIT 1) AS t
      WHERE t.inbox_id = $2 AND t.list_class = ANY ($7::smallint[]) AND (t.received_at, t.id) < ($8, $9)
        AND ($10::uuid[] IS NULL
             OR EXISTS (SELECT FROM inbox_thread_labels l
@@ -105,7 +111,11 @@ THREADS_NEWER = """
              UNION ALL
             SELECT i.message_id, i.thread_id
               FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
-      JOIN inbox_threads t ON t.team_id = $1 AND t.id = c.thread_id
+     CROSS JOIN LATERAL (
+           SELECT f.*
+             FROM inbox_threads f
+            WHERE f.team_id = $1 AND f.id = c.thread_id
+            LIMIT 1) AS t
      WHERE t.inbox_id = $2 AND t.list_class = ANY ($7::smallint[]) AND (t.received_at, t.id) > ($8, $9)
        AND ($10::uuid[] IS NULL
             OR EXISTS (SELECT FROM inbox_thread_labels l
