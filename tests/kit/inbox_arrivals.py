@@ -40,7 +40,9 @@ async def purge_after(inbox: Inbox, later: timedelta) -> int:
     app = inbox.team.world.app
     received = app.need(ReceivedMail)  # type: ignore[type-abstract]
     clock = ClockAhead(inbox, later)
-    return await ThreadPurge(inbox.team.world.pool, clock, app.need(BlobStore), received).purge()
+    return await ThreadPurge(
+        inbox.team.world.pool, clock, app.need(Ids), app.need(BlobStore), received
+    ).purge()
 
 
 async def arrives(thread: Thread, *, is_spam: bool = False) -> Joined:

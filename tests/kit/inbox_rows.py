@@ -57,9 +57,10 @@ INSERT_THREAD = """
 INSERT_MESSAGE = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
                                 to_list, subject, message_id, message_key, attachments, is_read, is_automatic,
-                                searched)
+                                searched, marks)
     VALUES ($1, $2, $3, $4, $5, $6, 'Iris Vale <iris@customer.example>', 'iris@customer.example',
-            '["help@harbor.example"]', $7, '<' || $9 || '>', $10, 0, $8, false, '')
+            '["help@harbor.example"]', $7, '<' || $9 || '>', $10, 0, $8, false, '',
+            (SELECT marks FROM inbox_threads WHERE team_id = $1 AND id = $4))
 """
 
 JOIN = """

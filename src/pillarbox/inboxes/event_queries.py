@@ -26,9 +26,12 @@ THREADS: Final = """
 
 MESSAGES: Final = """
     SELECT m.inbox_id, m.id, m.direction, m.sender, m.to_list, m.cc_list, m.bcc_list, m.reply_to_list,
-           m.subject, m.message_id, m.attachments, m.is_read, m.received_at
+           m.subject, m.message_id, m.attachments,
+           m.direction = 'outbound' OR CASE WHEN m.marks = t.marks THEN m.is_read ELSE t.marked_read END
+           AS is_read, m.received_at
       FROM unnest($2::uuid[], $3::uuid[]) AS k (inbox_id, id)
       JOIN inbox_messages m ON m.team_id = $1 AND m.inbox_id = k.inbox_id AND m.id = k.id
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id
       JOIN inboxes i ON i.team_id = $1 AND i.id = m.inbox_id
 """
 

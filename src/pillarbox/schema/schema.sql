@@ -678,7 +678,7 @@ CREATE TABLE inbox_labels (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- `messages`, `inbound`, `unread` and `drafts` count what the thread has. `subject_key` is the subject
--- as it is compared (inboxes.md 9.6), hashed.
+-- as it is compared (inboxes.md 9.6), hashed. `marks` is how often it was marked, `marked_read` as what the last time.
 CREATE TABLE inbox_threads (
     team_id         uuid        NOT NULL,
     id              uuid        NOT NULL,
@@ -701,6 +701,8 @@ CREATE TABLE inbox_threads (
         CASE folder WHEN 'inbox' THEN 0 WHEN 'archive' THEN 4 WHEN 'spam' THEN 8 WHEN 'sent' THEN 12 ELSE 16 END
         + CASE WHEN unread = 0 THEN 2 ELSE 0 END
         + CASE WHEN messages > inbound THEN 1 ELSE 0 END) STORED,
+    marks           integer     NOT NULL DEFAULT 0,
+    marked_read     boolean     NOT NULL DEFAULT true,
     PRIMARY KEY (team_id, id),
     CHECK ((folder = 'trash') = (purge_at IS NOT NULL))
 ) WITH (
@@ -728,7 +730,8 @@ CREATE INDEX inbox_thread_labels_list
 
 -- What an inbox knows of a message; its bodies are those of the received or sent email of the same id.
 -- `message_key` is the Message-ID without brackets, hashed, and `body_key` the octets behind the header.
--- `searched` is what words are looked for in.
+-- `searched` is what words are looked for in. `marks` is how often the thread had been marked when the message came:
+-- what came in is read as `is_read` says where that is still so, else as the thread was marked.
 CREATE TABLE inbox_messages (
     team_id       uuid        NOT NULL,
     inbox_id      uuid        NOT NULL,
@@ -750,6 +753,7 @@ CREATE TABLE inbox_messages (
     is_read       boolean     NOT NULL,
     is_automatic  boolean     NOT NULL,
     searched      text        NOT NULL,
+    marks         integer     NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, inbox_id, id)
 ) WITH (
     toast_tuple_target = 1024,

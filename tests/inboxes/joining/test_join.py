@@ -27,6 +27,8 @@ THREADS = """
       FROM inbox_threads WHERE team_id = $1 AND inbox_id = $2 ORDER BY id
 """
 
+MARKED = "UPDATE inbox_threads SET marks = marks + 1, marked_read = true WHERE team_id = $1"
+
 
 def message(inbox: Inbox, at: float = 0, **fields: Any) -> NewMessage:
     """A message that came in so many minutes after the beginning, unless `fields` say otherwise."""
@@ -256,6 +258,7 @@ async def test_what_an_inbox_sends_to_itself_is_one_message_that_came_in(
         [out] = await joined(inbox, sent)
         [thread] = await threads(inbox)
         assert (thread["folder"], thread["inbound"], thread["unread"]) == ("sent", 0, 0)
+        await inbox.team.db.run(MARKED)
         back = {"message_id": "<a@harbor.example>", "body_key": b"1"}
         [stranger] = await joined(inbox, message(inbox, 1, **back))
         assert stranger.is_stored
@@ -264,6 +267,8 @@ async def test_what_an_inbox_sends_to_itself_is_one_message_that_came_in(
             assert found == Joined(out.thread_id, sent.id, is_stored=False)
         first, _ = await threads(inbox)
         assert (first["folder"], first["inbound"], first["unread"]) == ("inbox", 1, 1)
+        [email] = (await inbox.get(f"/threads/{out.thread_id}/emails")).json()["data"]
+        assert email["read"] is False
         assert await inbox.counts() == (2, 0)
 
 

@@ -14,6 +14,7 @@ from pillarbox.inboxes.folders import KEPT_IN_TRASH
 from pillarbox.inboxes.received_mail import ReceivedMail
 from pillarbox.inboxes.threads.purge import ThreadPurge
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.receiving.retention import ReceivedRetention
 
@@ -59,7 +60,7 @@ def purge_in(inbox: Inbox, after: timedelta) -> ThreadPurge:
     app = inbox.team.world.app
     received = app.need(ReceivedMail)  # type: ignore[type-abstract]
     clock: Any = Ahead(inbox.team.world.clock, after)
-    return ThreadPurge(inbox.team.world.pool, clock, app.need(BlobStore), received)
+    return ThreadPurge(inbox.team.world.pool, clock, app.need(Ids), app.need(BlobStore), received)
 
 
 async def exists(thread: Thread) -> bool:

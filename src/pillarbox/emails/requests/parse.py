@@ -197,12 +197,12 @@ def _subject(value: object, template: UsedTemplate | None, *, may_lack: bool) ->
     return subject_text(value)
 
 
-def subject_text(value: object, most: int = MOST_SUBJECT) -> str:
+def subject_text(value: object) -> str:
     """A subject that can be written; raises where it cannot."""
     if not isinstance(value, str):
         raise InvalidField("subject", "Use a string.")
-    if len(value) > most:
-        raise InvalidField("subject", f"Use at most {most} characters.")
+    if len(value) > MOST_SUBJECT:
+        raise InvalidField("subject", f"Use at most {MOST_SUBJECT} characters.")
     if FORBIDDEN.search(value):
         raise InvalidField("subject", "Line breaks and control characters are not allowed.")
     return value

@@ -6,6 +6,7 @@ What a deleted inbox has left behind is nobody's any more; there is a job that r
 from __future__ import annotations
 
 from pillarbox.inboxes.boxes.queries import JOB_REMOVE
+from pillarbox.inboxes.threads.purge_queries import JOB_REMOVE as JOB_REMOVE_THREAD
 from pillarbox.kernel.postgres.invariant import Invariant
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -41,11 +42,14 @@ INVARIANTS: tuple[Invariant, ...] = (
                coalesce(m.unread, 0) AS found_unread, coalesce(d.drafts, 0) AS found_drafts
           FROM inbox_threads t
           JOIN inboxes i ON i.team_id = t.team_id AND i.id = t.inbox_id
-          LEFT JOIN (SELECT team_id, inbox_id, thread_id, count(*) AS messages,
-                            count(*) FILTER (WHERE direction = 'inbound') AS inbound,
-                            count(*) FILTER (WHERE NOT is_read) AS unread
-                       FROM inbox_messages
-                      GROUP BY team_id, inbox_id, thread_id) AS m
+          LEFT JOIN (SELECT n.team_id, n.inbox_id, n.thread_id, count(*) AS messages,
+                            count(*) FILTER (WHERE n.direction = 'inbound') AS inbound,
+                            count(*) FILTER (WHERE n.direction = 'inbound'
+                                               AND NOT CASE WHEN n.marks = o.marks THEN n.is_read
+                                                            ELSE o.marked_read END) AS unread
+                       FROM inbox_messages n
+                       JOIN inbox_threads o ON o.team_id = n.team_id AND o.id = n.thread_id
+                      GROUP BY n.team_id, n.inbox_id, n.thread_id) AS m
             ON m.team_id = t.team_id AND m.inbox_id = t.inbox_id AND m.thread_id = t.id
           LEFT JOIN (SELECT team_id, thread_id, count(*) AS drafts
                        FROM inbox_drafts
@@ -98,8 +102,11 @@ INVARIANTS: tuple[Invariant, ...] = (
           JOIN inboxes i ON i.team_id = m.team_id AND i.id = m.inbox_id
          WHERE NOT EXISTS (SELECT FROM inbox_threads t
                             WHERE t.team_id = m.team_id AND t.id = m.thread_id AND t.inbox_id = m.inbox_id)
+           AND NOT EXISTS (SELECT FROM jobs j
+                            WHERE j.team_id = m.team_id AND j.kind = $2 AND j.subject_id = m.thread_id)
          LIMIT $1
         """,
+        (JOB_REMOVE_THREAD,),
     ),
     Invariant(
         "draft_without_thread",

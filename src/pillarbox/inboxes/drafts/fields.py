@@ -14,7 +14,6 @@ from pillarbox.inboxes.sending.answers import TooManyRecipients
 from pillarbox.inboxes.sending.recipients import MOST
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
 
-MOST_SUBJECT: Final = 2000
 NAMES: Final = ("to", "cc", "bcc", "subject", "html", "text", "attachments")
 
 T = TypeVar("T")
@@ -114,7 +113,7 @@ def _subject(body: Mapping[str, Any]) -> str | UnsetType | None:
     value = body["subject"]
     if value is None or value == "":
         return None
-    subject = parse.subject_text(value, MOST_SUBJECT)
+    subject = parse.subject_text(value)
     if not subject.strip():
         raise InvalidField("subject", "Use a text that is not blank.")
     return subject

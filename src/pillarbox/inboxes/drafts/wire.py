@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from pillarbox.emails.requests import attachment_input
-from pillarbox.inboxes.drafts.fields import MOST_SUBJECT
+from pillarbox.emails.requests.parse import MOST_SUBJECT
 from pillarbox.inboxes.drafts.queries import File, ListedDraft, StoredDraft
 from pillarbox.inboxes.sending.recipients import MOST
 from pillarbox.kernel.http.schemas import shown_as

@@ -52,6 +52,7 @@ class Thread:
     last_message_id: UUID
     received_at: datetime
     created_at: datetime
+    marks: int = 0
     people: set[str] = field(default_factory=set)
     is_new: bool = False
     is_changed: bool = False

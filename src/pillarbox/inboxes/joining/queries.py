@@ -31,7 +31,7 @@ MOST_PEOPLE: Final = 100
 BY_IDS = """
     SELECT m.team_id, m.inbox_id, m.id, m.thread_id, m.direction, m.sender_key, m.message_id, m.body_key,
            t.subject, t.folder, t.messages, t.inbound, t.unread, t.has_attachment, t.last_message_id,
-           t.received_at, t.created_at
+           t.received_at, t.created_at, t.marks
       FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS k (team_id, inbox_id, message_key)
      CROSS JOIN LATERAL (
            SELECT f.*
@@ -45,7 +45,8 @@ BY_IDS = """
 
 THREADS = """
     SELECT t.team_id, t.inbox_id, t.id AS thread_id, t.subject, t.folder, t.messages, t.inbound, t.unread,
-           t.has_attachment, t.last_message_id, t.received_at, t.created_at, NULL::text AS person
+           t.has_attachment, t.last_message_id, t.received_at, t.created_at, t.marks,
+           NULL::text AS person
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS k (team_id, inbox_id, id)
       JOIN inbox_threads t ON t.team_id = k.team_id AND t.inbox_id = k.inbox_id AND t.id = k.id
 """
@@ -54,7 +55,7 @@ THREADS = """
 # part.
 BY_SUBJECT = """
     SELECT t.team_id, t.inbox_id, t.id AS thread_id, t.subject, t.folder, t.messages, t.inbound, t.unread,
-           t.has_attachment, t.last_message_id, t.received_at, t.created_at, k.person
+           t.has_attachment, t.last_message_id, t.received_at, t.created_at, t.marks, k.person
       FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::timestamptz[])
            AS k (team_id, inbox_id, subject_key, person, since)
      CROSS JOIN LATERAL (
@@ -104,7 +105,7 @@ CHANGE = """
 ADD = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
                                 to_list, cc_list, bcc_list, reply_to_list, subject, message_id, message_key,
-                                body_key, attachments, is_read, is_automatic, searched)
+                                body_key, attachments, is_read, marks, is_automatic, searched)
     SELECT k.team_id, k.inbox_id, k.id, k.thread_id, k.direction, k.received_at, k.sender, k.sender_key,
            k.to_list::json, k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.message_id,
            k.message_key, decode(k.body_key, 'hex'),
@@ -113,13 +114,13 @@ ADD = """
                   FROM inbox_messages m
                  WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id AND m.message_key = k.message_key
                  LIMIT 1), 1) ELSE 1 END,
-           k.direction = 'outbound', k.is_automatic,
+           k.direction = 'outbound', k.marks, k.is_automatic,
            ($2::text[])[k.place]
       FROM json_to_recordset($1::text::json)
            AS k (place integer, team_id uuid, inbox_id uuid, id uuid, thread_id uuid, direction text,
                  received_at timestamptz, sender text, sender_key text, to_list text, cc_list text,
                  bcc_list text, reply_to_list text, subject text, message_id text, message_key bigint,
-                 body_key text, attachments smallint, is_automatic boolean, is_new boolean)
+                 body_key text, attachments smallint, marks integer, is_automatic boolean, is_new boolean)
 """
 
 # Of the messages that are added those that searches would miss: `described_to` is behind them already.
@@ -140,9 +141,11 @@ DUE = """
 
 RETURN = """
     UPDATE inbox_messages m
-       SET direction = 'inbound', is_read = false, body_key = k.body_key
+       SET direction = 'inbound', is_read = false, body_key = k.body_key, marks = t.marks
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bytea[]) AS k (team_id, inbox_id, id, body_key)
+     CROSS JOIN inbox_threads t
      WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id AND m.id = k.id
+       AND t.team_id = m.team_id AND t.id = m.thread_id
 """
 
 COUNT = """
@@ -324,7 +327,8 @@ def writes(
         rows = rows_json([_changed_row(thread) for thread in changed])
         found.append(Statement(CHANGE, (rows, at + KEPT_IN_TRASH)))
     if plan.placed:
-        rows = rows_json([_message_row(plan, place) for place in range(len(plan.placed))])
+        marks = {thread.id: thread.marks for thread in plan.threads}
+        rows = rows_json([_message_row(plan, place, marks) for place in range(len(plan.placed))])
         found.append(Statement(ADD, (rows, [placed.message.searched for placed in plan.placed])))
         added = [(*placed.message.inbox, placed.message.id) for placed in plan.placed]
         late = added if described is None else [one for one in added if one[2] <= described[one[:2]]]
@@ -383,6 +387,7 @@ def _thread(row: Any) -> Thread:
         row["last_message_id"],
         row["received_at"],
         row["created_at"],
+        row["marks"],
     )
 
 
@@ -409,7 +414,7 @@ def _new_row(thread: Thread) -> dict[str, Any]:
     }
 
 
-def _message_row(plan: Plan, place: int) -> dict[str, Any]:
+def _message_row(plan: Plan, place: int, marks: Mapping[UUID, int]) -> dict[str, Any]:
     message, thread_id = plan.placed[place]
     return {
         "place": place + 1,
@@ -430,6 +435,7 @@ def _message_row(plan: Plan, place: int) -> dict[str, Any]:
         "message_key": None if message.message_id is None else id_key(message.message_id),
         "body_key": None if message.body_key is None else message.body_key.hex(),
         "attachments": message.attachments,
+        "marks": marks[thread_id],
         "is_automatic": message.is_automatic,
         "is_new": plan.are_new,
     }

@@ -21,7 +21,9 @@ PLACE = """
 # One of the two branches finds rows: behind a place, or before it, the nearest first.
 PAGE = """
     SELECT m.id, m.direction, m.sender, m.to_list, m.cc_list, m.bcc_list, m.reply_to_list, m.subject,
-           m.message_id, m.attachments, m.is_read, m.received_at
+           m.message_id, m.attachments,
+           m.direction = 'outbound' OR CASE WHEN m.marks = t.marks THEN m.is_read ELSE t.marked_read END
+           AS is_read, m.received_at
       FROM ((SELECT id, received_at FROM inbox_messages
               WHERE team_id = $1 AND thread_id = $3 AND (received_at, id) > ($4, $5)
               ORDER BY received_at, id
@@ -32,14 +34,18 @@ PAGE = """
               ORDER BY received_at DESC, id DESC
               LIMIT $8)) AS page
       JOIN inbox_messages m ON m.team_id = $1 AND m.inbox_id = $2 AND m.id = page.id
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = $3
      ORDER BY m.received_at, m.id
 """
 
 GET = """
-    SELECT id, direction, sender, to_list, cc_list, bcc_list, reply_to_list, subject, message_id, attachments,
-           is_read, received_at
-      FROM inbox_messages
-     WHERE team_id = $1 AND inbox_id = $2 AND thread_id = $3 AND id = $4
+    SELECT m.id, m.direction, m.sender, m.to_list, m.cc_list, m.bcc_list, m.reply_to_list, m.subject,
+           m.message_id, m.attachments,
+           m.direction = 'outbound' OR CASE WHEN m.marks = t.marks THEN m.is_read ELSE t.marked_read END
+           AS is_read, m.received_at
+      FROM inbox_messages m
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id
+     WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.thread_id = $3 AND m.id = $4
 """
 
 

@@ -17,14 +17,16 @@ SUBJECT = """
 """
 
 TARGET = """
-    SELECT id, direction, sender, to_list, cc_list, subject, message_id, received_at
-      FROM inbox_messages
-     WHERE team_id = $1 AND inbox_id = $2 AND thread_id = $3 AND id = $4
+    SELECT m.id, m.direction, m.sender, m.to_list, m.cc_list, m.subject, m.message_id, m.received_at
+      FROM inbox_messages m
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id
+     WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.thread_id = $3 AND m.id = $4
 """
 
 HAS_MESSAGE = """
-    SELECT EXISTS (SELECT FROM inbox_messages
-                    WHERE team_id = $1 AND inbox_id = $2 AND thread_id = $3 AND id = $4)
+    SELECT EXISTS (SELECT FROM inbox_messages m
+                     JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id
+                    WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.thread_id = $3 AND m.id = $4)
 """
 
 

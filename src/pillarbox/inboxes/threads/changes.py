@@ -177,9 +177,10 @@ class Threads:
     async def _store(self, db: TeamDb, inbox_id: UUID, before: StoredThread, after: StoredThread) -> None:
         if after == before:
             return
-        await queries.put(db, after)
+        if (after.folder, after.purge_at) != (before.folder, before.purge_at):
+            await queries.put(db, after)
         if after.unread != before.unread:
-            await queries.mark(db, inbox_id, after.id, is_read=after.unread == 0)
+            await queries.mark(db, after)
         if _counts(after) != _counts(before):
             await queries.add_unread(db, inbox_id, int(_counts(after)) - int(_counts(before)))
         if after.labels is not None:

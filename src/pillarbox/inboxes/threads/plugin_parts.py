@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pillarbox.inboxes.folders import KEPT_IN_TRASH
 from pillarbox.inboxes.messages import routes as message_routes
 from pillarbox.inboxes.messages.reading import MessageReading
@@ -9,16 +11,22 @@ from pillarbox.inboxes.received_mail import ReceivedMail
 from pillarbox.inboxes.threads import routes
 from pillarbox.inboxes.threads.changes import Threads
 from pillarbox.inboxes.threads.invariants import INVARIANTS as INVARIANTS
-from pillarbox.inboxes.threads.purge import ThreadPurge
+from pillarbox.inboxes.threads.purge import LIMIT, ThreadPurge
 from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kept, Kit, Retention
 from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.work.jobs import Handler
 from pillarbox.webhooks.publish import Publisher
 
 
 def _purge(kit: Kit) -> ThreadPurge:
     received = kit.need(ReceivedMail)  # type: ignore[type-abstract]
-    return ThreadPurge(kit.pool, kit.clock, kit.need(BlobStore), received)
+    return ThreadPurge(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), received)
+
+
+def jobs(kit: Kit) -> Mapping[str, Handler]:
+    return kit.need(ThreadPurge).handlers()
 
 
 def _reading(kit: Kit) -> MessageReading:
@@ -32,6 +40,8 @@ PROVIDES = {
 }
 
 ROUTES = collect(routes, message_routes)
+
+JOB_LIMITS = [LIMIT]
 
 RETENTION = [
     Retention(

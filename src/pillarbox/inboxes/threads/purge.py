@@ -1,15 +1,17 @@
 """Purges threads that have been in the trash for 30 days (inboxes.md section 8).
 
 One transaction for each thread: it takes the lock of the inbox, and the thread where it is still over its
-time. So a thread that somebody brings back at the same moment is either brought back or purged, whole. Their
-emails are kept from then on as long as any other email. Nobody is told.
+time. So a thread that somebody brings back at the same moment is either brought back or purged, whole. Of a
+thread with many messages the first `AT_ONCE` go with it, and a job removes the others, as many at a time: no
+thread has them any more, so nobody sees them (docs/decisions/0104). Their emails are kept from then on as
+long as any other email. Nobody is told.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -20,20 +22,31 @@ from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.received_mail import ReceivedMail
 from pillarbox.inboxes.threads import purge_queries
-from pillarbox.inboxes.threads.purge_queries import DueThread
+from pillarbox.inboxes.threads.purge_queries import JOB_REMOVE, DueThread, GoneMessage
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.work.collectors import in_batches
+from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
 from pillarbox.kernel.work.periodic import Periodic
 
 log = get("inboxes")
 
 EVERY: Final = timedelta(minutes=15)
 BATCH: Final = 200
+AT_ONCE: Final = 500
+"""Messages that are removed in one transaction."""
+
 NOT_NOW: Final = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 """Somebody works on the inbox for long: its thread is purged the next time."""
+
+LIMIT: Final = JobLimit((JOB_REMOVE,), running=1, batch=1, pause=0.1)
+
+FIRST: Final = (datetime(1, 1, 1, tzinfo=UTC), UUID(int=0))
+"""Before the first message of any thread."""
 
 START: Final = DueThread(UUID(int=0), UUID(int=0), datetime(1, 1, 1, tzinfo=UTC))
 
@@ -41,9 +54,12 @@ START: Final = DueThread(UUID(int=0), UUID(int=0), datetime(1, 1, 1, tzinfo=UTC)
 class ThreadPurge:
     """Removes threads whose time in the trash is over."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, received: ReceivedMail) -> None:
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, received: ReceivedMail
+    ) -> None:
         self._pool = pool
         self._clock = clock
+        self._ids = ids
         self._blobs = blobs
         self._received = received
 
@@ -52,6 +68,33 @@ class ThreadPurge:
             return f"{await self.purge()} threads"
 
         return [Periodic("inboxes.purge", EVERY, work)]
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {JOB_REMOVE: self.remove}
+
+    async def remove(self, job: Job) -> Finished:
+        """The messages of a thread that is gone."""
+        db = TeamDb(self._pool, job.team_id)
+        after = FIRST
+
+        async def some() -> int:
+            nonlocal after
+            async with db.transaction() as inner:
+                gone = await self._messages(inner, job.subject_id, after)
+            after = max((message.place for message in gone), default=after)
+            return len(gone)
+
+        await in_batches(some)
+        return Finished()
+
+    async def _messages(self, db: TeamDb, thread_id: UUID, after: tuple[datetime, UUID]) -> list[GoneMessage]:
+        """Remove the next messages of a thread, and give their emails back."""
+        gone = await purge_queries.drop_messages(db, thread_id, after, AT_ONCE)
+        if gone:
+            emails = [message.id for message in gone]
+            await inbox_mail.release(db, gone[0].inbox_id, emails)
+            await self._received.release(db, gone[0].inbox_id, emails)
+        return gone
 
     async def purge(self) -> int:
         """Remove all that are over their time; returns how many."""
@@ -83,10 +126,10 @@ class ThreadPurge:
                     return False
                 blobs = await purge_queries.drop_files(held, thread.id)
                 await purge_queries.drop_drafts(held, thread.inbox_id, thread.id)
-                emails = await purge_queries.drop_messages(held, thread.id)
+                gone = await self._messages(held, thread.id, FIRST)
                 await purge_queries.drop(held, thread.id)
-                await inbox_mail.release(held, thread.inbox_id, emails)
-                await self._received.release(held, thread.inbox_id, emails)
+                if len(gone) == AT_ONCE:
+                    await purge_queries.leave_to_job(held, thread.id, self._ids.new(), now)
         except NOT_NOW:
             return False
         await self._forget(blobs)

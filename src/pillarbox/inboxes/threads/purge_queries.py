@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from pillarbox.kernel.postgres.database import TeamDb
+
+JOB_REMOVE: Final = "inbox.thread.remove"
+"""Removes the messages of a purged thread; its subject is the thread."""
 
 # Across teams: each of them is gone through on its own.
 TEAMS = """
@@ -45,8 +48,23 @@ DROP_DRAFTS = """
     UPDATE inboxes SET drafts = drafts - (SELECT count(*) FROM gone) WHERE team_id = $1 AND id = $2
 """
 
+# Behind a place, so that nothing is looked for behind thousands that are gone.
 DROP_MESSAGES = """
-    DELETE FROM inbox_messages WHERE team_id = $1 AND thread_id = $2 RETURNING id
+    WITH next AS MATERIALIZED (
+        SELECT inbox_id, id
+          FROM inbox_messages
+         WHERE team_id = $1 AND thread_id = $2 AND (received_at, id) > ($3, $4)
+         ORDER BY received_at, id
+         LIMIT $5
+    )
+    DELETE FROM inbox_messages m
+     USING next
+     WHERE m.team_id = $1 AND m.inbox_id = next.inbox_id AND m.id = next.id
+    RETURNING m.inbox_id, m.id, m.received_at
+"""
+
+LEAVE_TO_JOB = """
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at) VALUES ($1, $2, $3, $4, $5, $5)
 """
 
 DROP = """
@@ -63,6 +81,19 @@ class DueThread(NamedTuple):
     id: UUID
     inbox_id: UUID
     purge_at: datetime
+
+
+class GoneMessage(NamedTuple):
+    """A message that was removed."""
+
+    inbox_id: UUID
+    id: UUID
+    received_at: datetime
+
+    @property
+    def place(self) -> tuple[datetime, UUID]:
+        """Where it stood in its thread."""
+        return self.received_at, self.id
 
 
 async def teams(pool: asyncpg.Pool, now: datetime) -> Sequence[UUID]:
@@ -90,9 +121,16 @@ async def drop_drafts(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> None:
     await db.run(DROP_DRAFTS, inbox_id, thread_id)
 
 
-async def drop_messages(db: TeamDb, thread_id: UUID) -> Sequence[UUID]:
-    """Remove its messages; returns the emails that they are of."""
-    return await db.values(DROP_MESSAGES, thread_id)
+async def drop_messages(
+    db: TeamDb, thread_id: UUID, after: tuple[datetime, UUID], most: int
+) -> list[GoneMessage]:
+    """Remove the first of its messages behind a place; returns which."""
+    return await db.all(GoneMessage, DROP_MESSAGES, thread_id, *after, most)
+
+
+async def leave_to_job(db: TeamDb, thread_id: UUID, job_id: UUID, at: datetime) -> None:
+    """Let a job remove what messages are left."""
+    await db.run(LEAVE_TO_JOB, job_id, JOB_REMOVE, thread_id, at)
 
 
 async def drop(db: TeamDb, thread_id: UUID) -> None:

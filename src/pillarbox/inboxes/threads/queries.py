@@ -24,13 +24,13 @@ GET = """
 """
 
 PUT = """
-    UPDATE inbox_threads SET folder = $3, purge_at = $4, unread = $5 WHERE team_id = $1 AND id = $2
+    UPDATE inbox_threads SET folder = $3, purge_at = $4 WHERE team_id = $1 AND id = $2
 """
 
 MARK = """
-    UPDATE inbox_messages
-       SET is_read = $4
-     WHERE team_id = $1 AND inbox_id = $2 AND thread_id = $3 AND direction = 'inbound' AND is_read <> $4
+    UPDATE inbox_threads
+       SET unread = $3, marks = marks + 1, marked_read = $4
+     WHERE team_id = $1 AND id = $2
 """
 
 ADD_UNREAD = """
@@ -95,13 +95,13 @@ async def get(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> StoredThread | Non
 
 
 async def put(db: TeamDb, thread: StoredThread) -> None:
-    """Store folder, deadline and what is unread."""
-    await db.run(PUT, thread.id, thread.folder, thread.purge_at, thread.unread)
+    """Store folder and deadline."""
+    await db.run(PUT, thread.id, thread.folder, thread.purge_at)
 
 
-async def mark(db: TeamDb, inbox_id: UUID, thread_id: UUID, *, is_read: bool) -> None:
-    """Mark all messages of the thread that came in."""
-    await db.run(MARK, inbox_id, thread_id, is_read)
+async def mark(db: TeamDb, thread: StoredThread) -> None:
+    """Mark all messages of the thread that came in, as it says: as read where none is unread."""
+    await db.run(MARK, thread.id, thread.unread, thread.unread == 0)
 
 
 async def add_unread(db: TeamDb, inbox_id: UUID, threads: int) -> None:

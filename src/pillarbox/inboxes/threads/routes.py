@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from msgspec import UNSET
@@ -40,15 +41,15 @@ async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
         Wait.read(request.query),
     )
 
-    async def read() -> wire.ThreadList:
-        inbox_id = await paths.inbox_of(request, db)
+    async def read(inbox_id: UUID) -> wire.ThreadList:
         if wanted.text is None:
             shown = await lists.thread_page(db, inbox_id, page, wanted)
         else:
             shown = await pages.by_text(db, inbox_id, page, wanted, wanted.text)
         return wire.ThreadList(has_more=shown.has_more, data=[wire.item(row) for row in shown.threads])
 
-    return Reply(await awaited(request, wait, await paths.inbox_of(request, db), read))
+    find = partial(paths.inbox_of, request, db)
+    return Reply(await awaited(request, wait, (page, wanted), find, read))
 
 
 @route("GET", THREAD, needs=Access.FULL, summary="Retrieve a thread")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta
 
+from pillarbox.inboxes.paths import PARAMETER
 from pillarbox.inboxes.threads import wire
 from pillarbox.inboxes.waiting.waiters import Waiters, Wanted
 from pillarbox.kernel.http.request import Request
@@ -62,24 +63,28 @@ class Wait:
 async def awaited(
     request: Request,
     wait: Wait,
-    inbox_id: UUID,
-    read: Callable[[], Awaitable[wire.ThreadList]],
+    wanted: Hashable,
+    find: Callable[[], Awaitable[UUID]],
+    read: Callable[[UUID], Awaitable[wire.ThreadList]],
 ) -> wire.ThreadList:
-    """The page: at once where nothing is to be waited for, else as soon as its state is not `after_change`,
-    or as soon as it shows a thread where no state is named."""
+    """The page of the inbox: at once where nothing is to be waited for, else as soon as its state is not
+    `after_change`, or as soon as it shows a thread where no state is named. Whoever has an equal `wanted` is
+    shown the same page."""
     if wait.seconds is None:
-        return await read()
+        return await read(await find())
+    waiters, team_id = request.use(Waiters), request.known.team_id
+    inbox_id = await waiters.readings.read((team_id, request.param(PARAMETER)), find)
 
     async def with_change() -> wire.ThreadList:
-        page = await read()
+        page = await read(await find())
         page.change = change_of(page)
         return page
 
     def is_news(page: wire.ThreadList) -> bool:
         return page.change != wait.after_change if wait.after_change else bool(page.data)
 
-    wanted = Wanted(request.known.team_id, inbox_id, float(wait.seconds), request.is_client_gone)
-    return await request.use(Waiters).first(wanted, with_change, is_news)
+    found = Wanted(team_id, inbox_id, wanted, float(wait.seconds), request.is_client_gone)
+    return await waiters.first(found, with_change, is_news)
 
 
 def change_of(page: wire.ThreadList) -> str:

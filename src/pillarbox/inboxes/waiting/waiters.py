@@ -1,15 +1,16 @@
 """Requests that wait for an inbox to change.
 
 Each reads its page, sleeps until its inbox has changed or its time is over, and reads again. Sleeping costs a
-task and an event. Only `READS_AT_ONCE` of them read at a time, so a change that concerns many never takes
-the connections that other requests need.
+task and an event. Those who want the same page read it together, and few read at a time
+(`shared_readings.py`), so neither a change that concerns many nor many who come at once take the connections
+that other requests need.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -19,7 +20,7 @@ import asyncpg
 
 from pillarbox.inboxes.prometheus import WAITING
 from pillarbox.inboxes.waiting.changes import ChangeListener, ChangeNotifier
-from pillarbox.kernel.postgres import time_limit
+from pillarbox.inboxes.waiting.shared_readings import SharedReadings
 from pillarbox.kernel.wire.problems import Overloaded, RateLimited
 
 T = TypeVar("T")
@@ -28,7 +29,6 @@ MOST_OF_TEAM: Final = 200
 MOST: Final = 2000
 """Requests that wait in one process."""
 
-READS_AT_ONCE: Final = 4
 CONNECTING_SECONDS: Final = 2.0
 """How long the first request waits for the connection that notifications come on."""
 
@@ -41,10 +41,12 @@ REST_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """For which inbox a request waits, how long at most, and whether anybody still wants the answer."""
+    """For which inbox a request waits, how long at most, and whether anybody still wants the answer. `page`
+    is the same for all requests of the inbox that are shown the same."""
 
     team_id: UUID
     inbox_id: UUID
+    page: Hashable
     seconds: float
     is_gone: Callable[[], bool]
 
@@ -64,7 +66,7 @@ class Waiters:
         self._ready = asyncio.Event()
         self._waiting: dict[UUID, set[_Waiter]] = {}
         self._of_team: Counter[UUID] = Counter()
-        self._reading = asyncio.Semaphore(READS_AT_ONCE)
+        self.readings = SharedReadings()
         self._is_closed = False
         WAITING.read = lambda: {(): self._of_team.total()}
 
@@ -95,7 +97,7 @@ class Waiters:
 
         Raises RateLimited where too many requests of the team wait, Overloaded where too many do.
         """
-        found = await read()
+        found = await self._read(wanted, read)
         if wanted.seconds <= 0 or is_news(found):
             return found
         with self._place(wanted) as waiter:
@@ -109,9 +111,7 @@ class Waiters:
         end = now() + wanted.seconds
         while True:
             waiter.changed.clear()
-            async with self._reading:
-                time_limit.renew()
-                found = await read()
+            found = await self._read(wanted, read)
             if is_news(found) or now() >= end or self._is_closed or wanted.is_gone():
                 return found
             await asyncio.sleep(min(REST_SECONDS, max(0.0, end - now())))
@@ -119,6 +119,9 @@ class Waiters:
                 not waiter.changed.is_set() and now() < end and not self._is_closed and not wanted.is_gone()
             ):
                 await _wait_at_most(waiter.changed, min(STEP_SECONDS, end - now()))
+
+    async def _read(self, wanted: Wanted, read: Callable[[], Awaitable[T]]) -> T:
+        return await self.readings.read((wanted.team_id, wanted.inbox_id, wanted.page), read)
 
     @contextmanager
     def _place(self, wanted: Wanted) -> Iterator[_Waiter]:

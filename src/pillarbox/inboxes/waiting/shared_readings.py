@@ -1,0 +1,59 @@
+"""Readings of the database that many requests want at the same moment.
+
+Requests that want the same share one reading. Who comes while it waits for its turn takes part; who comes
+once it runs waits for the next one, because it may want what was committed since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Final, TypeVar
+
+from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.wire.problems import Overloaded
+
+T = TypeVar("T")
+
+READS_AT_ONCE: Final = 4
+MOST: Final = 2000
+"""Requests of one process that wait for a reading; the next one is refused at once."""
+
+
+class SharedReadings:
+    """At most `READS_AT_ONCE` run at a time, however many requests wait for one."""
+
+    def __init__(self) -> None:
+        self._turns = asyncio.Semaphore(READS_AT_ONCE)
+        self._queued: dict[Hashable, asyncio.Task[Any]] = {}
+        self._waiting = 0
+
+    async def read(self, wanted: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """What a reading gives that begins after this call. All that call with an equal `wanted` may get the
+        same object. Raises Overloaded where too many wait, and what the reading raises."""
+        if self._waiting >= MOST:
+            raise Overloaded("Too many requests wait for changes.")
+        task = self._queued.get(wanted)
+        if task is None:
+            task = asyncio.create_task(self._run(wanted, read))
+            task.add_done_callback(_retrieve)
+            self._queued[wanted] = task
+        self._waiting += 1
+        try:
+            # Who leaves does not end it for the others.
+            found: T = await asyncio.shield(task)
+        finally:
+            self._waiting -= 1
+        return found
+
+    async def _run(self, wanted: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        async with self._turns:
+            del self._queued[wanted]
+            time_limit.begin()
+            return await read()
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Nobody may be left who asks for its exception."""
+    if not task.cancelled():
+        task.exception()
