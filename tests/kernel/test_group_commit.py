@@ -51,6 +51,36 @@ async def test_those_who_arrive_during_a_commit_share_the_next_one() -> None:
     assert store.commits == [["a"], ["b", "c", "d"]]
 
 
+@pytest.mark.parametrize("bad", ["", "b"])
+async def test_those_who_wait_join_a_flush_that_they_fit(bad: str) -> None:
+    """Each has its own answer, also where the flush fails for one of them."""
+    store = Store(bad)
+    began, gate = asyncio.Event(), asyncio.Event()
+
+    async def flush(batch: Sequence[str]) -> list[str | BaseException]:
+        began.set()
+        await gate.wait()
+        return await store.flush([*batch, *commits.join_flush(str.islower)])
+
+    commits: GroupCommit[str, str] = GroupCommit(flush, flushers=1, most_items=3)
+    assert commits.join_flush(str.islower) == []
+    first = asyncio.create_task(commits.submit("a"))
+    await began.wait()
+    others = [asyncio.create_task(commits.submit(item)) for item in "bXcde"]
+    while commits.weight < 6:
+        await asyncio.sleep(0)
+    gate.set()
+    answers = await asyncio.gather(first, *others, return_exceptions=True)
+    assert [answer if isinstance(answer, str) else "refused" for answer in answers] == [
+        "A", "refused" if bad else "B", "X", "C", "D", "E",
+    ]  # fmt: skip
+    if bad:
+        assert sorted(item for commit in store.commits for item in commit) == ["X", "a", "c", "d", "e"]
+    else:
+        assert store.commits == [["a", "b", "c"], ["X", "d", "e"]]
+    assert commits.weight == 0
+
+
 async def test_one_bad_row_never_fails_other_rows() -> None:
     store = Store("x")
     commits: GroupCommit[str, str] = GroupCommit(store.flush)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from kit.inbox_mail import InboxMail, inbox_mail, letter
+from pillarbox.inboxes import locking
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.receiving.arrivals.inbox_commits import ForInbox
+from pillarbox.receiving.arrivals.inbox_queues import InboxQueues
 
 HELP, SALES = "help@harbor.example", "sales@harbor.example"
 
@@ -17,6 +22,14 @@ WAITS = """
     SELECT EXISTS (SELECT FROM pg_stat_activity
                     WHERE datname = current_database() AND wait_event_type = 'Lock')
 """
+
+# The ids of the messages that were committed together.
+TOGETHER = """
+    SELECT array_agg(message_id ORDER BY message_id) AS ids FROM inbox_messages GROUP BY xmin::text
+"""
+
+LATER = (([HELP], 2), ([HELP, SALES], 3), ([HELP], 1), ([HELP], 0), ([SALES], 4))
+"""To whom the messages go that come later, and their numbers; one is a repetition."""
 
 
 @asynccontextmanager
@@ -27,11 +40,13 @@ async def locked(mail: InboxMail, inbox: str) -> AsyncIterator[Connection]:
         yield other
 
 
-async def offered(mail: InboxMail, *to: str, number: int = 0) -> asyncio.Task[str]:
+async def offered(
+    mail: InboxMail, *to: str, number: int = 0, answers: str | None = None
+) -> asyncio.Task[str]:
     """A message for these, sent; the answer is still to come."""
     session = await mail.client.connect()
     await session.offer(list(to))
-    return asyncio.create_task(session.text(letter(to=to[0], message_id=f"<{number}@x>")))
+    return asyncio.create_task(session.text(letter(to=to[0], message_id=f"<{number}@x>", answers=answers)))
 
 
 async def waits(mail: InboxMail) -> None:
@@ -54,6 +69,42 @@ async def test_only_mail_of_a_locked_inbox_waits(database_url: str, tmp_path: Pa
             assert not any(answer.done() for answer in waiting)
         assert [answer[:3] for answer in await asyncio.gather(*waiting)] == ["250"] * 4
         assert (len(await mail.threads(help_inbox)), len(await mail.threads(sales))) == (4, 3)
+
+
+async def test_mail_that_comes_while_a_commit_waits_shares_it(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is for the same inboxes; a repetition of what is in that commit is stored once."""
+    submitted = 0
+    submit = InboxQueues.submit
+
+    async def counted(queues: InboxQueues, mails: Sequence[ForInbox]) -> tuple[UUID, ...]:
+        nonlocal submitted
+        submitted += 1
+        return await submit(queues, mails)
+
+    async with inbox_mail(database_url, tmp_path) as mail:
+        help_inbox, sales = await mail.inbox(HELP), await mail.inbox(SALES)
+        # The way of inboxes is known for both addresses.
+        await mail.brings(HELP, SALES, message_id="<first@x>")
+        monkeypatch.setattr(locking, "BRIEF_MS", 3000)
+        monkeypatch.setattr(InboxQueues, "submit", counted)
+        async with locked(mail, help_inbox):
+            waiting = [await offered(mail, HELP, number=1, answers="<unknown@x>")]
+            await waits(mail)
+            for to, number in LATER:
+                waiting.append(await offered(mail, *to, number=number, answers="<unknown@x>"))
+            async with asyncio.timeout(20):
+                while submitted < 1 + len(LATER):
+                    await asyncio.sleep(0.005)
+        assert {answer[:3] for answer in await asyncio.gather(*waiting)} == {"250"}
+        assert (len(await mail.threads(help_inbox)), len(await mail.threads(sales))) == (5, 3)
+        found = await mail.team.world.pool.fetch(TOGETHER)
+        assert sorted(row["ids"] for row in found) == [
+            ["<0@x>", "<1@x>", "<2@x>"],
+            ["<3@x>", "<3@x>", "<4@x>"],
+            ["<first@x>", "<first@x>"],
+        ]
 
 
 async def test_mail_that_came_together_is_parted_by_the_lock(database_url: str, tmp_path: Path) -> None:
