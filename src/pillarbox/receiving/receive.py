@@ -45,7 +45,7 @@ from pillarbox.receiving.arrivals.inbox_queues import Batch, InboxQueues
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, DraftBuilder
-from pillarbox.receiving.store_queries import First, Written
+from pillarbox.receiving.store_queries import Written
 from pillarbox.usage import counting
 from pillarbox.usage.counting import Arrived
 from pillarbox.webhooks.publish import Publisher
@@ -316,29 +316,12 @@ class Receiving:
 
     async def _write_for_inboxes(self, batch: Batch, waited: InboxKey | Briefly | None) -> Committed:
         """The same for mail of inboxes, with its messages and threads, committed."""
-        if isinstance(waited, Briefly):
-            rows = await self._limited(self._written_as_new(batch.mails, waited))
-            if rows is not None:
-                await self._tell(rows)
-                return Committed(rows, {}, {})
         try:
             done = await self._limited(self._written_for_inboxes(batch, waited, is_checked=False))
         except SeenBefore:
             done = await self._limited(self._written_for_inboxes(batch, waited, is_checked=True))
         await self._tell(done.rows)
         return done
-
-    async def _written_as_new(self, mails: Sequence[ForInbox], busy: Briefly) -> list[Written] | None:
-        """What was written in one statement, if that was possible."""
-        if not self._metered.isdisjoint([mail.draft.row.team_id for mail in mails]):
-            return None
-        await faults.point("receive.before_commit")
-        return await self._inboxes.write_new(self._pool, mails, self._clock.now(), self._store_new, busy)
-
-    async def _store_new(
-        self, pool: asyncpg.Pool, mails: Sequence[Draft], beside: Sequence[Statement], first: First
-    ) -> list[Written]:
-        return await self._store_rows(pool, mails, metered=False, beside=beside, first=first)
 
     async def _written_for_inboxes(
         self, batch: Batch, waited: InboxKey | Briefly | None, *, is_checked: bool
@@ -363,25 +346,11 @@ class Receiving:
         return written
 
     async def _store_rows(
-        self,
-        source: Source,
-        mails: Sequence[Draft],
-        *,
-        metered: bool,
-        beside: Sequence[Statement] = (),
-        first: First | None = None,
+        self, source: Source, mails: Sequence[Draft], *, metered: bool, beside: Sequence[Statement] = ()
     ) -> list[Written]:
         now = self._clock.now()
         rows = [(draft.row, draft.octets) for draft in mails]
-        return await store_queries.store(
-            source,
-            rows,
-            now,
-            now - REMEMBERED,
-            metered=metered,
-            beside=beside,
-            first=first,
-        )
+        return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered, beside=beside)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
 
-from pillarbox.kernel.postgres.combined_statement import NOTHING, Statement, combined
+from pillarbox.kernel.postgres.combined_statement import Statement, combined
 from pillarbox.kernel.postgres.database import Source
 
 # All in one, for a commit's cost is its round trips. $4 are the rows (`Row`), $5 the octets that they speak
 # of. What was seen longer ago than $2 is new again. Where a team has a quota nothing is written unless $3 is
 # true: what it has used is read after it, in the same transaction. Rows of teams are locked in order. What an
-# inbox takes is left out and named: it is stored under the lock of the inbox (docs/decisions/0096). Where $6
-# and $7 are numbers, it fails with a division by zero, and nothing is written, unless so many are stored and
-# the part `first` gave so many rows. Locks are taken in one order everywhere: those of inboxes first.
+# inbox takes is left out and named: it is stored under the lock of the inbox (docs/decisions/0096).
 STORE = """
     WITH given AS MATERIALIZED (
         SELECT k.*, t.daily_quota IS NOT NULL OR t.monthly_quota IS NOT NULL AS is_metered,
@@ -36,7 +33,6 @@ STORE = """
                      size bigint, complete boolean, blob text, event_id uuid, at integer, trace integer,
                      held integer, candidates text[], inboxes uuid[], files json)
           LEFT JOIN teams t ON t.id = k.team_id
-         WHERE (SELECT count(*) FROM first) >= 0
     ), fresh AS (
         INSERT INTO received_seen AS s (team_id, fingerprint, at)
         SELECT k.team_id, decode(k.fingerprint, 'base64'), $1
@@ -100,11 +96,6 @@ STORE = """
     SELECT k.id, true, false, false, false FROM given k WHERE k.is_metered AND NOT k.has_inbox AND NOT $3
      UNION ALL
     SELECT k.id, k.is_metered, false, false, true FROM given k WHERE k.has_inbox
-     UNION ALL
-    SELECT k.id, false, false, false, false
-      FROM given k
-     WHERE 1 / CASE WHEN (SELECT count(*) FROM stored) <> $6::bigint
-                      OR (SELECT count(*) FROM first) <> $7::bigint THEN 0 ELSE 1 END = 0
 """
 
 
@@ -168,13 +159,6 @@ def with_inboxes(row: Row, inboxes: tuple[UUID, ...]) -> Row:
     return replace(row, candidates=None, inboxes=inboxes or None)
 
 
-class First(NamedTuple):
-    """What is done before anything else, and how many rows that gives."""
-
-    statement: Statement
-    rows: int
-
-
 class Written(NamedTuple):
     """A row that is stored, or one whose team has a quota, for which nothing was. `has_event`: something of
     all that was stored may wait for the dispatcher of webhooks. `has_inbox`: an inbox takes it, so it is not
@@ -198,15 +182,12 @@ async def store(
     *,
     metered: bool,
     beside: Sequence[Statement] = (),
-    first: First | None = None,
 ) -> list[Written]:
     """Store received emails, each with its octets, its attachments, its events and its unit, or none of them.
 
     Left out is what its team has seen since `expired`, and what an inbox takes. Unless `metered`, nothing
     is stored where one of the teams has a quota; then the answer names its rows. No two rows may have team
-    and fingerprint in common. The statements `beside` it are carried out in any case, in the same round trip;
-    but with something to be done `first`, DivisionByZeroError is raised, and nothing is written, unless that
-    gave its rows and all of ours are stored.
+    and fingerprint in common. The statements `beside` it are carried out in any case, in the same round trip.
     """
     rows, place = [], 1
     for row, octets in mails:
@@ -214,34 +195,8 @@ async def store(
         place += len(octets)
     given = _encode(rows).decode()
     octets = b"".join([octets for _, octets in mails])
-    expected = (None, None) if first is None else (len(rows), first.rows)
-    storing = Statement(STORE, (at, expired, metered, given, octets, *expected))
-    before = NOTHING if first is None else first.statement
-    found = await combined(source, beside, storing, before)
+    found = await combined(source, beside, Statement(STORE, (at, expired, metered, given, octets)))
     return [Written(*row) for row in found]
-
-
-# Message-IDs of inboxes. Of two commits that do not see each other one waits here for the other: where $4 is
-# true, what is there already is a division by zero. (The length is asked for so that it is not one at once.)
-ONCE = """
-    INSERT INTO received_seen AS s (team_id, fingerprint, at)
-    SELECT k.team_id, k.fingerprint, $3
-      FROM unnest($1::uuid[], $2::bytea[]) AS k (team_id, fingerprint)
-     ORDER BY 1, 2
-    ON CONFLICT (team_id, fingerprint)
-    DO UPDATE SET at = excluded.at + interval '0' / CASE
-           WHEN $4::boolean AND octet_length(s.fingerprint) >= 0 THEN 0 ELSE 1 END
-"""
-
-
-def once(ids: Iterable[tuple[UUID, UUID, str]], at: datetime, *, is_checked: bool) -> Statement:
-    """Notes these Message-IDs, each of an inbox of a team; with `is_checked` none may be there."""
-    keys = {
-        (team_id, sha256(inbox_id.bytes + message_id.encode("utf-8", "replace")).digest())
-        for team_id, inbox_id, message_id in ids
-    }
-    teams, fingerprints = zip(*keys, strict=True) if keys else ((), ())
-    return Statement(ONCE, (teams, fingerprints, at, is_checked))
 
 
 # Across teams: each row names its team.

@@ -1,53 +1,29 @@
-"""Mail that begins a thread is stored in one statement (docs/decisions/0112), unless what that assumes is not
-so: then it is looked up first, as for any other mail."""
+"""Mail that begins a thread is not looked up first, unless what that assumes is not so
+(docs/decisions/0097)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from uuid import UUID
-
-import pytest
 
 from inboxes.arrivals.test_locked_inboxes import locked, offered, waits
 from kit.inbound_client import inbound_client
 from kit.inbox_mail import InboxMail, inbox_mail, letter
 from kit.webhooks import hook
 from kit.world import world
-from pillarbox.inboxes.joining.deciding import begin_threads
-from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.receiving.arrivals.inbox_commits import InboxCommits, Written
 
 HELP, SALES = "help@harbor.example", "sales@harbor.example"
 
 
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each commit for inboxes, whether it was one statement."""
-    seen: list[bool] = []
-    write = InboxCommits.write_new
-
-    async def recorded(commits: InboxCommits, *given: Any) -> list[Written] | None:
-        written = await write(commits, *given)
-        seen.append(written is not None)
-        return written
-
-    monkeypatch.setattr(InboxCommits, "write_new", recorded)
-    return seen
-
-
 @asynccontextmanager
-async def known_inbox(
-    database_url: str, folder: Path, at_once: list[bool]
-) -> AsyncIterator[tuple[InboxMail, str]]:
+async def known_inbox(database_url: str, folder: Path) -> AsyncIterator[tuple[InboxMail, str]]:
     """An inbox that has got a mail, so its address is known."""
     async with inbox_mail(database_url, folder) as mail:
         inbox = await mail.inbox(HELP)
         assert (await mail.brings(HELP, message_id="<first@x>")).startswith("250")
-        at_once.clear()
         yield mail, inbox
 
 
@@ -56,13 +32,12 @@ async def unread(mail: InboxMail, inbox: str) -> int:
     return int((await mail.team.get(f"/inboxes/{inbox}")).json()["unread"])
 
 
-async def test_mail_that_begins_a_thread(database_url: str, tmp_path: Path, at_once: list[bool]) -> None:
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+async def test_mail_that_begins_a_thread(database_url: str, tmp_path: Path) -> None:
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         for number in range(3):
             answer = await mail.brings(HELP, message_id=f"<{number}@x>", subject=f"Berth {number}")
             assert answer.startswith("250 2.0.0 Ok")
         assert await mail.brings(HELP, message_id=None)
-        assert at_once == [True] * 4
         threads = await mail.threads(inbox)
         subjects = [thread["subject"] for thread in threads]
         assert subjects == ["Refund", "Berth 2", "Berth 1", "Berth 0", "Refund"]
@@ -71,54 +46,29 @@ async def test_mail_that_begins_a_thread(database_url: str, tmp_path: Path, at_o
         assert len(await mail.received()) == 5
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"subject": "Re: Refund"},
-        {"answers": "<first@x>"},
-        {"references": "<first@x>"},
-        {"answers": ""},
-        {"message_id": "<first@x>"},
-        {"message_id": "<first@x>", "text": "Another."},
-    ],
-)
-async def test_mail_that_may_belong_to_another(
-    database_url: str, tmp_path: Path, at_once: list[bool], fields: dict[str, str]
-) -> None:
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, _):
-        assert (await mail.brings(HELP, **{"message_id": "<second@x>", **fields})).startswith("250")
-        assert at_once == [False]
-
-
-async def test_spam_begins_a_thread_of_its_own(
-    database_url: str, tmp_path: Path, at_once: list[bool]
-) -> None:
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+async def test_spam_begins_a_thread_of_its_own(database_url: str, tmp_path: Path) -> None:
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         answer = await mail.brings(HELP, message_id="<second@x>", sender="ada@bank.example")
         assert answer.startswith("250")
-        assert at_once == [True]
         [thread] = await mail.threads(inbox, "?folders=spam")
         assert not thread["read"]
         assert await unread(mail, inbox) == 1
 
 
-async def test_the_same_mail_again(database_url: str, tmp_path: Path, at_once: list[bool]) -> None:
+async def test_the_same_mail_again(database_url: str, tmp_path: Path) -> None:
     """Contract decision 27; without a Message-ID as well."""
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         for _ in range(3):
             assert (await mail.brings(HELP, message_id=None, subject="Once")).startswith("250")
-        assert at_once == [True, False, False]
         assert len(await mail.threads(inbox)) == 2
         assert len(await mail.received()) == 2
 
 
-async def test_one_id_for_two_inboxes(database_url: str, tmp_path: Path, at_once: list[bool]) -> None:
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+async def test_one_id_for_two_inboxes(database_url: str, tmp_path: Path) -> None:
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         sales = await mail.inbox(SALES)
         assert (await mail.brings(SALES, message_id="<second@x>")).startswith("250")
-        at_once.clear()
         assert (await mail.brings(HELP, SALES, message_id="<third@x>")).startswith("250")
-        assert at_once == [True]
         assert (len(await mail.threads(inbox)), len(await mail.threads(sales))) == (2, 2)
         assert len(await mail.received()) == 3
 
@@ -156,97 +106,51 @@ async def test_the_same_message_at_two_servers(database_url: str, tmp_path: Path
         assert await unread(mail, inbox) == 21
 
 
-async def test_an_inbox_that_is_deleted_while_mail_waits_for_it(
-    database_url: str, tmp_path: Path, at_once: list[bool]
-) -> None:
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+async def test_an_inbox_that_is_deleted_while_mail_waits_for_it(database_url: str, tmp_path: Path) -> None:
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         async with locked(mail, inbox) as other:
             waiting = await offered(mail, HELP, number=2)
             await waits(mail)
             await other.execute("DELETE FROM directory_inboxes WHERE inbox_id = $1", UUID(inbox))
             await other.execute("DELETE FROM inboxes WHERE id = $1", UUID(inbox))
         assert (await waiting).startswith("250")
-        assert at_once == [False]
         assert len(await mail.received()) == 2
         assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_messages") == 1
 
 
-async def test_a_block_that_ends_behind_mail_that_waits(
-    database_url: str, tmp_path: Path, at_once: list[bool]
-) -> None:
-    """The statement does not see where the block ends, but the row that it took does: searches find it."""
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+async def test_a_block_that_ends_behind_mail_that_waits(database_url: str, tmp_path: Path) -> None:
+    """What is read with the lock says where the block ends: searches find the mail."""
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         async with locked(mail, inbox) as other:
             waiting = await offered(mail, HELP, number=2)
             await waits(mail)
             sql = "UPDATE inboxes SET described_to = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE id = $1"
             await other.execute(sql, UUID(inbox))
         assert (await waiting).startswith("250")
-        assert at_once == [True]
         assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_search_late") == 1
 
 
-async def test_an_inbox_of_a_nearer_address(database_url: str, tmp_path: Path, at_once: list[bool]) -> None:
+async def test_an_inbox_of_a_nearer_address(database_url: str, tmp_path: Path) -> None:
     """inboxes.md 9.1: what is known of an address is no longer so."""
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         assert (await mail.brings("help+desk@harbor.example", message_id="<1@x>")).startswith("250")
-        assert at_once == [True]
         desk = await mail.inbox("help+desk@harbor.example")
         assert (await mail.brings("help+desk@harbor.example", message_id="<2@x>")).startswith("250")
-        assert at_once == [True, False]
         assert (len(await mail.threads(inbox)), len(await mail.threads(desk))) == (2, 1)
 
 
-async def test_a_webhook_that_is_new(database_url: str, tmp_path: Path, at_once: list[bool]) -> None:
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, _):
+async def test_a_webhook_that_is_new(database_url: str, tmp_path: Path) -> None:
+    async with known_inbox(database_url, tmp_path) as (mail, _):
         await hook(mail.team, "inbox.email.received")
         assert (await mail.brings(HELP, message_id="<1@x>")).startswith("250")
         assert (await mail.brings(HELP, message_id="<2@x>")).startswith("250")
-        assert at_once == [False, True]
         sql = "SELECT count(*) FROM webhook_deliveries WHERE kind = 'inbox.email.received'"
         assert await mail.team.world.pool.fetchval(sql) == 2
 
 
-async def test_a_team_with_a_quota(database_url: str, tmp_path: Path, at_once: list[bool]) -> None:
-    async with known_inbox(database_url, tmp_path, at_once) as (mail, inbox):
+async def test_a_team_with_a_quota(database_url: str, tmp_path: Path) -> None:
+    async with known_inbox(database_url, tmp_path) as (mail, inbox):
         await mail.team.world.pool.execute("UPDATE teams SET daily_quota = 2 WHERE id = $1", mail.team.id)
         for number in range(3):
             assert (await mail.brings(HELP, message_id=f"<{number}@x>")).startswith("250")
-        assert True not in at_once
         assert len(await mail.threads(inbox)) == 4
-
-
-def message(**fields: Any) -> NewMessage:
-    given: dict[str, Any] = {
-        "team_id": UUID(int=1),
-        "inbox_id": UUID(int=2),
-        "id": UUID(int=3),
-        "received_at": None,
-        "is_inbound": True,
-        "sender": "",
-        "sender_key": "",
-        "to_list": "[]",
-        "subject": "Refund",
-        "message_id": "<1@x>",
-        "searched": "",
-        **fields,
-    }
-    return NewMessage(**given)
-
-
-@pytest.mark.parametrize(
-    ("messages", "do"),
-    [
-        ([message()], True),
-        ([message(), message(message_id="<2@x>")], True),
-        ([message(), message(inbox_id=UUID(int=9))], True),
-        ([message(message_id=None), message(message_id=None)], True),
-        ([message(), message(message_id="1@x")], False),
-        ([message(subject="AW: Refund")], False),
-        ([message(subject="Fwd: Refund")], False),
-        ([message(names_earlier=True)], False),
-        ([], True),
-    ],
-)
-def test_which_messages_begin_threads(messages: Sequence[NewMessage], do: bool) -> None:
-    assert begin_threads(messages) is do

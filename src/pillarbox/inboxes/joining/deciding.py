@@ -112,23 +112,6 @@ class Plan:
     told: list[Reference] = field(default_factory=list)
     are_new: bool = False
 
-    @property
-    def changes(self) -> list[tuple[UUID, UUID, int]]:
-        """Each inbox that gets messages, with how many more of its threads are unread."""
-        inboxes = {placed.message.inbox for placed in self.placed}
-        return [(*inbox, self.unread.get(inbox, 0)) for inbox in sorted(inboxes)]
-
-
-def begin_threads(messages: Sequence[NewMessage]) -> bool:
-    """Whether each of these messages that came in begins a thread, as far as they themselves say: none
-    answers another, and no two have one id in one inbox."""
-    ids = [(m.inbox, bare_id(m.message_id)) for m in messages if m.message_id is not None]
-    return len(set(ids)) == len(ids) and not any(_may_answer(message) for message in messages)
-
-
-def _may_answer(message: NewMessage) -> bool:
-    return message.names_earlier or compared_subject(message.subject).is_answer
-
 
 def plan(messages: Sequence[NewMessage], known: Known, new_id: Callable[[], UUID], at: datetime) -> Plan:
     """Decide about these messages, in their order."""

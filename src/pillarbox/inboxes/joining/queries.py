@@ -155,61 +155,6 @@ COUNT = """
      WHERE i.team_id = k.team_id AND i.id = k.id
 """
 
-# As COUNT, for inboxes that nobody has locked before: these are locked here, in the order of all, and each
-# is waited for so long ($10) at most. It fails with a division by zero, and undoes the statement that it is a
-# part of, unless what was assumed is so: no message of the inboxes has one of the keys ($4 to $6), of the
-# addresses $7 those of $8 and $9 alone are inboxes, and none of the teams $11 has webhooks. It returns the
-# inboxes as others left them.
-TAKE = """
-    WITH briefly AS MATERIALIZED (
-        SELECT set_config('lock_timeout', $10, true) AS milliseconds
-    ), wanted AS MATERIALIZED (
-        SELECT k.* FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS k (team_id, id, change)
-    ), locked AS MATERIALIZED (
-        SELECT i.team_id, i.id
-          FROM wanted k
-          JOIN inboxes i ON i.team_id = k.team_id AND i.id = k.id
-         WHERE (SELECT milliseconds FROM briefly) IS NOT NULL
-         ORDER BY i.team_id, i.id
-           FOR NO KEY UPDATE OF i
-    )
-    UPDATE inboxes i
-       SET unread = i.unread + k.change
-      FROM wanted k
-     WHERE i.team_id = k.team_id AND i.id = k.id
-       AND 1 / CASE
-           WHEN (SELECT count(*) FROM locked) < (SELECT count(*) FROM wanted) THEN 0
-           WHEN (SELECT count(*) FROM directory_inboxes d WHERE d.address = ANY ($7::text[]))
-                <> cardinality($8::text[]) THEN 0
-           WHEN (SELECT count(*)
-                   FROM unnest($8::text[], $9::uuid[]) AS a (address, id)
-                   JOIN directory_inboxes d ON d.address = a.address AND d.inbox_id = a.id)
-                <> cardinality($8::text[]) THEN 0
-           WHEN EXISTS (SELECT
-                          FROM unnest($4::uuid[], $5::uuid[], $6::bigint[])
-                               AS a (team_id, inbox_id, message_key)
-                         CROSS JOIN LATERAL (
-                               SELECT m.id
-                                 FROM inbox_messages m
-                                WHERE m.team_id = a.team_id AND m.inbox_id = a.inbox_id
-                                  AND m.message_key = a.message_key
-                                ORDER BY m.id DESC
-                                LIMIT 1) AS known) THEN 0
-           WHEN EXISTS (SELECT FROM webhooks h
-                         WHERE h.team_id = ANY ($11::uuid[]) AND h.status = 'enabled') THEN 0
-           ELSE 1 END = 1
- RETURNING i.team_id, i.id, i.described_to
-"""
-
-# As LATE, beside TAKE: where an inbox was waited for, its row is newer than what this statement sees.
-LATE_OF_TAKEN = """
-    INSERT INTO inbox_search_late (team_id, inbox_id, id)
-    SELECT k.team_id, k.inbox_id, k.id
-      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS k (team_id, inbox_id, id)
-      JOIN first i ON i.team_id = k.team_id AND i.id = k.inbox_id
-     WHERE k.id <= i.described_to
-"""
-
 # Labels stand in lists where their threads stand.
 FOLLOW = """
     UPDATE inbox_thread_labels l
@@ -282,43 +227,8 @@ async def by_subject(conn: Connection, wanted: Sequence[SubjectWanted]) -> list[
     return list(found.values())
 
 
-class Assumed(NamedTuple):
-    """What has to be so for a plan that was made without looking: the only inboxes at the addresses `asked`,
-    by address, and the teams that have no webhooks."""
-
-    asked: Sequence[str]
-    inboxes: Mapping[str, InboxKey]
-    without_webhooks: Sequence[UUID]
-
-
-def taking(plan: Plan, assumed: Assumed, lock_milliseconds: int) -> Statement:
-    """What counts the messages of a plan that nobody has locked the inboxes for. The statement that it is a
-    part of fails with a division by zero unless what was assumed is so."""
-    messages = [placed.message for placed in plan.placed]
-    keys = [(*m.inbox, id_key(m.message_id)) for m in messages if m.message_id is not None]
-    return Statement(
-        TAKE,
-        (
-            *zip(*plan.changes, strict=True),
-            *(zip(*keys, strict=True) if keys else ((), (), ())),
-            list(assumed.asked),
-            list(assumed.inboxes),
-            [inbox_id for _, inbox_id in assumed.inboxes.values()],
-            str(lock_milliseconds),
-            list(assumed.without_webhooks),
-        ),
-    )
-
-
-def writes(
-    plan: Plan,
-    at: datetime,
-    described: Mapping[InboxKey, UUID] | None = None,
-    *,
-    is_taken: bool = False,
-) -> list[Statement]:
-    """What carries out the plan, except for its events; none of the statements sees another's rows. The
-    inboxes are locked, or are taken (`taking`) by the part `first` of the statement that these belong to.
+def writes(plan: Plan, at: datetime, described: Mapping[InboxKey, UUID] | None = None) -> list[Statement]:
+    """What carries out the plan, except for its events; none of the statements sees another's rows.
     `described`: how far searches know the messages of each inbox, where the lock has told it."""
     found = []
     if new := [thread for thread in plan.threads if thread.is_new]:
@@ -333,30 +243,24 @@ def writes(
         added = [(*placed.message.inbox, placed.message.id) for placed in plan.placed]
         late = added if described is None else [one for one in added if one[2] <= described[one[:2]]]
         if late:
-            found.append(Statement(LATE_OF_TAKEN if is_taken else LATE, tuple(zip(*late, strict=True))))
+            found.append(Statement(LATE, tuple(zip(*late, strict=True))))
         if due := sorted({(team, inbox) for team, inbox, one in added if one.int % DUE_EVERY == 0}):
             found.append(Statement(DUE, tuple(zip(*due, strict=True))))
     if plan.returned:
         columns = zip(*[(*one.inbox, one.id, one.body_key) for one in plan.returned], strict=True)
         found.append(Statement(RETURN, tuple(columns)))
     counts = [(*inbox, change) for inbox, change in sorted(plan.unread.items()) if change]
-    if counts and not is_taken:
+    if counts:
         found.append(Statement(COUNT, tuple(zip(*counts, strict=True))))
     return found
 
 
 def all_writes(
-    plan: Plan,
-    at: datetime,
-    telling: Statement | None,
-    described: Mapping[InboxKey, UUID] | None = None,
-    *,
-    is_taken: bool = False,
+    plan: Plan, at: datetime, telling: Statement | None, described: Mapping[InboxKey, UUID]
 ) -> list[Statement]:
     """What carries out the plan, with what queues its events; `follow` comes after it. It fails with a
     division by zero where a message was taken for new and its id is known."""
-    written = writes(plan, at, described, is_taken=is_taken)
-    return [*written, *([] if telling is None else [telling])]
+    return [*writes(plan, at, described), *([] if telling is None else [telling])]
 
 
 async def carry_out(conn: Connection, plan: Plan, at: datetime, telling: Statement) -> bool:

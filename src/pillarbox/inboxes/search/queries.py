@@ -70,9 +70,8 @@ UNDESCRIBED = """
 """
 
 # The threads of messages that are named by columns of blocks or by themselves ($5, $6). Of the block $3 there
-# are $12 columns in $13, from the place $4 on.
-# Each thread is looked up by its key. Where the planner may begin with the threads, because they are wanted in
-# order, it reads the messages again for each of them.
+# are $12 columns in $13, from the place $4 on. Each thread is looked up by its key: where the planner may
+# begin with the threads, because they are wanted in order, it reads the messages again for each of them.
 THREADS_OLDER = """
     SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
       FROM (SELECT left(d.ids, 32)::uuid AS message_id, right(d.ids, 32)::uuid AS thread_id

@@ -19,7 +19,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source, after_commit
+from pillarbox.kernel.postgres.database import TROUBLE, Connection, after_commit
 from pillarbox.kernel.postgres.notify import Listener, Notifier
 
 log = get("inboxes")
@@ -53,15 +53,6 @@ async def changed(conn: Connection, inbox_ids: Iterable[UUID]) -> None:
         after_commit(conn, partial(_tell, concerned))
     else:
         await conn.execute(NOTIFY, CHANNEL, _payloads(_OF_NOBODY, concerned))
-
-
-async def committed(source: Source, inbox_ids: Iterable[UUID]) -> None:
-    """What these inboxes show has changed, and that is committed."""
-    concerned = frozenset(inbox_ids)
-    if _hearing:
-        _tell(concerned)
-    elif concerned:
-        await source.execute(NOTIFY, CHANNEL, _payloads(_OF_NOBODY, concerned))
 
 
 def _tell(inbox_ids: frozenset[UUID]) -> None:

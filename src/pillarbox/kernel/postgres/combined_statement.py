@@ -31,23 +31,14 @@ class Statement(NamedTuple):
     args: tuple[Any, ...]
 
 
-NOTHING = Statement("SELECT 1", ())
-"""A part that does nothing."""
-
-
-async def combined(
-    source: Source, writes: Sequence[Statement], last: Statement, first: Statement | None = None
-) -> list[Any]:
+async def combined(source: Source, writes: Sequence[Statement], last: Statement) -> list[Any]:
     """Carry out all of it, or nothing, and return the rows of `last`.
 
     The statements see the same snapshot: none sees what another writes, and two of them must not change the
     same row. `last` may have parts of its own (WITH). Without a transaction around it this is one of its own.
-    They are carried out in no order, but `last` may ask for the part `first`: all that depends on what asks
-    for it comes after it.
     """
-    before = () if first is None else (first,)
-    sql = _whole(tuple([write.sql for write in (*before, *writes)]), last.sql, has_first=first is not None)
-    args = [arg for statement in (*before, *writes, last) for arg in statement.args]
+    sql = _whole(tuple([write.sql for write in writes]), last.sql)
+    args = [arg for statement in (*writes, last) for arg in statement.args]
     rows: list[Any] = await source.fetch(sql, *args)
     return rows
 
@@ -91,11 +82,10 @@ def _checked(writes: tuple[tuple[str, bool], ...]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _whole(writes: tuple[str, ...], last: str, *, renumber: bool = True, has_first: bool = False) -> str:
+def _whole(writes: tuple[str, ...], last: str, *, renumber: bool = True) -> str:
     parts, used = [], 0
     for number, sql in enumerate(writes):
-        name = "first" if has_first and number == 0 else f"w{number}"
-        parts.append(f"{name} AS ({_shifted(sql, used)})")
+        parts.append(f"w{number} AS ({_shifted(sql, used)})")
         used += _places(sql)
     last = (_shifted(last, used) if renumber else last).lstrip()
     if not parts:

@@ -16,31 +16,25 @@ from uuid import UUID
 import asyncpg
 from msgspec.json import decode
 
-from pillarbox.inboxes.joining import deciding, join
+from pillarbox.inboxes.joining import join
 from pillarbox.inboxes.joining import queries as joining
-from pillarbox.inboxes.joining.deciding import Known, Plan
+from pillarbox.inboxes.joining.deciding import Plan
 from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.locking import BRIEF_MS, AddressedInbox, Briefly, InboxKey, lock_at
-from pillarbox.inboxes.waiting import changes
+from pillarbox.inboxes.locking import Briefly, InboxKey, lock_at
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.mail.message.threading import bare_id
 from pillarbox.receiving import store_queries
 from pillarbox.receiving.arrivals.inbox_addresses import by_inbox
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.rows import Draft
-from pillarbox.receiving.store_queries import First, Written, with_inboxes
+from pillarbox.receiving.store_queries import Written, with_inboxes
 from pillarbox.webhooks.publish import Publisher
 
 MOST_KNOWN: Final = 10_000
 
 StoreRows = Callable[[Connection, Sequence[Draft], Sequence[Statement]], Awaitable[list[Written]]]
 """Stores rows with the statements beside them."""
-
-StoreNew = Callable[[asyncpg.Pool, Sequence[Draft], Sequence[Statement], First], Awaitable[list[Written]]]
-"""The same, all of it or nothing, in a transaction of its own that begins with the last statement. Raises
-DivisionByZeroError."""
 
 
 class ForInbox(NamedTuple):
@@ -87,22 +81,17 @@ class KnownAddresses:
     any other the database says whether it has to."""
 
     def __init__(self) -> None:
-        self._inboxes: dict[str, AddressedInbox] = {}
+        self._addresses: set[str] = set()
 
     def has_one_of(self, addresses: Collection[str] | None) -> bool:
-        return addresses is not None and not self._inboxes.keys().isdisjoint(addresses)
+        return addresses is not None and not self._addresses.isdisjoint(addresses)
 
-    def of(self, addresses: Collection[str]) -> dict[str, AddressedInbox]:
-        """Those of these addresses that were of inboxes."""
-        return {address: found for address in addresses if (found := self._inboxes.get(address))}
-
-    def learn(self, asked: Collection[str], found: Mapping[str, AddressedInbox]) -> None:
+    def learn(self, asked: Collection[str], found: Collection[str]) -> None:
         """Of those that were asked about these are addresses of inboxes."""
-        for address in asked:
-            self._inboxes.pop(address, None)
-        if len(self._inboxes) + len(found) > MOST_KNOWN:
-            self._inboxes.clear()
-        self._inboxes.update(found)
+        self._addresses.difference_update(asked)
+        if len(self._addresses) + len(found) > MOST_KNOWN:
+            self._addresses.clear()
+        self._addresses.update(found)
 
 
 class InboxCommits:
@@ -146,10 +135,7 @@ class InboxCommits:
         drafts = _to_store(mails, placed, plan)
         told = [event for event in plan.told if event.team_id in routes.with_webhooks]
         telling = self._publisher.referring(told) if told else None
-        beside = [
-            *joining.all_writes(plan, at, telling, routes.described),
-            _once(plan, at, is_checked=False),
-        ]
+        beside = joining.all_writes(plan, at, telling, routes.described)
         try:
             written = await store_rows(conn, drafts, beside)
         except asyncpg.DivisionByZeroError:
@@ -159,63 +145,19 @@ class InboxCommits:
         await joining.follow(conn, plan)
         return Committed(written, left, routes.busy)
 
-    async def write_new(
-        self, pool: asyncpg.Pool, mails: Sequence[ForInbox], at: datetime, store_new: StoreNew, busy: Briefly
-    ) -> list[Written] | None:
-        """Store them in one statement where each begins a thread, as nearly all do that are no answers:
-        nothing has to be looked up that the statement itself cannot check. None where it is not so, or
-        may not be, or where an inbox stays locked; then nothing was written."""
-        asked = {address for mail in mails for address in mail.draft.row.candidates or ()}
-        known = self.known.of(asked)
-        inboxes = _by_team(known)
-        placed = [_messages(mail, inboxes) for mail in mails]
-        messages = [one for of_mail in placed for one in of_mail]
-        if not all(placed) or not deciding.begin_threads(messages):
-            return None
-        if any(message.inbox in busy.without for message in messages):
-            return None
-        plan = deciding.plan(messages, Known((), ()), self._ids.new, at)
-        listening = {one.inbox[0] for one in known.values() if one.has_webhooks}
-        told = [event for event in plan.told if event.team_id in listening]
-        telling = self._publisher.referring(told) if told else None
-        deaf = sorted({message.team_id for message in messages} - listening)
-        assumed = joining.Assumed(sorted(asked), {a: one.inbox for a, one in known.items()}, deaf)
-        first = First(joining.taking(plan, assumed, BRIEF_MS), len(plan.changes))
-        beside = [*joining.all_writes(plan, at, telling, is_taken=True), _once(plan, at, is_checked=True)]
-        drafts = _to_store(mails, placed, plan)
-        try:
-            written = await store_new(pool, drafts, beside, first)
-        except (asyncpg.DivisionByZeroError, asyncpg.LockNotAvailableError):
-            return None
-        await changes.committed(pool, {message.inbox_id for message in messages})
-        return written
-
     async def _routes(
         self, conn: Connection, asked: Collection[str], waited: InboxKey | Briefly | None
     ) -> Routes:
         """The inboxes of each team by these addresses; they are locked."""
         found = await lock_at(conn, asked, waited)
-        inboxes = _by_team(found)
+        inboxes: dict[UUID, dict[str, InboxKey]] = {}
+        for address, one in found.items():
+            inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
         self.known.learn(asked, found)
         busy = {address: one.inbox for address, one in found.items() if one.described_to is None}
         described = {one.inbox: one.described_to for one in found.values() if one.described_to is not None}
         with_webhooks = frozenset(one.inbox[0] for one in found.values() if one.has_webhooks)
         return Routes(inboxes, described, with_webhooks, busy)
-
-
-def _by_team(found: Mapping[str, AddressedInbox]) -> dict[UUID, dict[str, InboxKey]]:
-    """The inboxes of each team by their addresses."""
-    inboxes: dict[UUID, dict[str, InboxKey]] = {}
-    for address, one in found.items():
-        inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
-    return inboxes
-
-
-def _once(plan: Plan, at: datetime, *, is_checked: bool) -> Statement:
-    """Notes the Message-IDs that the inboxes get."""
-    messages = [placed.message for placed in plan.placed]
-    ids = [(m.team_id, m.inbox_id, bare_id(m.message_id)) for m in messages if m.message_id is not None]
-    return store_queries.once(ids, at, is_checked=is_checked)
 
 
 def _left(mails: Sequence[ForInbox], routes: Routes) -> dict[tuple[UUID, bytes], InboxKey]:
