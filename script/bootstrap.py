@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from interpreters import fastest
 from package_index import pip_settings, uv_environment, uv_options
 from progress import MEGABYTE, Progress, complain, say, size_of
 
@@ -125,7 +126,7 @@ def install(place: Path, root: Path, wanted: str) -> int:
     place.parent.mkdir(parents=True, exist_ok=True)
     if not runs(python_of(place)):
         shutil.rmtree(place, ignore_errors=True)
-        venv.create(place, with_pip=False, symlinks=True)
+        make_environment(place)
     for name in SETS[wanted]:
         (place / STAMP.format(name)).unlink(missing_ok=True)
     pins = root / "requirements" / f"{wanted}.txt"
@@ -143,6 +144,14 @@ def install(place: Path, root: Path, wanted: str) -> int:
         (place / STAMP.format(name)).write_text(stamp_text(root, name), encoding="utf-8")
     say(f"installed {size_of(place) // MEGABYTE} MB in {progress.seconds:.0f} s")
     return 0
+
+
+def make_environment(place: Path) -> None:
+    """An empty environment on the fastest interpreter that is there."""
+    found = fastest(os.environ)
+    made = "import sys, venv; venv.create(sys.argv[1], with_pip=False, symlinks=True)"
+    if found is None or not quietly([found.path, "-I", "-c", made, str(place)], dict(os.environ)):
+        venv.create(place, with_pip=False, symlinks=True)
 
 
 def fill(place: Path, pins: Path, scratch: Path, progress: Progress) -> int:

@@ -36,6 +36,7 @@ def script_module(name: str) -> ModuleType:
 
 
 package_index = script_module("package_index")
+interpreters = script_module("interpreters")
 
 
 class Index(ThreadingHTTPServer):
@@ -262,3 +263,37 @@ def read_all(descriptor: int, into: list[bytes]) -> None:
             break
         into.append(data)
     os.close(descriptor)
+
+
+def interpreter(folder: Path, name: str, says: str) -> None:
+    """A program on the PATH that answers as a Python of that speed."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{says}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "taken"),
+    [(("0.0040", "0.0030"), "second"), (("0.0030", "0.0040"), "first"), (("0.0030", "0.0029"), "first")],
+)
+def test_the_fastest_python_is_taken_and_the_first_of_equals(
+    tmp_path: Path, seconds: tuple[str, str], taken: str
+) -> None:
+    interpreter(tmp_path / "a", "python3.12", f"echo {seconds[0]} first")
+    interpreter(tmp_path / "b", "python3.11", f"echo {seconds[1]} second")
+    interpreter(tmp_path / "b", "python3.13", "exit 1")
+    interpreter(tmp_path / "b", "python3", "echo 0.001 old; exit 1")
+    found = interpreters.fastest({"PATH": f"{tmp_path / 'a'}:{tmp_path / 'b'}:/not/there"})
+    assert found is not None
+    assert found.path == taken
+
+
+def test_the_python_that_is_named_is_taken_however_slow(tmp_path: Path) -> None:
+    interpreter(tmp_path / "a", "python3", "echo 0.001 fast")
+    found = interpreters.fastest({"PATH": str(tmp_path / "a"), "PYTHON": sys.executable})
+    assert found is not None
+    assert (Path(found.path).resolve(), found.seconds > 0.001) == (Path(sys.executable).resolve(), True)
+
+
+def test_without_a_python_none_is_taken(tmp_path: Path) -> None:
+    assert interpreters.fastest({"PATH": str(tmp_path)}) is None

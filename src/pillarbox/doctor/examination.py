@@ -72,6 +72,7 @@ async def examined(installation: CheckedInstallation, outside: Outside) -> list[
         await backups.put_aside(installation.pool),
         *await shared_state.key_ring(installation.pool, settings, installation.sealed),
         await shared_state.blob_store(installation.pool, settings),
+        machine.interpreter(),
         *machine.disk(disks_of(settings.data, settings.blobs), installation.measure),
         *await machine.database(installation.pool, installation.connections),
     ]

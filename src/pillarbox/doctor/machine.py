@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -93,6 +96,12 @@ async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
         f"at most {ACCEPTABLE.seconds} s",
         None if level is Level.OK else "Let NTP set the clocks of both machines.",
     )
+
+
+def interpreter() -> Check:
+    """Which Python runs the program: those that are built without optimisations need a third more time."""
+    found = f"{platform.python_version()}, {os.path.realpath(sys.executable)}"
+    return Check("python", Level.OK, "The program runs on a Python that is new enough", found, "3.11 or newer")
 
 
 def disk(folders: Sequence[Path], measure: Callable[[Path], Space | None]) -> list[Check]:
