@@ -44,7 +44,8 @@ def facts(folder: Path) -> list[str]:
     return [
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit()}, load {os.getloadavg()[0]:.2f}",
         f"{os.cpu_count()} cores, {cpu_model()}, {memory_gib():.0f} GiB, Linux {platform.release()}",
-        f"Python {platform.python_version()} ({os.path.realpath(sys.executable)}), {postgres_version()}, {postfix_version()}",
+        f"Python {platform.python_version()} ({os.path.realpath(sys.executable)})",
+        f"{postgres_version()}, {postfix_version()}",
         f"fsync of {BLOCK // 1024} kB in the data folder: {sync_milliseconds(folder):.2f} ms (median); "
         f"RSA-2048 signatures, all cores at it: {signatures_per_second():,.0f}/s",
     ]

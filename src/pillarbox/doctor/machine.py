@@ -101,7 +101,7 @@ async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
 def interpreter() -> Check:
     """Which Python runs the program: those that are built without optimisations need a third more time."""
     found = f"{platform.python_version()}, {os.path.realpath(sys.executable)}"
-    return Check("python", Level.OK, "The program runs on a Python that is new enough", found, "3.11 or newer")
+    return Check("python", Level.OK, "The program's Python is new enough", found, "3.11 or newer")
 
 
 def disk(folders: Sequence[Path], measure: Callable[[Path], Space | None]) -> list[Check]:
