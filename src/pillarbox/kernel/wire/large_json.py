@@ -27,11 +27,13 @@ MOST_VALUES: Final = 500_000
 
 _BLANKS = re.compile(rb"[ \t\n\r]++")
 _IN_STRING = re.compile(
-    rb"(?:[^\"\\]++|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4})*+"
+    rb"(?>(?:[^\"\\]++|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4})*)"
 )
-_SHORT, _SHORTER = [re.compile(rb'(?:[^"]*+"(?:[^"\\]{1,64}+|\\.){0,%d}+")++' % most) for most in (64, 8)]
+_SHORT, _SHORTER = [
+    re.compile(rb'(?>(?:[^"]*+"(?>(?:[^"\\]{1,64}+|\\.){0,%d})")+)' % most) for most in (64, 8)
+]
 """Text between strings and strings that are short: up to 4096 octets, or 512, and few escapes."""
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+_STRING = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"')
 _OCTETS = re.compile(rb"[0-9, \t\n\r]*+")
 _UTF8_CONTINUED = range(0x80, 0xC0)
 

@@ -31,7 +31,7 @@ _ID = re.compile(r"(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;(]+))", re.DOTALL)
 _BLANKS = re.compile(r"\s*")
 _OWN_NAME = re.compile(rb"^authentication-results[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _OWN_FIELD = re.compile(
-    rb"^(?:authentication-results)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?", re.IGNORECASE | re.MULTILINE
+    rb"^(?:authentication-results)[ \t]*:([^\n]*+(?>(?:\n[ \t][^\n]*+)*))\n?", re.IGNORECASE | re.MULTILINE
 )
 _PROPERTY = re.compile(r" (?=(?:header|smtp|policy)\.)")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)

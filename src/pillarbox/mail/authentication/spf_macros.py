@@ -12,8 +12,8 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LONGEST_NAME: Final = 253
 
 _EXPAND = r"%(?:\{[slodiphcrtvSLODIPHCRTV][0-9]*[rR]?[.+,/_=-]*\}|%|_|-)"
-MACRO_STRING: Final = re.compile(rf"(?:{_EXPAND}|[!-$&-~])*+")
-EXPLAIN_STRING: Final = re.compile(rf"(?:{_EXPAND}|[ -$&-~])*+")
+MACRO_STRING: Final = re.compile(rf"(?>(?:{_EXPAND}|[!-$&-~])*)")
+EXPLAIN_STRING: Final = re.compile(rf"(?>(?:{_EXPAND}|[ -$&-~])*)")
 _ENDS_WITH_EXPAND = re.compile(rf".*{_EXPAND}", re.DOTALL)
 _TOP_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
 _MACRO = re.compile(r"%(?:\{([A-Za-z])([0-9]*)([rR]?)([.+,/_=-]*)\}|([%_-]))")

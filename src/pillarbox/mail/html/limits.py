@@ -53,7 +53,7 @@ RAW = frozenset(("script", "style", "title", "textarea", "iframe", "noembed", "n
 _BLANK = "[ \\t\\n\\f\\r]"
 TAG = re.compile(r"<(?:(!--)|([!?])|(/?)([A-Za-z][^ \t\n\f\r/>]*+))")
 ATTRIBUTE = re.compile(
-    rf"(?:{_BLANK}|/)*+([^ \t\n\f\r/>][^ \t\n\f\r/>=]*+)"
+    r"[ \t\n\f\r/]*+([^ \t\n\f\r/>][^ \t\n\f\r/>=]*+)"
     rf"(?:{_BLANK}*+={_BLANK}*+(?:\"([^\"]*+)\"|'([^']*+)'|([^ \t\n\f\r>]*+)))?"
 )
 _FORMATTING = re.compile(

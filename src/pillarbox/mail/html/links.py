@@ -27,9 +27,9 @@ LONGEST_HREF = 64 * 1024
 
 _BLANK = "[ \\t\\n\\f\\r]"
 _REST = (
-    rf"(?:(?:{_BLANK}|/)*+[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+"
-    rf"(?:{_BLANK}*+={_BLANK}*+(?:\"[^\"]*+\"|'[^']*+'|(?![\"'])[^ \t\n\f\r>]*+)|(?!{_BLANK}*+=)))*+"
-    rf"(?:{_BLANK}|/)*+>"
+    r"(?>(?:[ \t\n\f\r/]*+[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+"
+    rf"(?:{_BLANK}*+={_BLANK}*+(?:\"[^\"]*+\"|'[^']*+'|(?![\"'])[^ \t\n\f\r>]*+)|(?!{_BLANK}*+=)))*)"
+    r"[ \t\n\f\r/]*+>"
 )
 """What follows the name of a tag. A quote that is never closed ends the document."""
 _RAW = ("script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp")
@@ -37,8 +37,8 @@ _FOREIGN = ("svg", "math")
 _READ = "|".join(("a", "area", "plaintext", *_RAW, *_FOREIGN))
 _SKIPPED = re.compile(
     # Text, a `<` that begins nothing, and a whole tag that is none of those that are looked at.
-    rf"(?:[^<]++|<(?![A-Za-z!?/])|</(?![A-Za-z])[^>]*+>"
-    rf"|<(?!(?:{_READ}|/body)(?:{_BLANK}|[/>]))/?[A-Za-z][^ \t\n\f\r/>]*+{_REST}){{0,256}}+",
+    rf"(?>(?:[^<]++|<(?![A-Za-z!?/])|</(?![A-Za-z])[^>]*+>"
+    rf"|<(?!(?:{_READ}|/body)(?:{_BLANK}|[/>]))/?[A-Za-z][^ \t\n\f\r/>]*+{_REST}){{0,256}})",
     re.IGNORECASE | re.ASCII,
 )
 _TAG_REST = re.compile(_REST)

@@ -51,8 +51,8 @@ _BLANKS = re.compile(r"[ \t\n\f\r\xa0]+")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]+")
 _NOT_DIGITS = re.compile(r"[^0-9+]+")
 _BLANK = " \t\n\f\r\xa0"
-_EMPTY_LINES = re.compile(r"\n(?:[ \t]*+\n)++")
-_LINES_BEFORE = re.compile(r"(?:[ \t]*+\n)*+")
+_EMPTY_LINES = re.compile(r"\n[ \t\n]*\n")
+_LINES_BEFORE = re.compile(r"(?:[ \t\n]*\n)?")
 _LINE_BEGINS = re.compile(r"\n(?=[^\n])")
 _INVISIBLE = re.compile("[\x00\xad\u034f\u200b-\u200d\u2060\ufeff]")
 _FILLERS = " \u200e\u200f"

@@ -13,7 +13,7 @@ FILLED_TO: Final = 150
 
 _FILLER: Final = "&#847;&zwnj; "
 _NEXT: Final = re.compile(r"<(?:(!--)|body(?=[ \t\n\f\r/>]))", re.IGNORECASE)
-_TAG_END: Final = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+'|["'])*+>""")
+_TAG_END: Final = re.compile(r"""(?>(?:[^"'>]++|"[^"]*+"|'[^']*+'|["'])*)>""")
 
 
 def block(text: str) -> str:

@@ -22,7 +22,7 @@ _LINE_END = re.compile(r"\r\n?|\n|\u2028|\u2029|\x0b|\x0c")
 _INVISIBLE = re.compile("[\x00\u200b\u2060\ufeff]")
 _POINTS_TO_HTML = re.compile(r"\bhtml\b", re.IGNORECASE)
 _LONGEST_POINTER: Final = 600
-_EMPTY_LINES = re.compile(r"\n(?:[ \t]*+\n){2,}+")
+_EMPTY_LINES = re.compile(r"\n[ \t]*+\n[ \t\n]*\n")
 
 
 def extracted_text(text: str | None, html: str | None) -> str | None:

@@ -22,7 +22,7 @@ LONGEST_VALUE = 64 * 1024
 LINES_AT_ONCE = 64 * 1024
 MOST_IDS = 1000
 
-_FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
+_FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?>(?:\n[ \t][^\n]*+)*))\n?")
 _BLANK = re.compile(rb"[ \t]*\r?\n")
 _KNOWN_FIELD = re.compile(
     rb"\n(?=(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|in-reply-to|references|received|return-path"

@@ -19,7 +19,7 @@ LONGEST_READ = 16_384
 """Nothing behind this many characters of a value is read."""
 
 _VALUE = re.compile(r"[ \t]*([^\s;()\"]+)")
-_PARAMETER = re.compile(r";[ \t]*+([^\s=;\"]{1,80})[ \t]*=[ \t]*(?:\"((?:[^\"\\]|\\.)*+)\"|([^;]*+))")
+_PARAMETER = re.compile(r";[ \t]*+([^\s=;\"]{1,80})[ \t]*=[ \t]*(?:\"((?>(?:[^\"\\]|\\.)*))\"|([^;]*+))")
 _ESCAPED = re.compile(r"\\([\"\\])")
 _SECTION = re.compile(r"([^*]+)\*(?:([0-9]{1,3})(\*)?)?")
 _TYPE = re.compile(r"[a-z0-9!#$%&'*+.^_`{|}~-]+/[a-z0-9!#$%&'*+.^_`{|}~-]+")

@@ -32,7 +32,7 @@ MOST = 1000
 """A part may have so many placeholders."""
 
 _BEGIN = re.compile(
-    r"(?<!\{)\{\{\{[ \t]*+(contact(?:\.[A-Za-z0-9_]{1,50}+)++|[A-Za-z0-9_]{1,50}+)[ \t]*+", re.ASCII
+    r"(?<!\{)\{\{\{[ \t]*+(contact(?>(?:\.[A-Za-z0-9_]{1,50}+)+)|[A-Za-z0-9_]{1,50}+)[ \t]*+", re.ASCII
 )
 _LINE_END = re.compile(r"[\r\n]")
 
