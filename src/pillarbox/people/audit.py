@@ -153,7 +153,14 @@ async def record_call(
 
 def caller_of(request: Request) -> Actor:
     """Who calls a route of the API, and from where."""
-    return Actor(key_id=request.known.key_id, address=request.client, user_agent=request.header("user-agent"))
+    caller = request.known
+    return Actor(
+        person_id=caller.person_id,
+        key_id=caller.key_id,
+        grant_id=caller.grant_id,
+        address=request.client,
+        user_agent=request.header("user-agent"),
+    )
 
 
 def visitor_of(request: Request, person_id: UUID | None = None, name: str | None = None) -> Actor:
