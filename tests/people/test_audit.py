@@ -55,7 +55,7 @@ async def test_an_entry_says_who_did_what_when_and_from_where(database_url: str)
         assert (entry.what, entry.at, entry.person_id) == ("key.created", at, person)
         assert (entry.actor, entry.target) == ("ada@harbor.example", "printer")
         assert (entry.address, entry.user_agent) == ("192.0.2.7", "Browser/1")
-        assert json.loads(entry.details or "") == {"permission": "x"}
+        assert json.loads(entry.details or "") == {"permission": "all"}
         assert first_id(at) <= entry.id
 
 

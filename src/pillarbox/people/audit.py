@@ -16,9 +16,10 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
-from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.people import audit_queries
 
 NO_TEAM: Final = UUID(int=0)
@@ -70,6 +71,8 @@ class Act(Enum):
     DOMAIN_CREATED = "domain.created"
     DOMAIN_CHANGED = "domain.changed"
     DOMAIN_CLAIMED = "domain.claimed"
+    DOMAIN_KEY_ROTATED = "domain.key_rotated"
+    DOMAIN_TRUSTED = "domain.trusted"
     DOMAIN_DELETED = "domain.deleted"
     WEBHOOK_CREATED = "webhook.created"
     WEBHOOK_CHANGED = "webhook.changed"
@@ -105,7 +108,7 @@ OPERATOR: Final = Actor(name="operator")
 
 
 async def record(
-    conn: Connection,
+    conn: Source,
     at: datetime,
     what: Act,
     *,
@@ -146,6 +149,21 @@ async def record_call(
         what,
         team_id=db.team_id,
         actor=caller_of(request),
+        target=target,
+        details=details,
+    )
+
+
+async def record_command(
+    db: TeamDb, what: Act, target: str | None = None, details: Mapping[str, object] | None = None
+) -> None:
+    """The same for what the operator does at the command line."""
+    await record(
+        db.source,
+        SystemClock().now(),
+        what,
+        team_id=db.team_id,
+        actor=OPERATOR,
         target=target,
         details=details,
     )
