@@ -8,6 +8,7 @@ from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.oauth.bearer import routes as grant_routes
 from pillarbox.oauth.bearer.tokens import BearerTokens, GrantsLastUsed
+from pillarbox.oauth.invariants import INVARIANTS
 from pillarbox.oauth.key_queries import OAUTH_KEYS
 from pillarbox.oauth.keys import SigningKeys
 
@@ -33,4 +34,5 @@ SLICE = Slice(
     loops=lambda kit: [kit.need(GrantsLastUsed).run()],
     periodic=lambda kit: kit.need(SigningKeys).periodic(),
     sealed=[OAUTH_KEYS],
+    invariants=INVARIANTS,
 )

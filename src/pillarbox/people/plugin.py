@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.people.invariants import INVARIANTS
 from pillarbox.people.logins import Logins
 from pillarbox.people.passwords import Passwords
 
@@ -28,4 +29,9 @@ def _background(kit: Kit) -> Sequence[Background]:
     return [Background(stop=(Stop.THREADS, close))]
 
 
-SLICE = Slice(name="people", provides={Passwords: _passwords, Logins: _logins}, background=_background)
+SLICE = Slice(
+    name="people",
+    provides={Passwords: _passwords, Logins: _logins},
+    background=_background,
+    invariants=INVARIANTS,
+)

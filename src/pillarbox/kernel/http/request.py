@@ -32,6 +32,8 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from pillarbox.kernel.http.routing import Failures
+
     Body = TypeVarWithDefault("Body", default=Any)
 else:
     Body = TypeVar("Body")
@@ -75,6 +77,7 @@ class Request:
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
     metrics name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
     keeps, if there is one; `upload` is what the body holds of the memory for bodies that come in pieces.
+    `failures` and `shared` are the route's.
     """
 
     __slots__ = (
@@ -86,6 +89,7 @@ class Request:
         "body",
         "caller",
         "cycle",
+        "failures",
         "id",
         "idempotency",
         "method",
@@ -96,6 +100,7 @@ class Request:
         "raw",
         "scope",
         "services",
+        "shared",
         "size",
         "upload",
     )
@@ -120,6 +125,8 @@ class Request:
         self.cycle: RequestCycle | None = None
         self.rate: Taken | None = None
         self.upload: Upload | None = None
+        self.failures: Failures | None = None
+        self.shared = False
         self._trusted = trusted
         self._headers: dict[bytes, bytes] | None = None
         self._query: Query | None = None
