@@ -1,7 +1,7 @@
 """Fetching what the sites of programs say and show: their documents and logos (oauth.md 4 and 5.1).
 
-Only people who are sent to the endpoint of authorization cause a fetch, and each fetch counts against the host
-and against the address that asks.
+Only people who are sent to the endpoint of authorization cause a fetch, and each fetch counts against the
+host and against the address that asks.
 """
 
 from __future__ import annotations

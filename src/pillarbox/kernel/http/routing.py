@@ -11,10 +11,10 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote, unquote
 
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.security.authentication import Access
+from pillarbox.kernel.security.authentication import Access, Scope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
-__all__ = ["Access", "Failures", "Intake", "Route", "RouteTable", "UnknownRoute", "collect", "route"]
+__all__ = ["Access", "Failures", "Intake", "Route", "RouteTable", "Scope", "UnknownRoute", "collect", "route"]
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
@@ -67,7 +67,8 @@ class Route:
 
     `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
     those that follow from the rest, and `pages` those of errors that it answers as a page. Scripts of all
-    sites may call what is `shared` and read its answers (CORS).
+    sites may call what is `shared` and read its answers (CORS). `needs` is
+    what an API key must be, `token_scope` what an access token must have.
     """
 
     method: str
@@ -94,6 +95,7 @@ class Route:
     logged: bool = True
     failures: Failures | None = None
     shared: bool = False
+    token_scope: Scope = Scope.FULL
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -140,6 +142,7 @@ def route(
     logged: bool = True,
     failures: Failures | None = None,
     shared: bool = False,
+    token_scope: Scope = Scope.FULL,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -153,7 +156,7 @@ def route(
     The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
     are kept in the log of requests where they authenticate, unless `logged` is False. `failures` and `shared`
-    are as in `Route`.
+    are as in `Route`. `token_scope` is what an access token must have (oauth.md 1).
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
@@ -188,6 +191,7 @@ def route(
             logged=logged,
             failures=failures,
             shared=shared,
+            token_scope=token_scope,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
