@@ -76,6 +76,10 @@ class Documents:
         self._windows = windows
         self._policy = policy
 
+    @property
+    def are_accepted(self) -> bool:
+        return self._policy.is_enabled
+
     def permits(self, url: str) -> bool:
         """Whether the operator lets the document of this URL describe a program."""
         try:
