@@ -1,7 +1,7 @@
 """Fetching what the sites of programs say and show: their documents and logos (oauth.md 4 and 5.1).
 
-Only people who are sent to the endpoint of authorization cause a fetch, and each fetch counts against the host
-and against the address that asks.
+Only people who are sent to the endpoint of authorization cause a fetch, and each fetch counts against the
+host and against the address that asks.
 """
 
 from __future__ import annotations
@@ -75,6 +75,10 @@ class Documents:
         self._outbound = outbound
         self._windows = windows
         self._policy = policy
+
+    @property
+    def are_accepted(self) -> bool:
+        return self._policy.is_enabled
 
     def permits(self, url: str) -> bool:
         """Whether the operator lets the document of this URL describe a program."""

@@ -10,14 +10,17 @@ from __future__ import annotations
 import hmac
 import re
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Final
+from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.kernel.postgres.database import Connection, after_commit, transaction
 from pillarbox.oauth import access_tokens, clients, grants, token_queries
 from pillarbox.oauth.client_authentication import DescribedClient
 from pillarbox.oauth.clients import Client
@@ -25,6 +28,7 @@ from pillarbox.oauth.failures import InvalidGrant, InvalidRequest, OAuthProblem,
 from pillarbox.oauth.grants import Grant, GrantRef, Reason
 from pillarbox.oauth.keys import SigningKey, SigningKeys
 from pillarbox.oauth.scopes import subset
+from pillarbox.people.audit import Act, Actor, record
 
 CODE_LIFETIME: Final = timedelta(minutes=10)
 REFRESH_LIFETIME: Final = timedelta(days=60)
@@ -51,23 +55,31 @@ def challenge_of(verifier: str) -> str:
 
 class Tokens:
     """Gives tokens for codes and refresh tokens. `grace`: how long after its use a refresh token may
-    come once more without consequences."""
+    come once more without consequences. `forget` is called with the team of a grant that was revoked."""
 
-    def __init__(self, pool: asyncpg.Pool, keys: SigningKeys, issuer: str, grace: timedelta) -> None:
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        keys: SigningKeys,
+        issuer: str,
+        grace: timedelta,
+        forget: Callable[[UUID], None],
+    ) -> None:
         self._pool = pool
+        self._forget = forget
         self._keys = keys
         self._issuer = issuer
         self._grace = grace
 
     async def exchange(
-        self, at: datetime, client: Known, *, code: str, redirect_uri: str, verifier: str
+        self, at: datetime, client: Known, caller: Actor, *, code: str, redirect_uri: str, verifier: str
     ) -> Issued:
         """The first tokens of a grant; raises an OAuthProblem."""
         if not _VERIFIER.fullmatch(verifier):
             raise InvalidRequest("code_verifier: must have 43 to 128 unreserved characters")
         key = await self._keys.signing()
         async with transaction(self._pool) as conn:
-            found = await self._exchange(conn, at, client, key, code, redirect_uri, verifier)
+            found = await self._exchange(conn, at, client, caller, key, code, redirect_uri, verifier)
         # What a failure has written stays.
         if isinstance(found, OAuthProblem):
             raise found
@@ -78,6 +90,7 @@ class Tokens:
         conn: Connection,
         at: datetime,
         client: Known,
+        caller: Actor,
         key: SigningKey,
         code: str,
         redirect_uri: str,
@@ -89,7 +102,7 @@ class Tokens:
             return refused
         ref = GrantRef(row["team_id"], row["grant_id"])
         if row["used_at"] is not None:
-            await grants.revoke(conn, at, ref, Reason.CODE_REUSE)
+            await self._revoke(conn, at, ref, Reason.CODE_REUSE, caller)
             return refused
         if row["expires_at"] <= at or row["failures"] >= MOST_FAILURES:
             return refused
@@ -103,17 +116,26 @@ class Tokens:
         await conn.execute(token_queries.USE_CODE, hashed, at)
         return await self._issue(conn, at, key, grant, grant.scopes)
 
-    async def refresh(self, at: datetime, client: Known, *, token: str, scope: str | None) -> Issued:
+    async def refresh(
+        self, at: datetime, client: Known, caller: Actor, *, token: str, scope: str | None
+    ) -> Issued:
         """New tokens for a refresh token, which is used up; raises an OAuthProblem."""
         key = await self._keys.signing()
         async with transaction(self._pool) as conn:
-            found = await self._refresh(conn, at, client, key, token, scope)
+            found = await self._refresh(conn, at, client, caller, key, token, scope)
         if isinstance(found, OAuthProblem):
             raise found
         return found
 
     async def _refresh(
-        self, conn: Connection, at: datetime, client: Known, key: SigningKey, token: str, scope: str | None
+        self,
+        conn: Connection,
+        at: datetime,
+        client: Known,
+        caller: Actor,
+        key: SigningKey,
+        token: str,
+        scope: str | None,
     ) -> Issued | OAuthProblem:
         row = await conn.fetchrow(token_queries.LOCK_REFRESH, hashed := clients.hashed(token))
         refused = InvalidGrant("the refresh token is unknown, expired, used, or revoked")
@@ -122,7 +144,7 @@ class Tokens:
         ref = GrantRef(row["team_id"], row["grant_id"])
         if row["rotated_at"] is not None:
             if not self._is_forgiven(at - row["rotated_at"]):
-                await grants.revoke(conn, at, ref, Reason.REFRESH_TOKEN_REUSE)
+                await self._revoke(conn, at, ref, Reason.REFRESH_TOKEN_REUSE, caller)
             return refused
         grant = None if row["expires_at"] <= at else await grants.lock_live(conn, ref)
         if grant is None:
@@ -167,13 +189,31 @@ class Tokens:
         )
         return Issued(access_token, refresh_token, scopes)
 
-    async def revoke(self, at: datetime, client: Known, token: str) -> None:
+    async def revoke(self, at: datetime, client: Known, caller: Actor, token: str) -> None:
         """Revoke the grant of a refresh token of this program; nothing for any other text (RFC 7009)."""
         async with transaction(self._pool) as conn:
             row = await conn.fetchrow(token_queries.FIND_REFRESH, clients.hashed(token))
             if row is not None and row["client_id"] == client.id and row["expires_at"] > at:
                 ref = GrantRef(row["team_id"], row["grant_id"])
-                await grants.revoke(conn, at, ref, Reason.BY_CLIENT)
+                await self._revoke(conn, at, ref, Reason.BY_CLIENT, caller)
+
+    async def _revoke(
+        self, conn: Connection, at: datetime, ref: GrantRef, reason: Reason, caller: Actor
+    ) -> None:
+        """Revoke a grant, if it is live, and say so in the log of acts."""
+        if await grants.revoke(conn, at, ref, reason):
+            actor = replace(caller, grant_id=ref.id)
+            details = {"reason": reason.value}
+            await record(
+                conn,
+                at,
+                Act.GRANT_REVOKED,
+                team_id=ref.team_id,
+                actor=actor,
+                target=str(ref.id),
+                details=details,
+            )
+            after_commit(conn, partial(self._forget, ref.team_id))
 
 
 def _as_granted(grant: Grant) -> Client:

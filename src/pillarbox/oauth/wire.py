@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from pillarbox.oauth.keys import PublicKey
 from pillarbox.oauth.registration import Registered
 from pillarbox.oauth.scopes import SUPPORTED
 from pillarbox.oauth.tokens import Issued
@@ -102,6 +104,12 @@ def server_metadata(issuer: str, *, documents: bool) -> ServerMetadata:
 
 def resource_metadata(issuer: str) -> ResourceMetadata:
     return ResourceMetadata(issuer, (issuer,), ("header",), SUPPORTED, f"{issuer}/docs")
+
+
+def key_list(keys: Iterable[PublicKey]) -> KeyList:
+    return KeyList(
+        [SigningKeyShown("EC", "P-256", key["x"], key["y"], "sig", "ES256", key["kid"]) for key in keys]
+    )
 
 
 def registered(made: Registered, issued_at: int) -> RegisteredClient:

@@ -14,17 +14,7 @@ from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.security.authentication import Access, Scope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
-__all__ = [
-    "Access",
-    "Failures",
-    "Intake",
-    "Route",
-    "RouteTable",
-    "Scope",
-    "UnknownRoute",
-    "collect",
-    "route",
-]
+__all__ = ["Access", "Failures", "Intake", "Route", "RouteTable", "Scope", "UnknownRoute", "collect", "route"]
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
@@ -76,9 +66,9 @@ class Route:
     """One endpoint, with all that the OpenAPI document says about it.
 
     `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
-    those that follow from the rest, and `pages` those of errors that it answers as a page. `needs` is
-    what an API key must be, `token_scope` what an access token must have. Scripts of all sites may call what
-    is `shared` and read its answers (CORS).
+    those that follow from the rest, and `pages` those of errors that it answers as a page. Scripts of all
+    sites may call what is `shared` and read its answers (CORS). `needs` is
+    what an API key must be, `token_scope` what an access token must have.
     """
 
     method: str
@@ -103,9 +93,9 @@ class Route:
     problems: tuple[int, ...] = ()
     pages: tuple[int, ...] = ()
     logged: bool = True
-    token_scope: Scope = Scope.FULL
     failures: Failures | None = None
     shared: bool = False
+    token_scope: Scope = Scope.FULL
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -150,9 +140,9 @@ def route(
     problems: Iterable[int] = (),
     pages: Iterable[int] = (),
     logged: bool = True,
-    token_scope: Scope = Scope.FULL,
     failures: Failures | None = None,
     shared: bool = False,
+    token_scope: Scope = Scope.FULL,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -165,8 +155,8 @@ def route(
     otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.
     The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
-    are kept in the log of requests where they authenticate, unless `logged` is False.
-    `token_scope`, `failures` and `shared` are as in `Route`.
+    are kept in the log of requests where they authenticate, unless `logged` is False. `failures` and `shared`
+    are as in `Route`. `token_scope` is what an access token must have (oauth.md 1).
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
@@ -199,9 +189,9 @@ def route(
             problems=tuple(problems),
             pages=tuple(pages),
             logged=logged,
-            token_scope=token_scope,
             failures=failures,
             shared=shared,
+            token_scope=token_scope,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
