@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.rate_limit import Windows
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.work.jobs import Handler
+from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.invariants import INVARIANTS
 from pillarbox.people.logins import Logins
+from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
+from pillarbox.people.mails import SystemMail
 from pillarbox.people.passwords import Passwords
+from pillarbox.people.sessions import IDLE, LONGEST
+from pillarbox.people.set_up import SetUp
 
 
 def _passwords(kit: Kit) -> Passwords:
@@ -18,6 +24,19 @@ def _passwords(kit: Kit) -> Passwords:
 
 def _logins(kit: Kit) -> Logins:
     return Logins(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
+
+
+def _set_up(kit: Kit) -> SetUp:
+    return SetUp(kit.pool, kit.need(Ids), kit.need(Passwords))
+
+
+def _lost_passwords(kit: Kit) -> LostPasswords:
+    return LostPasswords(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    mail: SystemMail = kit.need(SystemMail)  # type: ignore[type-abstract]
+    return {JOB_MAIL: PasswordMail(mail, kit.need(Ids), kit.settings.public_url).run}
 
 
 def _background(kit: Kit) -> Sequence[Background]:
@@ -31,7 +50,23 @@ def _background(kit: Kit) -> Sequence[Background]:
 
 SLICE = Slice(
     name="people",
-    provides={Passwords: _passwords, Logins: _logins},
+    provides={
+        Passwords: _passwords,
+        Logins: _logins,
+        SetUp: _set_up,
+        LostPasswords: _lost_passwords,
+    },
+    jobs=_jobs,
+    retention=[
+        Retention(
+            [
+                Kept("sessions of people without use", IDLE),
+                Kept("sessions of people", LONGEST),
+                Kept("links for setting up, invitations and passwords, and challenges, after they end", KEPT),
+            ],
+            lambda kit: PeopleCollector(kit.pool, kit.clock).periodic(),
+        )
+    ],
     background=_background,
     invariants=INVARIANTS,
 )
