@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pillarbox.dashboard.page_work import PageWork
+from pillarbox.dashboard.people import account, login
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
+from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Background, Kit, Slice, Stop
 from pillarbox.tracking.routes import TrackingScreens
 from pillarbox.unsubscribe.routes import UnsubscribeScreens
@@ -30,5 +32,6 @@ SLICE = Slice(
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
+    pages=collect(login, account),
     background=_background,
 )

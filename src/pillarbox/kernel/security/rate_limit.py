@@ -56,6 +56,16 @@ class Windows:
             self._slots.unlock(offset)
         return Taken(allowed, limit, max(0, limit - taken), max(1, math.ceil(end - now)))
 
+    def give_back(self, key: bytes) -> None:
+        """Take back one count of `key`, where its window is still open."""
+        offset = self._slots.lock(key)
+        try:
+            where, end, taken = self._find(offset, key)
+            if end > self._clock.boottime() and taken:
+                SLOT.pack_into(self._memory, where, key, end, taken - 1)
+        finally:
+            self._slots.unlock(offset)
+
     def is_spent(self, key: bytes, limit: int) -> bool:
         """Whether the window of `key` has no place left; counts nothing."""
         end, taken = self._read(key)
