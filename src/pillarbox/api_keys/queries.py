@@ -93,12 +93,19 @@ async def set_last_used(
 
 
 async def insert(
-    db: TeamDb, key_id: UUID, name: str, permission: str, domain_id: UUID | None, display: str, at: datetime
+    db: TeamDb,
+    key_id: UUID,
+    name: str,
+    permission: str,
+    domain_id: UUID | None,
+    display: str,
+    at: datetime,
+    created_by: UUID | None,
 ) -> None:
     await db.run(
         """
-        INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at, created_by)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
         key_id,
         name,
@@ -106,6 +113,7 @@ async def insert(
         domain_id,
         display,
         at,
+        created_by,
     )
 
 
@@ -146,6 +154,11 @@ async def deactivate(db: TeamDb, domain_id: UUID) -> None:
 
 async def delete(db: TeamDb, key_id: UUID) -> bool:
     return bool(await db.run("DELETE FROM api_keys WHERE team_id = $1 AND id = $2", key_id))
+
+
+async def name_of(db: TeamDb, key_id: UUID) -> str | None:
+    found: str | None = await db.value("SELECT name FROM api_keys WHERE team_id = $1 AND id = $2", key_id)
+    return found
 
 
 async def owner_of(source: Source, key_id: UUID) -> UUID | None:

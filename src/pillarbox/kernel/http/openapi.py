@@ -140,6 +140,7 @@ class _Parts:
             made["security"] = []
         else:
             made["x-access"] = entry.needs.value
+            made["x-scope"] = entry.token_scope.value
         if parameters := _parameters(entry, self.schemas):
             made["parameters"] = parameters
         if entry.body is not None:

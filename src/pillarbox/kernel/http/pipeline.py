@@ -60,10 +60,12 @@ from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
 from pillarbox.kernel.security.authentication import (
     FAILURES,
     Access,
+    AccessTokens,
+    Authentication,
     Caller,
+    Challenges,
     Credentials,
-    SendingOnly,
-    authenticate,
+    NoAccessTokens,
 )
 from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
 from pillarbox.kernel.security.team_rate import TeamRate
@@ -111,6 +113,7 @@ class HttpSettings:
     rate_limit: int = 10
     trusted_proxies: tuple[Network, ...] = ()
     require_user_agent: bool = False
+    issuer: str = ""
     uploads: UploadLimits = field(default_factory=UploadLimits)
 
 
@@ -142,8 +145,8 @@ class Api:
     """The ASGI application of a route table.
 
     Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, `TeamRate`, and, under their
-    protocols, `Credentials` and `IdempotencyStore`; where there are such, `RequestLogWriter`, `Meter`,
-    `Maintenance` and `HostRules`.
+    protocols, `Credentials` and `IdempotencyStore`; where there are such, `AccessTokens`,
+    `RequestLogWriter`, `Meter`, `Maintenance` and `HostRules`.
     """
 
     def __init__(self, table: RouteTable, services: Parts, settings: HttpSettings | None = None) -> None:
@@ -154,7 +157,11 @@ class Api:
         self._ids = services.use(Ids)
         self._windows = services.use(Windows)
         self._team_rate = services.use(TeamRate)
-        self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
+        self._authentication = Authentication(
+            services.use(Credentials),  # type: ignore[type-abstract]
+            services.find(AccessTokens) or NoAccessTokens(),  # type: ignore[type-abstract]
+            Challenges(self._settings.issuer),
+        )
         self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
         self._request_log: RequestLogWriter = services.find(RequestLogWriter) or NoRequestLog()  # type: ignore[type-abstract]
         self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
@@ -237,10 +244,9 @@ class Api:
             raise
         if size is None:
             await self._read(request, route, size, cycle)
-        self._credentials.used(caller)
+        self._authentication.used(caller)
         request.rate = await self._rate(caller)
-        if not caller.may(route.needs):
-            raise SendingOnly
+        self._authentication.check(caller, route.needs, route.token_scope)
         if request.rate is not None and not request.rate.allowed:
             raise too_many(request.rate)
 
@@ -248,7 +254,7 @@ class Api:
         if self._maintenance is not None:
             self._maintenance.check()
         try:
-            return await authenticate(request.raw_header(b"authorization"), self._credentials)
+            return await self._authentication.caller(request.raw_header(b"authorization"))
         except FAILURES:
             taken = self._windows.take(key_for(request.client), FAILED_LOGINS, FAILED_LOGINS_WINDOW)
             if not taken.allowed:

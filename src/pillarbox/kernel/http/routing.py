@@ -11,10 +11,10 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote, unquote
 
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.security.authentication import Access
+from pillarbox.kernel.security.authentication import Access, Scope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
-__all__ = ["Access", "Intake", "Route", "RouteTable", "UnknownRoute", "collect", "route"]
+__all__ = ["Access", "Intake", "Route", "RouteTable", "Scope", "UnknownRoute", "collect", "route"]
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
@@ -49,7 +49,8 @@ class Route:
     """One endpoint, with all that the OpenAPI document says about it.
 
     `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
-    those that follow from the rest, and `pages` those of errors that it answers as a page.
+    those that follow from the rest, and `pages` those of errors that it answers as a page. `needs` is
+    what an API key must be, `token_scope` what an access token must have.
     """
 
     method: str
@@ -74,6 +75,7 @@ class Route:
     problems: tuple[int, ...] = ()
     pages: tuple[int, ...] = ()
     logged: bool = True
+    token_scope: Scope = Scope.FULL
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -118,6 +120,7 @@ def route(
     problems: Iterable[int] = (),
     pages: Iterable[int] = (),
     logged: bool = True,
+    token_scope: Scope = Scope.FULL,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -131,6 +134,7 @@ def route(
     The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
     are kept in the log of requests where they authenticate, unless `logged` is False.
+    `token_scope` is what an access token must have (oauth.md 1).
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
@@ -163,6 +167,7 @@ def route(
             problems=tuple(problems),
             pages=tuple(pages),
             logged=logged,
+            token_scope=token_scope,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
