@@ -83,7 +83,9 @@ async def somebody(url: str) -> AsyncIterator[Person]:
         ("https://harbor.example:8443/box", ("harbor.example", "https://harbor.example:8443")),
         ("http://localhost:8025", ("localhost", "http://localhost:8025")),
         ("http://harbor.example", None),
-        ("http://127.0.0.1:8025", None),
+        ("http://127.0.0.1:8025", ("localhost", "http://localhost:8025")),
+        ("http://10.0.0.1", None),
+        ("https://192.0.2.1", None),
         ("https://[::1]:8025", None),
     ],
 )

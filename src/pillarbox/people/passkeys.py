@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from hashlib import sha256
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -49,13 +49,17 @@ class RelyingParty:
 
     @classmethod
     def of_url(cls, public_url: str) -> RelyingParty | None:
-        """None where browsers allow no passkeys: at an address instead of a name, and without HTTPS but on
-        `localhost`."""
+        """None where browsers allow no passkeys: at an address instead of a name, and without HTTPS. The
+        machine itself is called `localhost`."""
         parts = urlsplit(public_url)
-        host = parts.hostname or ""
-        if _is_address(host) or (parts.scheme != "https" and host != "localhost"):
+        host, scheme = parts.hostname or "", parts.scheme
+        port = "" if parts.port is None else f":{parts.port}"
+        address = _address(host)
+        if address is not None and address.is_loopback and scheme == "http":
+            host, address = "localhost", None
+        if address is not None or (scheme != "https" and host != "localhost"):
             return None
-        return cls(host, f"{parts.scheme}://{parts.netloc.lower()}")
+        return cls(host, f"{scheme}://{host}{port}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +261,8 @@ def _transports(answer: str) -> list[str]:
     return sorted({one.value for one in named or []})
 
 
-def _is_address(host: str) -> bool:
+def _address(host: str) -> IPv4Address | IPv6Address | None:
     try:
-        ip_address(host)
+        return ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
