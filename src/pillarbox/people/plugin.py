@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.work.jobs import Handler
+from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.factor_logins import FactorLogins
 from pillarbox.people.logins import Logins
+from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
+from pillarbox.people.mails import SystemMail
 from pillarbox.people.own_account import OwnAccount
 from pillarbox.people.passkeys import Passkeys, RelyingParty
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.second_factor import SEEDS, SecondFactor
+from pillarbox.people.sessions import IDLE, LONGEST
+from pillarbox.people.set_up import SetUp
 
 
 def _passwords(kit: Kit) -> Passwords:
@@ -31,6 +37,19 @@ def _factor_logins(kit: Kit) -> FactorLogins:
 
 def _own_account(kit: Kit) -> OwnAccount:
     return OwnAccount(kit.pool, kit.need(Passwords), kit.need(SecondFactor), kit.need(Passkeys))
+
+
+def _set_up(kit: Kit) -> SetUp:
+    return SetUp(kit.pool, kit.need(Ids), kit.need(Passwords))
+
+
+def _lost_passwords(kit: Kit) -> LostPasswords:
+    return LostPasswords(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    mail: SystemMail = kit.need(SystemMail)  # type: ignore[type-abstract]
+    return {JOB_MAIL: PasswordMail(mail, kit.need(Ids), kit.settings.public_url).run}
 
 
 def _background(kit: Kit) -> Sequence[Background]:
@@ -51,7 +70,20 @@ SLICE = Slice(
         OwnAccount: _own_account,
         SecondFactor: lambda kit: SecondFactor(kit.need(KeyRing)),
         Passkeys: lambda kit: Passkeys(RelyingParty.of_url(kit.settings.public_url)),
+        SetUp: _set_up,
+        LostPasswords: _lost_passwords,
     },
+    jobs=_jobs,
+    retention=[
+        Retention(
+            [
+                Kept("sessions of people without use", IDLE),
+                Kept("sessions of people", LONGEST),
+                Kept("links for setting up, invitations and passwords, and challenges, after they end", KEPT),
+            ],
+            lambda kit: PeopleCollector(kit.pool, kit.clock).periodic(),
+        )
+    ],
     background=_background,
     sealed=[SEEDS],
 )

@@ -17,6 +17,7 @@ from pillarbox.dashboard.people.page_visits import (
     open_form,
     open_page,
     origin_of,
+    said,
     see_other,
     session_cookie,
 )
@@ -56,9 +57,7 @@ async def log_in(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
         return logged_in(outcome, to)
     if isinstance(outcome, TooManyTries):
         wrong = t("login.wait", seconds=outcome.seconds)
-        reply = login_page(request, guest, to=to, email=email, wrong=wrong, status=429)
-        reply.headers["retry-after"] = str(outcome.seconds)
-        return reply
+        return waiting(login_page(request, guest, to=to, email=email, wrong=wrong, status=429), outcome)
     return login_page(request, guest, to=to, email=email, wrong=t("login.wrong"), status=403)
 
 
@@ -73,6 +72,18 @@ def logged_in(outcome: LoggedIn, to: str | None) -> Reply[Html]:
     """On to where the person wanted to go; by way of the second factor where there is one."""
     next_page = with_return("/login/factor", to) if outcome.stage is Stage.PENDING else to or HOME
     return see_other(next_page, cookie=session_cookie(outcome.token))
+
+
+def waiting(reply: Reply[Html], refused: TooManyTries) -> Reply[Html]:
+    """The page, which says to programs too how long to wait."""
+    reply.headers["retry-after"] = str(refused.seconds)
+    return reply
+
+
+def too_many(refused: TooManyTries) -> Reply[Html]:
+    """A page that says how long to wait."""
+    text = t("login.wait", seconds=refused.seconds)
+    return waiting(said(t("login.too_many.title"), text, status=429), refused)
 
 
 def login_page(
