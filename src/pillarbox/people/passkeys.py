@@ -83,6 +83,11 @@ class Passkeys:
         """Whether browsers allow them where this installation is."""
         return self._party is not None
 
+    @property
+    def origin(self) -> str:
+        """Under which address they work; "" where they are not possible."""
+        return "" if self._party is None else self._party.origin
+
     async def ask_for_new(
         self, source: Source, at: datetime, person_id: UUID, email: str, name: str | None
     ) -> Asked:

@@ -22,7 +22,8 @@ TEXTS: Final[dict[str, str]] = {
     "account.factor.new_codes": "Make new recovery codes",
     "account.factor.remove": "Remove the second factor",
     "account.passkeys": "Passkeys",
-    "account.passkeys.none": "A passkey logs you in by the lock of your phone or computer, without a password.",
+    "account.passkeys.none": "A passkey logs you in by the lock of your phone or computer, without a "
+    "password.",
     "account.passkeys.add": "Add a passkey",
     "account.passkeys.remove": "Remove",
     "account.passkeys.remove.of": "Remove the passkey {name}",
@@ -51,8 +52,8 @@ TEXTS: Final[dict[str, str]] = {
     "enrolment.picture": "A QR code with the key that is written below",
     "enrolment.type": "Or type this key into the app:",
     "enrolment.code": "Code",
-    "enrolment.code.hint": "The six digits that the app shows now. From then on you are logged out everywhere "
-    "else.",
+    "enrolment.code.hint": "The six digits that the app shows now. From then on you are logged out "
+    "everywhere else.",
     "enrolment.submit": "Turn it on",
     "enrolment.wrong": "That is not the code that the app shows. Is the clock of the phone right?",
     "factor.title": "Second factor",
