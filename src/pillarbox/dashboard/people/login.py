@@ -25,6 +25,7 @@ from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people import sessions
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
+from pillarbox.people.passkeys import Passkeys
 from pillarbox.people.sessions import Stage
 
 HOME = "/account"
@@ -105,6 +106,7 @@ def login_page(
         email=email,
         wrong=wrong,
         done=t(done) if done else None,
+        are_passkeys_possible=request.use(Passkeys).are_possible,
         insecure=None if keeps_cookies(request) else t("login.insecure"),
     )
 
