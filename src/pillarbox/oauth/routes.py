@@ -30,7 +30,7 @@ from pillarbox.oauth.keys import SigningKeys
 from pillarbox.oauth.parameters import FORM, Parameters
 from pillarbox.oauth.registration import Places
 from pillarbox.oauth.tokens import Issued, Tokens
-from pillarbox.people.audit import visitor_of
+from pillarbox.people.audit import program_of
 
 LARGEST: Final = 64 * 1024
 MOST_FAILURES: Final = 60
@@ -215,7 +215,7 @@ async def revoke(request: Request) -> Reply[Octets]:
         client = await _authenticated(request, who)
         if found.get("token_type_hint") == "access_token":
             raise InvalidRequest("token_type_hint: access tokens cannot be revoked; revoke the refresh token")
-        await request.use(Tokens).revoke(request.at, client, visitor_of(request), found.need("token"))
+        await request.use(Tokens).revoke(request.at, client, program_of(request), found.need("token"))
     return Reply(b"", headers=NOT_KEPT)
 
 
@@ -232,7 +232,7 @@ async def _issued(request: Request, found: Parameters, client: Client | Describe
         raise UnsupportedGrantType(f"grant_type: must be {AUTHORIZATION_CODE} or {REFRESH_TOKEN}")
     if isinstance(client, Client) and grant_type not in client.grant_types:
         raise UnauthorizedClient(f"the client is not registered for {grant_type}")
-    tokens, who = request.use(Tokens), visitor_of(request)
+    tokens, who = request.use(Tokens), program_of(request)
     if grant_type == REFRESH_TOKEN:
         presented = found.need("refresh_token")
         return await tokens.refresh(request.at, client, who, token=presented, scope=found.get("scope"))

@@ -185,6 +185,11 @@ def caller_of(request: Request) -> Actor:
     )
 
 
+def program_of(request: Request) -> Actor:
+    """A program that brings no access token, and from where it asks; the grant says the rest."""
+    return Actor(address=request.client, user_agent=request.header("user-agent"))
+
+
 def visitor_actor(request: Request, visitor: Visitor) -> Actor:
     """Who asks for a page, and from where."""
     return Actor(

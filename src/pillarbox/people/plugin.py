@@ -10,8 +10,8 @@ from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.people.collectors import KEPT, PeopleCollector
-from pillarbox.people.invariants import INVARIANTS
 from pillarbox.people.factor_logins import FactorLogins
+from pillarbox.people.invariants import INVARIANTS
 from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
 from pillarbox.people.mails import SystemMail
