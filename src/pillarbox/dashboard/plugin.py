@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import account, confirm, login, lost_password, set_up
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
@@ -32,6 +33,18 @@ SLICE = Slice(
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
-    pages=collect(login, set_up, lost_password, confirm, account),
+    pages=collect(
+        login,
+        set_up,
+        lost_password,
+        confirm,
+        account,
+        overview,
+        people_of_team,
+        inviting,
+        joining,
+        keys,
+        log,
+    ),
     background=_background,
 )
