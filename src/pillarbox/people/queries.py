@@ -92,7 +92,7 @@ BEGIN = """
 
 RENEW = """
     UPDATE person_sessions
-       SET hash = $2, stage = 'full', ways = $3, confirmed_at = $4, used_at = $4
+       SET hash = $2, stage = 'full', ways = $3, confirmed_at = $4, used_at = $4, ends_at = created_at + $5
      WHERE hash = $1 AND ends_at > $4
     RETURNING id
 """

@@ -11,6 +11,7 @@ from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.page_visits import (
     Form,
     Guest,
+    actor_of,
     cookie,
     draw,
     no_session_cookie,
@@ -23,7 +24,9 @@ from pillarbox.dashboard.people.page_visits import (
 )
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people import sessions
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.people import audit, sessions
+from pillarbox.people.audit import Act
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
 from pillarbox.people.sessions import Stage
 
@@ -63,8 +66,12 @@ async def log_in(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
 
 @open_form("POST", "/logout", summary="Log out")
 async def log_out(request: Request, guest: Guest, _: Form) -> Reply[Html]:
-    if guest.visitor is not None:
-        await sessions.end(request.use(asyncpg.Pool), guest.visitor.token)
+    if (visitor := guest.visitor) is not None:
+        async with transaction(request.use(asyncpg.Pool)) as conn:
+            await sessions.end(conn, visitor.token)
+            await audit.record(
+                conn, request.at, Act.LOGGED_OUT, team_id=None, actor=actor_of(request, visitor)
+            )
     return see_other("/login?done=logout", cookie=no_session_cookie())
 
 
