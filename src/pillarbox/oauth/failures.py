@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from msgspec import Struct, field
 
 from pillarbox.kernel.http.request import Reply
@@ -77,7 +78,8 @@ class OAuthError(Struct):
 def failure_reply(problem: Problem) -> Reply[OAuthError]:
     """The answer to a problem, whatever raised it."""
     name = problem.name if isinstance(problem, OAuthProblem) else NAMES.get(problem.status, "invalid_request")
-    return Reply(OAuthError(name, described(problem)), problem.status, {**NOT_KEPT, **problem.headers})
+    body = msgspec.json.encode(OAuthError(name, described(problem)))
+    return Reply(body, problem.status, {**NOT_KEPT, **problem.headers})
 
 
 def described(problem: Problem) -> str:

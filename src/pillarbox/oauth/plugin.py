@@ -14,6 +14,7 @@ from pillarbox.oauth import routes
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.bearer import routes as grant_routes
 from pillarbox.oauth.bearer.tokens import BearerTokens, GrantsLastUsed
+from pillarbox.oauth.consent import Consent
 from pillarbox.oauth.documents import DocumentPolicy, Documents
 from pillarbox.oauth.invariants import INVARIANTS
 from pillarbox.oauth.key_queries import OAUTH_KEYS
@@ -58,6 +59,7 @@ SLICE = Slice(
     provides={
         Documents: _documents,
         Authorization: lambda kit: Authorization(kit.pool, kit.need(Documents), kit.settings.public_url),
+        Consent: lambda kit: Consent(kit.pool, kit.need(Authorization)),
         Tokens: _tokens,
         SigningKeys: _signing_keys,
         GrantsLastUsed: lambda kit: GrantsLastUsed(kit.pool, kit.clock),
