@@ -105,7 +105,7 @@ def _needs_proof(request: Request, visitor: Visitor, asked: Asked) -> bool:
 
 
 def _actor(request: Request, visitor: Visitor) -> Actor:
-    return audit.visitor_of(request, visitor.person_id, visitor.email)
+    return audit.visitor_actor(request, visitor)
 
 
 async def _approved(request: Request, visitor: Visitor, team_id: UUID) -> Decided:
