@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pillarbox.dashboard.page_work import PageWork
-from pillarbox.dashboard.people import account, confirm, login, lost_password, set_up
+from pillarbox.dashboard.people import (
+    account,
+    account_factors,
+    confirm,
+    login,
+    login_factor,
+    lost_password,
+    scripts,
+    set_up,
+)
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
@@ -32,6 +41,6 @@ SLICE = Slice(
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
-    pages=collect(login, set_up, lost_password, confirm, account),
+    pages=collect(login, login_factor, set_up, lost_password, confirm, account, account_factors, scripts),
     background=_background,
 )
