@@ -15,9 +15,9 @@ import pytest
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.security import sealed_values
 from pillarbox.kernel.security.secrets import KeyRing, SealBroken
-from pillarbox.people import recovery_codes
-from pillarbox.people.second_factor import SEEDS, Factor, SecondFactor
-from pillarbox.people.totp import STEP_SECONDS, code_of, step_at
+from pillarbox.people.factors import recovery_codes
+from pillarbox.people.factors.second_factor import SEEDS, Factor, SecondFactor
+from pillarbox.people.factors.totp import STEP_SECONDS, code_of, step_at
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 STEP = timedelta(seconds=STEP_SECONDS)

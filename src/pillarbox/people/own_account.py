@@ -15,13 +15,14 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.postgres.database import Connection, transaction
-from pillarbox.people import account_queries, accounts, passkey_queries, sessions
+from pillarbox.people import account_queries, accounts, sessions
 from pillarbox.people.account_queries import AccountState, ShownSession
 from pillarbox.people.audit import Act, Actor, record
-from pillarbox.people.passkey_queries import ShownPasskey
-from pillarbox.people.passkeys import Asked, Passkeys
+from pillarbox.people.factors import passkey_queries
+from pillarbox.people.factors.passkey_queries import ShownPasskey
+from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.factors.second_factor import Enrolment, SecondFactor
 from pillarbox.people.passwords import Passwords
-from pillarbox.people.second_factor import Enrolment, SecondFactor
 from pillarbox.people.sessions import IDLE, Origin
 from pillarbox.people.visitors import Visitor
 

@@ -15,9 +15,9 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.people import factor_queries as queries
-from pillarbox.people import recovery_codes, totp
-from pillarbox.people.factor_queries import StoredSeed
+from pillarbox.people.factors import factor_queries as queries
+from pillarbox.people.factors import recovery_codes, totp
+from pillarbox.people.factors.factor_queries import StoredSeed
 
 ISSUER: Final = "Pillarbox"
 """What phones call the account, beside its address."""
