@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pillarbox.dashboard.page_work import PageWork
-from pillarbox.dashboard.people import account, confirm, login, lost_password, set_up
+from pillarbox.dashboard.people import (
+    account,
+    account_factors,
+    confirm,
+    login,
+    login_factor,
+    lost_password,
+    scripts,
+    set_up,
+)
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
@@ -35,10 +44,13 @@ SLICE = Slice(
     },
     pages=collect(
         login,
+        login_factor,
         set_up,
         lost_password,
         confirm,
         account,
+        account_factors,
+        scripts,
         overview,
         people_of_team,
         inviting,

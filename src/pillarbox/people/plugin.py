@@ -6,15 +6,20 @@ from collections.abc import Mapping, Sequence
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.people.audit_retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
+from pillarbox.people.factor_logins import FactorLogins
 from pillarbox.people.invitations import Invitations
 from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
 from pillarbox.people.mails import SystemMail
+from pillarbox.people.own_account import OwnAccount
+from pillarbox.people.passkeys import Passkeys, RelyingParty
 from pillarbox.people.passwords import Passwords
+from pillarbox.people.second_factor import SEEDS, SecondFactor
 from pillarbox.people.sessions import IDLE, LONGEST
 from pillarbox.people.set_up import SetUp
 from pillarbox.people.settings import AUDIT_RETENTION_DAYS
@@ -26,6 +31,15 @@ def _passwords(kit: Kit) -> Passwords:
 
 def _logins(kit: Kit) -> Logins:
     return Logins(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
+
+
+def _factor_logins(kit: Kit) -> FactorLogins:
+    needs = kit.need(Ids), kit.need(Windows), kit.need(SecondFactor), kit.need(Passkeys)
+    return FactorLogins(kit.pool, *needs)
+
+
+def _own_account(kit: Kit) -> OwnAccount:
+    return OwnAccount(kit.pool, kit.need(Passwords), kit.need(SecondFactor), kit.need(Passkeys))
 
 
 def _set_up(kit: Kit) -> SetUp:
@@ -60,6 +74,10 @@ SLICE = Slice(
     provides={
         Passwords: _passwords,
         Logins: _logins,
+        FactorLogins: _factor_logins,
+        OwnAccount: _own_account,
+        SecondFactor: lambda kit: SecondFactor(kit.need(KeyRing)),
+        Passkeys: lambda kit: Passkeys(RelyingParty.of_url(kit.settings.public_url)),
         SetUp: _set_up,
         LostPasswords: _lost_passwords,
         Invitations: _invitations,
@@ -83,4 +101,5 @@ SLICE = Slice(
         ),
     ],
     background=_background,
+    sealed=[SEEDS],
 )

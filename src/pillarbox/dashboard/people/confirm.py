@@ -15,6 +15,7 @@ from pillarbox.dashboard.people.page_visits import (
     see_other,
     session_cookie,
 )
+from pillarbox.dashboard.people.passkey_page import has_passkeys
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import transaction
@@ -25,7 +26,7 @@ from pillarbox.people.visitors import Visitor
 
 @page("GET", "/confirm", summary="Prove again who you are", query={"to": str})
 async def show_confirm(request: Request, visitor: Visitor) -> Reply[Html]:
-    return confirm_page(visitor, local_path(request.query.last("to")))
+    return await confirm_page(request, visitor, local_path(request.query.last("to")))
 
 
 @form("POST", "/confirm", summary="Prove by password who you are")
@@ -35,9 +36,10 @@ async def confirm(request: Request, visitor: Visitor, fields: Form) -> Reply[Htm
         visitor.person_id, visitor.email, fields.get("password"), origin_of(request)
     )
     if isinstance(right, TooManyTries):
-        return waiting(confirm_page(visitor, to, t("login.wait", seconds=right.seconds), 429), right)
+        page_again = await confirm_page(request, visitor, to, t("login.wait", seconds=right.seconds), 429)
+        return waiting(page_again, right)
     if not right:
-        return confirm_page(visitor, to, t("confirm.wrong"), 403)
+        return await confirm_page(request, visitor, to, t("confirm.wrong"), 403)
     return await confirmed(request, visitor, PASSWORD, to)
 
 
@@ -49,7 +51,9 @@ async def confirmed(request: Request, visitor: Visitor, way: str, to: str | None
     return see_other("/login") if token is None else see_other(to or HOME, cookie=session_cookie(token))
 
 
-def confirm_page(
-    visitor: Visitor, to: str | None, wrong: str | None = None, status: int = 200
+async def confirm_page(
+    request: Request, visitor: Visitor, to: str | None, wrong: str | None = None, status: int = 200
 ) -> Reply[Html]:
-    return draw("people/confirm.html", visitor=visitor, status=status, to=to, wrong=wrong)
+    """The form for the password, and the way by a passkey for who has one."""
+    can_sign = await has_passkeys(request, visitor.person_id)
+    return draw("people/confirm.html", visitor=visitor, status=status, to=to, wrong=wrong, can_sign=can_sign)

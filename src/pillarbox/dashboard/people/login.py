@@ -28,6 +28,7 @@ from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import audit, sessions
 from pillarbox.people.audit import Act
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
+from pillarbox.people.passkeys import Passkeys
 from pillarbox.people.sessions import Stage
 
 HOME = "/account"
@@ -112,6 +113,7 @@ def login_page(
         email=email,
         wrong=wrong,
         done=t(done) if done else None,
+        are_passkeys_possible=request.use(Passkeys).are_possible,
         insecure=None if keeps_cookies(request) else t("login.insecure"),
     )
 
