@@ -7,8 +7,18 @@ from collections.abc import Sequence
 from pillarbox.dashboard.consent import asking
 from pillarbox.dashboard.consent.asking import ConsentPages
 from pillarbox.dashboard.page_work import PageWork
-from pillarbox.dashboard.people import account, login
+from pillarbox.dashboard.people import (
+    account,
+    account_factors,
+    confirm,
+    login,
+    login_factor,
+    lost_password,
+    scripts,
+    set_up,
+)
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
@@ -36,6 +46,22 @@ SLICE = Slice(
         OAuthScreens: lambda _: ConsentPages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
-    pages=collect(login, account, asking),
+    pages=collect(
+        login,
+        login_factor,
+        set_up,
+        lost_password,
+        confirm,
+        account,
+        account_factors,
+        scripts,
+        overview,
+        people_of_team,
+        inviting,
+        joining,
+        keys,
+        log,
+        asking,
+    ),
     background=_background,
 )

@@ -55,7 +55,7 @@ async def set_password(
 ) -> None:
     """A new password: all sessions end but the one of the token `keep`, and links for another password end
     too (SEC-03)."""
-    await conn.execute(queries.STORE_PASSWORD, person_id, hashed, at)
+    await conn.execute(queries.NEW_HASH, person_id, hashed, at)
     await sessions.end_all(conn, person_id, but=keep)
     await conn.execute(queries.END_LINKS, person_id, ["password"])
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from pillarbox.kernel.clock import SystemClock
@@ -21,6 +21,10 @@ from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.people import audit_queries
+
+if TYPE_CHECKING:
+    # Visitors know sessions, whose ends are recorded here.
+    from pillarbox.people.visitors import Visitor
 
 NO_TEAM: Final = UUID(int=0)
 """What entries have that concern no team."""
@@ -181,10 +185,13 @@ def caller_of(request: Request) -> Actor:
     )
 
 
-def visitor_of(request: Request, person_id: UUID | None = None, name: str | None = None) -> Actor:
+def visitor_actor(request: Request, visitor: Visitor) -> Actor:
     """Who asks for a page, and from where."""
     return Actor(
-        person_id=person_id, name=name, address=request.client, user_agent=request.header("user-agent")
+        person_id=visitor.person_id,
+        name=visitor.email,
+        address=request.client,
+        user_agent=request.header("user-agent"),
     )
 
 

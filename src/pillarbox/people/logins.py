@@ -17,10 +17,11 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.postgres.database import Source, transaction
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
-from pillarbox.people import queries, sessions
+from pillarbox.people import audit, queries, sessions
+from pillarbox.people.audit import Act, Actor
 from pillarbox.people.passwords import LONGEST, Passwords
 from pillarbox.people.queries import Person
 from pillarbox.people.sessions import Origin, Stage
@@ -92,6 +93,7 @@ class Logins:
         stored = person.password if person is not None and person.disabled_at is None else None
         is_right = await self._passwords.matches(stored, password[: LONGEST + 1])
         if not is_right or person is None or stored is None:
+            await self._record(self._pool, at, Act.LOGIN_FAILED, None, origin, address)
             return Wrong()
         tries.give_back()
         better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
@@ -105,6 +107,7 @@ class Logins:
             token = await sessions.begin(conn, at, stamp.id, person.id, [PASSWORD], origin, stage=stage)
             if token is not None and stage is Stage.FULL:
                 await conn.execute(queries.LOGGED_IN, person.id, at)
+                await self._record(conn, at, Act.LOGIN_SUCCEEDED, person, origin)
         return Wrong() if token is None else LoggedIn(person, token, stage)
 
     async def is_password(
@@ -122,6 +125,19 @@ class Logins:
             tries.give_back()
         return is_right
 
+    async def _record(
+        self, source: Source, at: datetime, act: Act, person: Person | None, origin: Origin, tried: str = ""
+    ) -> None:
+        actor = Actor(
+            person_id=person.id if person else None,
+            name=(person.name or person.email) if person else None,
+            address=origin.address,
+            user_agent=origin.user_agent,
+        )
+        # What is no address may be a password in the wrong field.
+        target = tried if is_address(tried) else None
+        await audit.record(source, at, act, team_id=None, actor=actor, target=target)
+
     async def _tries(self, key: str, person: Person | None, origin: Origin) -> _Try:
         network = network_of(origin.address)
         keys = [
@@ -132,6 +148,13 @@ class Logins:
         if not await self._pool.fetchval(queries.IS_KNOWN_ADDRESS, person_id, origin.address):
             keys.append((key_for(f"login {key}"), PER_PERSON))
         return _Try(self._windows, tuple(keys))
+
+
+def is_address(text: str) -> bool:
+    try:
+        return bool(email_address(text).address)
+    except NotAnAddress:
+        return False
 
 
 def address_key(text: str) -> str:

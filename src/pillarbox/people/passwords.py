@@ -12,6 +12,7 @@ import fcntl
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from enum import Enum
 from functools import cache
 from importlib import resources
 from typing import Final, TypeVar
@@ -135,3 +136,26 @@ def is_common(password: str) -> bool:
     """Whether many people use it: the list, also with capitals, or one or two characters over and over."""
     plain = password.strip().lower()
     return plain in _commonest() or plain.rstrip("0123456789!?.") in _commonest() or len(set(plain)) < 4
+
+
+class Complaint(Enum):
+    """Why a new password is refused."""
+
+    SHORT = "short"
+    LONG = "long"
+    COMMON = "common"
+    OWN = "own"
+
+
+def complaint(password: str, *own: str | None) -> Complaint | None:
+    """What speaks against a new password, if anything; `own` are texts that others know of the person."""
+    if len(password) < SHORTEST:
+        return Complaint.SHORT
+    if len(password) > LONGEST:
+        return Complaint.LONG
+    if is_common(password):
+        return Complaint.COMMON
+    plain = password.strip().lower()
+    if any(text and plain in (text.lower(), text.lower().partition("@")[0]) for text in own):
+        return Complaint.OWN
+    return None

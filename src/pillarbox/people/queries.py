@@ -92,7 +92,7 @@ BEGIN = """
 
 RENEW = """
     UPDATE person_sessions
-       SET hash = $2, stage = 'full', ways = $3, confirmed_at = $4, used_at = $4
+       SET hash = $2, stage = 'full', ways = $3, confirmed_at = $4, used_at = $4, ends_at = created_at + $5
      WHERE hash = $1 AND ends_at > $4
     RETURNING id
 """
@@ -160,7 +160,7 @@ JOIN = """
     RETURNING id
 """
 
-STORE_PASSWORD = """
+NEW_HASH = """
     UPDATE people SET password = $2, password_changed_at = $3 WHERE id = $1
 """
 
@@ -171,3 +171,81 @@ DISABLE = "UPDATE people SET disabled_at = $2 WHERE id = $1 AND disabled_at IS N
 ENABLE = "UPDATE people SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL RETURNING id"
 
 END_LINKS = "DELETE FROM person_links WHERE person_id = $1 AND kind = ANY ($2::text[]) AND used_at IS NULL"
+
+INSERT_LINK = """
+    INSERT INTO person_links (hash, kind, person_id, team_id, invitation_id, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+"""
+
+FIND_LINK = """
+    SELECT person_id, team_id, invitation_id
+      FROM person_links
+     WHERE hash = $1 AND kind = $2 AND used_at IS NULL AND expires_at > $3
+"""
+
+USE_LINK = """
+    UPDATE person_links
+       SET used_at = $3
+     WHERE hash = $1 AND kind = $2 AND used_at IS NULL AND expires_at > $3
+    RETURNING person_id, team_id, invitation_id
+"""
+
+# Of nobody's address there is a job too, which finds nobody: asking takes the same time.
+ASK_FOR_LINK = """
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+    SELECT $1, $2, $3, coalesce((SELECT p.id FROM people p WHERE p.email_key = $4), $2), $5, $5
+    ON CONFLICT (team_id, kind, subject_id) DO NOTHING
+"""
+
+REMOVE_LINKS = """
+    DELETE FROM person_links WHERE hash IN (SELECT hash FROM person_links WHERE expires_at < $1 LIMIT $2)
+"""
+
+REMOVE_CHALLENGES = """
+    DELETE FROM person_challenges
+     WHERE hash IN (SELECT hash FROM person_challenges WHERE expires_at < $1 LIMIT $2)
+"""
+
+# Across teams: the operator's list.
+EVERY_PERSON = """
+    SELECT p.id, p.email, p.name, p.password IS NOT NULL AS has_password,
+           p.totp_confirmed_at IS NOT NULL AS has_totp, p.created_at, p.last_login_at, p.disabled_at,
+           (SELECT count(*) FROM person_passkeys k WHERE k.person_id = p.id) AS passkeys,
+           (SELECT count(*) FROM person_sessions s WHERE s.person_id = p.id AND s.ends_at > $1) AS sessions
+      FROM people p
+     ORDER BY p.email_key
+"""
+
+# Across teams: to which of them people belong.
+EVERY_MEMBERSHIP = """
+    SELECT m.person_id, t.name, m.role
+      FROM team_members m
+      JOIN teams t ON t.id = m.team_id
+     WHERE m.person_id IS NOT NULL
+     ORDER BY t.name, t.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPerson:
+    """One person of the operator's list."""
+
+    id: UUID
+    email: str
+    name: str | None
+    has_password: bool
+    has_totp: bool
+    created_at: datetime
+    last_login_at: datetime | None
+    disabled_at: datetime | None
+    passkeys: int
+    sessions: int
+
+
+async def every_person(source: Source, at: datetime) -> list[ListedPerson]:
+    return [ListedPerson(**row) for row in await source.fetch(EVERY_PERSON, at)]
+
+
+async def every_membership(source: Source) -> list[tuple[UUID, str, str]]:
+    """Person, team and role."""
+    return [(row[0], row[1], row[2]) for row in await source.fetch(EVERY_MEMBERSHIP)]

@@ -25,6 +25,9 @@ LONGEST: Final = timedelta(days=30)
 CONFIRMED_FOR: Final = timedelta(minutes=10)
 """For so long after a proof of who somebody is no other one is asked for."""
 
+PENDING_FOR: Final = timedelta(minutes=10)
+"""For so long a second factor may be given after the password."""
+
 TOUCH: Final = timedelta(minutes=1)
 """How exactly it is known when a session was used."""
 
@@ -84,7 +87,7 @@ async def begin(
         list(ways),
         team_id,
         at,
-        at + LONGEST,
+        at + (LONGEST if stage is Stage.FULL else PENDING_FOR),
         origin.address,
         agent,
     )
@@ -105,7 +108,7 @@ async def renew(conn: Connection, at: datetime, hash_: bytes, ways: Sequence[str
     """A new token for a session whose person has just proved who it is: from now on the session is full and
     confirmed. None where the session has ended meanwhile."""
     token = new_token()
-    found = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), at)
+    found = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), at, LONGEST)
     return None if found is None else token
 
 

@@ -11,19 +11,24 @@ from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.page_visits import (
     Form,
     Guest,
+    actor_of,
     cookie,
     draw,
     no_session_cookie,
     open_form,
     open_page,
     origin_of,
+    said,
     see_other,
     session_cookie,
 )
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people import sessions
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.people import audit, sessions
+from pillarbox.people.audit import Act
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
+from pillarbox.people.passkeys import Passkeys
 from pillarbox.people.sessions import Stage
 
 HOME = "/account"
@@ -56,16 +61,18 @@ async def log_in(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
         return logged_in(outcome, to)
     if isinstance(outcome, TooManyTries):
         wrong = t("login.wait", seconds=outcome.seconds)
-        reply = login_page(request, guest, to=to, email=email, wrong=wrong, status=429)
-        reply.headers["retry-after"] = str(outcome.seconds)
-        return reply
+        return waiting(login_page(request, guest, to=to, email=email, wrong=wrong, status=429), outcome)
     return login_page(request, guest, to=to, email=email, wrong=t("login.wrong"), status=403)
 
 
 @open_form("POST", "/logout", summary="Log out")
 async def log_out(request: Request, guest: Guest, _: Form) -> Reply[Html]:
-    if guest.visitor is not None:
-        await sessions.end(request.use(asyncpg.Pool), guest.visitor.token)
+    if (visitor := guest.visitor) is not None:
+        async with transaction(request.use(asyncpg.Pool)) as conn:
+            await sessions.end(conn, visitor.token)
+            await audit.record(
+                conn, request.at, Act.LOGGED_OUT, team_id=None, actor=actor_of(request, visitor)
+            )
     return see_other("/login?done=logout", cookie=no_session_cookie())
 
 
@@ -73,6 +80,18 @@ def logged_in(outcome: LoggedIn, to: str | None) -> Reply[Html]:
     """On to where the person wanted to go; by way of the second factor where there is one."""
     next_page = with_return("/login/factor", to) if outcome.stage is Stage.PENDING else to or HOME
     return see_other(next_page, cookie=session_cookie(outcome.token))
+
+
+def waiting(reply: Reply[Html], refused: TooManyTries) -> Reply[Html]:
+    """The page, which says to programs too how long to wait."""
+    reply.headers["retry-after"] = str(refused.seconds)
+    return reply
+
+
+def too_many(refused: TooManyTries) -> Reply[Html]:
+    """A page that says how long to wait."""
+    text = t("login.wait", seconds=refused.seconds)
+    return waiting(said(t("login.too_many.title"), text, status=429), refused)
 
 
 def login_page(
@@ -94,6 +113,7 @@ def login_page(
         email=email,
         wrong=wrong,
         done=t(done) if done else None,
+        are_passkeys_possible=request.use(Passkeys).are_possible,
         insecure=None if keeps_cookies(request) else t("login.insecure"),
     )
 

@@ -26,6 +26,7 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people import sessions
+from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
 from pillarbox.people.sessions import LONGEST, Origin
 from pillarbox.people.visitors import Visitor, visitor_of
@@ -148,6 +149,12 @@ def cookie(request: Request, name: str = COOKIE) -> str | None:
 def origin_of(request: Request) -> Origin:
     """Where the request comes from, for lists of sessions and the log of acts."""
     return Origin(request.client or None, request.header("user-agent"))
+
+
+def actor_of(request: Request, visitor: Visitor) -> Actor:
+    """The visitor, as the log of acts names whoever acts."""
+    address, agent = origin_of(request)
+    return Actor(person_id=visitor.person_id, name=visitor.shown_name, address=address, user_agent=agent)
 
 
 def is_from_our_page(request: Request) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from pillarbox.dashboard.texts import consent, people, teams
+from pillarbox.dashboard.texts import account, consent, people, teams
 
 
 def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
@@ -22,7 +22,7 @@ def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
-TEXTS: Final = _merged(people.TEXTS, teams.TEXTS, consent.TEXTS)
+TEXTS: Final = _merged(people.TEXTS, account.TEXTS, teams.TEXTS, consent.TEXTS)
 """Every text."""
 
 
