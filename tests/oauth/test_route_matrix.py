@@ -72,7 +72,7 @@ class Credential(NamedTuple):
 
 
 async def test_each_route_lets_in_and_refuses_each_credential(database_url: str, tmp_path: Path) -> None:
-    """OA-11."""
+    """OA-11, TEN-02, TEN-03."""
     async with manual_world(database_url, tmp_path, trusted_proxy="127.0.0.1") as pillarbox:
         harbor = await pillarbox.team("Harbor")
         credentials = await credentials_of(harbor)

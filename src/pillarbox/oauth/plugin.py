@@ -16,6 +16,7 @@ from pillarbox.oauth.bearer import routes as grant_routes
 from pillarbox.oauth.bearer.tokens import BearerTokens, GrantsLastUsed
 from pillarbox.oauth.consent import Consent
 from pillarbox.oauth.documents import DocumentPolicy, Documents
+from pillarbox.oauth.invariants import INVARIANTS
 from pillarbox.oauth.key_queries import OAUTH_KEYS
 from pillarbox.oauth.keys import SigningKeys
 from pillarbox.oauth.settings import (
@@ -69,4 +70,5 @@ SLICE = Slice(
     loops=lambda kit: [kit.need(GrantsLastUsed).run()],
     periodic=lambda kit: kit.need(SigningKeys).periodic(),
     sealed=[OAUTH_KEYS],
+    invariants=INVARIANTS,
 )

@@ -9,9 +9,10 @@ import asyncpg
 from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Octets, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.json_body import decode
-from pillarbox.oauth import access_tokens, client_authentication, parameters, registration, wire
+from pillarbox.oauth import access_tokens, client_authentication, parameters, prometheus, registration, wire
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.browsers import browser_of, cookie
 from pillarbox.oauth.client_authentication import DescribedClient, Presented
@@ -30,7 +31,7 @@ from pillarbox.oauth.keys import SigningKeys
 from pillarbox.oauth.parameters import FORM, Parameters
 from pillarbox.oauth.registration import Places
 from pillarbox.oauth.tokens import Issued, Tokens
-from pillarbox.people.audit import visitor_of
+from pillarbox.people.audit import program_of
 
 LARGEST: Final = 64 * 1024
 MOST_FAILURES: Final = 60
@@ -187,11 +188,12 @@ def _number(text: str) -> float:
     summary="Exchange a code or a refresh token",
 )
 async def token(request: Request) -> Reply[wire.TokenAnswer]:
-    with Counted(request) as counted:
+    with Counted(request, prometheus.TOKENS) as counted:
         found = parameters.of_body(request)
         counted.who = who = client_authentication.presented(request, found)
         client = await _authenticated(request, who)
         issued = await _issued(request, found, client)
+    prometheus.TOKENS.add(1, (prometheus.ISSUED,))
     seconds = int(access_tokens.LIFETIME.total_seconds())
     return Reply(wire.token_answer(issued, seconds), headers=NOT_KEPT)
 
@@ -215,7 +217,7 @@ async def revoke(request: Request) -> Reply[Octets]:
         client = await _authenticated(request, who)
         if found.get("token_type_hint") == "access_token":
             raise InvalidRequest("token_type_hint: access tokens cannot be revoked; revoke the refresh token")
-        await request.use(Tokens).revoke(request.at, client, visitor_of(request), found.need("token"))
+        await request.use(Tokens).revoke(request.at, client, program_of(request), found.need("token"))
     return Reply(b"", headers=NOT_KEPT)
 
 
@@ -232,7 +234,7 @@ async def _issued(request: Request, found: Parameters, client: Client | Describe
         raise UnsupportedGrantType(f"grant_type: must be {AUTHORIZATION_CODE} or {REFRESH_TOKEN}")
     if isinstance(client, Client) and grant_type not in client.grant_types:
         raise UnauthorizedClient(f"the client is not registered for {grant_type}")
-    tokens, who = request.use(Tokens), visitor_of(request)
+    tokens, who = request.use(Tokens), program_of(request)
     if grant_type == REFRESH_TOKEN:
         presented = found.need("refresh_token")
         return await tokens.refresh(request.at, client, who, token=presented, scope=found.get("scope"))
@@ -244,7 +246,8 @@ class Counted:
     """Counts failures of a program and of an address. Whoever fails too often is told so instead of why; what
     succeeds does so for everybody, however often others fail in a program's name."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, failures: Counter | None = None) -> None:
+        self._failures = failures
         self._windows = request.use(Windows)
         self._address = client_of(request.client)
         self.who: Presented | None = None
@@ -255,6 +258,8 @@ class Counted:
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
         if not isinstance(failure, OAuthProblem):
             return
+        if self._failures is not None:
+            self._failures.add(1, (failure.name,))
         keys = [f"oauth failures at {self._address}"]
         if self.who is not None:
             keys.append(f"oauth failures of {self.who.client_id}")

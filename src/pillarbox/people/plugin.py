@@ -12,6 +12,7 @@ from pillarbox.kernel.work.jobs import Handler
 from pillarbox.people.audit_retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.factor_logins import FactorLogins
+from pillarbox.people.invariants import INVARIANTS
 from pillarbox.people.invitations import Invitations
 from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
@@ -101,5 +102,6 @@ SLICE = Slice(
         ),
     ],
     background=_background,
+    invariants=INVARIANTS,
     sealed=[SEEDS],
 )

@@ -16,7 +16,7 @@ from pillarbox.api_keys.credentials import LastUsed, Write
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.security.authentication import Caller, Credential, Permission, Scope
 from pillarbox.kernel.security.remembered import Remembered
-from pillarbox.oauth import access_tokens
+from pillarbox.oauth import access_tokens, prometheus
 from pillarbox.oauth.access_tokens import AccessToken
 from pillarbox.oauth.bearer import queries
 from pillarbox.oauth.bearer.queries import LiveGrant
@@ -71,6 +71,12 @@ class BearerTokens:
         self._live: Remembered[Wanted, Credential] = Remembered(clock, self._ask)
 
     async def find(self, token: str) -> Credential | None:
+        found = await self._find(token)
+        if found is None:
+            prometheus.ACCESS_TOKENS.add(1, (prometheus.REFUSED,))
+        return found
+
+    async def _find(self, token: str) -> Credential | None:
         name = sha256(token.encode("ascii")).digest()
         verified = self._verified.get(name)
         if verified is None or verified.until <= self._clock.boottime():
@@ -92,6 +98,7 @@ class BearerTokens:
         if found is None:
             self._verified.pop(name, None)
             return None
+        prometheus.ACCESS_TOKENS.add(1, (prometheus.VERIFIED,))
         if len(self._verified) >= MOST_VERIFIED:
             self._verified.clear()
         scopes = frozenset(SCOPES[scope] for scope in found.scopes if scope in SCOPES)
