@@ -132,7 +132,7 @@ class Allowed:
 async def allowed(pillarbox: World, role: Role = Role.OWNER, **fields: Any) -> Allowed:
     """A new program that was let in by a new person of a new team."""
     team = await pillarbox.team()
-    person = await a_person(team, f"{role.value}-{team.id.hex[:8]}@people.example", role)
+    person = await a_person(team, f"{role.value}-{team.id.hex}@people.example", role)
     client_id = (await register(pillarbox, **fields))["client_id"]
     visit = await logged_in(pillarbox, person)
     code = await (await ask(visit, client_id)).approve()

@@ -51,8 +51,8 @@ ROTATE: Final = """
 GRANT_USED: Final = """
     UPDATE oauth_grants
        SET last_used_at = $3
-     WHERE team_id = $1 AND id = $2
-       AND (last_used_at IS NULL OR last_used_at < $3::timestamptz - interval '1 minute')
+     WHERE team_id = $1 AND id = $2 AND (last_used_at IS NULL
+                                     OR last_used_at < $3::timestamptz - interval '1 minute')
 """
 
 REMOVE_CODES: Final = """

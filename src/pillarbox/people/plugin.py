@@ -11,7 +11,6 @@ from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Sto
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.people.audit_retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
-from pillarbox.people.factor_logins import FactorLogins
 from pillarbox.people.factors.factor_logins import FactorLogins
 from pillarbox.people.factors.passkeys import Passkeys, RelyingParty
 from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
