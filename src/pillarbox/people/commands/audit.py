@@ -12,9 +12,9 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, perform, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.people import audit_queries
 from pillarbox.people.audit import NO_TEAM
-from pillarbox.people.audit_queries import Entry
+from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.audit.queries import Entry
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 
 Limit = Annotated[

@@ -12,12 +12,12 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
-from pillarbox.people import invitations, member_queries
-from pillarbox.people import members as changes
 from pillarbox.people.audit import OPERATOR
-from pillarbox.people.invitations import Refusal
-from pillarbox.people.member_queries import Member
-from pillarbox.people.members import By, Change
+from pillarbox.people.membership import invitations, member_queries
+from pillarbox.people.membership import members as changes
+from pillarbox.people.membership.invitations import Refusal
+from pillarbox.people.membership.member_queries import Member
+from pillarbox.people.membership.members import By, Change
 from pillarbox.people.roles import Role
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 

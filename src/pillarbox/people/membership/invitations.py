@@ -16,11 +16,12 @@ import asyncpg
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.wire.email_address import EmailAddress, email_address
-from pillarbox.people import accounts, links, member_queries, queries, sessions
+from pillarbox.people import accounts, links, queries, sessions
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.mails import SystemMail
-from pillarbox.people.member_queries import OpenInvitation
-from pillarbox.people.members import By, hold
+from pillarbox.people.membership import member_queries
+from pillarbox.people.membership.member_queries import OpenInvitation
+from pillarbox.people.membership.members import By, hold
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.queries import Person
 from pillarbox.people.roles import Role, may_manage
