@@ -154,8 +154,8 @@ async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
     return await db.all(
         ShownKey,
         """
-        SELECT k.id, k.name, k.created_at, k.last_used_at, k.permission, d.name AS domain, k.status, k.display,
-               k.created_by, p.email AS maker
+        SELECT k.id, k.name, k.created_at, k.last_used_at, k.permission, d.name AS domain, k.status,
+               k.display, k.created_by, p.email AS maker
           FROM ((SELECT id FROM api_keys WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
                 UNION ALL
                 (SELECT id FROM api_keys WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page

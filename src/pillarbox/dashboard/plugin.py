@@ -16,6 +16,7 @@ from pillarbox.dashboard.people import (
     set_up,
 )
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
@@ -41,6 +42,21 @@ SLICE = Slice(
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
-    pages=collect(login, login_factor, set_up, lost_password, confirm, account, account_factors, scripts),
+    pages=collect(
+        login,
+        login_factor,
+        set_up,
+        lost_password,
+        confirm,
+        account,
+        account_factors,
+        scripts,
+        overview,
+        people_of_team,
+        inviting,
+        joining,
+        keys,
+        log,
+    ),
     background=_background,
 )

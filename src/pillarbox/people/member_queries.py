@@ -112,6 +112,8 @@ END_SESSIONS_AT = """
     DELETE FROM person_sessions WHERE person_id = $2 AND (team_id = $1 OR team_id IS NULL)
 """
 
+LOOK_AWAY = "UPDATE person_sessions SET team_id = NULL WHERE team_id = $1 AND person_id = $2"
+
 KEYS_MADE_BY = "SELECT id, name FROM api_keys WHERE team_id = $1 AND created_by = $2 ORDER BY id"
 
 # Across teams: those of one person.

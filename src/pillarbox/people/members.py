@@ -113,7 +113,10 @@ async def _what_follows(db: TeamDb, by: By, member: Member, *, with_keys: bool) 
     if member.person_id is None:
         return {}
     revoked = await grants.revoke_of_person(db.source, by.at, db.team_id, member.person_id)
-    await db.run(member_queries.END_SESSIONS_AT, member.person_id)
+    if member.person_id == by.actor.person_id:
+        await db.run(member_queries.LOOK_AWAY, member.person_id)
+    else:
+        await db.run(member_queries.END_SESSIONS_AT, member.person_id)
     await _end_invitations(db, by, member)
     made = await keys_of(db, member.person_id) if with_keys else []
     for key in made:

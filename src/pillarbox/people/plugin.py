@@ -9,10 +9,12 @@ from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.work.jobs import Handler
+from pillarbox.people.audit_retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.factors.factor_logins import FactorLogins
 from pillarbox.people.factors.passkeys import Passkeys, RelyingParty
 from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
+from pillarbox.people.invitations import Invitations
 from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
 from pillarbox.people.mails import SystemMail
@@ -20,6 +22,7 @@ from pillarbox.people.own_account import OwnAccount
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.sessions import IDLE, LONGEST
 from pillarbox.people.set_up import SetUp
+from pillarbox.people.settings import AUDIT_RETENTION_DAYS
 
 
 def _passwords(kit: Kit) -> Passwords:
@@ -47,6 +50,11 @@ def _lost_passwords(kit: Kit) -> LostPasswords:
     return LostPasswords(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
 
 
+def _invitations(kit: Kit) -> Invitations:
+    mail: SystemMail | None = kit.find(SystemMail)  # type: ignore[type-abstract]
+    return Invitations(kit.pool, kit.need(Ids), kit.need(Passwords), mail, kit.settings.public_url)
+
+
 def _jobs(kit: Kit) -> Mapping[str, Handler]:
     mail: SystemMail = kit.need(SystemMail)  # type: ignore[type-abstract]
     return {JOB_MAIL: PasswordMail(mail, kit.need(Ids), kit.settings.public_url).run}
@@ -72,6 +80,7 @@ SLICE = Slice(
         Passkeys: lambda kit: Passkeys(RelyingParty.of_url(kit.settings.public_url)),
         SetUp: _set_up,
         LostPasswords: _lost_passwords,
+        Invitations: _invitations,
     },
     jobs=_jobs,
     retention=[
@@ -82,7 +91,14 @@ SLICE = Slice(
                 Kept("links for setting up, invitations and passwords, and challenges, after they end", KEPT),
             ],
             lambda kit: PeopleCollector(kit.pool, kit.clock).periodic(),
-        )
+        ),
+        Retention(
+            [
+                Kept("the log of acts", AUDIT_RETENTION_DAYS),
+                Kept("invitations that nobody accepted", INVITATIONS_KEPT),
+            ],
+            lambda kit: AuditRetention(kit.pool, kit.clock, kit.settings[AUDIT_RETENTION_DAYS]).periodic(),
+        ),
     ],
     background=_background,
     sealed=[SEEDS],

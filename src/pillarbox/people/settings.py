@@ -25,4 +25,12 @@ SYSTEM_SENDER = Setting(
     "verified; `off`: `no-reply` at the host's name.",
 )
 
-SETTINGS: tuple[Setting[Any], ...] = (SYSTEM_SENDER,)
+AUDIT_RETENTION_DAYS = Setting(
+    "audit_retention_days",
+    kinds.whole_number(30, 36500),
+    "DAYS",
+    "365",
+    "For how many days the log of acts is kept: who logged in, made a key, deleted a domain.",
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (SYSTEM_SENDER, AUDIT_RETENTION_DAYS)

@@ -11,7 +11,7 @@ MEDIA = "text/javascript; charset=utf-8"
 PASSKEYS = resources.files("pillarbox.dashboard").joinpath("templates/people/passkeys.js").read_bytes()
 HEADERS = {
     "cache-control": "no-cache",
-    "content-security-policy": "default-src 'none'",
+    "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
     "cross-origin-resource-policy": "same-origin",
     "x-content-type-options": "nosniff",
 }
