@@ -23,7 +23,7 @@ from bench.kit import load
 from bench.kit.processes import cpu_seconds, running_seconds, tree
 from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import KEY, Server, serving
-from pillarbox.oauth.clients import hashed
+from pillarbox.oauth.clients.clients import hashed
 
 CLIENT: Final = "7136aa0b-625c-4c9c-8820-e9784c8eb141"
 """The built-in one."""

@@ -15,7 +15,7 @@ from kit.http_outside import answer
 from kit.oauth_flow import answered, ask, exchange, parameters, refresh
 from kit.people import a_person, logged_in, text_of
 from kit.program_sites import HOST, PNG, URL, ProgramSite, described, document, program_site
-from pillarbox.oauth import document_rules
+from pillarbox.oauth.clients import document_rules
 from pillarbox.oauth.failures import UnknownClient
 
 PAGE = "text/html"

@@ -14,8 +14,8 @@ from kit.clock import ManualClock
 from kit.manual_world import manual_world
 from kit.oauth_flow import REDIRECT, registration
 from kit.world import World
-from pillarbox.oauth import redirects
-from pillarbox.oauth.clients import hashed
+from pillarbox.oauth.clients import redirects
+from pillarbox.oauth.clients.clients import hashed
 
 DEFAULTS = ["client_id", "client_id_issued_at", "client_name", "redirect_uris", "grant_types"]
 DEFAULTS += ["response_types", "token_endpoint_auth_method", "scope"]

@@ -16,12 +16,12 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.uuids import well_formed
-from pillarbox.oauth import redirects
 from pillarbox.oauth.authorization import Asked
 from pillarbox.oauth.browsers import browser_of
-from pillarbox.oauth.clients import Client
+from pillarbox.oauth.clients import redirects
+from pillarbox.oauth.clients.clients import Client
+from pillarbox.oauth.clients.documents import Documents
 from pillarbox.oauth.consent import Consent, Decided, TeamOfPerson
-from pillarbox.oauth.documents import Documents
 from pillarbox.oauth.failures import OAuthProblem
 from pillarbox.oauth.scopes import FULL_ACCESS
 from pillarbox.people import audit
