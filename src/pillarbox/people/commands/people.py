@@ -10,12 +10,14 @@ import typer
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people import accounts, audit, links, queries, sessions
 from pillarbox.people.audit import OPERATOR, Act
+from pillarbox.people.commands import audit as audit_command
+from pillarbox.people.commands import members
 from pillarbox.people.factors import passkey_queries, second_factor
 from pillarbox.people.queries import Person
 from pillarbox.people.roles import Role
@@ -24,6 +26,12 @@ from pillarbox.teams.commands.choosing import TeamOption, one_team
 group = typer.Typer(
     no_args_is_help=True, help="Make and list people who log in, help them back in, shut them out."
 )
+
+group.command("invite")(members.invite)
+group.command("members")(members.members)
+group.command("set-role")(members.set_role)
+group.command("remove")(members.remove)
+group.command("audit")(audit_command.audit)
 
 Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's email address.")]
 RoleOption = Annotated[Role, typer.Option("--role", help="What the person may do in the team.")]
@@ -105,7 +113,9 @@ async def make(
             )
         else:
             person_id = person.id
-        await accounts.join(conn, ids.stamp(), person_id, address, wanted.id, role)
+        if await accounts.join(conn, ids.stamp(), person_id, address, wanted.id, role):
+            details = {"role": role.value}
+            await audit.record_command(TeamDb(conn, wanted.id), Act.MEMBER_ADDED, address.shown, details)
         token = await links.make(conn, ids.now(), links.Kind.SET_UP, person_id=person_id)
     link = f"{connected.settings.public_url}/set-up/{token}"
     if json:
