@@ -31,7 +31,6 @@ from pillarbox.oauth.keys import SigningKeys
 from pillarbox.oauth.parameters import FORM, Parameters
 from pillarbox.oauth.registration import Places
 from pillarbox.oauth.tokens import Issued, Tokens
-from pillarbox.people.audit import Actor
 from pillarbox.people.audit import program_of
 
 LARGEST: Final = 64 * 1024
@@ -220,10 +219,6 @@ async def revoke(request: Request) -> Reply[Octets]:
             raise InvalidRequest("token_type_hint: access tokens cannot be revoked; revoke the refresh token")
         await request.use(Tokens).revoke(request.at, client, program_of(request), found.need("token"))
     return Reply(b"", headers=NOT_KEPT)
-
-
-def _sender(request: Request) -> Actor:
-    return Actor(address=request.client, user_agent=request.header("user-agent"))
 
 
 async def _authenticated(request: Request, who: Presented) -> Client | DescribedClient:
