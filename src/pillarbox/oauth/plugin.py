@@ -9,11 +9,12 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.security.authentication import AccessTokens
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
 from pillarbox.oauth import routes
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.bearer import routes as grant_routes
 from pillarbox.oauth.bearer.tokens import BearerTokens, GrantsLastUsed
+from pillarbox.oauth.collectors import KEPT, UNUSED_KEPT, OAuthCollector
 from pillarbox.oauth.consent import Consent
 from pillarbox.oauth.documents import DocumentPolicy, Documents
 from pillarbox.oauth.invariants import INVARIANTS
@@ -69,6 +70,16 @@ SLICE = Slice(
     routes=collect(routes, grant_routes),
     loops=lambda kit: [kit.need(GrantsLastUsed).run()],
     periodic=lambda kit: kit.need(SigningKeys).periodic(),
+    retention=[
+        Retention(
+            [
+                Kept("requests of programs that wait for somebody, after their end", KEPT),
+                Kept("codes that were not used, and documents and logos of programs, after their end", KEPT),
+                Kept("programs that nobody ever let act", UNUSED_KEPT),
+            ],
+            lambda kit: OAuthCollector(kit.pool, kit.clock).periodic(),
+        )
+    ],
     sealed=[OAUTH_KEYS],
     invariants=INVARIANTS,
 )
