@@ -14,7 +14,7 @@ from kit.browser import Chromium, Tab, chromium
 from kit.clock import ManualClock
 from kit.people import PASSWORD, Person, a_person, logged_in
 from kit.world import World, world
-from pillarbox.people.totp import STEP_SECONDS, code_of, step_at
+from pillarbox.people.factors.totp import STEP_SECONDS, code_of, step_at
 
 HEADING = "document.querySelector('h1').innerText"
 BODY = "document.body.innerText"

@@ -15,8 +15,8 @@ from pillarbox.kernel.http.routing import Access
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.slices import Kit
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.people import audit_queries
-from pillarbox.people.audit_queries import Entry
+from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.audit.queries import Entry
 
 Place = tuple[str, Path]
 

@@ -16,8 +16,8 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.people import audit_queries
 from pillarbox.people.audit import NO_TEAM, OPERATOR, Act, Actor, plain, record
+from pillarbox.people.audit import queries as audit_queries
 from pillarbox.teams.bootstrap import create_team
 
 IDS = Ids(SystemClock())

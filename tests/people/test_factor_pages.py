@@ -18,9 +18,9 @@ from kit.clock import ManualClock
 from kit.passkey_device import PasskeyDevice
 from kit.people import SESSION, Person, Visit, a_person, heading, text_of, visit
 from kit.world import World, world
-from pillarbox.people.factor_logins import MOST_TRIES, PENDING_FOR
-from pillarbox.people.second_factor import SEEDS, SecondFactor
-from pillarbox.people.totp import STEP_SECONDS, code_of, step_at
+from pillarbox.people.factors.factor_logins import MOST_TRIES, PENDING_FOR
+from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
+from pillarbox.people.factors.totp import STEP_SECONDS, code_of, step_at
 
 Place = tuple[str, Path]
 

@@ -18,10 +18,11 @@ from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.email_address import email_address
-from pillarbox.people import members, sessions
+from pillarbox.people import sessions
 from pillarbox.people.audit import OPERATOR
-from pillarbox.people.invitations import Invitations, Invited
-from pillarbox.people.members import By
+from pillarbox.people.membership import members
+from pillarbox.people.membership.invitations import Invitations, Invited
+from pillarbox.people.membership.members import By
 from pillarbox.people.roles import Right, Role, may
 from pillarbox.people.sessions import Origin
 

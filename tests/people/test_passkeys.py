@@ -16,8 +16,8 @@ import pytest
 
 from kit.passkey_device import PRESENT, PasskeyDevice, octets_of, text_of
 from pillarbox.kernel.postgres.database import open_pool
-from pillarbox.people import passkey_queries
-from pillarbox.people.passkeys import LASTS, MOST_PASSKEYS, Passkeys, RelyingParty
+from pillarbox.people.factors import passkey_queries
+from pillarbox.people.factors.passkeys import LASTS, MOST_PASSKEYS, Passkeys, RelyingParty
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 ORIGIN = "https://mail.harbor.example"

@@ -15,9 +15,9 @@ import pytest
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.security import sealed_values
 from pillarbox.kernel.security.secrets import KeyRing, SealBroken
-from pillarbox.people import recovery_codes
-from pillarbox.people.second_factor import SEEDS, Factor, SecondFactor
-from pillarbox.people.totp import STEP_SECONDS, code_of, step_at
+from pillarbox.people.factors import recovery_codes, second_factor
+from pillarbox.people.factors.second_factor import SEEDS, Factor, SecondFactor
+from pillarbox.people.factors.totp import STEP_SECONDS, code_of, step_at
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 STEP = timedelta(seconds=STEP_SECONDS)
@@ -155,11 +155,11 @@ async def test_what_is_removed_opens_nothing(database_url: str) -> None:
     async with somebody(database_url) as ada:
         codes = await ada.sets_up()
         async with ada.pool.acquire() as conn, conn.transaction():
-            assert await ada.factor.remove(conn, ada.id)
+            assert await second_factor.remove(conn, ada.id)
         assert await ada.accepts(codes[0]) is None
         assert await ada.accepts("123456") is None
         async with ada.pool.acquire() as conn, conn.transaction():
-            assert not await ada.factor.remove(conn, ada.id)
+            assert not await second_factor.remove(conn, ada.id)
 
 
 @pytest.mark.parametrize("code", ["", " ", "0" * 7, "١٢٣٤٥٦", "x" * 10_000, "\ud800", "a\0b", "-" * 6])
@@ -190,4 +190,4 @@ async def test_a_seed_is_sealed_for_its_row_and_sealed_again_with_a_new_key(data
         ada = Person(ada.pool, ada.id, SecondFactor(new))
         assert await ada.seed() == seed
         (unopened,) = (await sealed_values.counted(ada.pool, [SEEDS], None)).unopened
-        assert "pillarbox people reset" in unopened.sentence
+        assert "pillarbox people reset --factors" in unopened.sentence

@@ -16,8 +16,9 @@ from kit.people import PASSWORD, SESSION, Person, Visit, a_person, heading, logg
 from kit.world import Team, World, world
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.people import audit_queries, member_queries
-from pillarbox.people.member_queries import Member
+from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.membership import member_queries
+from pillarbox.people.membership.member_queries import Member
 from pillarbox.people.roles import Role
 
 Place = tuple[str, Path]

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pillarbox.people.totp import as_text, as_uri, code_of, new_seed, step_at, step_of
+from pillarbox.people.factors.totp import as_text, as_uri, code_of, new_seed, step_at, step_of
 
 SEED = b"12345678901234567890"
 

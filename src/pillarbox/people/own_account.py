@@ -15,13 +15,14 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.postgres.database import Connection, transaction
-from pillarbox.people import account_queries, accounts, passkey_queries, sessions
+from pillarbox.people import account_queries, accounts, sessions
 from pillarbox.people.account_queries import AccountState, ShownSession
 from pillarbox.people.audit import Act, Actor, record
-from pillarbox.people.passkey_queries import ShownPasskey
-from pillarbox.people.passkeys import Asked, Passkeys
+from pillarbox.people.factors import passkey_queries, second_factor
+from pillarbox.people.factors.passkey_queries import ShownPasskey
+from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.factors.second_factor import Enrolment, SecondFactor
 from pillarbox.people.passwords import Passwords
-from pillarbox.people.second_factor import Enrolment, SecondFactor
 from pillarbox.people.sessions import IDLE, Origin
 from pillarbox.people.visitors import Visitor
 
@@ -135,7 +136,7 @@ class OwnAccount:
     async def remove_factor(self, acting: Acting) -> Renewed | None:
         """The password alone is enough again; None where it was."""
         async with transaction(self.pool) as conn:
-            if not await self.factor.remove(conn, acting.visitor.person_id):
+            if not await second_factor.remove(conn, acting.visitor.person_id):
                 return None
             await acting.record(conn, Act.FACTOR_REMOVED)
             return await self._renewed(conn, acting)

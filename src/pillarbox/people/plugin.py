@@ -9,18 +9,18 @@ from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.work.jobs import Handler
-from pillarbox.people.audit_retention import INVITATIONS_KEPT, AuditRetention
+from pillarbox.people.audit.retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
-from pillarbox.people.factor_logins import FactorLogins
+from pillarbox.people.factors.factor_logins import FactorLogins
+from pillarbox.people.factors.passkeys import Passkeys, RelyingParty
+from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
 from pillarbox.people.invariants import INVARIANTS
-from pillarbox.people.invitations import Invitations
 from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
 from pillarbox.people.mails import SystemMail
+from pillarbox.people.membership.invitations import Invitations
 from pillarbox.people.own_account import OwnAccount
-from pillarbox.people.passkeys import Passkeys, RelyingParty
 from pillarbox.people.passwords import Passwords
-from pillarbox.people.second_factor import SEEDS, SecondFactor
 from pillarbox.people.sessions import IDLE, LONGEST
 from pillarbox.people.set_up import SetUp
 from pillarbox.people.settings import AUDIT_RETENTION_DAYS

@@ -19,8 +19,8 @@ from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.accounts import clean_name
+from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.own_account import Acting, OwnAccount
-from pillarbox.people.passkeys import Passkeys
 from pillarbox.people.visitors import Visitor
 
 ACCOUNT = "/account"

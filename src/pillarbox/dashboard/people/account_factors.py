@@ -8,8 +8,8 @@ from pillarbox.dashboard.people.passkey_page import MAKE, impossible, passkey_pa
 from pillarbox.dashboard.people.qr_code import qr_picture
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.own_account import OwnAccount, Renewed
-from pillarbox.people.passkeys import Passkeys
 from pillarbox.people.visitors import Visitor
 
 FACTOR = "/account/factor"

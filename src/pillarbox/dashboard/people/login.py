@@ -27,8 +27,8 @@ from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import audit, sessions
 from pillarbox.people.audit import Act
+from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
-from pillarbox.people.passkeys import Passkeys
 from pillarbox.people.sessions import Stage
 
 HOME = "/account"

@@ -22,11 +22,11 @@ from pillarbox.dashboard.people.page_visits import (
 from pillarbox.dashboard.people.passkey_page import has_passkeys, impossible, passkey_page
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people.factor_logins import Admitted, FactorLogins
+from pillarbox.people.factors.factor_logins import Admitted, FactorLogins
+from pillarbox.people.factors.passkeys import Passkeys
+from pillarbox.people.factors.second_factor import Factor
 from pillarbox.people.logins import TooManyTries, Wrong
-from pillarbox.people.passkeys import Passkeys
 from pillarbox.people.queries import Session
-from pillarbox.people.second_factor import Factor
 from pillarbox.people.visitors import Visitor
 
 AFTER_RECOVERY = f"{HOME}?done=recovery"

@@ -9,8 +9,8 @@ import asyncpg
 from pillarbox.dashboard.people.page_visits import Guest, draw, said
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people import passkey_queries
-from pillarbox.people.passkeys import Asked, Passkeys
+from pillarbox.people.factors import passkey_queries
+from pillarbox.people.factors.passkeys import Asked, Passkeys
 from pillarbox.people.visitors import Visitor
 
 MAKE = "make"

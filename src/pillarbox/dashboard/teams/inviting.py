@@ -9,8 +9,8 @@ from pillarbox.dashboard.teams.looked_at import by, role_of, team_db
 from pillarbox.dashboard.teams.people_of_team import HERE, members_page
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
-from pillarbox.people import invitations
-from pillarbox.people.invitations import Invitations, Refusal
+from pillarbox.people.membership import invitations
+from pillarbox.people.membership.invitations import Invitations, Refusal
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 

@@ -29,7 +29,7 @@ from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import sessions
 from pillarbox.people.accounts import clean_name
 from pillarbox.people.audit import visitor_actor
-from pillarbox.people.invitations import Invitations, Opened
+from pillarbox.people.membership.invitations import Invitations, Opened
 from pillarbox.people.roles import Role
 from pillarbox.people.visitors import Visitor
 

@@ -16,10 +16,10 @@ from pillarbox.kernel.security.authentication import Permission
 from pillarbox.kernel.wire.paging import PAGING, Page, envelope
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.uuids import well_formed
-from pillarbox.people import team_keys
-from pillarbox.people.members import Change
+from pillarbox.people.membership import team_keys
+from pillarbox.people.membership.members import Change
+from pillarbox.people.membership.team_keys import WantedKey
 from pillarbox.people.roles import Right
-from pillarbox.people.team_keys import WantedKey
 from pillarbox.people.visitors import Visitor
 from pillarbox.teams.allowances import Allowances, TooMany
 

@@ -6,7 +6,7 @@ from pillarbox.dashboard.people.page_visits import page
 from pillarbox.dashboard.teams.looked_at import draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.paging import PAGING, Page, envelope
-from pillarbox.people import audit_queries
+from pillarbox.people.audit import queries as audit_queries
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 

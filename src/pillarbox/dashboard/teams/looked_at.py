@@ -12,7 +12,7 @@ from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.people.audit import visitor_actor
-from pillarbox.people.members import By, Change
+from pillarbox.people.membership.members import By, Change
 from pillarbox.people.roles import Right, Role, may, may_manage
 from pillarbox.people.visitors import Visitor
 

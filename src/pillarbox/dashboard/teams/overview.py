@@ -9,9 +9,10 @@ import asyncpg
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people import member_queries, members, sessions
-from pillarbox.people.invitations import one_line
-from pillarbox.people.members import LONGEST_TEAM_NAME, Change
+from pillarbox.people import sessions
+from pillarbox.people.membership import member_queries, members
+from pillarbox.people.membership.invitations import one_line
+from pillarbox.people.membership.members import LONGEST_TEAM_NAME, Change
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 

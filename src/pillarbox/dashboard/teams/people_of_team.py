@@ -15,8 +15,8 @@ from pillarbox.dashboard.teams.looked_at import (
     team_db,
 )
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people import member_queries, members
-from pillarbox.people.members import Change
+from pillarbox.people.membership import member_queries, members
+from pillarbox.people.membership.members import Change
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 

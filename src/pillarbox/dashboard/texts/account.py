@@ -83,7 +83,6 @@ TEXTS: Final[dict[str, str]] = {
     "passkey.impossible": "Passkeys are not possible here: they need HTTPS and a name.",
     "change.title": "Change your password",
     "change.new": "New password",
-    "change.hint": "At least 10 characters.",
     "change.others": "You stay logged in here, and are logged out everywhere else.",
     "change.submit": "Change the password",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -9,12 +10,15 @@ import typer
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people import accounts, audit, links, queries, sessions
 from pillarbox.people.audit import OPERATOR, Act
+from pillarbox.people.commands import audit as audit_command
+from pillarbox.people.commands import members
+from pillarbox.people.factors import passkey_queries, second_factor
 from pillarbox.people.queries import Person
 from pillarbox.people.roles import Role
 from pillarbox.teams.commands.choosing import TeamOption, one_team
@@ -23,9 +27,20 @@ group = typer.Typer(
     no_args_is_help=True, help="Make and list people who log in, help them back in, shut them out."
 )
 
+group.command("invite")(members.invite)
+group.command("members")(members.members)
+group.command("set-role")(members.set_role)
+group.command("remove")(members.remove)
+group.command("audit")(audit_command.audit)
+
 Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's email address.")]
 RoleOption = Annotated[Role, typer.Option("--role", help="What the person may do in the team.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the person is called.")]
+
+Factors = Annotated[
+    bool,
+    typer.Option("--factors", help="Also remove the second factor, the recovery codes and the passkeys."),
+]
 
 
 @group.command("create")
@@ -54,9 +69,13 @@ def list_all(json: Json = False, data: Data = None, database_url: DatabaseUrl = 
 
 
 @group.command("reset")
-def reset(email: Email, data: Data = None, database_url: DatabaseUrl = None) -> None:
+def reset(
+    email: Email, factors: Factors = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
     """Print a link by which a person chooses another password; it works once, for a day."""
-    perform(lambda connected: new_link(connected, email), data=data, database_url=database_url)
+    perform(
+        lambda connected: new_link(connected, email, factors=factors), data=data, database_url=database_url
+    )
 
 
 @group.command("revoke-sessions")
@@ -94,7 +113,9 @@ async def make(
             )
         else:
             person_id = person.id
-        await accounts.join(conn, ids.stamp(), person_id, address, wanted.id, role)
+        if await accounts.join(conn, ids.stamp(), person_id, address, wanted.id, role):
+            details = {"role": role.value}
+            await audit.record_command(TeamDb(conn, wanted.id), Act.MEMBER_ADDED, address.shown, details)
         token = await links.make(conn, ids.now(), links.Kind.SET_UP, person_id=person_id)
     link = f"{connected.settings.public_url}/set-up/{token}"
     if json:
@@ -132,7 +153,7 @@ async def show_all(connected: Connected, *, json: bool) -> int:
     return 0
 
 
-async def new_link(connected: Connected, email: str) -> int:
+async def new_link(connected: Connected, email: str, *, factors: bool) -> int:
     person = await found(connected, email)
     if person.disabled_at is not None:
         raise Refused(f"{person.email} is disabled.")
@@ -141,11 +162,23 @@ async def new_link(connected: Connected, email: str) -> int:
         token = await links.make(
             conn, at, links.Kind.PASSWORD, person_id=person.id, lifetime=links.BY_OPERATOR
         )
+        if factors:
+            await forget_factors(conn, at, person)
         await audit.record(
             conn, at, Act.PASSWORD_LINK_ASKED, team_id=None, actor=OPERATOR, target=person.email
         )
     say(f"reset {connected.settings.public_url}/password/reset/{token} (works once, for a day)")
     return 0
+
+
+async def forget_factors(conn: Connection, at: datetime, person: Person) -> None:
+    """The person logs in by password alone again; sessions that are there end."""
+    removed = {Act.FACTOR_REMOVED: await second_factor.remove(conn, person.id)}
+    removed[Act.PASSKEY_REMOVED] = await passkey_queries.remove_all(conn, person.id) > 0
+    await sessions.end_all(conn, person.id)
+    for act, is_done in removed.items():
+        if is_done:
+            await audit.record(conn, at, act, team_id=None, actor=OPERATOR, target=person.email)
 
 
 async def log_out(connected: Connected, email: str) -> int:

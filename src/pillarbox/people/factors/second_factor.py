@@ -15,9 +15,9 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.people import factor_queries as queries
-from pillarbox.people import recovery_codes, totp
-from pillarbox.people.factor_queries import StoredSeed
+from pillarbox.people.factors import factor_queries as queries
+from pillarbox.people.factors import recovery_codes, totp
+from pillarbox.people.factors.factor_queries import StoredSeed
 
 ISSUER: Final = "Pillarbox"
 """What phones call the account, beside its address."""
@@ -26,7 +26,7 @@ ISSUER: Final = "Pillarbox"
 SEEDS: Final = SealedColumn(
     "people",
     "The second factor of the person {owner}",
-    "`pillarbox people reset` removes it, and the person sets up a new one.",
+    "`pillarbox people reset --factors` removes it, and the person sets up a new one.",
     """
     SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id, id, totp AS sealed, email AS owner
       FROM people
@@ -102,13 +102,6 @@ class SecondFactor:
             return None
         return await self._codes(conn, person_id)
 
-    async def remove(self, conn: Connection, person_id: UUID) -> bool:
-        """Forget the seed and the recovery codes; False where there was no second factor."""
-        if not await queries.remove_seed(conn, person_id):
-            return False
-        await queries.remove_codes(conn, person_id)
-        return True
-
     async def _codes(self, conn: Connection, person_id: UUID) -> list[str]:
         codes = recovery_codes.new_codes()
         await queries.remove_codes(conn, person_id)
@@ -118,6 +111,14 @@ class SecondFactor:
 
     def _seed(self, person_id: UUID, stored: StoredSeed) -> bytes:
         return self.ring.open(stored.sealed, SEEDS.context(person_id))
+
+
+async def remove(conn: Connection, person_id: UUID) -> bool:
+    """Forget the seed and the recovery codes; False where there was no second factor."""
+    if not await queries.remove_seed(conn, person_id):
+        return False
+    await queries.remove_codes(conn, person_id)
+    return True
 
 
 def _digits(code: str) -> str:

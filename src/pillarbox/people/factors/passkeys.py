@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, Source
-from pillarbox.people import passkey_queries as queries
-from pillarbox.people.passkey_queries import NewPasskey
+from pillarbox.people.factors import passkey_queries as queries
+from pillarbox.people.factors.passkey_queries import NewPasskey
 
 T = TypeVar("T")
 

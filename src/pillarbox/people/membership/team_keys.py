@@ -12,7 +12,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
 from pillarbox.people.audit import Act
-from pillarbox.people.members import By, Change
+from pillarbox.people.membership.members import By, Change
 from pillarbox.people.roles import Right, may
 from pillarbox.teams.allowances import Allowances
 

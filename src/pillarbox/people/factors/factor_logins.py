@@ -16,12 +16,13 @@ import asyncpg
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.people import queries, sessions, totp
+from pillarbox.people import queries, sessions
 from pillarbox.people.audit import Act, Actor, record
+from pillarbox.people.factors import totp
+from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.factors.second_factor import Factor, SecondFactor
 from pillarbox.people.logins import TooManyTries, Wrong, network_of
-from pillarbox.people.passkeys import Asked, Passkeys
 from pillarbox.people.queries import Session
-from pillarbox.people.second_factor import Factor, SecondFactor
 from pillarbox.people.sessions import Origin, Stage
 from pillarbox.people.visitors import Visitor
 

@@ -16,9 +16,9 @@ from uuid import UUID
 from pillarbox.api_keys import keys
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.oauth import grants
-from pillarbox.people import member_queries
 from pillarbox.people.audit import Act, Actor, record
-from pillarbox.people.member_queries import Member
+from pillarbox.people.membership import member_queries
+from pillarbox.people.membership.member_queries import Member
 from pillarbox.people.roles import Right, Role, may, may_manage
 from pillarbox.teams.allowances import hold_count
 

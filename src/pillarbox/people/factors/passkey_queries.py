@@ -155,5 +155,7 @@ async def remove(source: Source, person_id: UUID, passkey_id: bytes) -> str | No
     return found
 
 
-async def remove_all(source: Source, person_id: UUID) -> None:
-    await source.execute("DELETE FROM person_passkeys WHERE person_id = $1", person_id)
+async def remove_all(source: Source, person_id: UUID) -> int:
+    """Forget all of a person; how many there were."""
+    status: str = await source.execute("DELETE FROM person_passkeys WHERE person_id = $1", person_id)
+    return int(status.rpartition(" ")[2])

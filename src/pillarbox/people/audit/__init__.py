@@ -20,7 +20,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.database import Source, TeamDb
-from pillarbox.people import audit_queries
+from pillarbox.people.audit import queries as audit_queries
 from pillarbox.people.prometheus import ACTS
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ import asyncpg
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.wire.email_address import EmailAddress, email_address
-from pillarbox.people import accounts, links, member_queries, queries, sessions
+from pillarbox.people import accounts, links, queries, sessions
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.mails import SystemMail
-from pillarbox.people.member_queries import OpenInvitation
-from pillarbox.people.members import By, hold
+from pillarbox.people.membership import member_queries
+from pillarbox.people.membership.member_queries import OpenInvitation
+from pillarbox.people.membership.members import By, hold
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.queries import Person
 from pillarbox.people.roles import Role, may_manage
@@ -84,52 +85,8 @@ class Invitations:
         self._site = site
 
     async def invite(self, db: TeamDb, by: By, address: EmailAddress, role: Role) -> Invited | Refusal:
-        """Invite an address to the team, by mail where there is mail; an earlier invitation of it ends."""
-        async with db.transaction() as inner:
-            await hold(inner)
-            acting = await by.role(inner)
-            if acting is None or not may_manage(acting, role):
-                return Refusal.NOT_ALLOWED
-            if await inner.value(member_queries.IS_MEMBER, address.address):
-                return Refusal.IS_MEMBER
-            if await inner.value(member_queries.INVITED_SINCE, by.at - A_DAY) >= MOST_A_DAY:
-                return Refusal.TOO_MANY
-            made = await self._store(inner, by, address, role)
-            await self._send(inner, by, address, made)
-            details = {"role": role.value}
-            await by.record(inner, Act.INVITATION_MADE, address.shown, details)
-        return made
-
-    async def _store(self, db: TeamDb, by: By, address: EmailAddress, role: Role) -> Invited:
-        invitation_id = self._ids.new()
-        await db.run(member_queries.END_EARLIER, address.shown, by.at)
-        await db.run(
-            member_queries.INVITE,
-            invitation_id,
-            address.shown,
-            role.value,
-            by.actor.person_id,
-            by.at,
-            by.at + LASTS,
-        )
-        token = await links.make(
-            db.connection, by.at, links.Kind.INVITATION, team_id=db.team_id, invitation_id=invitation_id
-        )
-        return Invited(invitation_id, f"{self._site}/invitation/{token}")
-
-    async def _send(self, db: TeamDb, by: By, address: EmailAddress, made: Invited) -> None:
-        if self._mail is None:
-            return
-        team = one_line(await db.value(member_queries.TEAM_NAME))
-        text = TEXT.format(
-            inviter=one_line(by.actor.name or ""),
-            team=team,
-            site=self._site,
-            until=f"{by.at + LASTS:%Y-%m-%d %H:%M}",
-            link=made.link,
-        )
-        subject = SUBJECT.format(team=team)
-        await self._mail.send(db.connection, by.at, to=address.shown, subject=subject, text=text)
+        """Invite an address to the team by mail; an earlier invitation of it ends."""
+        return await invite(db, by, self._ids, address, role, site=self._site, mail=self._mail)
 
     async def find(self, at: datetime, token: str) -> Opened | None:
         """What the link means; None where it does not work (any more)."""
@@ -217,6 +174,66 @@ class Invitations:
         details = {"role": found.role}
         await By(actor, at).record(db, Act.INVITATION_ACCEPTED, found.email, details)
         return db.team_id
+
+
+async def invite(
+    db: TeamDb,
+    by: By,
+    ids: Ids,
+    address: EmailAddress,
+    role: Role,
+    *,
+    site: str,
+    mail: SystemMail | None = None,
+) -> Invited | Refusal:
+    """Invite an address to the team, by mail if there is any; an earlier invitation of it ends."""
+    async with db.transaction() as inner:
+        await hold(inner)
+        acting = await by.role(inner)
+        if acting is None or not may_manage(acting, role):
+            return Refusal.NOT_ALLOWED
+        if await inner.value(member_queries.IS_MEMBER, address.address):
+            return Refusal.IS_MEMBER
+        if await inner.value(member_queries.INVITED_SINCE, by.at - A_DAY) >= MOST_A_DAY:
+            return Refusal.TOO_MANY
+        made = await _store(inner, by, ids.new(), address, role, site)
+        if mail is not None:
+            await _send(inner, by, mail, address, made, site)
+        await by.record(inner, Act.INVITATION_MADE, address.shown, {"role": role.value})
+    return made
+
+
+async def _store(
+    db: TeamDb, by: By, invitation_id: UUID, address: EmailAddress, role: Role, site: str
+) -> Invited:
+    await db.run(member_queries.END_EARLIER, address.shown, by.at)
+    await db.run(
+        member_queries.INVITE,
+        invitation_id,
+        address.shown,
+        role.value,
+        by.actor.person_id,
+        by.at,
+        by.at + LASTS,
+    )
+    token = await links.make(
+        db.connection, by.at, links.Kind.INVITATION, team_id=db.team_id, invitation_id=invitation_id
+    )
+    return Invited(invitation_id, f"{site}/invitation/{token}")
+
+
+async def _send(
+    db: TeamDb, by: By, mail: SystemMail, address: EmailAddress, made: Invited, site: str
+) -> None:
+    team = one_line(await db.value(member_queries.TEAM_NAME))
+    text = TEXT.format(
+        inviter=one_line(by.actor.name or ""),
+        team=team,
+        site=site,
+        until=f"{by.at + LASTS:%Y-%m-%d %H:%M}",
+        link=made.link,
+    )
+    await mail.send(db.connection, by.at, to=address.shown, subject=SUBJECT.format(team=team), text=text)
 
 
 async def end(db: TeamDb, by: By, invitation_id: UUID) -> Refusal | None:

@@ -12,7 +12,8 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
-from pillarbox.people import audit_queries, member_queries
+from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.membership import member_queries
 
 EVERY: Final = timedelta(hours=1)
 BATCH: Final = 1000
