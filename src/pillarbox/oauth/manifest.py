@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.kernel.manifests import Manifest
+from pillarbox.oauth.settings import SETTINGS
 
 if TYPE_CHECKING:
     from pillarbox.kernel.slices import Slice
@@ -16,4 +17,4 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="oauth", plugin=_plugin)
+MANIFEST = Manifest(name="oauth", plugin=_plugin, settings=SETTINGS)

@@ -58,9 +58,7 @@ async def programs_page(
         status=status,
         problem=problem,
         notice=notice,
-        programs=await programs.listed(
-            team_db(request, visitor), None if everybody else visitor.person_id
-        ),
+        programs=await programs.listed(team_db(request, visitor), None if everybody else visitor.person_id),
         everybody=everybody,
         may_revoke=visitor.may(Right.USE),
     )
