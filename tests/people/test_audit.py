@@ -74,6 +74,24 @@ async def test_a_key_is_named_as_it_was_called_then(database_url: str) -> None:
         assert foreign.actor is None
 
 
+async def test_a_program_is_named_as_it_was_known_then(database_url: str) -> None:
+    async with connected(database_url) as conn:
+        team = (await create_team(conn, name="Harbor", email="ada@harbor.example", ids=IDS)).id
+        grant, at = IDS.stamp()
+        await grants.add(
+            conn,
+            at,
+            GrantRef(team, grant),
+            client_id="x",
+            client=PROGRAM.snapshot(),
+            person_id=IDS.new(),
+            scopes=["full_access"],
+        )
+        await record(conn, at, Act.KEY_CREATED, team_id=team, actor=Actor(grant_id=grant))
+        [entry] = await entries(conn, team)
+        assert (entry.actor, entry.grant_id) == ("Quill", grant)
+
+
 async def test_the_newest_entry_is_the_first(database_url: str) -> None:
     async with connected(database_url) as conn:
         start = datetime(2026, 1, 1, tzinfo=UTC)

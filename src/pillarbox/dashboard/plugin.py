@@ -18,7 +18,7 @@ from pillarbox.dashboard.people import (
     set_up,
 )
 from pillarbox.dashboard.shared import SharedPages
-from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team
+from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
@@ -60,6 +60,7 @@ SLICE = Slice(
         inviting,
         joining,
         keys,
+        programs,
         log,
         asking,
     ),

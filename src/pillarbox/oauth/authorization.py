@@ -17,9 +17,10 @@ import asyncpg
 
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
-from pillarbox.oauth import clients, redirects, request_queries
-from pillarbox.oauth.clients import AUTHORIZATION_CODE, Client
-from pillarbox.oauth.documents import Documents
+from pillarbox.oauth import request_queries
+from pillarbox.oauth.clients import clients, redirects
+from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, Client
+from pillarbox.oauth.clients.documents import Documents
 from pillarbox.oauth.failures import (
     InvalidRequest,
     OAuthProblem,

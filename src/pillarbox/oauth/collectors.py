@@ -10,7 +10,8 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.work.collectors import changed, in_batches
 from pillarbox.kernel.work.periodic import Periodic
-from pillarbox.oauth import client_queries, document_queries, request_queries, token_queries
+from pillarbox.oauth import request_queries, token_queries
+from pillarbox.oauth.clients import client_queries, document_queries
 
 EVERY: Final = timedelta(hours=1)
 BATCH: Final = 1000

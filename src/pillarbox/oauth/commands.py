@@ -22,8 +22,9 @@ from pillarbox.kernel.terminal.answers import (
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.terminal.keyring import ring_of
 from pillarbox.kernel.work.collectors import changed
-from pillarbox.oauth import client_queries, grant_queries, grants
-from pillarbox.oauth.clients import is_document_url
+from pillarbox.oauth import grant_queries, grants
+from pillarbox.oauth.clients import client_queries
+from pillarbox.oauth.clients.clients import is_document_url
 from pillarbox.oauth.grants import Reason
 from pillarbox.oauth.keys import SigningKeys
 from pillarbox.people.audit import OPERATOR, Act, record

@@ -13,8 +13,9 @@ import asyncpg
 
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import Connection, transaction
-from pillarbox.oauth import authorization, client_queries, clients, consent_queries, grants, token_queries
+from pillarbox.oauth import authorization, consent_queries, grants, token_queries
 from pillarbox.oauth.authorization import Asked, Authorization
+from pillarbox.oauth.clients import client_queries, clients
 from pillarbox.oauth.grants import GrantRef
 from pillarbox.oauth.tokens import CODE_LIFETIME
 from pillarbox.people.audit import Act, Actor, record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from pillarbox.kernel.http.request import Html
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.security.authentication import AccessTokens
@@ -14,9 +15,9 @@ from pillarbox.oauth import routes
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.bearer import routes as grant_routes
 from pillarbox.oauth.bearer.tokens import BearerTokens, GrantsLastUsed
+from pillarbox.oauth.clients.documents import DocumentPolicy, Documents
 from pillarbox.oauth.collectors import KEPT, UNUSED_KEPT, OAuthCollector
 from pillarbox.oauth.consent import Consent
-from pillarbox.oauth.documents import DocumentPolicy, Documents
 from pillarbox.oauth.invariants import INVARIANTS
 from pillarbox.oauth.key_queries import OAUTH_KEYS
 from pillarbox.oauth.keys import SigningKeys
@@ -67,7 +68,8 @@ SLICE = Slice(
         BearerTokens: _bearer_tokens,
         AccessTokens: lambda kit: kit.need(BearerTokens),
     },
-    routes=collect(routes, grant_routes),
+    routes=[entry for entry in (*collect(routes), *collect(grant_routes)) if entry.reply is not Html],
+    pages=[entry for entry in collect(routes) if entry.reply is Html],
     loops=lambda kit: [kit.need(GrantsLastUsed).run()],
     periodic=lambda kit: kit.need(SigningKeys).periodic(),
     retention=[

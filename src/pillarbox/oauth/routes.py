@@ -12,12 +12,14 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.json_body import decode
-from pillarbox.oauth import access_tokens, client_authentication, parameters, prometheus, registration, wire
+from pillarbox.oauth import access_tokens, parameters, prometheus, wire
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.browsers import browser_of, cookie
-from pillarbox.oauth.client_authentication import DescribedClient, Presented
-from pillarbox.oauth.clients import AUTHORIZATION_CODE, GRANT_TYPES, REFRESH_TOKEN, Client
-from pillarbox.oauth.documents import Documents
+from pillarbox.oauth.clients import client_authentication, registration
+from pillarbox.oauth.clients.client_authentication import DescribedClient, Presented
+from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, GRANT_TYPES, REFRESH_TOKEN, Client
+from pillarbox.oauth.clients.documents import Documents
+from pillarbox.oauth.clients.registration import Places
 from pillarbox.oauth.failures import (
     FAILURES,
     NOT_KEPT,
@@ -29,7 +31,6 @@ from pillarbox.oauth.failures import (
 )
 from pillarbox.oauth.keys import SigningKeys
 from pillarbox.oauth.parameters import FORM, Parameters
-from pillarbox.oauth.registration import Places
 from pillarbox.oauth.tokens import Issued, Tokens
 from pillarbox.people.audit import program_of
 

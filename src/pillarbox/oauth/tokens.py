@@ -21,9 +21,10 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.postgres.database import Connection, after_commit, transaction
-from pillarbox.oauth import access_tokens, clients, grants, token_queries
-from pillarbox.oauth.client_authentication import DescribedClient
-from pillarbox.oauth.clients import Client
+from pillarbox.oauth import access_tokens, grants, token_queries
+from pillarbox.oauth.clients import clients
+from pillarbox.oauth.clients.client_authentication import DescribedClient
+from pillarbox.oauth.clients.clients import Client
 from pillarbox.oauth.failures import InvalidGrant, InvalidRequest, OAuthProblem, UnauthorizedClient
 from pillarbox.oauth.grants import Grant, GrantRef, Reason
 from pillarbox.oauth.keys import SigningKey, SigningKeys

@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from pillarbox.oauth.clients.registration import Registered
 from pillarbox.oauth.keys import PublicKey
-from pillarbox.oauth.registration import Registered
 from pillarbox.oauth.scopes import SUPPORTED
 from pillarbox.oauth.tokens import Issued
 

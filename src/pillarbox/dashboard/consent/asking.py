@@ -14,12 +14,12 @@ from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.wire.uuids import well_formed
-from pillarbox.oauth import redirects
 from pillarbox.oauth.authorization import Asked
 from pillarbox.oauth.browsers import browser_of
-from pillarbox.oauth.clients import Client
+from pillarbox.oauth.clients import redirects
+from pillarbox.oauth.clients.clients import Client
+from pillarbox.oauth.clients.documents import Documents
 from pillarbox.oauth.consent import Consent, Decided, TeamOfPerson
-from pillarbox.oauth.documents import Documents
 from pillarbox.oauth.failures import OAuthProblem
 from pillarbox.oauth.scopes import FULL_ACCESS
 from pillarbox.people import audit

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote, unquote
 
-from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.request import Failures, Reply, Request
 from pillarbox.kernel.security.authentication import Access, Scope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
@@ -49,16 +49,6 @@ class UnknownRoute(Problem):
 
     def __init__(self) -> None:
         super().__init__("The requested endpoint does not exist.")
-
-
-@dataclass(frozen=True, slots=True)
-class Failures:
-    """How problems are answered where not as conventions section 5 says: `reply` makes the answer, `body` is
-    its type, and `name` what the OpenAPI document calls it."""
-
-    name: str
-    body: type
-    reply: Callable[[Problem], Reply]
 
 
 @dataclass(frozen=True, slots=True)

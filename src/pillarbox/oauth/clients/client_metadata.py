@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
-from pillarbox.oauth import redirects
-from pillarbox.oauth.clients import AUTHORIZATION_CODE, GRANT_TYPES
+from pillarbox.oauth.clients import redirects
+from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, GRANT_TYPES
 from pillarbox.oauth.failures import InvalidRequest
 
 LONGEST_NAME: Final = 200

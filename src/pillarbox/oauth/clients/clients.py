@@ -13,7 +13,7 @@ import asyncpg
 
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.wire.uuids import well_formed
-from pillarbox.oauth import client_queries
+from pillarbox.oauth.clients import client_queries
 
 AUTHORIZATION_CODE: Final = "authorization_code"
 REFRESH_TOKEN: Final = "refresh_token"  # noqa: S105 - the name of a grant type

@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.kernel.wire.problems import Problem
-from pillarbox.oauth import client_metadata
-from pillarbox.oauth.clients import DOCUMENT_PREFIX, NONE, Client
+from pillarbox.oauth.clients import client_metadata
+from pillarbox.oauth.clients.clients import DOCUMENT_PREFIX, NONE, Client
 from pillarbox.oauth.failures import OAuthProblem, UnknownClient
 from pillarbox.oauth.scopes import SUPPORTED, parsed
 

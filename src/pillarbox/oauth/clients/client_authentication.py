@@ -9,8 +9,8 @@ from urllib.parse import unquote_plus
 
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.postgres.database import Source
-from pillarbox.oauth import clients
-from pillarbox.oauth.clients import BASIC, NONE, POST, Client
+from pillarbox.oauth.clients import clients
+from pillarbox.oauth.clients.clients import BASIC, NONE, POST, Client
 from pillarbox.oauth.failures import InvalidClient, InvalidRequest
 from pillarbox.oauth.parameters import Parameters
 

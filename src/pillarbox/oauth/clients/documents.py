@@ -19,8 +19,8 @@ from pillarbox.kernel.network.fetch_result import Fetched, FetchError
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.oauth import document_queries, document_rules
-from pillarbox.oauth.clients import Client
+from pillarbox.oauth.clients import document_queries, document_rules
+from pillarbox.oauth.clients.clients import Client
 from pillarbox.oauth.failures import TooManyRequests, UnknownClient
 
 MOST_BYTES: Final = 5 * 1024

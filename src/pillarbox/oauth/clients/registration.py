@@ -14,8 +14,8 @@ from uuid import uuid4
 import asyncpg
 
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.oauth import client_metadata, client_queries, clients
-from pillarbox.oauth.clients import METHODS, NONE, Client
+from pillarbox.oauth.clients import client_metadata, client_queries, clients
+from pillarbox.oauth.clients.clients import METHODS, NONE, Client
 from pillarbox.oauth.failures import InvalidRequest, InvalidScope, TooManyRequests
 from pillarbox.oauth.scopes import SUPPORTED, parsed
 
