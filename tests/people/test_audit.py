@@ -16,10 +16,14 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.oauth import grants
+from pillarbox.oauth.clients.clients import NONE, Client
+from pillarbox.oauth.grants import GrantRef
 from pillarbox.people.audit import NO_TEAM, OPERATOR, Act, Actor, plain, record
 from pillarbox.people.audit import queries as audit_queries
 from pillarbox.teams.bootstrap import create_team
 
+PROGRAM = Client("x", "Quill", ("http://127.0.0.1/cb",), ("authorization_code",), NONE, ("full_access",))
 IDS = Ids(SystemClock())
 
 

@@ -37,8 +37,6 @@ from pillarbox.emails.settings import (
 )
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
-from pillarbox.emails.system_mail.people_mail import StoredSystemMail
-from pillarbox.emails.system_mail.team_mail import TeamMail
 from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
