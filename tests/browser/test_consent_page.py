@@ -92,6 +92,7 @@ async def opened(url: str, folder: Path, browser: Chromium, **fields: object) ->
 async def test_approving_gives_the_program_its_code(
     database_url: str, tmp_path: Path, browser: Chromium
 ) -> None:
+    """OA-10."""
     async with opened(database_url, tmp_path, browser) as scene:
         await scene.sends_the_browser()
         text = await scene.tab.run(TEXT)

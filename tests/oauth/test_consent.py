@@ -67,6 +67,7 @@ async def test_the_page_says_who_asks_for_what(database_url: str, tmp_path: Path
 async def test_the_page_lets_nobody_frame_it_and_sends_forms_anywhere(
     database_url: str, tmp_path: Path
 ) -> None:
+    """OA-08, OA-12."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         _, wanted = await asking(pillarbox)
         page = await wanted.page()
@@ -149,7 +150,7 @@ async def test_of_parallel_decisions_one_counts(database_url: str, tmp_path: Pat
 
 
 async def test_a_form_that_is_not_ours_decides_nothing(database_url: str, tmp_path: Path) -> None:
-    """UI-06."""
+    """OA-10: UI-06."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, wanted = await asking(pillarbox, **SENDING)
         await wanted.page()

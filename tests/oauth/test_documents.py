@@ -79,7 +79,7 @@ async def test_a_document_is_asked_for_again_when_its_time_is_over(database_url:
 async def test_a_name_that_moves_to_a_private_address_is_not_followed(
     database_url: str, tmp_path: Path
 ) -> None:
-    """SSRF: what a name means is looked up for each fetch, and checked."""
+    """OA-09: SSRF: what a name means is looked up for each fetch, and checked."""
     async with program_site(database_url, tmp_path, document()) as site:
         assert is_begun(site, await asked(site))
         site.clock.advance(301)

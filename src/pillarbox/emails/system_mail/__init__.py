@@ -1,1 +1,0 @@
-"""Mail of the installation itself: to people who log in, and to the members of a team."""
