@@ -106,11 +106,11 @@ async def ids_of(pillarbox: World, team: Team, entry: Route) -> dict[str, str]:
 
 
 def has_faults(entry: Route, known: dict[str, str]) -> bool:
-    """Whether there is anything in a request that may be refused as invalid. A page of people sends whoever has
-    not logged in to the login, whatever it was asked."""
-    return not is_page_of_people(entry) and bool(
-        entry.query or entry.body or entry.headers or (entry.parameters and not known)
-    )
+    """Whether there is anything in a request that may be refused as invalid. A page of people sends whoever
+    has not logged in to the login, whatever it was asked."""
+    if is_page_of_people(entry):
+        return False
+    return bool(entry.query or entry.body or entry.headers or (entry.parameters and not known))
 
 
 @dataclass(frozen=True, slots=True)
