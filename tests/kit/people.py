@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 
@@ -15,6 +15,8 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.email_address import email_address
+from pillarbox.oauth import grants
+from pillarbox.oauth.grants import GrantRef
 from pillarbox.people import accounts
 from pillarbox.people.roles import Role
 
@@ -104,6 +106,22 @@ async def a_person(
         if password:
             await accounts.set_password(conn, ids.now(), person_id, HASHED)
     return Person(person_id, email)
+
+
+async def a_grant(team: Team, person: Person, name: str = "Quill") -> UUID:
+    """A program that the person has let act for the team."""
+    stamp = Ids(SystemClock()).stamp()
+    async with transaction(team.world.pool) as conn:
+        await grants.add(
+            conn,
+            stamp.at,
+            GrantRef(team.id, stamp.id),
+            client_id=str(uuid4()),
+            client={"name": name, "host": None},
+            person_id=person.id,
+            scopes=["full_access"],
+        )
+    return stamp.id
 
 
 def visit(world: World) -> Visit:

@@ -76,7 +76,7 @@ async def test_an_independent_library_reads_a_token_with_the_published_keys(data
     clock = ManualClock()
     async with signing(database_url, clock) as (keys, _):
         made = await token(keys, clock)
-        known = KeySet([ECKey.import_key(json.dumps(key)) for key in await keys.published()])
+        known = KeySet.import_key_set({"keys": json.loads(json.dumps(await keys.published()))})
         found = jwt.decode(made, known, algorithms=["ES256"])
         assert found.header == {"alg": "ES256", "typ": "at+jwt", "kid": (await keys.published())[0]["kid"]}
         issued = int(clock.now().timestamp())

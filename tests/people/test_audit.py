@@ -16,10 +16,14 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.oauth import grants
+from pillarbox.oauth.clients.clients import NONE, Client
+from pillarbox.oauth.grants import GrantRef
 from pillarbox.people.audit import NO_TEAM, OPERATOR, Act, Actor, plain, record
 from pillarbox.people.audit import queries as audit_queries
 from pillarbox.teams.bootstrap import create_team
 
+PROGRAM = Client("x", "Quill", ("http://127.0.0.1/cb",), ("authorization_code",), NONE, ("full_access",))
 IDS = Ids(SystemClock())
 
 
@@ -72,6 +76,24 @@ async def test_a_key_is_named_as_it_was_called_then(database_url: str) -> None:
         assert (entry.actor, entry.key_id) == ("First key", key)
         [foreign] = await entries(conn, other)
         assert foreign.actor is None
+
+
+async def test_a_program_is_named_as_it_was_known_then(database_url: str) -> None:
+    async with connected(database_url) as conn:
+        team = (await create_team(conn, name="Harbor", email="ada@harbor.example", ids=IDS)).id
+        grant, at = IDS.stamp()
+        await grants.add(
+            conn,
+            at,
+            GrantRef(team, grant),
+            client_id="x",
+            client=PROGRAM.snapshot(),
+            person_id=IDS.new(),
+            scopes=["full_access"],
+        )
+        await record(conn, at, Act.KEY_CREATED, team_id=team, actor=Actor(grant_id=grant))
+        [entry] = await entries(conn, team)
+        assert (entry.actor, entry.grant_id) == ("Quill", grant)
 
 
 async def test_the_newest_entry_is_the_first(database_url: str) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from kit.people import SESSION, Visit, a_person, visit
+from kit.people import SESSION, Visit, a_grant, a_person, visit
 from kit.world import Team, World, world
 from pillarbox.application import SLICES
 from pillarbox.kernel.http.routing import Route
@@ -69,6 +69,8 @@ MATRIX = {
     ("GET", "/team/keys"): Row(Right.VIEW),
     ("POST", "/team/keys"): Row(Right.USE, {"name": "key {n}", "permission": "full_access"}, changes=True),
     ("POST", "/team/keys/{api_key_id}/delete"): Row(Right.MANAGE, {}, changes=True),
+    ("GET", "/team/programs"): Row(Right.VIEW),
+    ("POST", "/team/programs/{oauth_grant_id}/revoke"): Row(Right.MANAGE, {}, changes=True),
     ("GET", "/team/audit"): Row(Right.MANAGE),
 }
 
@@ -104,6 +106,7 @@ class Stage:
             "member_id": self.a_member,
             "invitation_id": self.an_invitation,
             "api_key_id": self.a_key,
+            "oauth_grant_id": self.a_grant,
         }
         return route.path.format(**{name: await makers[name]() for name in route.parameters})
 
@@ -137,6 +140,13 @@ class Stage:
         self.count += 1
         answer = await self.ours.post("/api-keys", {"name": f"made {self.count}"})
         return UUID(answer.json()["id"])
+
+    async def a_grant(self) -> UUID:
+        self.count += 1
+        person = await a_person(
+            self.ours, f"{self.tag}{self.count}@matrix.example", Role.MEMBER, password=False
+        )
+        return await a_grant(self.ours, person)
 
     async def entries(self, team: Team) -> int:
         """How many acts in this team were recorded."""

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from kit.people import PASSWORD, SESSION, Person, Visit, a_person, heading, logged_in, text_of, visit
+from kit.people import PASSWORD, SESSION, Person, Visit, a_grant, a_person, heading, logged_in, text_of, visit
 from kit.world import Team, World, world
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
@@ -122,11 +122,16 @@ async def test_a_removed_person_loses_its_grants_and_its_keys_stay_unless_told(p
             await browser.send(
                 "/team/keys", "/team/keys", name=f"of {role.value}", permission="full_access", domain=""
             )
+        people = us.people[Role.MEMBER], us.people[Role.ADMIN]
+        ours, others = [await a_grant(us.team, person) for person in people]
         owner = await us.browser(Role.OWNER)
         member = f"/team/members/{await us.member_id(Role.MEMBER)}/remove"
         assert "of member" in text_of(await owner.get(member))
         await owner.post(member)
         assert "of member" in text_of(await owner.get("/team/keys"))
+        revoked = "SELECT revoked_reason FROM oauth_grants WHERE id = $1"
+        assert await here.pool.fetchval(revoked, ours) == "user_removed"
+        assert await here.pool.fetchval(revoked, others) is None
         admin = f"/team/members/{await us.member_id(Role.ADMIN)}/remove"
         await owner.send(admin, keys="delete")
         shown = text_of(await owner.get("/team/keys"))
@@ -373,6 +378,31 @@ async def test_what_is_no_key_is_said_and_not_made(place: Place) -> None:
             assert not TOKEN.search(answer.text)
         keys = "SELECT count(*) FROM api_keys WHERE team_id = $1"
         assert await here.pool.fetchval(keys, us.team.id) == 1
+
+
+# Programs -------------------------------------------------------------------------------------------
+
+
+async def test_members_shut_out_their_own_programs_and_admins_all(place: Place) -> None:
+    async with opened(place) as here:
+        us = await cast(here, "u")
+        second = await a_person(us.team, "second.u@quay.example", Role.MEMBER)
+        own = await a_grant(us.team, us.people[Role.MEMBER], "Quill <b>")
+        foreign = await a_grant(us.team, second, "Reed")
+        member, admin = await us.browser(Role.MEMBER), await us.browser(Role.ADMIN)
+        shown = await member.get("/team/programs")
+        assert "Quill &lt;b&gt;" in shown.text
+        assert "Reed" not in shown.text
+        assert (await member.post(f"/team/programs/{foreign}/revoke")).status_code == 403
+        assert (await member.post(f"/team/programs/{own}/revoke")).status_code == 303
+        assert "let in by second.u@quay.example" in text_of(await admin.get("/team/programs"))
+        assert (await admin.post(f"/team/programs/{foreign}/revoke")).status_code == 303
+        assert (await admin.post(f"/team/programs/{foreign}/revoke")).status_code == 404
+        reasons = await here.pool.fetch(
+            "SELECT revoked_reason FROM oauth_grants WHERE team_id = $1", us.team.id
+        )
+        assert [row["revoked_reason"] for row in reasons] == ["revoked_from_dashboard"] * 2
+        assert [what for what, _, _ in await us.acts()] == ["grant.revoked"] * 2
 
 
 # The log --------------------------------------------------------------------------------------------

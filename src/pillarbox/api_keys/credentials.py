@@ -25,6 +25,7 @@ class LastUsed:
     """Collects uses and writes them once a second, off the path of the requests."""
 
     write: Write = staticmethod(queries.set_last_used)
+    event = "api_keys.last_used_not_written"
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
@@ -61,7 +62,7 @@ class LastUsed:
         try:
             await self.flush()
         except TROUBLE as failure:
-            log.get("api_keys").warning("api_keys.last_used_not_written", error=type(failure).__name__)
+            log.get("api_keys").warning(self.event, error=type(failure).__name__)
 
 
 class KeyCredentials:

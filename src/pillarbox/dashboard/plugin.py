@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pillarbox.dashboard.consent import asking
+from pillarbox.dashboard.consent.asking import ConsentPages
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (
     account,
@@ -16,11 +18,12 @@ from pillarbox.dashboard.people import (
     set_up,
 )
 from pillarbox.dashboard.shared import SharedPages
-from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team
+from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.oauth.routes import OAuthScreens
 from pillarbox.tracking.routes import TrackingScreens
 from pillarbox.unsubscribe.routes import UnsubscribeScreens
 
@@ -40,6 +43,7 @@ SLICE = Slice(
         PageWork: lambda _: PageWork(),
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
         UnsubscribeScreens: lambda _: UnsubscribePages(),
+        OAuthScreens: lambda _: ConsentPages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
     pages=collect(
@@ -56,7 +60,9 @@ SLICE = Slice(
         inviting,
         joining,
         keys,
+        programs,
         log,
+        asking,
     ),
     background=_background,
 )

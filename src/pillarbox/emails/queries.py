@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.emails.broadcast_copies.reading import shown_bodies
+from pillarbox.emails.own_mail.withheld import SAID_INSTEAD, is_withheld
 from pillarbox.emails.rows import Origins, Rows
-from pillarbox.emails.withheld import SAID_INSTEAD, is_withheld
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
 from pillarbox.kernel.wire.paging import Page

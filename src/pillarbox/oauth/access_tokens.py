@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from pillarbox.oauth.keys import SigningKeys
+from pillarbox.oauth.keys import SigningKey, SigningKeys
 
 LIFETIME: Final = timedelta(seconds=900)
 ALGORITHM: Final = "ES256"
@@ -57,7 +57,30 @@ async def issue(
     grant_id: UUID,
 ) -> str:
     """A token that is good for `LIFETIME` from `at`. Not to be called in a transaction (`keys.signing`)."""
-    key = await keys.signing()
+    return signed(
+        await keys.signing(),
+        at,
+        issuer=issuer,
+        person_id=person_id,
+        client_id=client_id,
+        scopes=scopes,
+        team_id=team_id,
+        grant_id=grant_id,
+    )
+
+
+def signed(
+    key: SigningKey,
+    at: datetime,
+    *,
+    issuer: str,
+    person_id: UUID,
+    client_id: str,
+    scopes: Sequence[str],
+    team_id: UUID,
+    grant_id: UUID,
+) -> str:
+    """The same, with the key that signs now."""
     issued = int(at.timestamp())
     head = {"alg": ALGORITHM, "typ": TYPE, "kid": key.kid}
     claims = {
@@ -72,10 +95,10 @@ async def issue(
         "team_id": str(team_id),
         "grant_id": str(grant_id),
     }
-    signed = f"{_part(head)}.{_part(claims)}"
+    text = f"{_part(head)}.{_part(claims)}"
     assert key.private is not None, "the key that signs has its private half"
-    first, second = decode_dss_signature(key.private.sign(signed.encode("ascii"), ES256))
-    return f"{signed}.{_text(first.to_bytes(HALF, 'big') + second.to_bytes(HALF, 'big'))}"
+    first, second = decode_dss_signature(key.private.sign(text.encode("ascii"), ES256))
+    return f"{text}.{_text(first.to_bytes(HALF, 'big') + second.to_bytes(HALF, 'big'))}"
 
 
 async def verify(keys: SigningKeys, token: str, at: datetime, *, issuer: str) -> AccessToken | None:
@@ -86,8 +109,8 @@ async def verify(keys: SigningKeys, token: str, at: datetime, *, issuer: str) ->
     """
     if len(token) > LONGEST or not token.isascii() or token.count(".") != 2:
         return None
-    signed, _, signature = token.rpartition(".")
-    head_part, _, claims_part = signed.partition(".")
+    text, _, signature = token.rpartition(".")
+    head_part, _, claims_part = text.partition(".")
     head, raw = _object(head_part), _raw(signature)
     if head is None or raw is None or len(raw) != 2 * HALF:
         return None
@@ -99,7 +122,7 @@ async def verify(keys: SigningKeys, token: str, at: datetime, *, issuer: str) ->
         return None
     try:
         der = encode_dss_signature(int.from_bytes(raw[:HALF], "big"), int.from_bytes(raw[HALF:], "big"))
-        key.verify(der, signed.encode("ascii"), ES256)
+        key.verify(der, text.encode("ascii"), ES256)
     except InvalidSignature:
         return None
     claims = _object(claims_part)

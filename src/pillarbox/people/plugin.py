@@ -14,6 +14,7 @@ from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.factors.factor_logins import FactorLogins
 from pillarbox.people.factors.passkeys import Passkeys, RelyingParty
 from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
+from pillarbox.people.invariants import INVARIANTS
 from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
 from pillarbox.people.mails import SystemMail
@@ -101,5 +102,6 @@ SLICE = Slice(
         ),
     ],
     background=_background,
+    invariants=INVARIANTS,
     sealed=[SEEDS],
 )

@@ -34,6 +34,7 @@ NAVIGATION: Final = (
     ("/team", "team.title", Right.VIEW),
     ("/team/members", "members.title", Right.VIEW),
     ("/team/keys", "keys.title", Right.VIEW),
+    ("/team/programs", "programs.title", Right.VIEW),
     ("/team/audit", "audit.title", Right.MANAGE),
 )
 

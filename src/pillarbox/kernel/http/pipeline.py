@@ -41,7 +41,7 @@ from pillarbox.kernel.http.rendering import answer_headers, plain_lines, problem
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
 from pillarbox.kernel.http.request_recording import answered_by, asked_of
-from pillarbox.kernel.http.routing import Intake, Route, RouteTable, UnknownRoute
+from pillarbox.kernel.http.routing import SHARED, Intake, Route, RouteTable, UnknownRoute
 from pillarbox.kernel.http.uploads import UploadLimits, Uploads
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.metrics import SECONDS, Histogram
@@ -188,7 +188,8 @@ class Api:
         except ClientGone:
             return
         except Exception as failure:
-            reply = problem_reply(problem_for(failure, request.id))
+            problem = problem_for(failure, request.id)
+            reply = request.failures.reply(problem) if request.failures else problem_reply(problem)
             if request.asked is not None:
                 request.asked.is_kept = False
         finally:
@@ -201,6 +202,8 @@ class Api:
         REQUESTS.observe(
             time.perf_counter() - started, (request.pattern, STATUS_CLASSES[(reply.status or 0) // 100])
         )
+        if request.shared:
+            reply.headers = {**reply.headers, **SHARED}
         lines = plain_lines(request, reply)
         if lines is None or not cycle.respond(reply.status or 0, lines, reply.body):
             try:
@@ -213,9 +216,9 @@ class Api:
         if self._hosts is not None and not await self._hosts.serves(request.raw_header(b"host"), raw_path):
             raise UnknownRoute
         if request.method == "OPTIONS":
-            return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
+            return Reply(b"", 204, self._table.options(raw_path))
         route, values = self._table.match(request.method, raw_path)
-        request.pattern = route.scope
+        request.pattern, request.failures, request.shared = route.scope, route.failures, route.shared
         size = declared_size(
             request.raw_header(b"content-length"), request.raw_header(b"transfer-encoding"), route.limit
         )

@@ -71,6 +71,11 @@ class Windows:
         end, taken = self._read(key)
         return end > self._clock.boottime() and taken >= limit
 
+    def wait(self, key: bytes, limit: int) -> int:
+        """After how many seconds the window of `key` has a place again; 0 where it has one."""
+        end, taken = self._read(key)
+        return max(0, math.ceil(end - self._clock.boottime())) if taken >= limit else 0
+
     def show(self, key: bytes, number: int, seconds: float) -> None:
         """Let all processes read `number` under `key` for so long."""
         offset = self._slots.lock(key)

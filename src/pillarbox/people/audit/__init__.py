@@ -21,6 +21,7 @@ from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.prometheus import ACTS
 
 if TYPE_CHECKING:
     # Visitors know sessions, whose ends are recorded here.
@@ -123,6 +124,7 @@ async def record(
 ) -> None:
     """Add an entry, in the transaction of the act. `target` is what was acted on, as a reader knows it, and
     `details` what else is of interest."""
+    ACTS.add(1, (what.value,))
     await audit_queries.insert(
         TeamDb(conn, team_id or NO_TEAM),
         uuid7((at - EPOCH) // MICROSECOND, secrets.token_bytes(8)),
@@ -183,6 +185,11 @@ def caller_of(request: Request) -> Actor:
         address=request.client,
         user_agent=request.header("user-agent"),
     )
+
+
+def program_of(request: Request) -> Actor:
+    """A program that brings no access token, and from where it asks; the grant says the rest."""
+    return Actor(address=request.client, user_agent=request.header("user-agent"))
 
 
 def visitor_actor(request: Request, visitor: Visitor) -> Actor:

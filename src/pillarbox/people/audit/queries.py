@@ -34,7 +34,7 @@ INSERT = """
     VALUES ($1, $2, $3, $4, $5, $6, $7,
             coalesce($8::text,
                      (SELECT k.name FROM api_keys k WHERE k.team_id = $1 AND k.id = $6),
-                     (SELECT g.client ->> 'client_name'
+                     (SELECT g.client ->> 'name'
                         FROM oauth_grants g
                        WHERE g.team_id = $1 AND g.id = $7)),
             $9, $10, $11, $12::json)

@@ -116,6 +116,16 @@ LOOK_AWAY = "UPDATE person_sessions SET team_id = NULL WHERE team_id = $1 AND pe
 
 KEYS_MADE_BY = "SELECT id, name FROM api_keys WHERE team_id = $1 AND created_by = $2 ORDER BY id"
 
+PROGRAMS = """
+    SELECT g.id, g.client::text AS client, g.scopes, g.person_id, p.email AS person, g.created_at,
+           g.last_used_at
+      FROM oauth_grants g
+      LEFT JOIN people p ON p.id = g.person_id
+     WHERE g.team_id = $1 AND g.revoked_at IS NULL AND ($2::uuid IS NULL OR g.person_id = $2)
+     ORDER BY g.created_at DESC, g.id
+     LIMIT 500
+"""
+
 # Across teams: those of one person.
 TEAMS_OF = """
     SELECT m.team_id, t.name, m.role

@@ -9,7 +9,7 @@ from pillarbox.domains.senders import Senders
 from pillarbox.emails import queries
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
-from pillarbox.emails.withheld import MARK
+from pillarbox.emails.own_mail.withheld import MARK
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.security.authentication import Caller, Permission
