@@ -13,7 +13,7 @@ import pytest
 
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.people import PASSWORD, SESSION, Person, a_person, heading, logged_in, text_of, visit
-from kit.world import Team, World
+from kit.world import Team, World, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import links, lost_passwords
@@ -256,3 +256,55 @@ async def test_what_has_ended_is_removed(place: Place) -> None:
         clock_of(pillarbox).advance(2 * 24 * 3600)
         await collector.collect()
         assert await pillarbox.pool.fetchval(count, person.id) == 0
+
+
+async def test_a_link_cannot_be_read_with_an_api_key(database_url: str, tmp_path: Path) -> None:
+    """Keys of the oldest team may be in many hands: they show that there was such mail, not what it says."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        person = await a_person(team, "ada@quay.example")
+        await visit(pillarbox).send("/password/lost", email=person.email)
+        while await run_jobs(pillarbox):
+            pass
+        while await pillarbox.turn():
+            pass
+        [path] = await mailed(pillarbox, person.email)
+        [listed] = (await team.get("/emails")).json()["data"]
+        shown = (await team.get(f"/emails/{listed['id']}")).json()
+        assert (shown["to"], shown["last_event"]) == ([person.email], "delivered")
+        assert (shown["html"], shown["text"]) == (None, "This email is for its recipient alone.")
+        shared = (await team.post(f"/emails/{listed['id']}/share")).json()["url"]
+        page = await pillarbox.client(None).get(shared.partition(pillarbox.url)[2] or shared)
+        assert "This email is for its recipient alone." in page.text
+        token = path.rpartition("/")[2]
+        for answer in (page, await team.get(f"/emails/{listed['id']}/events"), await team.get("/logs")):
+            assert token not in answer.text
+        own = await team.send(text="Ready", tags=[{"name": "pillarbox_mail", "value": "mine"}])
+        assert (await team.email(own))["text"] == "Ready"
+
+
+async def test_health_stays_green_while_many_log_in(place: Place) -> None:
+    """A login costs one hash, four run at once, and nothing else of the process waits for them."""
+    async with world(*place, trusted_proxy="127.0.0.0/8") as pillarbox:
+        team = await pillarbox.team()
+        person = await a_person(team, "crowd@first.example")
+        browsers = [visit(pillarbox) for _ in range(24)]
+        for browser in browsers:
+            await browser.get("/login")
+        headers = {"sec-fetch-site": "same-origin"}
+        logins = [
+            asyncio.create_task(
+                browser.post(
+                    "/login",
+                    {**headers, "x-forwarded-for": f"10.0.{number}.1"},
+                    email=person.email,
+                    password=PASSWORD,
+                )
+            )
+            for number, browser in enumerate(browsers)
+        ]
+        health = []
+        while not all(login.done() for login in logins):
+            health.append((await pillarbox.client(None).get("/health")).status_code)
+        assert set(health) == {200}
+        assert [(await login).status_code for login in logins] == [303] * len(logins)

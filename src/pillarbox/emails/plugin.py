@@ -22,6 +22,8 @@ from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.own_mail.system_mail import StoredSystemMail
+from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.requests.templating import ContactSource, Templating
 from pillarbox.emails.retention import EmailRetention
@@ -35,8 +37,6 @@ from pillarbox.emails.settings import (
 )
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
-from pillarbox.emails.system_mail import StoredSystemMail
-from pillarbox.emails.team_mail import TeamMail
 from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids

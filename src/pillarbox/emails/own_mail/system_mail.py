@@ -9,6 +9,7 @@ from pillarbox.domains.senders import Senders
 from pillarbox.emails import queries
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.own_mail.withheld import MARK
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.security.authentication import Caller, Permission
@@ -61,6 +62,6 @@ class StoredSystemMail:
             text=text,
             headers=[("Auto-Submitted", "auto-generated")],
             attachments=(),
-            tags=(),
+            tags=[MARK],
             scheduled_at=None,
         )
