@@ -14,6 +14,7 @@ import httpx
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import a_segment, a_wanted_broadcast, body_of, label, made_for
 from kit.manual_world import manual_world
+from kit.oauth_flow import allowed, parameters, refresh, register, registration
 from kit.openapi_document import OpenApiDocument
 from kit.page_answers import is_page_of_people, page_answers
 from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
@@ -85,6 +86,8 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
     if is_page_of_people(entry):
         return await page_answers(team, entry)
     if entry.needs is Access.PUBLIC:
+        if entry.path.startswith("/oauth/"):
+            return [await program_answer(pillarbox, team, entry)]
         client, path = pillarbox.client(None), await public_path(team, entry)
         if entry.path == "/unsubscribe/{token}" and entry.method == "POST":
             forms = ({"List-Unsubscribe": "One-Click"}, {"confirm": "1"})
@@ -121,6 +124,22 @@ async def public_path(team: Team, entry: Route) -> str:
         return await tracking_path(team, entry.path)
     assert not entry.parameters, f"{label(entry)}: say in {Path(__file__).name} where it leads"
     return entry.path
+
+
+async def program_answer(pillarbox: World, team: Team, entry: Route) -> httpx.Response:
+    """What a program is told, which brings no API key."""
+    client = pillarbox.client(None)
+    if entry.path == "/oauth/register":
+        return await client.post(entry.path, json=registration(logo_uri="https://quill.example/logo.png"))
+    if entry.path == "/oauth/authorize":
+        made = await register(pillarbox)
+        return await client.get(entry.path, params=parameters(made["client_id"]))
+    program = await allowed(pillarbox)
+    if entry.path == "/oauth/revoke":
+        fields = {"client_id": program.client_id, "token": program.tokens["refresh_token"]}
+        return await client.post(entry.path, data=fields)
+    assert entry.path == "/oauth/token", f"{label(entry)}: say in {Path(__file__).name} what it is asked"
+    return await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
 
 
 async def captured(pillarbox: World, team: Team, entry: Route) -> list[httpx.Response]:

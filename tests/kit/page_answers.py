@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import httpx
 
+from kit.oauth_flow import ask, register
 from kit.people import PASSWORD, Person, a_person, visit
 from kit.world import Team
 from pillarbox.application import SLICES
@@ -35,6 +36,8 @@ async def page_answers(team: Team, entry: Route) -> list[httpx.Response]:
         return []
     world = team.world
     person = await a_person(team, f"{uuid4().hex}@pages.example")
+    if entry.path.startswith("/oauth/authorize/"):
+        return await answers_to_a_program(team, entry, person)
     stranger, path = visit(world), await path_of(team, entry, person)
     await stranger.get("/login")
     if entry.method == "POST":
@@ -43,6 +46,22 @@ async def page_answers(team: Team, entry: Route) -> list[httpx.Response]:
     owner = visit(world)
     await owner.log_in(person)
     return [await stranger.get(path), await owner.get(path)]
+
+
+async def answers_to_a_program(team: Team, entry: Route, person: Person) -> list[httpx.Response]:
+    """What the page of a request of a program says before the login and after it."""
+    browser = visit(team.world)
+    client_id = (await register(team.world))["client_id"]
+    asking = await ask(browser, client_id, scope="emails:send")
+    path = entry.path.format(authorization=asking.path.rpartition("/")[2])
+    if entry.method == "POST":
+        await browser.log_in(person)
+        return [await asking.decide("deny")]
+    found = [await browser.get(path)]
+    if path == asking.path:
+        await browser.log_in(person)
+        found.append(await browser.get(path))
+    return found
 
 
 async def path_of(team: Team, entry: Route, person: Person) -> str:

@@ -78,7 +78,7 @@ async def test_whoever_may_not_be_sent_on_sees_why(database_url: str, tmp_path: 
 
 
 async def test_what_is_wrong_otherwise_is_told_to_the_program(database_url: str, tmp_path: Path) -> None:
-    """RFC 6749, 4.1.2.1, with the issuer of RFC 9207; the state comes back as it went."""
+    """OA-03: RFC 6749, 4.1.2.1, with the issuer of RFC 9207; the state comes back as it went."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         made = await register(pillarbox, scope="emails:send")
         state = 'a b&c=d%+é"\\<>'

@@ -164,6 +164,7 @@ async def test_a_registration_gets_defaults_and_is_echoed_in_order(database_url:
 
 
 async def test_what_is_given_is_given_back(database_url: str, tmp_path: Path) -> None:
+    """OA-01."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         uris = [
             *("http://127.0.0.1/cb", "http://localhost:1/cb?a=b", "http://[::1]:65535", "http://localhost"),
@@ -219,7 +220,7 @@ async def test_a_body_without_content_type_and_a_foreign_credential_are_taken(
 
 
 async def test_the_21st_registration_of_an_hour_is_put_off(database_url: str, tmp_path: Path) -> None:
-    """RFC 7591 point of section 10; each of the last 60 minutes counts, and failures do not."""
+    """OA-01: RFC 7591 point of section 10; each of the last 60 minutes counts, and failures do not."""
     clock = ManualClock()
     async with manual_world(database_url, tmp_path, clock) as pillarbox:
         for number in range(20):

@@ -135,6 +135,7 @@ async def test_a_code_that_comes_twice_ends_what_it_gave(database_url: str, tmp_
 
 
 async def test_of_parallel_exchanges_one_wins(database_url: str, tmp_path: Path) -> None:
+    """OA-04."""
     async with world(database_url, tmp_path) as pillarbox:
         team, made, code = await a_code(pillarbox)
         answers = await asyncio.gather(*(exchange(pillarbox, made["client_id"], code) for _ in range(6)))
@@ -201,6 +202,7 @@ async def test_a_refresh_token_that_comes_twice_ends_the_grant(database_url: str
 
 
 async def test_of_parallel_refreshes_one_wins(database_url: str, tmp_path: Path) -> None:
+    """OA-05."""
     async with world(database_url, tmp_path) as pillarbox:
         program = await allowed(pillarbox)
         old = program.tokens["refresh_token"]
@@ -322,7 +324,7 @@ async def test_a_program_proves_itself_by_its_own_method_alone(
 
 
 async def test_the_parts_of_basic_are_form_decoded(database_url: str, tmp_path: Path) -> None:
-    """RFC 6749, 2.3.1: `%2D` is a hyphen, and a colon in the secret may be `%3A`."""
+    """OA-06: RFC 6749, 2.3.1: `%2D` is a hyphen, and a colon in the secret may be `%3A`."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         _, made, code = await a_code(pillarbox, token_endpoint_auth_method="client_secret_basic")
         secret = "a secret: of+mine%"
@@ -353,6 +355,7 @@ async def test_a_disabled_program_is_unknown(database_url: str, tmp_path: Path) 
 
 
 async def test_bodies_that_cannot_be_read_are_refused(database_url: str, tmp_path: Path) -> None:
+    """OA-06."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         client_id = (await register(pillarbox))["client_id"]
         client = pillarbox.client(None)
@@ -461,6 +464,7 @@ async def test_what_is_not_a_refresh_token_of_the_program_changes_nothing(
 
 @pytest.mark.parametrize("which", ["newest", "rotated"])
 async def test_a_refresh_token_revokes_the_whole_grant(database_url: str, tmp_path: Path, which: str) -> None:
+    """OA-07."""
     async with world(database_url, tmp_path) as pillarbox:
         program: Allowed = await allowed(pillarbox)
         held = program.tokens["refresh_token"]
@@ -492,6 +496,7 @@ async def test_revoking_asks_who_it_is(database_url: str, tmp_path: Path) -> Non
 
 
 async def test_only_hashes_of_codes_and_tokens_are_kept(database_url: str, tmp_path: Path) -> None:
+    """OA-12."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         _, made, code = await a_code(pillarbox)
         tokens = (await exchange(pillarbox, made["client_id"], code)).json()

@@ -53,3 +53,13 @@ REVOKE_OF_CLIENT: Final = """
      WHERE client_id = $1 AND revoked_at IS NULL
     RETURNING team_id, id
 """
+
+LIST: Final = """
+    SELECT g.id, g.client_id, g.client->>'name' AS name, p.email, g.scopes, g.created_at, g.last_used_at,
+           g.revoked_at, g.revoked_reason
+      FROM oauth_grants g
+      LEFT JOIN people p ON p.id = g.person_id
+     WHERE g.team_id = $1
+     ORDER BY g.id DESC
+     LIMIT $2
+"""

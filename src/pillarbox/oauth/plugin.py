@@ -10,12 +10,13 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.security.authentication import AccessTokens
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
 from pillarbox.oauth import routes
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.bearer import routes as grant_routes
 from pillarbox.oauth.bearer.tokens import BearerTokens, GrantsLastUsed
 from pillarbox.oauth.clients.documents import DocumentPolicy, Documents
+from pillarbox.oauth.collectors import KEPT, UNUSED_KEPT, OAuthCollector
 from pillarbox.oauth.consent import Consent
 from pillarbox.oauth.invariants import INVARIANTS
 from pillarbox.oauth.key_queries import OAUTH_KEYS
@@ -71,6 +72,16 @@ SLICE = Slice(
     pages=[entry for entry in collect(routes) if entry.reply is Html],
     loops=lambda kit: [kit.need(GrantsLastUsed).run()],
     periodic=lambda kit: kit.need(SigningKeys).periodic(),
+    retention=[
+        Retention(
+            [
+                Kept("requests of programs that wait for somebody, after their end", KEPT),
+                Kept("codes that were not used, and documents and logos of programs, after their end", KEPT),
+                Kept("programs that nobody ever let act", UNUSED_KEPT),
+            ],
+            lambda kit: OAuthCollector(kit.pool, kit.clock).periodic(),
+        )
+    ],
     sealed=[OAUTH_KEYS],
     invariants=INVARIANTS,
 )

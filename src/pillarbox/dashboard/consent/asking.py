@@ -11,10 +11,8 @@ from pillarbox.dashboard.people.local_paths import with_return
 from pillarbox.dashboard.people.page_visits import HEADERS, Form, draw, form, page, said, see_other
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.client_address import client_of
-from pillarbox.kernel.http.request import Html, Octets, Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.oauth.authorization import Asked
 from pillarbox.oauth.browsers import browser_of
@@ -82,17 +80,16 @@ async def decide(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     return _sent(await _approved(request, visitor, UUID(team_id)))
 
 
-@route("GET", f"{PATH}/logo", needs=Access.PUBLIC, problems=(404, 429), summary="Show the logo of a program")
-async def logo(request: Request) -> Reply[Octets]:
+@page("GET", f"{PATH}/logo", summary="Show the logo of a program")
+async def logo(request: Request, visitor: Visitor) -> Reply[Html]:
     """The picture, fetched by us, for the browser in which the program asks."""
     asked = await _asked(request)
-    if asked is None or asked.client.logo_uri is None:
-        raise NotFound("Logo")
-    found = await request.use(Documents).logo(request.at, asked.client.logo_uri, client_of(request.client))
+    url = None if asked is None else asked.client.logo_uri
+    address = client_of(request.client)
+    found = None if url is None else await request.use(Documents).logo(request.at, url, address)
     if found is None:
-        raise NotFound("Logo")
-    headers = {"content-security-policy": "default-src 'none'", "cross-origin-resource-policy": "same-origin"}
-    return Reply(found.octets, headers=headers, media=found.media)
+        return said(t("consent.no_logo.title"), t("consent.no_logo.text"), status=404)
+    return Reply(found.octets, headers={**HEADERS, "content-security-policy": POLICY}, media=found.media)
 
 
 async def _asked(request: Request) -> Asked | None:

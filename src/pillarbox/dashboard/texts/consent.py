@@ -28,6 +28,8 @@ TEXTS: Final[dict[str, str]] = {
     "another browser. Start again in the program.",
     "consent.failed.title": "The program cannot be let in",
     "consent.failed.text": "What the program has sent is wrong: {reason}. Nothing was passed on to it.",
+    "consent.no_logo.title": "No logo",
+    "consent.no_logo.text": "The program has none that can be shown.",
     "consent.busy.title": "Too many tries",
     "consent.busy.text": "Please wait a minute and start again in the program.",
 }
