@@ -30,6 +30,7 @@ ORDER = (
     "logs",
     "unsubscribe",
     "tracking",
+    "oauth",
     "memory",
     "profile",
 )

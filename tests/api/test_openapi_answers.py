@@ -14,7 +14,9 @@ import httpx
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import a_segment, a_wanted_broadcast, body_of, label, made_for
 from kit.manual_world import manual_world
+from kit.oauth_flow import allowed, parameters, refresh, register, registration
 from kit.openapi_document import OpenApiDocument
+from kit.page_answers import is_page_of_people, page_answers
 from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
 from kit.tracking import tracking_path
 from kit.unsubscribing import recipient
@@ -37,7 +39,8 @@ async def test_every_answer_is_as_the_document_describes_it(database_url: str, t
                 assert answer.status_code in (entry.status, *entry.also), f"{label(entry)}: {answer.text}"
                 if faults := description.faults(entry.method, entry.path, answer):
                     found[label(entry)] = faults
-                if "limit" in entry.query and not entry.path.startswith("/capture"):
+                is_page = is_page_of_people(entry) or entry.path.startswith("/capture")
+                if "limit" in entry.query and not is_page:
                     assert answer.json()["data"], f"{label(entry)}: an empty list says little"
         assert found == {}
 
@@ -80,7 +83,11 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
     """What the route says to requests that are right."""
     if entry.path.startswith("/capture"):
         return await captured(pillarbox, team, entry)
+    if is_page_of_people(entry):
+        return await page_answers(team, entry)
     if entry.needs is Access.PUBLIC:
+        if entry.path.startswith("/oauth/"):
+            return [await program_answer(pillarbox, team, entry)]
         client, path = pillarbox.client(None), await public_path(team, entry)
         if entry.path == "/unsubscribe/{token}" and entry.method == "POST":
             forms = ({"List-Unsubscribe": "One-Click"}, {"confirm": "1"})
@@ -117,6 +124,22 @@ async def public_path(team: Team, entry: Route) -> str:
         return await tracking_path(team, entry.path)
     assert not entry.parameters, f"{label(entry)}: say in {Path(__file__).name} where it leads"
     return entry.path
+
+
+async def program_answer(pillarbox: World, team: Team, entry: Route) -> httpx.Response:
+    """What a program is told, which brings no API key."""
+    client = pillarbox.client(None)
+    if entry.path == "/oauth/register":
+        return await client.post(entry.path, json=registration(logo_uri="https://quill.example/logo.png"))
+    if entry.path == "/oauth/authorize":
+        made = await register(pillarbox)
+        return await client.get(entry.path, params=parameters(made["client_id"]))
+    program = await allowed(pillarbox)
+    if entry.path == "/oauth/revoke":
+        fields = {"client_id": program.client_id, "token": program.tokens["refresh_token"]}
+        return await client.post(entry.path, data=fields)
+    assert entry.path == "/oauth/token", f"{label(entry)}: say in {Path(__file__).name} what it is asked"
+    return await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
 
 
 async def captured(pillarbox: World, team: Team, entry: Route) -> list[httpx.Response]:

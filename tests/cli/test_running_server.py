@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
+
+from kit.http_client import NO_CERTIFICATES
 from repository.running import TESTS, TIMEOUT, Lines
 
 
@@ -62,6 +65,26 @@ def test_commands_find_the_database_of_a_running_server_and_of_a_stopped_one(tmp
         assert json.loads(command(tmp_path, "verify", "--json"))["ok"] is True
     after = json.loads(command(tmp_path, "emails", "show", story["id"], "--json"))
     assert after == beside
+
+
+def test_the_first_start_prints_a_link_by_which_its_owner_makes_an_account(tmp_path: Path) -> None:
+    """Once: a later start prints none, and the link works one time."""
+    with serving(tmp_path) as lines:
+        link = lines.wait_for("set-up ").split()[1]
+        lines.wait_for("ready ")
+        with httpx.Client(headers={"sec-fetch-site": "same-origin"}, verify=NO_CERTIFICATES) as browser:
+            page = browser.get(link)
+            token = page.text.partition('name="csrf_token" value="')[2].partition('"')[0]
+            cookie = page.headers["set-cookie"].partition(";")[0]
+            form = {"csrf_token": token, "email": "ada@quay.example", "password": "seven tall ships at noon"}
+            made = browser.post(link, data=form, headers={"cookie": cookie})
+            assert (made.status_code, made.headers["location"]) == (303, "/account")
+            assert browser.get(link).status_code == 404
+        [person] = json.loads(command(tmp_path, "people", "list", "--json"))["data"]
+        assert (person["email"], person["teams"][0]["role"]) == ("ada@quay.example", "owner")
+    with serving(tmp_path) as lines:
+        lines.wait_for("ready ")
+        assert not [line for line in lines.all if line.startswith("set-up ")]
 
 
 def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> None:

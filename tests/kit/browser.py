@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
@@ -39,6 +40,7 @@ class Tab:
         self._page = page
         self.dialogs: list[str] = []
         self.violations: list[str] = []
+        self._passkeys: tuple[CDPSession, str]
 
     async def open(self, url: str) -> None:
         """Go there, and return when all that it wants at the start has been asked for."""
@@ -102,6 +104,36 @@ class Tab:
         found = await self._chromium.does(Axe().run(self._page, options=rules))
         violations = found.response["violations"]
         return [f"{rule['id']}: {node['html'][:120]}" for rule in violations for node in rule["nodes"]]
+
+    async def arrives(self, path: str) -> None:
+        """Return when that path is shown, whoever has gone there."""
+        await self._chromium.does(self._page.wait_for_url(lambda url: urlsplit(url).path == path))
+
+    async def has_passkeys(self, *, has_lock: bool = True) -> None:
+        """Give the machine a place for passkeys, which opens by a lock (PIN, finger, face) at once."""
+        session: CDPSession = await self._chromium.does(self._page.context.new_cdp_session(self._page))
+        await self._chromium.does(session.send("WebAuthn.enable"))
+        options = {
+            "protocol": "ctap2",
+            "transport": "internal",
+            "hasResidentKey": True,
+            "hasUserVerification": has_lock,
+            "isUserVerified": has_lock,
+            "automaticPresenceSimulation": True,
+        }
+        made = session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+        self._passkeys = session, (await self._chromium.does(made))["authenticatorId"]
+
+    async def passkeys(self) -> list[dict[str, Any]]:
+        """What is kept in that place."""
+        session, place = self._passkeys
+        asked = session.send("WebAuthn.getCredentials", {"authenticatorId": place})
+        return list((await self._chromium.does(asked))["credentials"])
+
+    async def loses_passkeys(self) -> None:
+        """Empty that place."""
+        session, place = self._passkeys
+        await self._chromium.does(session.send("WebAuthn.clearCredentials", {"authenticatorId": place}))
 
     async def watch(self) -> None:
         """Note dialogs and refusals from now on."""

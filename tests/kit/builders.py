@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from kit.imports import accepted
 from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.mailings import a_mailing, clicked
+from kit.programs import a_grant, a_member
 from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
@@ -281,6 +282,10 @@ async def an_attachment_of_a_draft(team: Team, made: Made) -> str:
     return str(draft.json()["attachments"][0]["id"])
 
 
+async def an_oauth_grant(team: Team, made: Made) -> str:
+    return str((await a_grant(team, await a_member(team), name=MARK)).id)
+
+
 INBOXES = "/inboxes/"
 
 INBOX_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
@@ -334,6 +339,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "thread_id": a_thread,
     "label_id": a_label,
     "draft_id": a_draft,
+    "oauth_grant_id": an_oauth_grant,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 

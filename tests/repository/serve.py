@@ -6,18 +6,19 @@ import sys
 
 from pillarbox.app import SETTINGS
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.process.database_start import FirstStart
 from pillarbox.kernel.process.supervisor import serve
 from pillarbox.kernel.settings.settings import Settings, read_settings
 
 KEY = "re_abcdefgh_0123456789"
 
 
-async def first_team(conn: Connection, settings: Settings) -> str | None:
+async def first_team(conn: Connection, settings: Settings) -> FirstStart | None:
     """A first team that is remembered in the database, as the real one is."""
     if await conn.fetchval("SELECT to_regclass('small_team') IS NOT NULL"):
         return None
     await conn.execute("CREATE TABLE small_team (id integer)")
-    return settings.initial_api_key or KEY
+    return FirstStart(settings.initial_api_key or KEY)
 
 
 if __name__ == "__main__":

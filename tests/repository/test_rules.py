@@ -62,7 +62,7 @@ CROSS_TEAM: dict[str, str] = {
 }
 """Statements that need not name team_id, as `slice.function` or `slice.CONSTANT`, with the reason."""
 
-GLOBAL_SLICES = {"directory", "teams", "oauth"}
+GLOBAL_SLICES = {"directory", "teams", "oauth", "people"}
 """Slices whose small tables say which team a key, a name or a token means."""
 
 MOST_WITHOUT_A_START = 5

@@ -18,6 +18,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
 from pillarbox.kernel.terminal.answers import Json, Refused, as_id, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.queries import Team
 
@@ -76,7 +77,7 @@ def list_all(
 def suspend(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Refuse a key from the next second on, until it is resumed."""
     perform(
-        lambda connected: change(connected, key, keys.suspend, "suspended", "active"),
+        lambda connected: change(connected, key, keys.suspend, Act.KEY_SUSPENDED, "suspended", "active"),
         data=data,
         database_url=database_url,
     )
@@ -86,7 +87,7 @@ def suspend(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> 
 def resume(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Accept a suspended key again."""
     perform(
-        lambda connected: change(connected, key, keys.resume, "active", "suspended"),
+        lambda connected: change(connected, key, keys.resume, Act.KEY_RESUMED, "active", "suspended"),
         data=data,
         database_url=database_url,
     )
@@ -117,6 +118,7 @@ async def make(
         made = await keys.create(
             db, Ids(SystemClock()), name=name, permission=permission, domain_id=domain_id
         )
+        await record_command(db, Act.KEY_CREATED, name, {"id": made.id, "permission": permission.value})
     if json:
         show_json({"object": "api_key", "id": made.id, "team_id": owner.id, "token": made.token})
         return 0
@@ -154,11 +156,20 @@ async def show_all(connected: Connected, team: str | None, *, json: bool) -> int
 
 
 async def change(
-    connected: Connected, key: str, move: Callable[[TeamDb, UUID], Awaitable[bool]], after: str, before: str
+    connected: Connected,
+    key: str,
+    move: Callable[[TeamDb, UUID], Awaitable[bool]],
+    act: Act,
+    after: str,
+    before: str,
 ) -> int:
     """Move a key to another status; one that is there already is no error."""
     db, key_id = await owned(connected, key)
-    if not await move(db, key_id):
+    async with db.transaction() as inner:
+        is_moved = await move(inner, key_id)
+        if is_moved:
+            await record_command(inner, act, await queries.name_of(inner, key_id), {"id": key_id})
+    if not is_moved:
         (status,) = [found.status for found in await keys.listed(db) if found.id == key_id]
         if status != after:
             raise Refused(f"The key is {status}, not {before}.")
@@ -169,6 +180,7 @@ async def change(
 async def remove(connected: Connected, key: str) -> int:
     db, key_id = await owned(connected, key)
     async with db.transaction() as inner:
+        await record_command(inner, Act.KEY_DELETED, await keys.named(inner, key_id), {"id": key_id})
         await keys.delete(inner, key_id)
     say(f"The key {key_id} is deleted.")
     return 0

@@ -36,19 +36,30 @@ async def create(
     permission: Permission = Permission.FULL,
     domain_id: UUID | None = None,
     token: str | None = None,
+    created_by: UUID | None = None,
 ) -> MadeKey:
     """A new key, in the transaction that `db` stands for. Raises NotFound for a foreign domain."""
     if domain_id is not None and not await lookup.hold(db, domain_id):
         raise NotFound("Domain")
     stamp = ids.stamp()
     token = await _register(db, stamp.id, token)
-    await queries.insert(db, stamp.id, name, permission.value, domain_id, display(token), stamp.at)
+    await queries.insert(
+        db, stamp.id, name, permission.value, domain_id, display(token), stamp.at, created_by
+    )
     return MadeKey(stamp.id, token)
 
 
 async def rename(db: TeamDb, key_id: UUID, name: str) -> None:
     if not await queries.rename(db, key_id, name):
         raise NotFound("API key")
+
+
+async def named(db: TeamDb, key_id: UUID) -> str:
+    """What the key is called."""
+    name = await queries.name_of(db, key_id)
+    if name is None:
+        raise NotFound("API key")
+    return name
 
 
 async def delete(db: TeamDb, key_id: UUID) -> None:

@@ -33,6 +33,22 @@ class ListedKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownKey:
+    """A key as members of the team see it: with its domain, and the address of the person who made it."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    last_used_at: datetime | None
+    permission: str
+    domain: str | None
+    status: str
+    display: str
+    created_by: UUID | None
+    maker: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FoundKey:
     """A key with its team, found by the hash of its token."""
 
@@ -93,12 +109,19 @@ async def set_last_used(
 
 
 async def insert(
-    db: TeamDb, key_id: UUID, name: str, permission: str, domain_id: UUID | None, display: str, at: datetime
+    db: TeamDb,
+    key_id: UUID,
+    name: str,
+    permission: str,
+    domain_id: UUID | None,
+    display: str,
+    at: datetime,
+    created_by: UUID | None,
 ) -> None:
     await db.run(
         """
-        INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at, created_by)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
         key_id,
         name,
@@ -106,6 +129,7 @@ async def insert(
         domain_id,
         display,
         at,
+        created_by,
     )
 
 
@@ -123,6 +147,33 @@ async def page(db: TeamDb, page: Page) -> list[ListedKey]:
         """,
         *page.args,
     )
+
+
+async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
+    """The same rows, for people. In the order of the branch that finds them."""
+    return await db.all(
+        ShownKey,
+        """
+        SELECT k.id, k.name, k.created_at, k.last_used_at, k.permission, d.name AS domain, k.status,
+               k.display, k.created_by, p.email AS maker
+          FROM ((SELECT id FROM api_keys WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+                UNION ALL
+                (SELECT id FROM api_keys WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
+          JOIN api_keys k ON k.team_id = $1 AND k.id = page.id
+          LEFT JOIN domains d ON d.team_id = $1 AND d.id = k.domain_id
+          LEFT JOIN people p ON p.id = k.created_by
+         ORDER BY CASE WHEN $2::uuid IS NULL THEN k.id END, k.id DESC
+        """,
+        *page.args,
+    )
+
+
+async def made_by(db: TeamDb, key_id: UUID) -> UUID | None:
+    """The person who made the key, if one did."""
+    found: UUID | None = await db.value(
+        "SELECT created_by FROM api_keys WHERE team_id = $1 AND id = $2", key_id
+    )
+    return found
 
 
 async def rename(db: TeamDb, key_id: UUID, name: str) -> bool:
@@ -146,6 +197,11 @@ async def deactivate(db: TeamDb, domain_id: UUID) -> None:
 
 async def delete(db: TeamDb, key_id: UUID) -> bool:
     return bool(await db.run("DELETE FROM api_keys WHERE team_id = $1 AND id = $2", key_id))
+
+
+async def name_of(db: TeamDb, key_id: UUID) -> str | None:
+    found: str | None = await db.value("SELECT name FROM api_keys WHERE team_id = $1 AND id = $2", key_id)
+    return found
 
 
 async def owner_of(source: Source, key_id: UUID) -> UUID | None:

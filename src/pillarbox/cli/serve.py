@@ -17,6 +17,7 @@ from pillarbox.kernel.settings.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from pillarbox.kernel.postgres.database import Connection
+    from pillarbox.kernel.process.database_start import FirstStart
     from pillarbox.kernel.security.sealed_values import SealedColumn
 
 
@@ -41,19 +42,25 @@ def sealed() -> Sequence[SealedColumn]:
     return [column for one in running_program().slices() for column in one.sealed]
 
 
-async def first_team(conn: Connection, settings: Settings) -> str | None:
-    """The first team with its key, while there is no team at all."""
+async def first_team(conn: Connection, settings: Settings) -> FirstStart | None:
+    """The first team with its key and the link for its owner, while there is no team at all."""
     from pillarbox.kernel.clock import SystemClock
     from pillarbox.kernel.ids import Ids
+    from pillarbox.kernel.process.database_start import FirstStart
+    from pillarbox.people import links
     from pillarbox.teams import bootstrap
 
     clock = SystemClock()
-    return await bootstrap.first_team(
+    key = await bootstrap.first_team(
         conn,
         email=settings.initial_email,
         initial_key=settings.initial_api_key,
         ids=Ids(clock),
     )
+    if key is None:
+        return None
+    team_id = await bootstrap.operators_team(conn)
+    return FirstStart(key, await links.make(conn, clock.now(), links.Kind.SET_UP, team_id=team_id))
 
 
 def option(setting: Setting[Any]) -> inspect.Parameter:

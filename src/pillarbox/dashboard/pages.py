@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def _templates() -> Environment:
     )
     made.filters["size"] = size
     made.globals["styles"] = Markup(STYLES)  # noqa: S704 (our own file)
+    made.globals["t"] = t
     return made
 
 

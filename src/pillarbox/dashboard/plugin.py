@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pillarbox.dashboard.consent import pages as consent_pages
+from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.page_work import PageWork
+from pillarbox.dashboard.people import (
+    account,
+    account_factors,
+    confirm,
+    login,
+    login_factor,
+    lost_password,
+    scripts,
+    set_up,
+)
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
+from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.oauth.routes import OAuthScreens
 from pillarbox.tracking.routes import TrackingScreens
 from pillarbox.unsubscribe.routes import UnsubscribeScreens
 
@@ -28,7 +43,26 @@ SLICE = Slice(
         PageWork: lambda _: PageWork(),
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
         UnsubscribeScreens: lambda _: UnsubscribePages(),
+        OAuthScreens: lambda _: ConsentPages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
+    pages=collect(
+        login,
+        login_factor,
+        set_up,
+        lost_password,
+        confirm,
+        account,
+        account_factors,
+        scripts,
+        overview,
+        people_of_team,
+        inviting,
+        joining,
+        keys,
+        programs,
+        log,
+        consent_pages,
+    ),
     background=_background,
 )

@@ -24,19 +24,20 @@ from pillarbox.kernel.wire.problems import NotFound
 _TRACKING = frozenset({RecordKey.TRACKING.value, RecordKey.TRACKING_CAA.value})
 
 
-async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, context: DomainContext) -> None:
-    """Make the domain what was asked for, in the transaction that `db` stands for; without a difference no
-    event is published."""
+async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, context: DomainContext) -> Domain | None:
+    """Make the domain what was asked for, in the transaction that `db` stands for. Without a difference no
+    event is published, and the answer is None."""
     before = await queries.lock(db, domain_id)
     if before is None:
         raise NotFound("Domain")
     after = changed(before, wanted)
     if after == before:
-        return
+        return None
     kept = states_kept(before, after, proof=await proof_needed(db, context.here))
     after = replace(after, states=kept)
     await queries.update(db, after)
     await publish(db, context, UPDATED, after)
+    return after
 
 
 def changed(domain: Domain, wanted: ChangedDomain) -> Domain:

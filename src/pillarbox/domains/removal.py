@@ -16,8 +16,8 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import NotFound
 
 
-async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> None:
-    """Remove the domain with all that follows, in the transaction that `db` stands for.
+async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> str:
+    """Remove the domain with all that follows, in the transaction that `db` stands for. Returns its name.
 
     Emails keep its id and name; those that wait end `failed` when they are due. Claims of other teams for a
     name that this team owned have nothing to claim any more.
@@ -33,6 +33,7 @@ async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> None:
     if owner is not None and owner.team_id == db.team_id:
         await end_other_claims(db, name, Status.FAILED, Failure.OWNER_REMOVED_DOMAIN)
     await take_out(db, domain, context)
+    return name
 
 
 async def take_out(db: TeamDb, domain: Domain, context: DomainContext) -> None:

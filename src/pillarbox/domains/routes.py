@@ -21,6 +21,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.people.audit import Act, record_call
 
 
 @route(
@@ -38,6 +39,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedDomain]:
     domain, key = await prepared(db, wanted, context)
     async with db.transaction() as inner:
         await add(inner, domain, key, context)
+        await record_call(request, inner, Act.DOMAIN_CREATED, domain.name, {"id": domain.id})
         shape = wire.created(domain, context.here, proof=await proof_needed(inner, context.here))
         reply = await recorded(request, inner, Reply(shape))
     request.use(Senders).forget(db.team_id)
@@ -78,7 +80,9 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
     wanted = parse(wire.ChangedDomain, request.json())
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
-        await change(inner, domain_id, wanted, request.use(DomainContext))
+        changed = await change(inner, domain_id, wanted, request.use(DomainContext))
+        if changed is not None:
+            await record_call(request, inner, Act.DOMAIN_CHANGED, changed.name, {"id": domain_id})
         reply = await recorded(request, inner, Reply(wire.DomainChanged("domain", domain_id)))
     request.use(Senders).forget(db.team_id)
     return reply
@@ -94,7 +98,8 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DomainDeleted]:
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
-        await delete(inner, domain_id, request.use(DomainContext))
+        name = await delete(inner, domain_id, request.use(DomainContext))
+        await record_call(request, inner, Act.DOMAIN_DELETED, name, {"id": domain_id})
         reply = await recorded(request, inner, Reply(wire.DomainDeleted("domain", domain_id, True)))
     # Only after the commit: an earlier look-up could have remembered the domain once more.
     request.use(Senders).forget(db.team_id)

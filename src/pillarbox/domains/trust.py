@@ -20,6 +20,7 @@ from pillarbox.domains.status import RecordKey, State
 from pillarbox.domains.wire import NewDomain
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.people.audit import Act, record_command
 
 # Links rewritten to a host that does not answer would break mail, so it is said apart that it does.
 _OF_TRACKING = frozenset({RecordKey.TRACKING, RecordKey.TRACKING_CAA})
@@ -64,6 +65,7 @@ async def _trusted(db: TeamDb, before: Domain, context: DomainContext, *, tracki
     proof = await proof_needed(db, context.here)
     if shown(before, proof=proof) != shown(after, proof=proof):
         await publish(db, context, UPDATED, after)
+    await record_command(db, Act.DOMAIN_TRUSTED, after.name, {"id": after.id})
     return after
 
 

@@ -30,7 +30,7 @@ from pillarbox.kernel.http.idempotency import Idempotency
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.request_log import Asked
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
@@ -235,6 +235,16 @@ class Accept:
         if asked is not None:
             asked.is_kept = True
         return body
+
+    async def store_in(self, conn: Connection, caller: Caller, checked: Checked) -> UUID:
+        """Store one email without attachments in the caller's own transaction; the engines are woken when
+        it is committed. Returns the email's id."""
+        self._admits()
+        draft = await self._draft(caller, checked)
+        acceptance = Acceptance(caller, [draft], None, b"", 200, draft.weight, None)
+        await self._writer.write_in(conn, acceptance)
+        after_commit(conn, self._wake)
+        return draft.id
 
     async def _check_fetches(self, caller: Caller) -> None:
         """Refuse files that are to be fetched while so many of the team's wait for that."""

@@ -229,6 +229,10 @@ class Commits:
             return await self._found(prepared, backend, gone)
         return origins
 
+    async def write_in(self, conn: Connection, acceptance: Acceptance) -> None:
+        """Write an acceptance in somebody else's transaction; its work is free for every engine."""
+        await self._write_and_publish(conn, self._prepare([acceptance], [False]))
+
     # What is written -------------------------------------------------------------------------------
 
     def _prepare(self, kept: Sequence[Acceptance], leased: Sequence[bool]) -> _Prepared:

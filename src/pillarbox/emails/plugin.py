@@ -22,6 +22,8 @@ from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.own_mail.system_mail import StoredSystemMail
+from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.requests.templating import ContactSource, Templating
 from pillarbox.emails.retention import EmailRetention
@@ -35,7 +37,6 @@ from pillarbox.emails.settings import (
 )
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
-from pillarbox.emails.team_mail import TeamMail
 from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -48,6 +49,8 @@ from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.people.mails import SystemMail
+from pillarbox.people.settings import SYSTEM_SENDER
 from pillarbox.teams.settings import EMAIL_RETENTION_DAYS
 from pillarbox.timeline.record import Timeline
 from pillarbox.usage.quotas import Quotas
@@ -131,6 +134,12 @@ def _team_mailer(kit: Kit) -> TeamMailer:
     return TeamMailer(TeamMail(kit.pool, kit.need(Accept), kit.settings.hostname).send)
 
 
+def _system_mail(kit: Kit) -> SystemMail:
+    settings = kit.settings
+    parts = kit.need(Accept), kit.need(Senders)
+    return StoredSystemMail(*parts, settings[SYSTEM_SENDER], settings.hostname)
+
+
 def _jobs(kit: Kit) -> Mapping[str, Handler]:
     parts = kit.need(Outbound), kit.need(BlobStore), kit.need(Timeline)
     return {JOB_FETCH: fetching.Fetching(kit.pool, kit.clock, *parts).run}
@@ -172,6 +181,7 @@ SLICE = Slice(
         TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,
+        SystemMail: _system_mail,
         OwnerActivity: lambda _: DomainActivity(),
         Sharing: lambda kit: Sharing(kit.need(Signer), kit.settings.public_url),
     },

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.emails.broadcast_copies.reading import shown_bodies
+from pillarbox.emails.own_mail.withheld import SAID_INSTEAD, is_withheld
 from pillarbox.emails.rows import Origins, Rows
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
@@ -374,9 +375,12 @@ async def page(db: TeamDb, page: Page) -> list[ListedEmail]:
 
 
 async def get(db: TeamDb, email_id: UUID) -> StoredEmail | None:
-    """The email as it was accepted; a copy of a broadcast with the values that it was made with."""
+    """The email as it was accepted; a copy of a broadcast with the values that it was made with. What mail of
+    this installation to people says is withheld."""
     found = await db.one(StoredEmail, GET, email_id)
     if found is None or found.personal is None:
+        if found is not None and is_withheld(found.tags):
+            return found._replace(html=None, text=SAID_INSTEAD)
         return found
     html, text = await shown_bodies(found.html, found.text, found.preview_text, found.personal)
     return found._replace(html=html, text=text)

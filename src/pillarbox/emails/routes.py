@@ -22,7 +22,7 @@ from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, Scope, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, envelope
@@ -47,6 +47,7 @@ class OnlyScheduled(Invalid):
     "POST",
     "/emails",
     needs=Access.SENDING,
+    token_scope=Scope.SEND,
     aliases=("/email", "/emails/sending", "/email/sending"),
     limit=50 * MIB,
     idempotent=True,

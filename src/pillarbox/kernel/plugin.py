@@ -28,7 +28,7 @@ from pillarbox.kernel.postgres.bounded_pool import watch_pools
 from pillarbox.kernel.postgres.notify import Listener
 from pillarbox.kernel.process.clock_watch import ClockCorrection, ClockWatch
 from pillarbox.kernel.security import rate_queries
-from pillarbox.kernel.security.authentication import Credentials
+from pillarbox.kernel.security.authentication import AccessTokens, Credentials
 from pillarbox.kernel.security.link_keys import LINK_KEYS, LinkKeys
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
@@ -56,7 +56,7 @@ def http_application(kit: Kit) -> Api:
     needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, TeamRate, Credentials, IdempotencyStore)
     for kind in needed:
         kit.need(kind)
-    wanted: tuple[type, ...] = (RequestLogWriter, Meter, Maintenance, HostRules)
+    wanted: tuple[type, ...] = (AccessTokens, RequestLogWriter, Meter, Maintenance, HostRules)
     for kind in wanted:
         kit.find(kind)
     settings = kit.settings
@@ -67,6 +67,7 @@ def http_application(kit: Kit) -> Api:
             settings.rate_limit,
             trusted_proxies=settings.trusted_proxy,
             require_user_agent=settings.require_user_agent,
+            issuer=settings.public_url,
         ),
     )
 

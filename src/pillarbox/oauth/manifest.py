@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.oauth.settings import SETTINGS
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +19,15 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="oauth", plugin=_plugin)
+def _commands() -> typer.Typer:
+    from pillarbox.oauth.commands import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="oauth",
+    plugin=_plugin,
+    settings=SETTINGS,
+    commands={"oauth": Group(_commands, "Look at programs that act for people, and disable them.")},
+)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.people.settings import SETTINGS
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +19,16 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="people", plugin=_plugin)
+def _people() -> typer.Typer:
+    from pillarbox.people.commands.people import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="people",
+    title="People",
+    plugin=_plugin,
+    settings=SETTINGS,
+    commands={"people": Group(_people, "Make and list people who log in, help them back in, shut them out.")},
+)

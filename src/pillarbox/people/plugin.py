@@ -1,7 +1,107 @@
-"""What people bring to the program."""
+"""What people bring to the program: logging in. The pages are drawn by the dashboard."""
 
 from __future__ import annotations
 
-from pillarbox.kernel.slices import Slice
+from collections.abc import Mapping, Sequence
 
-SLICE = Slice(name="people")
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.work.jobs import Handler
+from pillarbox.people.audit.retention import INVITATIONS_KEPT, AuditRetention
+from pillarbox.people.collectors import KEPT, PeopleCollector
+from pillarbox.people.factors.factor_logins import FactorLogins
+from pillarbox.people.factors.passkeys import Passkeys, RelyingParty
+from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
+from pillarbox.people.invariants import INVARIANTS
+from pillarbox.people.logins import Logins
+from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
+from pillarbox.people.mails import SystemMail
+from pillarbox.people.membership.invitations import Invitations
+from pillarbox.people.own_account import OwnAccount
+from pillarbox.people.passwords import Passwords
+from pillarbox.people.sessions import IDLE, LONGEST
+from pillarbox.people.set_up import SetUp
+from pillarbox.people.settings import AUDIT_RETENTION_DAYS
+
+
+def _passwords(kit: Kit) -> Passwords:
+    return Passwords(kit.runtime.shared_memory, kit.clock)
+
+
+def _logins(kit: Kit) -> Logins:
+    return Logins(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
+
+
+def _factor_logins(kit: Kit) -> FactorLogins:
+    needs = kit.need(Ids), kit.need(Windows), kit.need(SecondFactor), kit.need(Passkeys)
+    return FactorLogins(kit.pool, *needs)
+
+
+def _own_account(kit: Kit) -> OwnAccount:
+    return OwnAccount(kit.pool, kit.need(Passwords), kit.need(SecondFactor), kit.need(Passkeys))
+
+
+def _set_up(kit: Kit) -> SetUp:
+    return SetUp(kit.pool, kit.need(Ids), kit.need(Passwords))
+
+
+def _lost_passwords(kit: Kit) -> LostPasswords:
+    return LostPasswords(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
+
+
+def _invitations(kit: Kit) -> Invitations:
+    mail: SystemMail | None = kit.find(SystemMail)  # type: ignore[type-abstract]
+    return Invitations(kit.pool, kit.need(Ids), kit.need(Passwords), mail, kit.settings.public_url)
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    mail: SystemMail = kit.need(SystemMail)  # type: ignore[type-abstract]
+    return {JOB_MAIL: PasswordMail(mail, kit.need(Ids), kit.settings.public_url).run}
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    passwords = kit.need(Passwords)
+
+    async def close(_: float) -> None:
+        passwords.close()
+
+    return [Background(stop=(Stop.THREADS, close))]
+
+
+SLICE = Slice(
+    name="people",
+    provides={
+        Passwords: _passwords,
+        Logins: _logins,
+        FactorLogins: _factor_logins,
+        OwnAccount: _own_account,
+        SecondFactor: lambda kit: SecondFactor(kit.need(KeyRing)),
+        Passkeys: lambda kit: Passkeys(RelyingParty.of_url(kit.settings.public_url)),
+        SetUp: _set_up,
+        LostPasswords: _lost_passwords,
+        Invitations: _invitations,
+    },
+    jobs=_jobs,
+    retention=[
+        Retention(
+            [
+                Kept("sessions of people without use", IDLE),
+                Kept("sessions of people", LONGEST),
+                Kept("links for setting up, invitations and passwords, and challenges, after they end", KEPT),
+            ],
+            lambda kit: PeopleCollector(kit.pool, kit.clock).periodic(),
+        ),
+        Retention(
+            [
+                Kept("the log of acts", AUDIT_RETENTION_DAYS),
+                Kept("invitations that nobody accepted", INVITATIONS_KEPT),
+            ],
+            lambda kit: AuditRetention(kit.pool, kit.clock, kit.settings[AUDIT_RETENTION_DAYS]).periodic(),
+        ),
+    ],
+    background=_background,
+    invariants=INVARIANTS,
+    sealed=[SEEDS],
+)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
-from ipaddress import ip_address
 
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.smtp import prometheus
 
@@ -105,19 +104,6 @@ class Clients:
     def _sessions_elsewhere(self, client: str) -> int:
         others = (index for index in range(self._count) if index != self._index)
         return sum(self._windows.shown(_sessions(client, index)) for index in others)
-
-
-@lru_cache(maxsize=4096)
-def client_of(peer: str) -> str:
-    """Who counts as one client: an IPv4 address, or the /64 of an IPv6 one."""
-    try:
-        address = ip_address(peer.partition("%")[0])
-    except ValueError:
-        return peer
-    if address.version == 4:
-        return peer
-    mapped = address.ipv4_mapped
-    return str(mapped) if mapped is not None else address.exploded[:19]
 
 
 def _failures_key(peer: str) -> bytes:

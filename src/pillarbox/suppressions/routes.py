@@ -9,6 +9,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import identifier
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope
 from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.people.audit import Act, record_call
 from pillarbox.suppressions import changes, queries, wire
 from pillarbox.webhooks.publish import Publisher
 
@@ -67,6 +68,7 @@ async def delete(request: Request, db: TeamDb) -> Reply[wire.SuppressionDeleted]
     removed = [] if named is None else await changes.remove(db, [named], request.at, request.use(Publisher))
     if not removed:
         raise NotFound("Suppression")
+    await record_call(request, db, Act.SUPPRESSIONS_REMOVED, removed[0].shown, {"count": 1})
     return Reply(wire.deleted(removed[0]))
 
 
@@ -94,4 +96,6 @@ async def add_batch(request: Request, db: TeamDb) -> Reply[wire.SuppressionRefs]
 async def remove_batch(request: Request, db: TeamDb) -> Reply[wire.SuppressionsDeleted]:
     named = wire.removal(request.json())
     removed = await changes.remove(db, named, request.at, request.use(Publisher))
+    if removed:
+        await record_call(request, db, Act.SUPPRESSIONS_REMOVED, removed[0].shown, {"count": len(removed)})
     return Reply(wire.SuppressionsDeleted([wire.deleted(entry) for entry in removed]))

@@ -14,6 +14,7 @@ from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope, listed, paging
 from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.people.audit import Act, record_call
 from pillarbox.teams.allowances import Allowances
 from pillarbox.webhooks import queries, signing_secrets, wire
 from pillarbox.webhooks.endpoints import EndpointRules
@@ -39,6 +40,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     secret = signing_secrets.new_secret()
     sealed = signing_secrets.seal(request.use(KeyRing), stamp.id, secret)
     await queries.insert(db, stamp.id, stamp.at, endpoint, kinds, sealed)
+    await record_call(request, db, Act.WEBHOOK_CREATED, str(stamp.id))
     return Reply(wire.WebhookSecret("webhook", stamp.id, secret))
 
 
@@ -71,6 +73,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.WebhookRef]:
     now = request.use(Ids).now()
     if not await queries.change(db, webhook_id, endpoint, kinds, status, now):
         raise NotFound("Webhook")
+    await record_call(request, db, Act.WEBHOOK_CHANGED, str(webhook_id))
     return Reply(wire.WebhookRef("webhook", webhook_id))
 
 
@@ -85,6 +88,7 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedWebhook]:
     ids = request.use(Ids)
     if not await queries.delete(db, webhook_id, ids.new(), ids.now()):
         raise NotFound("Webhook")
+    await record_call(request, db, Act.WEBHOOK_DELETED, str(webhook_id))
     return Reply(wire.DeletedWebhook("webhook", webhook_id, deleted=True))
 
 
@@ -100,6 +104,7 @@ async def rotate(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     sealed = signing_secrets.seal(request.use(KeyRing), webhook_id, secret)
     if not await queries.rotate(db, webhook_id, sealed, request.use(Ids).now()):
         raise NotFound("Webhook")
+    await record_call(request, db, Act.WEBHOOK_SECRET_ROTATED, str(webhook_id))
     return Reply(wire.WebhookSecret("webhook", webhook_id, secret))
 
 

@@ -17,6 +17,7 @@ from pillarbox.kernel.terminal.connect import Connected
 from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.progress import transfer
 from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import one_team
 
 BLOCK: Final = 5000
@@ -58,6 +59,7 @@ async def export_file(connected: Connected, team: str | None, wanted: Export) ->
     except OSError as wrong:
         where = wrong.filename or wanted.file
         raise Refused(f"{where} cannot be written: {wrong.strerror or wrong}.") from None
+    await record_command(db, Act.CONTACTS_EXPORTED, wanted.segment, {"count": rows})
     if wanted.file != STANDARD:
         say(f"{wanted.file}: {summary}.")
     return 0

@@ -19,6 +19,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.people.audit import Act, record_call
 
 
 class ClaimOver(Invalid):
@@ -42,6 +43,8 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     ready = await prepared(db, wanted, context)
     async with db.transaction() as inner:
         opened = await open_claim(inner, ready, context, request.use(ClaimRules))
+        if opened.new:
+            await record_call(request, inner, Act.DOMAIN_CLAIMED, opened.claim.name)
         reply = Reply(wire.shown(opened.claim), 201 if opened.new else 200)
         await recorded(request, inner, reply)
     request.use(Senders).forget(db.team_id)

@@ -22,6 +22,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Refused, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import chosen_teams
 from pillarbox.teams.queries import Team
 from pillarbox.webhooks.publish import Publisher
@@ -99,7 +100,9 @@ async def rotate_dkim(connected: Connected, name: str, team: str | None) -> int:
     rotation = await keys.rotate(found.db, found.domain.id, domain_context(connected))
     key = rotation.key
     owner = relative(f"{key.selector}._domainkey", found.domain.name)
-    if not rotation.new:
+    if rotation.new:
+        await record_command(found.db, Act.DOMAIN_KEY_ROTATED, found.domain.name, {"selector": key.selector})
+    else:
         say(f"A key of {found.domain.name} waits for its record already; it stays as it is.")
     say("Publish this record, and leave the present one where it is:")
     say()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Network = IPv4Network | IPv6Network
@@ -27,6 +28,19 @@ def client_address(peer: str, forwarded: Iterable[bytes], trusted: Sequence[Netw
         if not _is_trusted(nearest, trusted):
             return nearest
     return nearest
+
+
+@lru_cache(maxsize=4096)
+def client_of(peer: str) -> str:
+    """Who counts as one client: an IPv4 address, or the /64 of an IPv6 one."""
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if address.version == 4:
+        return peer
+    mapped = address.ipv4_mapped
+    return str(mapped) if mapped is not None else address.exploded[:19]
 
 
 def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:

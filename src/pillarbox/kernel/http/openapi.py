@@ -140,6 +140,7 @@ class _Parts:
             made["security"] = []
         else:
             made["x-access"] = entry.needs.value
+            made["x-scope"] = entry.token_scope.value
         if parameters := _parameters(entry, self.schemas):
             made["parameters"] = parameters
         if entry.body is not None:
@@ -150,6 +151,9 @@ class _Parts:
     def _failure(self, entry: Route, status: int) -> dict[str, Any]:
         kind = "Page" if status in entry.pages else "Public" if entry.needs is Access.PUBLIC else ""
         content: dict[str, Any] = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
+        if entry.failures is not None:
+            kind = f"{entry.failures.name}{kind}"
+            content = {JSON: {"schema": self.schemas.answer(entry.failures.body)}}
         if status in entry.pages:
             content[HTML] = {"schema": {"type": "string"}}
         self.responses[f"{kind}Error{status}"] = {

@@ -41,7 +41,7 @@ from pillarbox.kernel.http.rendering import answer_headers, plain_lines, problem
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
 from pillarbox.kernel.http.request_recording import answered_by, asked_of
-from pillarbox.kernel.http.routing import Intake, Route, RouteTable, UnknownRoute
+from pillarbox.kernel.http.routing import SHARED, Intake, Route, RouteTable, UnknownRoute
 from pillarbox.kernel.http.uploads import UploadLimits, Uploads
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.metrics import SECONDS, Histogram
@@ -60,10 +60,12 @@ from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
 from pillarbox.kernel.security.authentication import (
     FAILURES,
     Access,
+    AccessTokens,
+    Authentication,
     Caller,
+    Challenges,
     Credentials,
-    SendingOnly,
-    authenticate,
+    NoAccessTokens,
 )
 from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
 from pillarbox.kernel.security.team_rate import TeamRate
@@ -111,6 +113,7 @@ class HttpSettings:
     rate_limit: int = 10
     trusted_proxies: tuple[Network, ...] = ()
     require_user_agent: bool = False
+    issuer: str = ""
     uploads: UploadLimits = field(default_factory=UploadLimits)
 
 
@@ -142,8 +145,8 @@ class Api:
     """The ASGI application of a route table.
 
     Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, `TeamRate`, and, under their
-    protocols, `Credentials` and `IdempotencyStore`; where there are such, `RequestLogWriter`, `Meter`,
-    `Maintenance` and `HostRules`.
+    protocols, `Credentials` and `IdempotencyStore`; where there are such, `AccessTokens`,
+    `RequestLogWriter`, `Meter`, `Maintenance` and `HostRules`.
     """
 
     def __init__(self, table: RouteTable, services: Parts, settings: HttpSettings | None = None) -> None:
@@ -154,7 +157,11 @@ class Api:
         self._ids = services.use(Ids)
         self._windows = services.use(Windows)
         self._team_rate = services.use(TeamRate)
-        self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
+        self._authentication = Authentication(
+            services.use(Credentials),  # type: ignore[type-abstract]
+            services.find(AccessTokens) or NoAccessTokens(),  # type: ignore[type-abstract]
+            Challenges(self._settings.issuer),
+        )
         self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
         self._request_log: RequestLogWriter = services.find(RequestLogWriter) or NoRequestLog()  # type: ignore[type-abstract]
         self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
@@ -181,7 +188,8 @@ class Api:
         except ClientGone:
             return
         except Exception as failure:
-            reply = problem_reply(problem_for(failure, request.id))
+            problem = problem_for(failure, request.id)
+            reply = request.failures.reply(problem) if request.failures else problem_reply(problem)
             if request.asked is not None:
                 request.asked.is_kept = False
         finally:
@@ -194,6 +202,8 @@ class Api:
         REQUESTS.observe(
             time.perf_counter() - started, (request.pattern, STATUS_CLASSES[(reply.status or 0) // 100])
         )
+        if request.shared:
+            reply.headers = {**reply.headers, **SHARED}
         lines = plain_lines(request, reply)
         if lines is None or not cycle.respond(reply.status or 0, lines, reply.body):
             try:
@@ -206,9 +216,9 @@ class Api:
         if self._hosts is not None and not await self._hosts.serves(request.raw_header(b"host"), raw_path):
             raise UnknownRoute
         if request.method == "OPTIONS":
-            return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
+            return Reply(b"", 204, self._table.options(raw_path))
         route, values = self._table.match(request.method, raw_path)
-        request.pattern = route.scope
+        request.pattern, request.failures, request.shared = route.scope, route.failures, route.shared
         size = declared_size(
             request.raw_header(b"content-length"), request.raw_header(b"transfer-encoding"), route.limit
         )
@@ -237,10 +247,9 @@ class Api:
             raise
         if size is None:
             await self._read(request, route, size, cycle)
-        self._credentials.used(caller)
+        self._authentication.used(caller)
         request.rate = await self._rate(caller)
-        if not caller.may(route.needs):
-            raise SendingOnly
+        self._authentication.check(caller, route.needs, route.token_scope)
         if request.rate is not None and not request.rate.allowed:
             raise too_many(request.rate)
 
@@ -248,7 +257,7 @@ class Api:
         if self._maintenance is not None:
             self._maintenance.check()
         try:
-            return await authenticate(request.raw_header(b"authorization"), self._credentials)
+            return await self._authentication.caller(request.raw_header(b"authorization"))
         except FAILURES:
             taken = self._windows.take(key_for(request.client), FAILED_LOGINS, FAILED_LOGINS_WINDOW)
             if not taken.allowed:

@@ -6,7 +6,7 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network
@@ -24,7 +24,7 @@ from pillarbox.kernel.observability.request_log import Asked
 from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.security.rate_limit import Taken
-from pillarbox.kernel.wire.problems import BadRequest
+from pillarbox.kernel.wire.problems import BadRequest, Problem
 from pillarbox.kernel.wire.query import Query
 
 T = TypeVar("T")
@@ -61,7 +61,9 @@ ONCE = frozenset(
 )
 """Headers that decide something: two of them may mean one thing to us and another to a proxy before us."""
 
-REPEATABLE = frozenset({b"cookie", b"purpose", b"sec-purpose", b"user-agent", b"x-forwarded-for", b"x-moz"})
+REPEATABLE = frozenset(
+    {b"accept", b"cookie", b"purpose", b"sec-purpose", b"user-agent", b"x-forwarded-for", b"x-moz"}
+)
 """Headers that are lists, or decide nothing: of these the last one counts unless all are read."""
 
 encode = msgspec.json.Encoder().encode
@@ -75,6 +77,7 @@ class Request:
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
     metrics name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
     keeps, if there is one; `upload` is what the body holds of the memory for bodies that come in pieces.
+    `failures` and `shared` are the route's.
     """
 
     __slots__ = (
@@ -86,6 +89,7 @@ class Request:
         "body",
         "caller",
         "cycle",
+        "failures",
         "id",
         "idempotency",
         "method",
@@ -96,6 +100,7 @@ class Request:
         "raw",
         "scope",
         "services",
+        "shared",
         "size",
         "upload",
     )
@@ -120,6 +125,8 @@ class Request:
         self.cycle: RequestCycle | None = None
         self.rate: Taken | None = None
         self.upload: Upload | None = None
+        self.failures: Failures | None = None
+        self.shared = False
         self._trusted = trusted
         self._headers: dict[bytes, bytes] | None = None
         self._query: Query | None = None
@@ -257,3 +264,13 @@ def merged(first: Iterable[tuple[bytes, bytes]], extra: dict[str, str]) -> list[
     added = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in extra.items()]
     names = {name for name, _ in added}
     return [pair for pair in first if pair[0] not in names] + added
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How problems are answered where not as conventions section 5 says: `reply` makes the answer, `body` is
+    its type, and `name` what the OpenAPI document calls it."""
+
+    name: str
+    body: type
+    reply: Callable[[Problem], Reply]

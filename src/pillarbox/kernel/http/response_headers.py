@@ -40,6 +40,11 @@ REPLAYED = {
         "schema": {"type": "string", "enum": ["true"]},
     }
 }
+ALLOWED_ORIGIN = {
+    "access-control-allow-origin": {"required": True, "schema": {"type": "string", "const": "*"}}
+}
+PRAGMA = {"pragma": {"schema": {"type": "string", "const": "no-cache"}}}
+BASIC = {"www-authenticate": {"schema": {"type": "string"}}}
 LOCATION = {"location": {"required": True, "schema": {"type": "string"}}}
 RANGE = {"content-range": {"required": True, "schema": {"type": "string"}}}
 
@@ -54,7 +59,17 @@ _OF_STATUS: dict[int, dict[str, Any]] = {
 }
 
 
-ALL = {**REQUEST_ID, **RATE, **QUOTAS, **RETRY_AFTER, **CHALLENGE, **REPLAYED, **LOCATION, **RANGE}
+ALL = {
+    **ALLOWED_ORIGIN,
+    **REQUEST_ID,
+    **RATE,
+    **QUOTAS,
+    **RETRY_AFTER,
+    **CHALLENGE,
+    **REPLAYED,
+    **LOCATION,
+    **RANGE,
+}
 
 
 def of(entry: Route, status: int) -> dict[str, Any]:
@@ -64,4 +79,11 @@ def of(entry: Route, status: int) -> dict[str, Any]:
         found |= RATE | QUOTAS
     if entry.idempotent and status < 300:
         found |= REPLAYED
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in found}
+    if entry.shared:
+        found |= ALLOWED_ORIGIN
+    made: dict[str, Any] = {name: {"$ref": f"#/components/headers/{name}"} for name in found}
+    if entry.failures is not None:
+        made |= PRAGMA
+    if entry.failures is not None and status == 401:
+        made |= BASIC
+    return made

@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote, unquote
 
-from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.security.authentication import Access
+from pillarbox.kernel.http.request import Failures, Reply, Request
+from pillarbox.kernel.security.authentication import Access, Scope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
-__all__ = ["Access", "Intake", "Route", "RouteTable", "UnknownRoute", "collect", "route"]
+__all__ = ["Access", "Failures", "Intake", "Route", "RouteTable", "Scope", "UnknownRoute", "collect", "route"]
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
@@ -24,6 +24,13 @@ WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
 METHODS = WRITES | {"GET"}
 ATTRIBUTE = "pillarbox_routes"
+
+SHARED = {"access-control-allow-origin": "*"}
+PREFLIGHT = {
+    **SHARED,
+    "access-control-allow-headers": "Authorization, Content-Type",
+    "access-control-max-age": "86400",
+}
 
 _PARAMETER = re.compile(r"\{([a-z_]+)\}")
 
@@ -49,7 +56,9 @@ class Route:
     """One endpoint, with all that the OpenAPI document says about it.
 
     `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
-    those that follow from the rest, and `pages` those of errors that it answers as a page.
+    those that follow from the rest, and `pages` those of errors that it answers as a page. Scripts of all
+    sites may call what is `shared` and read its answers (CORS). `needs` is
+    what an API key must be, `token_scope` what an access token must have.
     """
 
     method: str
@@ -74,6 +83,9 @@ class Route:
     problems: tuple[int, ...] = ()
     pages: tuple[int, ...] = ()
     logged: bool = True
+    failures: Failures | None = None
+    shared: bool = False
+    token_scope: Scope = Scope.FULL
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -118,6 +130,9 @@ def route(
     problems: Iterable[int] = (),
     pages: Iterable[int] = (),
     logged: bool = True,
+    failures: Failures | None = None,
+    shared: bool = False,
+    token_scope: Scope = Scope.FULL,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -130,7 +145,8 @@ def route(
     otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.
     The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
-    are kept in the log of requests where they authenticate, unless `logged` is False.
+    are kept in the log of requests where they authenticate, unless `logged` is False. `failures` and `shared`
+    are as in `Route`. `token_scope` is what an access token must have (oauth.md 1).
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
@@ -163,6 +179,9 @@ def route(
             problems=tuple(problems),
             pages=tuple(pages),
             logged=logged,
+            failures=failures,
+            shared=shared,
+            token_scope=token_scope,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
@@ -220,9 +239,14 @@ class RouteTable:
             )
         return found, values
 
-    def allowed(self, raw_path: str) -> str:
-        """The `Allow` header of a path; raises 404 when there is none."""
-        return _allowed(self._node(raw_path)[0])
+    def options(self, raw_path: str) -> dict[str, str]:
+        """The headers of the answer to OPTIONS: `Allow`, and for what is shared those of CORS; raises 404
+        when there is nothing under the path."""
+        node = self._node(raw_path)[0]
+        allowed = _allowed(node)
+        if not any(entry.shared for entry in node.methods.values()):
+            return {"allow": allowed}
+        return {"allow": allowed, "access-control-allow-methods": allowed, **PREFLIGHT}
 
     def _node(self, raw_path: str) -> tuple[_Node, list[str]]:
         fixed = self._fixed.get(raw_path)

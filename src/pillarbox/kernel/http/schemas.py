@@ -73,7 +73,7 @@ class Schemas:
             return self._reference(info, use)
         if isinstance(info, inspect.UnionType):
             return self._union(info, use)
-        if isinstance(info, inspect.ListType):
+        if isinstance(info, inspect.ListType | inspect.VarTupleType):
             array = {"type": "array", "items": self._shown(info.item_type, use)}
             return _limited(array, minItems=info.min_length, maxItems=info.max_length)
         if isinstance(info, inspect.DictType):

@@ -1,7 +1,8 @@
 """What `pillarbox serve` says on standard output.
 
-For programs: a line `api key …` at the first start, a line `capture …` with the route capture, and the line
-`ready …` with all listeners. On a terminal the same in words, with what to do next. All else is in the log.
+For programs: at the first start a line `api key …` and a line `set-up …`, with the route capture a line
+`capture …`, and the line `ready …` with all listeners. On a terminal the same in words, with what to do next.
+All else is in the log.
 """
 
 from __future__ import annotations
@@ -56,6 +57,15 @@ class Listening:
             return None
         return f"{self.base_url()}/capture?token={self.capture_token}"
 
+    def set_up_link(self, token: str) -> str | None:
+        """Where the owner of a new installation makes an account. A browser keeps the session's cookie under
+        a loopback name, or over HTTPS."""
+        if HTTP not in self.names:
+            return None
+        settings = self.settings
+        base = settings.public_url if "public_url" in settings.given else local_url(settings)
+        return f"{base}/set-up/{token}"
+
     def base_url(self) -> str:
         """Where others than this machine may look (it may be a container), the URL that they know."""
         settings = self.settings
@@ -68,6 +78,7 @@ class Announcement:
     def __init__(self, is_terminal: bool) -> None:
         self.is_terminal = is_terminal
         self._key: str | None = None
+        self._set_up: str | None = None
 
     def making_database(self, folder: Path) -> None:
         """It takes seconds."""
@@ -82,11 +93,17 @@ class Announcement:
         else:
             say(f"api key {key} (shown only now; keep it)")
 
+    def set_up_made(self, token: str) -> None:
+        """The link is said when its address is known."""
+        self._set_up = token
+
     def ready(self, listening: Listening) -> None:
         """All listeners are open."""
         if self.is_terminal:
             self._tell(listening)
             return
+        if self._set_up and (link := listening.set_up_link(self._set_up)):
+            say(f"set-up {link} (works once; for the owner's account)")
         if link := listening.capture_link():
             say(f"capture {link}")
         say(" ".join(["ready", *(f"{name}={at}" for name, at in listening.addresses())]))
@@ -105,6 +122,8 @@ class Announcement:
             text = listening.base_url() if name == HTTP else at
             login = "  (user resend, password: the API key)" if name == "submission" else ""
             say(line(NAMES[name], text + login))
+        if self._set_up and (link := listening.set_up_link(self._set_up)):
+            say(line("Set-up", f"{link}  (works once: make your account)"))
         if link := listening.capture_link():
             say(line("Captured", link))
         say(line("Data", str(settings.data)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 import asyncpg
 
@@ -28,8 +29,18 @@ from pillarbox.kernel.storage.store_check import refuse_other_store
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
 
-FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
-"""Makes the first team if there is none; the API key to print once, or None."""
+
+@dataclass(frozen=True, slots=True)
+class FirstStart:
+    """What is printed once: the API key of the first team, and the token with which its owner sets up an
+    account."""
+
+    key: str = field(repr=False)
+    set_up: str | None = field(default=None, repr=False)
+
+
+FirstTeam = Callable[[Connection, Settings], Awaitable[FirstStart | None]]
+"""Makes the first team if there is none; what to print once, or None."""
 
 WRONG_ACCESS = (
     asyncpg.InvalidAuthorizationSpecificationError,
@@ -42,9 +53,9 @@ logger = log.get("supervisor")
 
 async def prepare(
     url: str, settings: Settings, first_team: FirstTeam, sealed: Columns, is_named: bool
-) -> tuple[Settings, str | None]:
-    """Migrations, key ring, blob store, first team; the settings with the key ring, and the team's API key if
-    it was made now. `is_named`: the database is not the embedded one."""
+) -> tuple[Settings, FirstStart | None]:
+    """Migrations, key ring, blob store, first team; the settings with the key ring, and what is to be printed
+    of the team if it was made now. `is_named`: the database is not the embedded one."""
     conn = await connect_patiently(url)
     try:
         if is_named:

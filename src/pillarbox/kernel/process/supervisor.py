@@ -262,9 +262,11 @@ class Supervisor:
     async def _prepare_database(self, url: str) -> None:
         """The API key of the first team is printed as soon as it exists."""
         is_named = self._postgres is None
-        self._settings, key = await prepare(url, self._settings, self._first_team, self._sealed, is_named)
-        if key is not None and self._settings.initial_api_key is None:
-            self._said.key_made(key)
+        self._settings, first = await prepare(url, self._settings, self._first_team, self._sealed, is_named)
+        if first is not None and self._settings.initial_api_key is None:
+            self._said.key_made(first.key)
+        if first is not None and first.set_up is not None:
+            self._said.set_up_made(first.set_up)
 
     def _begin_workers(self) -> HandOver:
         hand_over = HandOver(

@@ -1,4 +1,8 @@
-"""Who is calling: the bearer token and the answers of conventions section 3, in the order of its rows."""
+"""Who is calling: the bearer token and the answers of conventions section 3, in the order of its rows.
+
+A token is an API key or an access token of OAuth (oauth.md 1). What a key may do is a `Permission`, what an
+access token may do are its `Scope`s.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ REALM = 'Bearer realm="pillarbox"'
 CHALLENGE = {"www-authenticate": REALM}
 API_KEY_PREFIX = "re_"
 LONGEST_KEY = 256
+LONGEST_ACCESS_TOKEN = 4096
+PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"
 
 _PART = r"[A-Za-z0-9_-]+={0,2}"
 _ACCESS_TOKEN = re.compile(rf"{_PART}\.{_PART}\.{_PART}", re.ASCII)
@@ -36,10 +42,21 @@ class Permission(Enum):
     SENDING = "sending_access"
 
 
+class Scope(Enum):
+    """What somebody has allowed a program to do, from the one that allows more; an access token has one or
+    both."""
+
+    FULL = "full_access"
+    SEND = "emails:send"
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """An authenticated credential with the facts of its team that every request needs. A limit or a number
-    of days that is None is the installation's, a quota that is None is none."""
+    of days that is None is the installation's, a quota that is None is none.
+
+    An access token has `scopes`, and the grant and the person that it acts for; an API key has none of them.
+    """
 
     team_id: UUID
     team_number: int
@@ -51,6 +68,9 @@ class Caller:
     monthly_quota: int | None = None
     log_days: int | None = None
     metrics_days: int | None = None
+    scopes: frozenset[Scope] | None = None
+    grant_id: UUID | None = None
+    person_id: UUID | None = None
 
     @property
     def is_metered(self) -> bool:
@@ -58,13 +78,17 @@ class Caller:
         return self.daily_quota is not None or self.monthly_quota is not None
 
     def may(self, needs: Access) -> bool:
-        """True when the credential is enough for a route of that kind."""
+        """True when an API key is enough for a route of that kind."""
         return needs is not Access.FULL or self.permission is Permission.FULL
+
+    def has(self, scope: Scope) -> bool:
+        """True for an access token with that scope or one that allows more, and for every API key."""
+        return self.scopes is None or scope in self.scopes or Scope.FULL in self.scopes
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a token means, whether or not it may be used now."""
+    """What a token means, whether or not it may be used now. An access token that is found is active."""
 
     caller: Caller
     key_status: str
@@ -83,12 +107,46 @@ class Credentials(Protocol):
         ...
 
 
+class AccessTokens(Protocol):
+    """Looks access tokens up; nothing it answers is older than one second."""
+
+    async def find(self, token: str) -> Credential | None:
+        """What a token means whose signature, claims and time are right and whose grant is live."""
+        ...
+
+    def used(self, caller: Caller) -> None:
+        """Note that the grant was used now; cheap, written later."""
+        ...
+
+
+class NoAccessTokens:
+    """Where no access tokens are issued, none is valid."""
+
+    async def find(self, token: str) -> Credential | None:
+        return None
+
+    def used(self, caller: Caller) -> None:
+        return None
+
+
+class Challenges:
+    """What answers tell a client that has no credential, or not the right one, and where it learns how to get
+    one (RFC 6750 3, RFC 9728 5.1)."""
+
+    def __init__(self, issuer: str = "") -> None:
+        metadata = f', resource_metadata="{issuer}{PROTECTED_RESOURCE}"' if issuer else ""
+        self.missing = REALM + metadata
+        self.invalid = f'{REALM}, error="invalid_token"{metadata}'
+        self.insufficient = f'{REALM}, error="insufficient_scope", scope="{Scope.FULL.value}"{metadata}'
+
+
 class MissingApiKey(Problem):
     status, name = 401, "missing_api_key"
 
-    def __init__(self) -> None:
+    def __init__(self, challenge: str) -> None:
         super().__init__(
-            "Missing API key in the authorization header. Use `Authorization: Bearer re_…`.", CHALLENGE
+            "Missing API key in the authorization header. Use `Authorization: Bearer re_…`.",
+            {"www-authenticate": challenge},
         )
 
 
@@ -102,10 +160,21 @@ class InvalidApiKey(Problem):
 class InvalidToken(Problem):
     status, name = 401, "invalid_token"
 
-    def __init__(self) -> None:
+    def __init__(self, challenge: str) -> None:
         super().__init__(
-            "The access token is invalid or has expired.",
-            {"www-authenticate": f'{REALM}, error="invalid_token"'},
+            "The access token is invalid, has expired or was revoked.", {"www-authenticate": challenge}
+        )
+
+
+class InsufficientScope(Problem):
+    """The name is the one of contract decision 2, the challenge that of RFC 6750."""
+
+    status, name = 403, "invalid_permission"
+
+    def __init__(self, challenge: str) -> None:
+        super().__init__(
+            "The access token does not have the scope that this endpoint needs: `full_access`.",
+            {"www-authenticate": challenge},
         )
 
 
@@ -141,26 +210,56 @@ FAILURES = (MissingApiKey, InvalidApiKey, InvalidToken)
 """Outcomes that count against the client's address (conventions section 7)."""
 
 
-def bearer_token(authorization: bytes | None) -> str:
-    """The token of an Authorization header, or row 1."""
+class Authentication:
+    """Finds the caller behind an Authorization header."""
+
+    def __init__(self, credentials: Credentials, access_tokens: AccessTokens, challenges: Challenges) -> None:
+        self._credentials = credentials
+        self._access_tokens = access_tokens
+        self._challenges = challenges
+
+    async def caller(self, authorization: bytes | None) -> Caller:
+        """The caller; raises the first row that applies."""
+        token = bearer_token(authorization)
+        if token is None:
+            raise MissingApiKey(self._challenges.missing)
+        if token.startswith(API_KEY_PREFIX):
+            found = None if len(token) > LONGEST_KEY else await self._credentials.find(hash_api_key(token))
+            if found is None:
+                raise InvalidApiKey
+        elif _ACCESS_TOKEN.fullmatch(token):
+            short = len(token) <= LONGEST_ACCESS_TOKEN
+            found = await self._access_tokens.find(token) if short else None
+            if found is None:
+                raise InvalidToken(self._challenges.invalid)
+        else:
+            raise InvalidApiKey
+        return usable(found)
+
+    def used(self, caller: Caller) -> None:
+        """Note that the credential was used now; cheap, written later."""
+        if caller.grant_id is None:
+            self._credentials.used(caller)
+        else:
+            self._access_tokens.used(caller)
+
+    def check(self, caller: Caller, needs: Access, scope: Scope) -> None:
+        """Raise where the credential is not enough for a route that needs this of keys and that of tokens
+        (rows 5 and 7)."""
+        if caller.scopes is not None:
+            if not caller.has(scope):
+                raise InsufficientScope(self._challenges.insufficient)
+        elif not caller.may(needs):
+            raise SendingOnly
+
+
+def bearer_token(authorization: bytes | None) -> str | None:
+    """The token of an Authorization header; None where it has none."""
     if authorization is None:
-        raise MissingApiKey
+        return None
     scheme, _, token = authorization.decode("latin-1").strip().partition(" ")
     token = token.strip()
-    if scheme.lower() != "bearer" or not token:
-        raise MissingApiKey
-    return token
-
-
-async def authenticate(authorization: bytes | None, credentials: Credentials) -> Caller:
-    """The caller behind an Authorization header; raises the first row that applies."""
-    token = bearer_token(authorization)
-    if not token.startswith(API_KEY_PREFIX):
-        raise InvalidToken if _ACCESS_TOKEN.fullmatch(token) else InvalidApiKey
-    found = None if len(token) > LONGEST_KEY else await credentials.find(hash_api_key(token))
-    if found is None:
-        raise InvalidApiKey
-    return usable(found)
+    return token if token and scheme.lower() == "bearer" else None
 
 
 def usable(found: Credential) -> Caller:

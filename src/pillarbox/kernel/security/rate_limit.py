@@ -56,10 +56,25 @@ class Windows:
             self._slots.unlock(offset)
         return Taken(allowed, limit, max(0, limit - taken), max(1, math.ceil(end - now)))
 
+    def give_back(self, key: bytes) -> None:
+        """Take back one count of `key`, where its window is still open."""
+        offset = self._slots.lock(key)
+        try:
+            where, end, taken = self._find(offset, key)
+            if end > self._clock.boottime() and taken:
+                SLOT.pack_into(self._memory, where, key, end, taken - 1)
+        finally:
+            self._slots.unlock(offset)
+
     def is_spent(self, key: bytes, limit: int) -> bool:
         """Whether the window of `key` has no place left; counts nothing."""
         end, taken = self._read(key)
         return end > self._clock.boottime() and taken >= limit
+
+    def wait(self, key: bytes, limit: int) -> int:
+        """After how many seconds the window of `key` has a place again; 0 where it has one."""
+        end, taken = self._read(key)
+        return max(0, math.ceil(end - self._clock.boottime())) if taken >= limit else 0
 
     def show(self, key: bytes, number: int, seconds: float) -> None:
         """Let all processes read `number` under `key` for so long."""

@@ -17,6 +17,7 @@ from pillarbox.kernel.terminal.answers import Json, Refused, as_id, perform, say
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, identifier
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.people.audit import Act, record_command
 from pillarbox.suppressions import changes, queries
 from pillarbox.suppressions.addresses import listed_address
 from pillarbox.suppressions.changes import Cause
@@ -195,6 +196,9 @@ async def take_off(connected: Connected, texts: Sequence[str], team: str | None)
     ids = Ids(SystemClock())
     async with TeamDb(connected.pool, owner.id).transaction() as db:
         removed = await changes.remove(db, named, ids.now(), Publisher(ids))
+        if removed:
+            target = removed[0].shown
+            await record_command(db, Act.SUPPRESSIONS_REMOVED, target, {"count": len(removed)})
     gone = {entry.id: entry for entry in removed} | {entry.address: entry for entry in removed}
     for one, text in zip(named, texts, strict=True):
         entry = gone.get(one)

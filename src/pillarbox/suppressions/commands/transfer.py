@@ -24,6 +24,7 @@ from pillarbox.kernel.terminal.connect import Connected
 from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.progress import transfer
 from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.people.audit import Act, record_command
 from pillarbox.suppressions import changes, queries
 from pillarbox.suppressions.changes import Cause
 from pillarbox.suppressions.commands.csv_rows import AddressRow, CsvRows, NotReadable, RefusedRow
@@ -177,6 +178,7 @@ async def export_file(connected: Connected, team: str | None, path: str, origin:
         raise
     except OSError as wrong:
         raise Refused(f"{wrong.filename or path} cannot be written: {wrong.strerror or wrong}.") from None
+    await record_command(db, Act.SUPPRESSIONS_EXPORTED, origin, {"count": rows})
     if path != STANDARD:
         say(f"{path}: {summary}.")
     return 0

@@ -8,10 +8,12 @@ from typing import Annotated, Final
 
 import typer
 
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.table import RATE_LIMIT
 from pillarbox.kernel.terminal.answers import Refused, say
 from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.people.audit import Act, record_command
 from pillarbox.teams import bootstrap
 from pillarbox.teams.commands.choosing import one_team
 from pillarbox.teams.queries import Team
@@ -90,7 +92,9 @@ async def set_limits(connected: Connected, wanted: str, texts: Mapping[str, str 
     if not given:
         raise Refused("Nothing to set; `pillarbox teams set --help` shows what there is.")
     team = await one_team(connected, wanted)
-    await bootstrap.set_limits(connected.pool, team.id, given)
+    async with TeamDb(connected.pool, team.id).transaction() as db:
+        await bootstrap.set_limits(db.source, team.id, given)
+        await record_command(db, Act.TEAM_LIMITS_SET, team.name, given)
     changed = await one_team(connected, str(team.id))
     for limit in LIMITS:
         if limit.column in given:

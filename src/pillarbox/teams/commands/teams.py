@@ -8,8 +8,10 @@ import typer
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.people.audit import Act, record_command
 from pillarbox.teams import bootstrap
 from pillarbox.teams.bootstrap import TeamStatus
 from pillarbox.teams.commands.choosing import one_team
@@ -117,11 +119,15 @@ def set_(
     perform(lambda connected: set_limits(connected, team, texts), data=data, database_url=database_url)
 
 
+ACTS = {TeamStatus.BLOCKED: Act.TEAM_BLOCKED, TeamStatus.ACTIVE: Act.TEAM_UNBLOCKED}
+
+
 async def make(connected: Connected, name: str, email: str, *, json: bool) -> int:
     try:
         made = await bootstrap.create_team(connected.pool, name=name, email=email, ids=Ids(SystemClock()))
     except ValueError as wrong:
         raise Refused(str(wrong)) from None
+    await record_command(TeamDb(connected.pool, made.id), Act.TEAM_CREATED, name)
     if json:
         show_json({"object": "team", "id": made.id, "name": name, "email": email, "token": made.token})
         return 0
@@ -159,7 +165,10 @@ async def change(connected: Connected, wanted: str, before: TeamStatus, after: T
     team = await one_team(connected, wanted)
     if team.status not in (before.value, after.value):
         raise Refused(f"The team {team.name!r} is {team.status}; that cannot be changed this way.")
-    await bootstrap.set_status(connected.pool, team.id, after)
+    async with TeamDb(connected.pool, team.id).transaction() as db:
+        await bootstrap.set_status(db.source, team.id, after)
+        if team.status != after.value:
+            await record_command(db, ACTS[after], team.name)
     say(f"{team.name} is {after.value}.")
     return 0
 

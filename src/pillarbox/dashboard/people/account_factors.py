@@ -1,0 +1,107 @@
+"""One's own account: the second factor and passkeys. Each change asks first who one is."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pillarbox.dashboard.people.account import ACCOUNT, account_page, acting, done
+from pillarbox.dashboard.people.login import too_many
+from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other, session_cookie
+from pillarbox.dashboard.people.passkey_page import MAKE, impossible, passkey_page
+from pillarbox.dashboard.people.qr_code import qr_picture
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people.factors.factor_logins import FactorLogins
+from pillarbox.people.factors.passkeys import Passkeys
+from pillarbox.people.logins import TooManyTries
+from pillarbox.people.own_account import OwnAccount, Renewed
+from pillarbox.people.visitors import Visitor
+
+FACTOR = "/account/factor"
+
+
+@form("POST", "/account/factor/begin", confirm=True, back=ACCOUNT, summary="Begin a second factor")
+async def begin_factor(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    is_begun = await request.use(OwnAccount).begin_factor(acting(request, visitor))
+    return see_other(FACTOR if is_begun else ACCOUNT)
+
+
+@page("GET", FACTOR, confirm=True, summary="The key for a phone")
+async def show_enrolment(request: Request, visitor: Visitor) -> Reply[Html]:
+    return await enrolment_page(request, visitor)
+
+
+@form("POST", FACTOR, confirm=True, summary="Turn the second factor on")
+async def finish_factor(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    renewed = await request.use(OwnAccount).finish_factor(acting(request, visitor), fields.get("code"))
+    if renewed is None:
+        return await enrolment_page(request, visitor, t("enrolment.wrong"), 422)
+    return codes_page(visitor, renewed)
+
+
+@form("POST", "/account/factor/codes", confirm=True, back=ACCOUNT, summary="Make new recovery codes")
+async def new_codes(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    renewed = await request.use(OwnAccount).new_codes(acting(request, visitor))
+    return see_other(ACCOUNT) if renewed is None else codes_page(visitor, renewed)
+
+
+@form("POST", "/account/factor/remove", confirm=True, back=ACCOUNT, summary="Remove the second factor")
+async def remove_factor(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    renewed = await request.use(OwnAccount).remove_factor(acting(request, visitor))
+    return see_other(ACCOUNT) if renewed is None else done("factor_removed", renewed.token)
+
+
+@form("POST", "/account/passkeys/begin", confirm=True, back=ACCOUNT, summary="Ask for a new passkey")
+async def begin_passkey(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    if not request.use(Passkeys).are_possible:
+        return impossible()
+    asked = await request.use(FactorLogins).ask_for_new(request.at, visitor)
+    if isinstance(asked, TooManyTries):
+        return too_many(asked)
+    return passkey_page(request, visitor, asked, MAKE, "/account/passkeys", ACCOUNT)
+
+
+@form("POST", "/account/passkeys", confirm=True, back=ACCOUNT, summary="Add a passkey")
+async def add_passkey(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    name = " ".join(fields.get("name").split()) or t("passkey.name.default")
+    renewed = await request.use(OwnAccount).add_passkey(
+        acting(request, visitor), fields.get("asked"), fields.get("answer"), name
+    )
+    if renewed is None:
+        return await account_page(request, visitor, wrong=t("account.wrong.passkey"), status=422)
+    return done("passkey", renewed.token)
+
+
+@form("POST", "/account/passkeys/remove", confirm=True, back=ACCOUNT, summary="Remove a passkey")
+async def remove_passkey(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    try:
+        passkey_id = bytes.fromhex(fields.get("id"))
+    except ValueError:
+        return see_other(ACCOUNT)
+    await request.use(OwnAccount).remove_passkey(acting(request, visitor), passkey_id)
+    # One that is not there any more is removed as well.
+    return done("passkey_removed")
+
+
+async def enrolment_page(
+    request: Request, visitor: Visitor, wrong: str | None = None, status: int = 200
+) -> Reply[Html]:
+    """The key that waits for its first code; where none does, the account."""
+    enrolment = await request.use(OwnAccount).enrolment(visitor)
+    if enrolment is None:
+        return see_other(ACCOUNT)
+    return draw(
+        "people/enrolment.html",
+        visitor=visitor,
+        status=status,
+        wrong=wrong,
+        enrolment=enrolment,
+        picture=await asyncio.to_thread(qr_picture, enrolment.uri),
+    )
+
+
+def codes_page(visitor: Visitor, renewed: Renewed) -> Reply[Html]:
+    """The recovery codes, once. The forms of this page would carry the token of before, so it has none."""
+    reply = draw("people/codes.html", codes=renewed.codes)
+    reply.headers["set-cookie"] = session_cookie(renewed.token)
+    return reply

@@ -1,0 +1,59 @@
+"""Proving again who one is, before an act that gives power (docs/decisions/0106)."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from pillarbox.dashboard.people.local_paths import local_path
+from pillarbox.dashboard.people.login import HOME, waiting
+from pillarbox.dashboard.people.page_visits import (
+    Form,
+    draw,
+    form,
+    origin_of,
+    page,
+    see_other,
+    session_cookie,
+)
+from pillarbox.dashboard.people.passkey_page import has_passkeys
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.people import sessions
+from pillarbox.people.logins import PASSWORD, Logins, TooManyTries
+from pillarbox.people.visitors import Visitor
+
+
+@page("GET", "/confirm", summary="Prove again who you are", query={"to": str})
+async def show_confirm(request: Request, visitor: Visitor) -> Reply[Html]:
+    return await confirm_page(request, visitor, local_path(request.query.last("to")))
+
+
+@form("POST", "/confirm", summary="Prove by password who you are")
+async def confirm(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    to = local_path(fields.get("to"))
+    right = await request.use(Logins).is_password(
+        visitor.person_id, visitor.email, fields.get("password"), origin_of(request)
+    )
+    if isinstance(right, TooManyTries):
+        page_again = await confirm_page(request, visitor, to, t("login.wait", seconds=right.seconds), 429)
+        return waiting(page_again, right)
+    if not right:
+        return await confirm_page(request, visitor, to, t("confirm.wrong"), 403)
+    return await confirmed(request, visitor, PASSWORD, to)
+
+
+async def confirmed(request: Request, visitor: Visitor, way: str, to: str | None) -> Reply[Html]:
+    """The session with a new token: its person has just proved in this way who it is."""
+    ways = [*visitor.ways, *(() if way in visitor.ways else (way,))]
+    async with transaction(request.use(asyncpg.Pool)) as conn:
+        token = await sessions.renew(conn, request.at, sessions.token_hash(visitor.token), ways)
+    return see_other("/login") if token is None else see_other(to or HOME, cookie=session_cookie(token))
+
+
+async def confirm_page(
+    request: Request, visitor: Visitor, to: str | None, wrong: str | None = None, status: int = 200
+) -> Reply[Html]:
+    """The form for the password, and the way by a passkey for who has one."""
+    can_sign = await has_passkeys(request, visitor.person_id)
+    return draw("people/confirm.html", visitor=visitor, status=status, to=to, wrong=wrong, can_sign=can_sign)

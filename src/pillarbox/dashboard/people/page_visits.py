@@ -1,0 +1,373 @@
+"""What every page of people has in common: its session, its headers, and that its forms are its own.
+
+`@page` and `@form` are for whoever has logged in, `@open_page` and `@open_form` for everybody. A form counts
+only if the browser says that a page of this site sent it, and if it carries the token of the session, or of
+the cookie that pages before the login set (UI-06). Handlers open their own transactions; hashing of passwords
+must not hold one.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import asyncpg
+
+from pillarbox.dashboard import pages
+from pillarbox.dashboard.people.local_paths import local_path, with_return
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import GONE
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.people import sessions
+from pillarbox.people.audit import Actor
+from pillarbox.people.roles import Right
+from pillarbox.people.sessions import LONGEST, Origin
+from pillarbox.people.visitors import Visitor, visitor_of
+
+COOKIE: Final = "__Host-pillarbox"
+FORM_COOKIE: Final = "__Host-pillarbox-form"
+SETTINGS_OF_COOKIES: Final = "Path=/; Secure; HttpOnly; SameSite=Lax"
+FORM_MEDIA: Final = "application/x-www-form-urlencoded"
+FORM_BYTES: Final = 64 * 1024
+MOST_FIELDS: Final = 200
+FAILURES: Final = (400, 403, 404, 409, 410, 422, 429, 503)
+"""Statuses that a person sees as a page."""
+
+HEADERS: Final = {**pages.HEADERS, "cache-control": "no-store", "referrer-policy": "same-origin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a form, as they were sent."""
+
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def get(self, name: str, default: str = "") -> str:
+        """The first field of that name."""
+        return next((value for key, value in self.fields if key == name), default)
+
+    def every(self, name: str) -> list[str]:
+        """All fields of that name."""
+        return [value for key, value in self.fields if key == name]
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Whoever asks for a page that needs no session; `visitor` where there is one all the same. `form_token`
+    is that of the session or of the form cookie; `new_cookie` is set with the answer."""
+
+    form_token: str = field(repr=False)
+    visitor: Visitor | None = None
+    new_cookie: str | None = field(default=None, repr=False)
+
+
+PageHandler = Callable[[Request, Visitor], Coroutine[Any, Any, Reply[Html]]]
+FormHandler = Callable[[Request, Visitor, Form], Coroutine[Any, Any, Reply[Html]]]
+OpenPageHandler = Callable[[Request, Guest], Coroutine[Any, Any, Reply[Html]]]
+OpenFormHandler = Callable[[Request, Guest, Form], Coroutine[Any, Any, Reply[Html]]]
+Handler = Callable[[Request], Coroutine[Any, Any, Reply[Html]]]
+
+
+# Answers ------------------------------------------------------------------------------------------
+
+
+def draw(
+    template: str,
+    *,
+    visitor: Visitor | Guest | None = None,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    form_targets: Iterable[str] = (),
+    has_scripts: bool = False,
+    **values: Any,
+) -> Reply[Html]:
+    """A page with all headers of UI-04. The template knows `visitor` (None for a guest without a session) and
+    `form_token`. `form_targets` are origins to which the answer of a form may send the browser on;
+    `has_scripts` allows script files of this site."""
+    person = visitor.visitor if isinstance(visitor, Guest) else visitor
+    policy = policy_with(form_targets, has_scripts=has_scripts)
+    return pages.page(
+        template,
+        status=status,
+        headers={**HEADERS, "content-security-policy": policy, **(headers or {})},
+        visitor=person,
+        form_token=visitor.form_token if visitor else "",
+        **values,
+    )
+
+
+def policy_with(form_targets: Iterable[str] = (), *, has_scripts: bool = False) -> str:
+    """The Content-Security-Policy of a page of people: no code in the page, and none from elsewhere."""
+    scripts = "script-src 'self'; connect-src 'self'; " if has_scripts else ""
+    targets = " ".join(["'self'", *form_targets])
+    return (
+        f"default-src 'none'; {scripts}style-src 'sha256-{pages.STYLES_HASH}'; img-src 'self' data:; "
+        f"form-action {targets}; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+def said(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply[Html]:
+    """A page that says one thing; `link` is an address and its text."""
+    return draw("people/message.html", status=status, title=title, text=text, link=link)
+
+
+def see_other(path: str, *, cookie: str | None = None) -> Reply[Html]:
+    """303 to a path of this site; to the beginning where `path` is none (UI-07)."""
+    headers = {**HEADERS, "location": local_path(path) or "/"}
+    if cookie is not None:
+        headers["set-cookie"] = cookie
+    return Reply.html("", 303, headers)
+
+
+def session_cookie(token: str) -> str:
+    """The Set-Cookie value of a session."""
+    return f"{COOKIE}={token}; Max-Age={int(LONGEST.total_seconds())}; {SETTINGS_OF_COOKIES}"
+
+
+def no_session_cookie() -> str:
+    """The Set-Cookie value that takes the session's cookie away."""
+    return f"{COOKIE}=; Max-Age=0; {SETTINGS_OF_COOKIES}"
+
+
+# Requests -----------------------------------------------------------------------------------------
+
+
+def cookie(request: Request, name: str = COOKIE) -> str | None:
+    """The value of one of our cookies; None where there is none, or two."""
+    pairs = (pair.strip().partition("=") for pair in (request.header("cookie") or "").split(";"))
+    found = [value for key, _, value in pairs if key == name]
+    return found[0] if len(found) == 1 else None
+
+
+def origin_of(request: Request) -> Origin:
+    """Where the request comes from, for lists of sessions and the log of acts."""
+    return Origin(request.client or None, request.header("user-agent"))
+
+
+def actor_of(request: Request, visitor: Visitor) -> Actor:
+    """The visitor, as the log of acts names whoever acts."""
+    address, agent = origin_of(request)
+    return Actor(person_id=visitor.person_id, name=visitor.shown_name, address=address, user_agent=agent)
+
+
+def is_from_our_page(request: Request) -> bool:
+    """Whether the browser says that a page of this site sent the form."""
+    site = request.header("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    try:
+        sender = urlsplit(request.header("origin") or "")
+    except ValueError:
+        return False
+    return sender.scheme in ("http", "https") and sender.netloc == request.header("host")
+
+
+async def guest_of(request: Request) -> Guest:
+    """Who asks, with or without a session."""
+    visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
+    if visitor is not None:
+        return Guest(visitor.form_token, visitor)
+    known = cookie(request, FORM_COOKIE)
+    if known and len(known) <= sessions.LONGEST_TOKEN:
+        return Guest(sessions.form_token(known))
+    token = sessions.new_token()
+    return Guest(sessions.form_token(token), None, f"{FORM_COOKIE}={token}; {SETTINGS_OF_COOKIES}")
+
+
+def fields_of(request: Request) -> Form | None:
+    """The form of a request; None where its body is none."""
+    media = (request.header("content-type") or "").partition(";")[0].strip().lower()
+    if media != FORM_MEDIA:
+        return None
+    try:
+        pairs = parse_qsl(
+            bytes(request.raw).decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MOST_FIELDS,
+        )
+    except ValueError:
+        return None
+    return None if any("\0" in value for pair in pairs for value in pair) else Form(tuple(pairs))
+
+
+def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
+    """The form, or the page that says why it does not count."""
+    found = fields_of(request)
+    if found is None:
+        return said(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
+    given = found.get("csrf_token")
+    if not is_from_our_page(request) or not hmac.compare_digest(given.encode(), form_token.encode()):
+        return said(
+            t("form.foreign.title"), t("form.foreign.text"), status=403, link=("/", t("form.foreign.link"))
+        )
+    return found
+
+
+# Routes -------------------------------------------------------------------------------------------
+
+
+def _with_pages(handler: Handler) -> Handler:
+    """A problem is shown as a page."""
+
+    @wraps(handler)
+    async def shown(request: Request) -> Reply[Html]:
+        try:
+            return await handler(request)
+        except (Problem, *GONE) as failure:
+            problem = problem_for(failure, request.id)
+            reply = said(t("failed.title"), problem.message, status=problem.status)
+            reply.headers.update(problem.headers)
+            return reply
+
+    return shown
+
+
+def _marked(
+    method: str, path: str, summary: str, query: Mapping[str, Any] | None
+) -> Callable[[Handler], Handler]:
+    is_form = method == "POST"
+
+    def mark(handler: Handler) -> Handler:
+        handler.__annotations__ = {"request": Request, "return": Reply[Html]}
+        return route(
+            method,
+            path,
+            needs=Access.PUBLIC,
+            summary=summary,
+            query=query,
+            limit=FORM_BYTES,
+            multipart=is_form,
+            media=FORM_MEDIA if is_form else None,
+            also=(303,),
+            pages=FAILURES,
+        )(handler)
+
+    return mark
+
+
+def page(
+    method: str,
+    path: str,
+    *,
+    summary: str,
+    right: Right | None = None,
+    confirm: bool = False,
+    query: Mapping[str, Any] | None = None,
+) -> Callable[[PageHandler], Handler]:
+    """A page for whoever has logged in; others are sent to the login and come back. 403 where the visitor has
+    not the `right` in the team that it looks at. `confirm`: who has not proved lately who it is does so
+    first."""
+
+    def made(handler: PageHandler) -> Handler:
+        @wraps(handler)
+        async def shown(request: Request) -> Reply[Html]:
+            visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
+            if visitor is None:
+                return see_other(with_return("/login", _here(request)))
+            if right is not None and not visitor.may(right):
+                return refused(visitor)
+            if confirm and not visitor.is_confirmed(request.at):
+                return see_other(with_return("/confirm", _here(request)))
+            return await handler(request, visitor)
+
+        return _marked(method, path, summary, query)(_with_pages(shown))
+
+    return made
+
+
+def form(
+    method: str,
+    path: str,
+    *,
+    summary: str,
+    right: Right | None = None,
+    confirm: bool = False,
+    back: str | None = None,
+) -> Callable[[FormHandler], Handler]:
+    """A form of whoever has logged in. `confirm`: who has not proved lately who it is does so first, and
+    comes to `back` (the form's own path without it)."""
+
+    def made(handler: FormHandler) -> Handler:
+        @wraps(handler)
+        async def submitted(request: Request) -> Reply[Html]:
+            visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
+            if visitor is None:
+                return see_other(with_return("/login", back))
+            fields = _own_form(request, visitor.form_token)
+            if isinstance(fields, Reply):
+                return fields
+            if right is not None and not visitor.may(right):
+                return refused(visitor)
+            if confirm and not visitor.is_confirmed(request.at):
+                return see_other(with_return("/confirm", back or request.path))
+            return await handler(request, visitor, fields)
+
+        return _marked(method, path, summary, None)(_with_pages(submitted))
+
+    return made
+
+
+def open_page(
+    method: str, path: str, *, summary: str, query: Mapping[str, Any] | None = None
+) -> Callable[[OpenPageHandler], Handler]:
+    """A page for everybody."""
+
+    def made(handler: OpenPageHandler) -> Handler:
+        @wraps(handler)
+        async def shown(request: Request) -> Reply[Html]:
+            guest = await guest_of(request)
+            return _with_cookie(await handler(request, guest), guest)
+
+        return _marked(method, path, summary, query)(_with_pages(shown))
+
+    return made
+
+
+def open_form(method: str, path: str, *, summary: str) -> Callable[[OpenFormHandler], Handler]:
+    """A form for everybody."""
+
+    def made(handler: OpenFormHandler) -> Handler:
+        @wraps(handler)
+        async def submitted(request: Request) -> Reply[Html]:
+            guest = await guest_of(request)
+            fields = _own_form(request, guest.form_token)
+            if isinstance(fields, Reply):
+                return _with_cookie(fields, guest)
+            return _with_cookie(await handler(request, guest, fields), guest)
+
+        return _marked(method, path, summary, None)(_with_pages(submitted))
+
+    return made
+
+
+def refused(visitor: Visitor) -> Reply[Html]:
+    """403: the visitor's role in the team is not enough."""
+    return draw(
+        "people/message.html",
+        visitor=visitor,
+        status=403,
+        title=t("refused.title"),
+        text=t("refused.text"),
+        link=("/", t("refused.link")),
+    )
+
+
+def _with_cookie(reply: Reply[Html], guest: Guest) -> Reply[Html]:
+    if guest.new_cookie is not None:
+        reply.headers.setdefault("set-cookie", guest.new_cookie)
+    return reply
+
+
+def _here(request: Request) -> str:
+    """The path that was asked for, as it was sent."""
+    query = request.scope["query_string"].decode("latin-1")
+    path = request.scope["raw_path"].decode("latin-1")
+    return f"{path}?{query}" if query else path

@@ -1,0 +1,53 @@
+"""The page that asks the browser for a passkey: the only one with a script."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.dashboard.people.page_visits import Guest, draw, said
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people.factors import passkey_queries
+from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.visitors import Visitor
+
+MAKE = "make"
+
+
+def passkey_page(
+    request: Request,
+    visitor: Visitor | Guest,
+    asked: Asked,
+    kind: str,
+    action: str,
+    back: str,
+    to: str | None = None,
+) -> Reply[Html]:
+    """A form to `action`, which the script fills in and sends. `kind` is `make`, `login` or `confirm`."""
+    return draw(
+        "people/passkey.html",
+        visitor=visitor,
+        has_scripts=True,
+        asked=asked,
+        kind=kind,
+        action=action,
+        back=back,
+        to=to,
+        title=t(f"passkey.{kind}.title"),
+        submit=t("passkey.make.submit" if kind == MAKE else "passkey.submit"),
+        url=request.use(Passkeys).origin,
+    )
+
+
+async def has_passkeys(request: Request, person_id: UUID) -> bool:
+    """Whether the person can prove by a passkey who it is."""
+    if not request.use(Passkeys).are_possible:
+        return False
+    return bool(await passkey_queries.of_person(request.use(asyncpg.Pool), person_id))
+
+
+def impossible() -> Reply[Html]:
+    """409: browsers allow no passkeys where this installation is."""
+    return said(t("passkey.login.title"), t("passkey.impossible"), status=409, link=("/", t("passkey.back")))

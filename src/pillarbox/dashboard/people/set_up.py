@@ -1,0 +1,93 @@
+"""Setting up an account by a link. Opening it changes nothing."""
+
+from __future__ import annotations
+
+from pillarbox.dashboard.people.login import HOME
+from pillarbox.dashboard.people.new_passwords import wrong_with
+from pillarbox.dashboard.people.page_visits import (
+    Form,
+    Guest,
+    cookie,
+    draw,
+    open_form,
+    open_page,
+    origin_of,
+    said,
+    see_other,
+    session_cookie,
+)
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
+from pillarbox.people.accounts import AddressTaken, clean_name
+from pillarbox.people.set_up import Invited, SetUp
+
+
+@open_page("GET", "/set-up/{token}", summary="Set up an account by a link")
+async def show_set_up(request: Request, guest: Guest) -> Reply[Html]:
+    invited = await request.use(SetUp).find(request.at, request.param("token"))
+    return gone() if invited is None else set_up_page(guest, invited, name=invited.name or "")
+
+
+@open_form("POST", "/set-up/{token}", summary="Set up an account")
+async def set_up(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+    accounts, token = request.use(SetUp), request.param("token")
+    invited = await accounts.find(request.at, token)
+    if invited is None:
+        return gone()
+    address, wrong = read(fields, invited)
+    if wrong:
+        return set_up_page(guest, invited, wrong, fields.get("email"), fields.get("name"))
+    return await finished(request, guest, fields, invited, address)
+
+
+async def finished(
+    request: Request, guest: Guest, fields: Form, invited: Invited, address: EmailAddress | None
+) -> Reply[Html]:
+    """The account, and the first session of its person."""
+    try:
+        session = await request.use(SetUp).finish(
+            request.at,
+            request.param("token"),
+            email=address,
+            name=clean_name(fields.get("name")),
+            password=fields.get("password"),
+            origin=origin_of(request),
+            replaced=cookie(request),
+        )
+    except AddressTaken:
+        wrong = {"email": t("set_up.taken")}
+        return set_up_page(guest, invited, wrong, fields.get("email"), fields.get("name"))
+    return gone() if session is None else see_other(HOME, cookie=session_cookie(session))
+
+
+def read(fields: Form, invited: Invited) -> tuple[EmailAddress | None, dict[str, str]]:
+    """The address that was given, where one is asked for, and what is wrong with each field."""
+    wrong, address = {}, None
+    if invited.email is None:
+        try:
+            address = email_address(fields.get("email"))
+        except NotAnAddress:
+            wrong["email"] = t("set_up.no_address")
+    email = invited.email or fields.get("email")
+    if complaint := wrong_with(fields.get("password"), email, fields.get("name")):
+        wrong["password"] = complaint
+    return address, wrong
+
+
+def set_up_page(
+    guest: Guest, invited: Invited, wrong: dict[str, str] | None = None, email: str = "", name: str = ""
+) -> Reply[Html]:
+    return draw(
+        "people/set_up.html",
+        visitor=guest,
+        status=422 if wrong else 200,
+        invited=invited,
+        wrong=wrong or {},
+        email=invited.email or email,
+        name=name,
+    )
+
+
+def gone() -> Reply[Html]:
+    return said(t("set_up.gone.title"), t("set_up.gone.text"), status=404, link=("/login", t("login.title")))

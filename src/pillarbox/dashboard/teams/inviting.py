@@ -1,0 +1,69 @@
+"""Inviting somebody to the team, and taking an invitation back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pillarbox.dashboard.people.page_visits import Form, form, see_other
+from pillarbox.dashboard.teams.looked_at import by, role_of, team_db
+from pillarbox.dashboard.teams.people_of_team import HERE, members_page
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
+from pillarbox.people.membership import invitations
+from pillarbox.people.membership.invitations import Invitations, Refusal
+from pillarbox.people.roles import Right
+from pillarbox.people.visitors import Visitor
+
+REFUSED: Final = {
+    Refusal.NOT_ALLOWED: (403, "team.not_allowed"),
+    Refusal.IS_MEMBER: (409, "invitations.is_member"),
+    Refusal.TOO_MANY: (429, "invitations.too_many"),
+    Refusal.GONE: (404, "invitations.gone"),
+}
+
+
+@form(
+    "POST",
+    "/team/invitations",
+    right=Right.MANAGE,
+    confirm=True,
+    back=HERE,
+    summary="Invite somebody to the team",
+)
+async def invite(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    address, role = address_of(fields.get("email")), role_of(fields.get("role"))
+    if address is None or role is None:
+        problem = "invitations.no_address" if address is None else "members.no_role"
+        return await members_page(request, visitor, status=422, problem=problem, email=fields.get("email"))
+    made = await request.use(Invitations).invite(
+        team_db(request, visitor), by(request, visitor), address, role
+    )
+    if isinstance(made, Refusal):
+        return await refused(request, visitor, made, fields.get("email"))
+    return see_other(f"{HERE}?done=invited")
+
+
+@form(
+    "POST",
+    "/team/invitations/{invitation_id}/end",
+    right=Right.MANAGE,
+    summary="Take an invitation back",
+)
+async def end(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    invitation_id = request.uuid("invitation_id")
+    refusal = await invitations.end(team_db(request, visitor), by(request, visitor), invitation_id)
+    if refusal is not None:
+        return await refused(request, visitor, refusal)
+    return see_other(f"{HERE}?done=ended")
+
+
+async def refused(request: Request, visitor: Visitor, refusal: Refusal, email: str = "") -> Reply[Html]:
+    status, problem = REFUSED[refusal]
+    return await members_page(request, visitor, status=status, problem=problem, email=email)
+
+
+def address_of(text: str) -> EmailAddress | None:
+    try:
+        return email_address(text)
+    except NotAnAddress:
+        return None

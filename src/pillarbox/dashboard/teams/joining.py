@@ -1,0 +1,119 @@
+"""The link of an invitation. Opening it changes nothing.
+
+Whoever has logged in with the address of the invitation joins; whoever can log in with it is asked to; and
+somebody new chooses a password, which makes its account.
+"""
+
+from __future__ import annotations
+
+import asyncpg
+
+from pillarbox.dashboard.people.local_paths import with_return
+from pillarbox.dashboard.people.new_passwords import wrong_with
+from pillarbox.dashboard.people.page_visits import (
+    Form,
+    Guest,
+    cookie,
+    draw,
+    open_form,
+    open_page,
+    origin_of,
+    said,
+    see_other,
+    session_cookie,
+)
+from pillarbox.dashboard.teams.looked_at import ROLES
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.wire.email_address import email_address
+from pillarbox.people import sessions
+from pillarbox.people.accounts import clean_name
+from pillarbox.people.audit import visitor_actor
+from pillarbox.people.membership.invitations import Invitations, Opened
+from pillarbox.people.roles import Role
+from pillarbox.people.visitors import Visitor
+
+JOINED = "/team?done=joined"
+
+
+@open_page("GET", "/invitation/{token}", summary="An invitation to a team")
+async def show(request: Request, guest: Guest) -> Reply[Html]:
+    opened = await request.use(Invitations).find(request.at, request.param("token"))
+    return gone() if opened is None else invitation_page(request, guest, opened)
+
+
+@open_form("POST", "/invitation/{token}", summary="Accept an invitation")
+async def accept(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+    opened = await request.use(Invitations).find(request.at, request.param("token"))
+    if opened is None:
+        return gone()
+    if guest.visitor is not None and is_meant(guest.visitor, opened):
+        return await joined(request, guest.visitor, opened)
+    if guest.visitor is not None or opened.person is not None:
+        return invitation_page(request, guest, opened, status=403)
+    if wrong := wrong_with(fields.get("password"), opened.invitation.email, fields.get("name")):
+        return invitation_page(request, guest, opened, status=422, wrong=wrong, name=fields.get("name"))
+    return await begun(request, fields)
+
+
+async def joined(request: Request, visitor: Visitor, opened: Opened) -> Reply[Html]:
+    """The account belongs to one team more, which is looked at."""
+    done = await request.use(Invitations).join(
+        request.at, request.param("token"), visitor.person_id, visitor_actor(request, visitor)
+    )
+    if not done:
+        return gone()
+    await sessions.look_at(request.use(asyncpg.Pool), visitor.token, opened.invitation.team_id)
+    return see_other(JOINED)
+
+
+async def begun(request: Request, fields: Form) -> Reply[Html]:
+    """A new account, with its first session."""
+    session = await request.use(Invitations).join_newly(
+        request.at,
+        request.param("token"),
+        name=clean_name(fields.get("name")),
+        password=fields.get("password"),
+        origin=origin_of(request),
+        replaced=cookie(request),
+    )
+    return gone() if session is None else see_other(JOINED, cookie=session_cookie(session))
+
+
+def is_meant(visitor: Visitor, opened: Opened) -> bool:
+    """Whether the invitation is for whoever has logged in."""
+    return email_address(visitor.email).address == email_address(opened.invitation.email).address
+
+
+def invitation_page(
+    request: Request,
+    guest: Guest,
+    opened: Opened,
+    *,
+    status: int = 200,
+    wrong: str | None = None,
+    name: str = "",
+) -> Reply[Html]:
+    """What is offered, and what to do about it."""
+    visitor = guest.visitor
+    return draw(
+        "teams/invitation.html",
+        visitor=guest,
+        status=status,
+        invitation=opened.invitation,
+        role=t(ROLES[Role(opened.invitation.role)]),
+        is_meant=visitor is not None and is_meant(visitor, opened),
+        has_account=opened.person is not None,
+        login=with_return("/login", request.path),
+        wrong=wrong,
+        name=name,
+    )
+
+
+def gone() -> Reply[Html]:
+    return said(
+        t("invitation.gone.title"),
+        t("invitation.gone.text"),
+        status=404,
+        link=("/", t("invitation.gone.link")),
+    )

@@ -1,0 +1,128 @@
+"""API keys of the team. The token of a new one is on the answer to its form, and nowhere after that."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.api_keys import queries as key_queries
+from pillarbox.api_keys.credentials import KeyCredentials
+from pillarbox.api_keys.keys import MadeKey
+from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
+from pillarbox.domains import overview
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.wire.paging import PAGING, Page, envelope
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.people.membership import team_keys
+from pillarbox.people.membership.members import Change
+from pillarbox.people.membership.team_keys import WantedKey
+from pillarbox.people.roles import Right
+from pillarbox.people.visitors import Visitor
+from pillarbox.teams.allowances import Allowances, TooMany
+
+HERE = "/team/keys"
+DONE = {"deleted": "keys.deleted"}
+LONGEST_NAME = 50
+ROWS = 50
+
+
+@page("GET", "/team/keys", right=Right.VIEW, summary="The team's API keys", query={**PAGING, "done": str})
+async def index(request: Request, visitor: Visitor) -> Reply[Html]:
+    return await keys_page(request, visitor, Page.read(request.query, ROWS), notice=done_text(request, DONE))
+
+
+@form("POST", "/team/keys", right=Right.USE, confirm=True, back=HERE, summary="Make an API key")
+async def make(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    wanted = wanted_of(fields)
+    if wanted is None:
+        return await keys_page(request, visitor, status=422, problem="keys.not_so", name=fields.get("name"))
+    try:
+        made = await team_keys.make(
+            team_db(request, visitor),
+            by(request, visitor),
+            request.use(Ids),
+            request.use(Allowances),
+            wanted,
+        )
+    except (TooMany, NotFound) as refused:
+        problem = "keys.too_many" if isinstance(refused, TooMany) else "keys.no_domain"
+        return await keys_page(request, visitor, status=refused.status, problem=problem)
+    return await shown_once(request, visitor, wanted, made)
+
+
+@form(
+    "POST",
+    "/team/keys/{api_key_id}/delete",
+    right=Right.USE,
+    confirm=True,
+    back=HERE,
+    summary="Delete an API key",
+)
+async def delete(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    db = team_db(request, visitor)
+    change = await team_keys.remove(db, by(request, visitor), request.uuid("api_key_id"))
+    if change is not Change.DONE:
+        status, problem = REFUSED[change]
+        return await keys_page(request, visitor, status=status, problem=problem)
+    request.use(KeyCredentials).forget(db.team_id)
+    return see_other(f"{HERE}?done=deleted")
+
+
+def wanted_of(fields: Form) -> WantedKey | None:
+    """What the form asks for; None where that is no key."""
+    name, permission, domain = fields.get("name").strip(), fields.get("permission"), fields.get("domain")
+    is_known = permission in [one.value for one in Permission]
+    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or not is_known:
+        return None
+    limits_domain = permission == Permission.SENDING.value and domain != ""
+    if limits_domain and not well_formed(domain):
+        return None
+    return WantedKey(name, Permission(permission), UUID(domain) if limits_domain else None)
+
+
+async def shown_once(
+    request: Request, visitor: Visitor, wanted: WantedKey, made: MadeKey | None
+) -> Reply[Html]:
+    """The list with the new key's token above it."""
+    if made is None:
+        return await keys_page(request, visitor, status=403, problem="team.not_allowed")
+    return await keys_page(request, visitor, token=made.token, made=wanted.name)
+
+
+async def keys_page(
+    request: Request,
+    visitor: Visitor,
+    rows: Page | None = None,
+    *,
+    status: int = 200,
+    problem: str | None = None,
+    notice: str | None = None,
+    name: str = "",
+    token: str | None = None,
+    made: str = "",
+) -> Reply[Html]:
+    """A page of the list, with what the visitor may do."""
+    db, rows = team_db(request, visitor), rows or Page(ROWS)
+    found = envelope(await key_queries.shown_page(db, rows), rows, lambda key: key)
+    may_use = visitor.may(Right.USE)
+    return draw_team(
+        "teams/keys.html",
+        visitor,
+        HERE,
+        status=status,
+        problem=problem,
+        notice=notice,
+        keys=found.data,
+        has_more=found.has_more,
+        is_first=rows.after is None and rows.before is None,
+        domains=await overview.listed(db) if may_use else [],
+        may_use=may_use,
+        may_manage=visitor.may(Right.MANAGE),
+        longest=LONGEST_NAME,
+        name=name,
+        token=token,
+        made=made,
+    )

@@ -1,0 +1,91 @@
+"""What pages about a team have in common: the team that is looked at, and who acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import asyncpg
+
+from pillarbox.dashboard.people.page_visits import draw
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.people.audit import visitor_actor
+from pillarbox.people.membership.members import By, Change
+from pillarbox.people.roles import Right, Role, may, may_manage
+from pillarbox.people.visitors import Visitor
+
+ROLES: Final = {
+    Role.OWNER: "role.owner",
+    Role.ADMIN: "role.admin",
+    Role.MEMBER: "role.member",
+    Role.VIEWER: "role.viewer",
+}
+
+REFUSED: Final = {
+    Change.GONE: (404, "team.gone"),
+    Change.NOT_ALLOWED: (403, "team.not_allowed"),
+    Change.LAST_OWNER: (409, "team.last_owner"),
+}
+"""What is said where nothing was changed, with the status."""
+
+NAVIGATION: Final = (
+    ("/team", "team.title", Right.VIEW),
+    ("/team/members", "members.title", Right.VIEW),
+    ("/team/keys", "keys.title", Right.VIEW),
+    ("/team/programs", "programs.title", Right.VIEW),
+    ("/team/audit", "audit.title", Right.MANAGE),
+)
+
+
+def team_db(request: Request, visitor: Visitor) -> TeamDb:
+    """The team that is looked at; pages that ask for a right have one."""
+    if visitor.team_id is None:
+        raise RuntimeError("a page without a team asked for its database")
+    return TeamDb(request.use(asyncpg.Pool), visitor.team_id)
+
+
+def by(request: Request, visitor: Visitor) -> By:
+    """Who acts now."""
+    return By(visitor_actor(request, visitor), request.at)
+
+
+def draw_team(
+    template: str,
+    visitor: Visitor,
+    here: str,
+    *,
+    status: int = 200,
+    problem: str | None = None,
+    notice: str | None = None,
+    **values: Any,
+) -> Reply[Html]:
+    """A page about the team, with the way to the others. `problem` and `notice` are keys of texts."""
+    role = visitor.role
+    return draw(
+        template,
+        visitor=visitor,
+        status=status,
+        here=here,
+        ways=[(path, t(key)) for path, key, right in NAVIGATION if role is not None and may(role, right)],
+        role_texts={one.value: t(key) for one, key in ROLES.items()},
+        problem_text=t(problem) if problem else None,
+        notice_text=t(notice) if notice else None,
+        **values,
+    )
+
+
+def done_text(request: Request, texts: Mapping[str, str]) -> str | None:
+    """The key of what to say after a form was sent, as the address of the page has it."""
+    return texts.get(request.query.last("done") or "")
+
+
+def role_of(text: str) -> Role | None:
+    """The role that a form names."""
+    return next((role for role in Role if role.value == text), None)
+
+
+def manageable(role: Role | None) -> list[str]:
+    """The roles whose members somebody with this role may invite, change and remove."""
+    return [other.value for other in Role if role is not None and may_manage(role, other)]

@@ -1,0 +1,84 @@
+"""The team that is looked at: which one, what it is called, and leaving it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people import sessions
+from pillarbox.people.membership import member_queries, members
+from pillarbox.people.membership.invitations import one_line
+from pillarbox.people.membership.members import LONGEST_TEAM_NAME, Change
+from pillarbox.people.roles import Right
+from pillarbox.people.visitors import Visitor
+
+HERE = "/team"
+DONE = {"renamed": "team.renamed", "switched": "team.switched", "left": "team.left", "joined": "team.joined"}
+
+
+@page("GET", "/team", summary="The team that is looked at", query={"done": str})
+async def show(request: Request, visitor: Visitor) -> Reply[Html]:
+    return await team_page(request, visitor, notice=done_text(request, DONE))
+
+
+@form("POST", "/team/switch", summary="Look at another team")
+async def switch(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    pool, wanted = request.use(asyncpg.Pool), fields.get("team")
+    teams = await member_queries.teams_of(pool, visitor.person_id)
+    if wanted not in [str(team.team_id) for team in teams]:
+        return await team_page(request, visitor, status=404, problem="team.gone")
+    await sessions.look_at(pool, visitor.token, UUID(wanted))
+    return see_other(f"{HERE}?done=switched")
+
+
+@form("POST", "/team/name", right=Right.OWN, summary="Rename the team")
+async def rename(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    name = one_line(fields.get("name"))
+    if not name or len(fields.get("name")) > LONGEST_TEAM_NAME:
+        return await team_page(request, visitor, status=422, problem="team.no_name")
+    change = await members.rename_team(team_db(request, visitor), by(request, visitor), name)
+    return await answered(request, visitor, change, "renamed")
+
+
+@form("POST", "/team/leave", right=Right.VIEW, confirm=True, back=HERE, summary="Leave the team")
+async def leave(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    db = team_db(request, visitor)
+    member_id = await members.member_of(db, visitor.person_id)
+    change = Change.GONE
+    if member_id is not None:
+        change = await members.remove(db, by(request, visitor), member_id)
+    return await answered(request, visitor, change, "left")
+
+
+async def answered(request: Request, visitor: Visitor, change: Change, done: str) -> Reply[Html]:
+    if change is Change.DONE:
+        return see_other(f"{HERE}?done={done}")
+    status, problem = REFUSED[change]
+    return await team_page(request, visitor, status=status, problem=problem)
+
+
+async def team_page(
+    request: Request,
+    visitor: Visitor,
+    *,
+    status: int = 200,
+    problem: str | None = None,
+    notice: str | None = None,
+) -> Reply[Html]:
+    """The page, with the other teams that the person belongs to."""
+    teams = await member_queries.teams_of(request.use(asyncpg.Pool), visitor.person_id)
+    return draw_team(
+        "teams/team.html",
+        visitor,
+        HERE,
+        status=status,
+        problem=problem,
+        notice=notice,
+        teams=[team for team in teams if team.team_id != visitor.team_id],
+        may_rename=visitor.may(Right.OWN),
+        longest=LONGEST_TEAM_NAME,
+    )

@@ -1,0 +1,127 @@
+"""Members of the team: who they are, what they may do, and taking them out. Invitations stand beside them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.api_keys.credentials import KeyCredentials
+from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.teams.looked_at import (
+    REFUSED,
+    by,
+    done_text,
+    draw_team,
+    manageable,
+    role_of,
+    team_db,
+)
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people.membership import member_queries, members
+from pillarbox.people.membership.members import Change
+from pillarbox.people.roles import Right
+from pillarbox.people.visitors import Visitor
+
+HERE = "/team/members"
+DONE = {
+    "role": "members.role_changed",
+    "removed": "members.removed",
+    "invited": "invitations.sent",
+    "ended": "invitations.ended",
+}
+
+
+@page("GET", "/team/members", right=Right.VIEW, summary="The team's members", query={"done": str})
+async def index(request: Request, visitor: Visitor) -> Reply[Html]:
+    return await members_page(request, visitor, notice=done_text(request, DONE))
+
+
+@form(
+    "POST",
+    "/team/members/{member_id}/role",
+    right=Right.MANAGE,
+    confirm=True,
+    back=HERE,
+    summary="Give a member another role",
+)
+async def set_role(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    role = role_of(fields.get("role"))
+    if role is None:
+        return await members_page(request, visitor, status=422, problem="members.no_role")
+    member_id = request.uuid("member_id")
+    change = await members.set_role(team_db(request, visitor), by(request, visitor), member_id, role)
+    return await answered(request, visitor, change, "role")
+
+
+@page(
+    "GET",
+    "/team/members/{member_id}/remove",
+    right=Right.MANAGE,
+    summary="What follows where a member is taken out of the team",
+)
+async def ask(request: Request, visitor: Visitor) -> Reply[Html]:
+    return await removal_page(request, visitor, request.uuid("member_id"))
+
+
+@form(
+    "POST",
+    "/team/members/{member_id}/remove",
+    right=Right.MANAGE,
+    confirm=True,
+    back=HERE,
+    summary="Take a member out of the team",
+)
+async def remove(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    change = await members.remove(
+        team_db(request, visitor),
+        by(request, visitor),
+        request.uuid("member_id"),
+        with_keys=fields.get("keys") == "delete",
+    )
+    request.use(KeyCredentials).forget(team_db(request, visitor).team_id)
+    return await answered(request, visitor, change, "removed")
+
+
+async def answered(request: Request, visitor: Visitor, change: Change, done: str) -> Reply[Html]:
+    """On to the list, which says what was done or why not."""
+    if change is Change.DONE:
+        return see_other(f"{HERE}?done={done}")
+    status, problem = REFUSED[change]
+    return await members_page(request, visitor, status=status, problem=problem)
+
+
+async def removal_page(request: Request, visitor: Visitor, member_id: UUID) -> Reply[Html]:
+    """Who it is, and which API keys it has made."""
+    db = team_db(request, visitor)
+    member = await member_queries.member(db, member_id)
+    if member is None or member.role not in manageable(visitor.role):
+        change = Change.GONE if member is None else Change.NOT_ALLOWED
+        return await answered(request, visitor, change, "removed")
+    keys = [] if member.person_id is None else await members.keys_of(db, member.person_id)
+    return draw_team("teams/removal.html", visitor, HERE, member=member, keys=keys)
+
+
+async def members_page(
+    request: Request,
+    visitor: Visitor,
+    *,
+    status: int = 200,
+    problem: str | None = None,
+    notice: str | None = None,
+    email: str = "",
+) -> Reply[Html]:
+    """The list, with what the visitor may change."""
+    db = team_db(request, visitor)
+    may_invite = visitor.may(Right.MANAGE)
+    return draw_team(
+        "teams/members.html",
+        visitor,
+        HERE,
+        status=status,
+        problem=problem,
+        notice=notice,
+        members=await member_queries.members(db),
+        invitations=await member_queries.invitations(db, request.at) if may_invite else [],
+        may_invite=may_invite,
+        roles=manageable(visitor.role),
+        email=email,
+    )

@@ -1,0 +1,64 @@
+"""Programs that act for the team: members see and end their own, those who manage the team all of them."""
+
+from __future__ import annotations
+
+from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people.membership import programs
+from pillarbox.people.membership.members import Change
+from pillarbox.people.roles import Right
+from pillarbox.people.visitors import Visitor
+
+HERE = "/team/programs"
+DONE = {"revoked": "programs.revoked"}
+
+
+@page(
+    "GET",
+    "/team/programs",
+    right=Right.VIEW,
+    summary="Programs that act for the team",
+    query={"done": str},
+)
+async def index(request: Request, visitor: Visitor) -> Reply[Html]:
+    return await programs_page(request, visitor, notice=done_text(request, DONE))
+
+
+@form(
+    "POST",
+    "/team/programs/{oauth_grant_id}/revoke",
+    right=Right.USE,
+    back=HERE,
+    summary="Shut a program out",
+)
+async def revoke(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    grant_id = request.uuid("oauth_grant_id")
+    change = await programs.revoke(team_db(request, visitor), by(request, visitor), grant_id)
+    if change is not Change.DONE:
+        status, problem = REFUSED[change]
+        return await programs_page(request, visitor, status=status, problem=problem)
+    return see_other(f"{HERE}?done=revoked")
+
+
+async def programs_page(
+    request: Request,
+    visitor: Visitor,
+    *,
+    status: int = 200,
+    problem: str | None = None,
+    notice: str | None = None,
+) -> Reply[Html]:
+    """The list."""
+    everybody = visitor.may(Right.MANAGE)
+    return draw_team(
+        "teams/programs.html",
+        visitor,
+        HERE,
+        status=status,
+        problem=problem,
+        notice=notice,
+        programs=await programs.listed(team_db(request, visitor), None if everybody else visitor.person_id),
+        everybody=everybody,
+        may_revoke=visitor.may(Right.USE),
+    )

@@ -1,0 +1,64 @@
+"""Texts of pages for setting up, logging in, and one's own account."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEXTS: Final[dict[str, str]] = {
+    "frame.logout": "Log out",
+    "frame.skip": "Skip to the content",
+    "failed.title": "That did not work",
+    "form.unreadable.title": "The form cannot be read",
+    "form.unreadable.text": "Go back, load the page again and send the form once more.",
+    "form.foreign.title": "This form does not count",
+    "form.foreign.text": "It was open for too long, or it did not come from this site, or the browser "
+    "keeps no cookies.",
+    "form.foreign.link": "Start again",
+    "refused.title": "You may not do this",
+    "refused.text": "Your role in this team does not allow it. An owner of the team can change your role.",
+    "refused.link": "Back",
+    "field.email": "Email address",
+    "field.name": "Your name",
+    "field.password": "Password",
+    "account.title": "Your account",
+    "account.team": "Team",
+    "login.title": "Log in",
+    "login.submit": "Log in",
+    "login.lost": "I have lost my password",
+    "login.wrong": "The address or the password is wrong.",
+    "login.wait": "Too many tries. Please wait {seconds} seconds and try again.",
+    "login.done.reset": "Your password is changed. Log in with the new one.",
+    "login.done.logout": "You are logged out.",
+    "login.too_many.title": "Too many tries",
+    "field.new_password": "New password",
+    "password.hint": "At least 10 characters; several words are fine.",
+    "password.short": "It is too short: {shortest} characters at least.",
+    "password.long": "It is too long: {longest} characters at most.",
+    "password.common": "Too many people use this one. Take one that is harder to guess.",
+    "password.own": "It is your own address or name. Take one that is harder to guess.",
+    "set_up.title": "Set up your account",
+    "set_up.text": "Choose a password. With it and your email address you log in from now on.",
+    "set_up.submit": "Set up and log in",
+    "set_up.taken": "There is an account with this address already.",
+    "set_up.no_address": "This is no email address.",
+    "set_up.gone.title": "This link does not work any more",
+    "set_up.gone.text": "It works once, for seven days. Whoever runs this Pillarbox can make another one: "
+    "pillarbox people create.",
+    "lost.title": "Lost password",
+    "lost.text": "Give your email address, and a link for another password is sent to it.",
+    "lost.submit": "Send the link",
+    "lost.sent.title": "Look into your mailbox",
+    "lost.sent.text": "If there is an account with this address, a link is on its way. "
+    "It works for half an hour.",
+    "reset.title": "Choose another password",
+    "reset.text": "It ends all sessions of your account, on every device.",
+    "reset.submit": "Change the password",
+    "reset.gone.title": "This link does not work any more",
+    "reset.gone.text": "It works once, for half an hour. Ask for another one.",
+    "confirm.title": "Is it you?",
+    "confirm.text": "Give your password again before you go on: this gives somebody more power.",
+    "confirm.submit": "Go on",
+    "confirm.wrong": "The password is wrong.",
+    "login.insecure": "Logging in needs HTTPS, or a browser on the machine itself under the name localhost: "
+    "over plain HTTP the browser does not keep the cookie of a session. Open this page with https://.",
+}

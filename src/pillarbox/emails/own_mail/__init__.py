@@ -1,0 +1,1 @@
+"""Mail of this installation itself: to teams, and to people."""

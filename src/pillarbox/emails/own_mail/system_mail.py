@@ -1,0 +1,67 @@
+"""Mail of this installation to people, in the transaction of whoever sends it: stored by `accept` like any
+other, as mail of the oldest team. It counts for no quota."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pillarbox.domains.senders import Senders
+from pillarbox.emails import queries
+from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.own_mail.withheld import MARK
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.security.authentication import Caller, Permission
+from pillarbox.mail.message.address import Mailbox, parse_mailbox
+from pillarbox.teams import bootstrap
+
+log = get("system_mail")
+
+NAME = "Pillarbox"
+LOCAL = "no-reply"
+
+
+class StoredSystemMail:
+    """Implements `people.mails.SystemMail`."""
+
+    def __init__(self, accept: Accept, senders: Senders, sender: str | None, hostname: str) -> None:
+        self._accept = accept
+        self._senders = senders
+        # An address of a host without a domain is none that could be read again.
+        domain = hostname if "." in hostname else f"{hostname}.localdomain"
+        mailbox = parse_mailbox(sender or f"{LOCAL}@{domain}")
+        self._sender = Mailbox(mailbox.local, mailbox.domain, NAME)
+
+    async def send(self, conn: Connection, at: datetime, *, to: str, subject: str, text: str) -> None:
+        """Accept this mail in the transaction of `conn`."""
+        team_id = await bootstrap.operators_team(conn)
+        team = None if team_id is None else await queries.team(TeamDb(conn, team_id))
+        if team_id is None or team is None:
+            log.warning("system_mail.no_team")
+            return
+        domain = await self._senders.find(team_id, self._sender.domain)
+        checked = Checked(self._outgoing(to, subject, text), domain if domain and domain.may_send else None)
+        caller = Caller(team_id, team.number, None, Permission.FULL)
+        await self._accept.store_in(conn, caller, checked)
+
+    def _outgoing(self, to: str, subject: str, text: str) -> Outgoing:
+        return Outgoing(
+            sender_text=f"{NAME} <{self._sender.addr_spec}>",
+            sender=self._sender,
+            to_texts=[to],
+            to=[parse_mailbox(to)],
+            cc_texts=(),
+            cc=(),
+            bcc_texts=(),
+            bcc=(),
+            reply_to_texts=(),
+            reply_to=(),
+            subject=subject,
+            html=None,
+            text=text,
+            headers=[("Auto-Submitted", "auto-generated")],
+            attachments=(),
+            tags=[MARK],
+            scheduled_at=None,
+        )

@@ -1,0 +1,23 @@
+"""Mail of this installation to people: what it says is for its recipients, not for readers of the API.
+
+It has links by which somebody gets into an account, and it is mail of a team whose keys may be in many hands.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from pillarbox.emails.outgoing import Tag
+
+MARK: Final = Tag("pillarbox_mail", "people")
+"""The tag of such mail."""
+
+SAID_INSTEAD: Final = "This email is for its recipient alone."
+
+
+def is_withheld(tags: str | None) -> bool:
+    """Whether these tags, as they are stored, are those of mail whose text the API does not show."""
+    if tags is None or MARK.name not in tags:
+        return False
+    return MARK._asdict() in json.loads(tags)

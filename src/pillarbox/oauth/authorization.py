@@ -1,0 +1,200 @@
+"""What programs ask of people at the endpoint of authorization, and where the answer goes (RFC 6749, 4.1;
+oauth.md 5).
+
+Until it is known that the program has this redirect URI nobody is sent anywhere: the failure is raised. From
+then on each failure is an answer to the program.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
+from pillarbox.oauth import request_queries
+from pillarbox.oauth.clients import clients, redirects
+from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, Client
+from pillarbox.oauth.clients.documents import Documents
+from pillarbox.oauth.failures import (
+    InvalidRequest,
+    OAuthProblem,
+    UnauthorizedClient,
+    UnknownClient,
+    UnsupportedResponseType,
+    described,
+)
+from pillarbox.oauth.parameters import Parameters, is_storable
+from pillarbox.oauth.scopes import subset
+
+log = get("oauth")
+
+LIFETIME: Final = timedelta(minutes=10)
+LONGEST_STATE: Final = 1024
+ONCE: Final = (
+    *("response_type", "scope", "state", "code_challenge", "code_challenge_method", "resource"),
+    *("response_mode", "request", "request_uri"),
+)
+
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request of a program that is in order, for one of its redirect URIs."""
+
+    client: Client
+    redirect_uri: str
+    scopes: tuple[str, ...]
+    state: str | None
+    challenge: str
+
+
+class Begun(NamedTuple):
+    """Where a browser is sent next, and what its cookie says then; None where it goes back to the program."""
+
+    location: str
+    browser: str | None
+
+
+class Authorization:
+    """Begins authorizations, and keeps them until somebody decides."""
+
+    def __init__(self, pool: asyncpg.Pool, documents: Documents, issuer: str) -> None:
+        self._pool = pool
+        self._documents = documents
+        self.issuer = issuer
+
+    async def begin(
+        self, at: datetime, found: Parameters, *, address: str, browser: str | None, stored: bool
+    ) -> Begun:
+        """Take a request of a program. `browser` is what the cookie said, `stored` False leaves nothing
+        behind. Raises an OAuthProblem where nobody may be sent on."""
+        client = await self._client(at, found, address)
+        uri = redirect_of(found, client)
+        state = found.get("state")
+        try:
+            asked = checked(found, client, uri)
+        except OAuthProblem as wrong:
+            shown = state if state is not None and is_state(state) and "state" not in found.repeated else None
+            return Begun(self.refusal(uri, shown, wrong.name, described(wrong)), None)
+        request_id = clients.new_secret()
+        known = browser if browser is not None and _SECRET.fullmatch(browser) else clients.new_secret()
+        if stored:
+            try:
+                await self._store(at, asked, request_id, known)
+            except TROUBLE as trouble:
+                log.error("oauth.request_not_stored", error=type(trouble).__name__)
+                failure = "the request could not be stored; try again later"
+                return Begun(self.refusal(uri, state, "server_error", failure), None)
+        return Begun(f"{self.issuer}/oauth/authorize/{request_id}", known)
+
+    async def _client(self, at: datetime, found: Parameters, address: str) -> Client:
+        if "client_id" in found.repeated:
+            raise InvalidRequest("client_id: is there more than once")
+        client_id = found.need("client_id")
+        if clients.is_document_url(client_id):
+            if not is_storable(client_id):
+                raise UnknownClient("client_id: is not the URL of a document")
+            return await self._documents.client(at, client_id, address)
+        client = await clients.registered(self._pool, client_id)
+        if client is None:
+            raise UnknownClient("client_id: there is no such client")
+        return client
+
+    async def _store(self, at: datetime, asked: Asked, request_id: str, browser: str) -> None:
+        await self._pool.execute(
+            request_queries.ADD,
+            clients.hashed(request_id),
+            clients.hashed(browser),
+            asked.client.id,
+            json.dumps(asked.client.snapshot()),
+            asked.redirect_uri,
+            list(asked.scopes),
+            asked.state,
+            asked.challenge,
+            at,
+            at + LIFETIME,
+        )
+
+    def refusal(self, uri: str, state: str | None, error: str, description: str) -> str:
+        """The redirect URI with a failure (RFC 6749, 4.1.2.1; RFC 9207)."""
+        return redirects.with_answer(
+            uri,
+            {"error": error, "error_description": description, "state": state, "iss": self.issuer},
+        )
+
+    def answer(self, asked: Asked, code: str) -> str:
+        """The redirect URI with a code."""
+        return redirects.with_answer(
+            asked.redirect_uri, {"code": code, "state": asked.state, "iss": self.issuer}
+        )
+
+
+async def waiting(source: Source, at: datetime, request_id: str, browser: str | None) -> Asked | None:
+    """The request that somebody at this browser has still to decide about; None where there is none such."""
+    if browser is None:
+        return None
+    keys = clients.hashed(request_id), clients.hashed(browser)
+    row = await source.fetchrow(request_queries.OPEN, *keys, at)
+    return None if row is None else _asked(row)
+
+
+async def decide(conn: Connection, at: datetime, request_id: str, browser: str | None) -> Asked | None:
+    """The same, and it is decided with this transaction: nobody decides a second time."""
+    if browser is None:
+        return None
+    keys = clients.hashed(request_id), clients.hashed(browser)
+    row = await conn.fetchrow(request_queries.DECIDE, *keys, at)
+    return None if row is None else _asked(row)
+
+
+def _asked(row: asyncpg.Record) -> Asked:
+    kept: dict[str, Any] = json.loads(row["client"])
+    client = clients.from_snapshot(row["client_id"], kept)
+    return Asked(client, row["redirect_uri"], tuple(row["scopes"]), row["state"], row["challenge"])
+
+
+def redirect_of(found: Parameters, client: Client) -> str:
+    """The redirect URI of a request; raises InvalidRequest where it is not one of the program's."""
+    if "redirect_uri" in found.repeated:
+        raise InvalidRequest("redirect_uri: is there more than once")
+    uri = found.need("redirect_uri")
+    if not redirects.matches(uri, client.redirect_uris):
+        raise InvalidRequest("redirect_uri: is not one that the client has registered")
+    return uri
+
+
+def is_state(text: str) -> bool:
+    """Whether a state can be kept and given back as it came."""
+    return len(text) <= LONGEST_STATE and is_storable(text)
+
+
+def checked(found: Parameters, client: Client, uri: str) -> Asked:
+    """The rest of a request, in the contract's order; raises an OAuthProblem that the program is told."""
+    for name in ONCE:
+        if name in found.repeated:
+            raise InvalidRequest(f"{name}: is there more than once")
+    state = found.get("state")
+    if state is not None and not is_state(state):
+        raise InvalidRequest(f"state: must be a text of at most {LONGEST_STATE} characters")
+    if found.need("response_type") != "code":
+        raise UnsupportedResponseType("response_type: only code is supported")
+    if found.get("response_mode") not in (None, "query"):
+        raise InvalidRequest("response_mode: only query is supported")
+    if found.get("request") is not None or found.get("request_uri") is not None:
+        raise InvalidRequest("request: request objects are not supported")
+    if AUTHORIZATION_CODE not in client.grant_types:
+        raise UnauthorizedClient("the client is not registered for authorization_code")
+    challenge = found.get("code_challenge")
+    if challenge is None or not _CHALLENGE.fullmatch(challenge):
+        raise InvalidRequest("code_challenge: must be 43 characters of base64url")
+    if found.get("code_challenge_method") != "S256":
+        raise InvalidRequest("code_challenge_method: must be S256")
+    return Asked(client, uri, subset(found.get("scope"), client.scopes, "this client"), state, challenge)

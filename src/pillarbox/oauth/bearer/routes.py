@@ -1,0 +1,54 @@
+"""HTTP routes of the grants (oauth.md 8)."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.request_recording import own_transaction, recorded
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.oauth import grants
+from pillarbox.oauth.bearer import queries, wire
+from pillarbox.oauth.bearer.queries import Revoked
+from pillarbox.oauth.bearer.tokens import BearerTokens
+from pillarbox.oauth.grants import GrantRef, Reason
+from pillarbox.people.audit import Act, record_call
+
+
+@route("GET", "/oauth/grants", needs=Access.FULL, query=PAGING, summary="List what programs may do")
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.GrantItem]]:
+    page = Page.read(request.query)
+    return Reply(await listed(partial(queries.page, db), page, wire.item))
+
+
+@route(
+    "DELETE",
+    "/oauth/grants/{oauth_grant_id}",
+    needs=Access.FULL,
+    transaction=False,
+    summary="Revoke what a program may do",
+)
+async def revoke(request: Request, db: TeamDb) -> Reply[wire.GrantRevoked]:
+    grant_id = request.uuid("oauth_grant_id")
+    async with own_transaction(db) as inner:
+        found = await _revoked(request, inner, grant_id)
+        reply = await recorded(request, inner, Reply(wire.revoked(grant_id, found)))
+    # Only after the commit: an earlier look-up could have remembered the grant once more.
+    request.use(BearerTokens).forget(db.team_id)
+    return reply
+
+
+async def _revoked(request: Request, db: TeamDb, grant_id: UUID) -> Revoked:
+    """Of a grant that was revoked before, what was written then."""
+    now = request.use(Clock).now()  # type: ignore[type-abstract]
+    if await grants.revoke(db.connection, now, GrantRef(db.team_id, grant_id), Reason.FROM_API):
+        await record_call(request, db, Act.GRANT_REVOKED, str(grant_id), {"reason": Reason.FROM_API.value})
+    found = await queries.revocation(db, grant_id)
+    if found is None:
+        raise NotFound("OAuth grant")
+    return found

@@ -1,0 +1,56 @@
+"""Shapes of the grants endpoints (oauth.md 8); field order is the contract's."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
+from pillarbox.oauth.bearer.queries import ListedGrant, Revoked
+
+
+class GrantClient(Struct):
+    name: str
+    logo_uri: str | None
+
+
+class GrantItem(Struct):
+    """`resource` is there for the sake of clients that read it."""
+
+    id: UUID
+    client_id: str
+    scopes: list[str]
+    resource: None
+    created_at: DatabaseTime
+    revoked_at: DatabaseTime | None
+    revoked_reason: str | None
+    client: GrantClient
+
+
+class GrantRevoked(Struct):
+    object: Literal["oauth_grant"]
+    id: UUID
+    revoked_at: IsoTime
+    revoked_reason: str
+
+
+def item(grant: ListedGrant) -> GrantItem:
+    """A grant as the list shows it."""
+    program = grant.program
+    return GrantItem(
+        id=grant.id,
+        client_id=grant.client_id,
+        scopes=list(grant.scopes),
+        resource=None,
+        created_at=database_style(grant.created_at),
+        revoked_at=None if grant.revoked_at is None else database_style(grant.revoked_at),
+        revoked_reason=grant.revoked_reason,
+        client=GrantClient(program["name"], program.get("logo_uri")),
+    )
+
+
+def revoked(grant_id: UUID, found: Revoked) -> GrantRevoked:
+    """A grant that was revoked, now or before."""
+    return GrantRevoked("oauth_grant", grant_id, iso_style(found.revoked_at), found.revoked_reason)

@@ -1,0 +1,124 @@
+"""Programs that may ask people: registered ones, and those that a document describes (oauth.md 3 and 4)."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.oauth.clients import client_queries
+
+AUTHORIZATION_CODE: Final = "authorization_code"
+REFRESH_TOKEN: Final = "refresh_token"  # noqa: S105 - the name of a grant type
+GRANT_TYPES: Final = (AUTHORIZATION_CODE, REFRESH_TOKEN)
+
+NONE: Final = "none"
+BASIC: Final = "client_secret_basic"
+POST: Final = "client_secret_post"
+METHODS: Final = (NONE, BASIC, POST)
+
+DOCUMENT_PREFIX: Final = "https://"
+LONGEST_ID: Final = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program. `host` is that of the document which describes it; None for one that is registered here.
+    `id` is its UUID, or the URL of the document."""
+
+    id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[str, ...]
+    auth_method: str
+    scopes: tuple[str, ...]
+    client_uri: str | None = None
+    logo_uri: str | None = None
+    host: str | None = None
+    is_verified: bool = False
+    secret_hash: bytes | None = None
+
+    @property
+    def may_refresh(self) -> bool:
+        return REFRESH_TOKEN in self.grant_types
+
+    def snapshot(self) -> dict[str, Any]:
+        """What is kept of the program with a request and with a grant: all but its secret."""
+        return {
+            "name": self.name,
+            "redirect_uris": list(self.redirect_uris),
+            "grant_types": list(self.grant_types),
+            "token_endpoint_auth_method": self.auth_method,
+            "scopes": list(self.scopes),
+            "client_uri": self.client_uri,
+            "logo_uri": self.logo_uri,
+            "host": self.host,
+            "is_verified": self.is_verified,
+        }
+
+
+def from_snapshot(client_id: str, kept: Mapping[str, Any]) -> Client:
+    """The program as it was when `snapshot` was made."""
+    return Client(
+        client_id,
+        kept["name"],
+        tuple(kept["redirect_uris"]),
+        tuple(kept["grant_types"]),
+        kept["token_endpoint_auth_method"],
+        tuple(kept["scopes"]),
+        kept["client_uri"],
+        kept["logo_uri"],
+        kept["host"],
+        kept["is_verified"],
+    )
+
+
+def named(client: Client, client_id: str) -> Client:
+    """The same program under an id."""
+    return replace(client, id=client_id)
+
+
+def is_document_url(client_id: str) -> bool:
+    """Whether the id of a program is the URL of a document."""
+    return client_id.startswith(DOCUMENT_PREFIX)
+
+
+async def registered(source: Source, client_id: str) -> Client | None:
+    """The program that is registered here under this id; None where there is none that may be used."""
+    if not well_formed(client_id):
+        return None
+    row = await source.fetchrow(client_queries.USABLE, UUID(client_id))
+    return None if row is None else _client(row)
+
+
+def new_secret() -> str:
+    """A secret, code or token of 256 bits: 43 characters of base64url."""
+    return secrets.token_urlsafe(32)
+
+
+def hashed(secret: str) -> bytes:
+    """What is stored of a secret that is random (SEC-01)."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def _client(row: asyncpg.Record) -> Client:
+    return Client(
+        str(row["id"]),
+        row["name"],
+        tuple(row["redirect_uris"]),
+        tuple(row["grant_types"]),
+        row["token_endpoint_auth_method"],
+        tuple(row["scopes"]),
+        row["client_uri"],
+        row["logo_uri"],
+        None,
+        row["is_verified"],
+        row["secret_hash"],
+    )

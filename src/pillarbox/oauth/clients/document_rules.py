@@ -1,0 +1,121 @@
+"""Which URLs may describe a program, and what a document must say (client ID metadata documents; oauth.md 4).
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
+from pillarbox.kernel.wire.json_body import decode
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.oauth.clients import client_metadata
+from pillarbox.oauth.clients.clients import DOCUMENT_PREFIX, NONE, Client
+from pillarbox.oauth.failures import OAuthProblem, UnknownClient
+from pillarbox.oauth.scopes import SUPPORTED, parsed
+
+LONGEST_URL: Final = 2048
+HTTPS_PORT: Final = 443
+
+SHORTEST: Final = timedelta(seconds=60)
+LONGEST: Final = timedelta(hours=24)
+USUAL: Final = timedelta(seconds=300)
+
+_MEDIA = re.compile(r"application/json|[a-z0-9!#$&^_.-]+/[a-z0-9!#$&^_.-]+\+json", re.ASCII)
+_AGE = re.compile(r'max-age\s*=\s*"?(\d{1,10})"?', re.ASCII)
+_SECRETS = ("client_secret", "client_secret_expires_at")
+
+
+def address_of(url: str) -> WebAddress:
+    """Where the document of a URL is; raises UnknownClient where no document may be there."""
+    if len(url) > LONGEST_URL or any(character.isspace() for character in url):
+        raise UnknownClient("client_id: is not the URL of a document")
+    try:
+        parts, found = urlsplit(url), parse_url(url)
+    except (ValueError, BadUrl):
+        raise UnknownClient("client_id: is not the URL of a document") from None
+    if not url.startswith(DOCUMENT_PREFIX) or not parts.path or "#" in url or "@" in parts.netloc:
+        raise UnknownClient("client_id: must be an https URL with a path, and no fragment and no user")
+    if any(unquote(segment) in (".", "..") for segment in parts.path.split("/")):
+        raise UnknownClient("client_id: must not have dot segments")
+    if found.port != HTTPS_PORT:
+        raise UnknownClient("client_id: must not name a port")
+    return found
+
+
+def is_json(media: str | None) -> bool:
+    """Whether a Content-Type is that of JSON, in UTF-8."""
+    kind, _, parameters = (media or "").partition(";")
+    charset = re.search(r'charset\s*=\s*"?([^";\s]+)', parameters, re.IGNORECASE)
+    return _MEDIA.fullmatch(kind.strip().lower()) is not None and (
+        charset is None or charset[1].lower() in ("utf-8", "utf8")
+    )
+
+
+def lifetime(cache_control: str | None) -> timedelta:
+    """For how long a document may be used without asking again."""
+    said = (cache_control or "").lower()
+    if "no-store" in said or "no-cache" in said:
+        return SHORTEST
+    age = _AGE.search(said)
+    return USUAL if age is None else min(max(timedelta(seconds=int(age[1])), SHORTEST), LONGEST)
+
+
+def document_of(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body; raises UnknownClient."""
+    try:
+        found = decode(body) if body else None
+    except Problem:
+        found = None
+    if not isinstance(found, dict):
+        raise UnknownClient("the document of the client is not a JSON object")
+    return found
+
+
+def described(url: str, host: str, said: Mapping[str, Any]) -> Client:
+    """The program that a document describes; raises UnknownClient where it may not say that."""
+    if said.get("client_id") != url:
+        raise UnknownClient("the document of the client names another client_id")
+    if any(name in said for name in _SECRETS):
+        raise UnknownClient("the document of the client must not have a secret")
+    if said.get("token_endpoint_auth_method", NONE) != NONE:
+        raise UnknownClient("the document of the client must have the token_endpoint_auth_method none")
+    try:
+        uris = client_metadata.listed_redirects(said)
+        client_metadata.refuse_redirects(uris)
+        client_metadata.check_response_types(said)
+        return Client(
+            url,
+            client_metadata.name_of(said) or host,
+            uris,
+            client_metadata.grant_types_of(said),
+            NONE,
+            _scopes(said.get("scope")),
+            _url(said, "client_uri", "http", "https"),
+            _url(said, "logo_uri", "https"),
+            host,
+        )
+    except UnknownClient:
+        raise
+    except OAuthProblem as wrong:
+        raise UnknownClient(f"the document of the client is wrong: {wrong.message}") from None
+
+
+def _scopes(text: object) -> tuple[str, ...]:
+    """Those that are supported of what is asked for."""
+    if text is None:
+        return SUPPORTED
+    found = tuple(name for name in parsed(text) if name in SUPPORTED) if isinstance(text, str) else ()
+    if not found:
+        raise UnknownClient("the document of the client asks for no scope that is supported")
+    return found
+
+
+def _url(said: Mapping[str, Any], field: str, *schemes: str) -> str | None:
+    """A URL, where it is one: what a document says besides what counts is not held against it."""
+    url = said.get(field)
+    return url if isinstance(url, str) and client_metadata.is_url(url, *schemes) else None

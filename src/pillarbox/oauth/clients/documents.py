@@ -1,0 +1,166 @@
+"""Fetching what the sites of programs say and show: their documents and logos (oauth.md 4 and 5.1).
+
+Only people who are sent to the endpoint of authorization cause a fetch, and each fetch counts against the
+host and against the address that asks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+
+from pillarbox.kernel.network.fetch_result import Fetched, FetchError
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.oauth.clients import document_queries, document_rules
+from pillarbox.oauth.clients.clients import Client
+from pillarbox.oauth.failures import TooManyRequests, UnknownClient
+
+MOST_BYTES: Final = 5 * 1024
+MOST_LOGO_BYTES: Final = 256 * 1024
+CONNECT_SECONDS: Final = 2.0
+SECONDS: Final = 5.0
+
+MINUTE: Final = 60.0
+MOST_OF_HOST: Final = 10
+MOST_OF_ADDRESS: Final = 30
+LOGO_KEPT: Final = timedelta(hours=1)
+
+PICTURES: Final = (
+    (b"\x89PNG\r\n\x1a\n", b"", "image/png"),
+    (b"\xff\xd8\xff", b"", "image/jpeg"),
+    (b"RIFF", b"WEBP", "image/webp"),
+    (b"GIF8", b"", "image/gif"),
+)
+"""How a picture begins, what follows four octets later, and its media type. SVG can hold programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPolicy:
+    """The operator's. `hosts`: the only ones, where there are any. `port`: where HTTPS is served."""
+
+    is_enabled: bool = True
+    hosts: Collection[str] = ()
+    refused_hosts: Collection[str] = ()
+    port: int = 443
+
+    def permits(self, host: str) -> bool:
+        """Whether documents of this host describe programs."""
+        if not self.is_enabled or host in self.refused_hosts:
+            return False
+        return not self.hosts or host in self.hosts
+
+
+class Picture(NamedTuple):
+    """A logo that may be shown."""
+
+    media: str
+    octets: bytes
+
+
+class Documents:
+    """Documents and logos, as they were fetched a while ago, or now."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, outbound: Outbound, windows: Windows, policy: DocumentPolicy
+    ) -> None:
+        self._pool = pool
+        self._outbound = outbound
+        self._windows = windows
+        self._policy = policy
+
+    @property
+    def are_accepted(self) -> bool:
+        return self._policy.is_enabled
+
+    def permits(self, url: str) -> bool:
+        """Whether the operator lets the document of this URL describe a program."""
+        try:
+            return self._policy.permits(parse_url(url).host)
+        except BadUrl:
+            return False
+
+    async def client(self, at: datetime, url: str, address: str) -> Client:
+        """The program that the document of a URL describes, for somebody at this address; raises
+        UnknownClient and TooManyRequests."""
+        where = document_rules.address_of(url)
+        if not self._policy.permits(where.host):
+            raise UnknownClient("client_id: documents of this host are not accepted")
+        kept = await self._pool.fetchval(document_queries.FIND, _hashed(url), at)
+        said: dict[str, Any]
+        if kept is not None:
+            said = json.loads(kept)
+            return document_rules.described(url, where.host, said)
+        answer = await self._fetched(where, address, "application/json", MOST_BYTES)
+        if answer is None or answer.status != 200 or not document_rules.is_json(_media(answer)):
+            raise UnknownClient("the document of the client could not be fetched")
+        said = document_rules.document_of(answer.body)
+        found = document_rules.described(url, where.host, said)
+        until = at + document_rules.lifetime(answer.headers.get("cache-control"))
+        await self._pool.execute(document_queries.KEEP, _hashed(url), url, json.dumps(said), at, until)
+        return found
+
+    async def logo(self, at: datetime, url: str, address: str) -> Picture | None:
+        """The logo of a program; None where there is none that can be shown. Raises TooManyRequests."""
+        row = await self._pool.fetchrow(document_queries.FIND_LOGO, _hashed(url), at)
+        if row is not None:
+            return Picture(*row)
+        try:
+            where = parse_url(url)
+        except BadUrl:
+            return None
+        accepted = "image/png, image/jpeg, image/webp, image/gif"
+        answer = await self._fetched(where, address, accepted, MOST_LOGO_BYTES)
+        media = None if answer is None or answer.status != 200 else picture_media(answer.body)
+        if answer is None or media is None:
+            return None
+        until = at + LOGO_KEPT
+        await self._pool.execute(document_queries.KEEP_LOGO, _hashed(url), url, media, answer.body, at, until)
+        return Picture(media, answer.body)
+
+    async def _fetched(self, where: WebAddress, address: str, accepted: str, most: int) -> Fetched | None:
+        """The answer of a site, whatever its status; None where it gave none that can be read."""
+        for key, limit in (
+            (f"oauth fetch of {where.host}", MOST_OF_HOST),
+            (f"oauth fetch for {address}", MOST_OF_ADDRESS),
+        ):
+            taken = self._windows.take(key_for(key), limit, MINUTE)
+            if not taken.allowed:
+                raise TooManyRequests(taken.reset)
+        target = replace(where, port=self._policy.port) if where.port == document_rules.HTTPS_PORT else where
+        try:
+            answer = await self._outbound.fetch(
+                "GET",
+                str(target),
+                max_bytes=most,
+                headers={"Accept": accepted, "Host": where.authority},
+                connect_timeout=CONNECT_SECONDS,
+                total_timeout=SECONDS,
+            )
+        except FetchError:
+            return None
+        # Nothing is decompressed, so its size is what was counted.
+        return None if answer.headers.get("content-encoding", "identity") != "identity" else answer
+
+
+def picture_media(octets: bytes) -> str | None:
+    """The media type that a picture really has; None for what is none of `PICTURES`."""
+    for start, later, media in PICTURES:
+        if octets.startswith(start) and octets[8 : 8 + len(later)] == later:
+            return media
+    return None
+
+
+def _media(answer: Fetched) -> str | None:
+    return answer.headers.get("content-type")
+
+
+def _hashed(url: str) -> bytes:
+    return hashlib.sha256(url.encode()).digest()

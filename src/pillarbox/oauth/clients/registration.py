@@ -1,0 +1,100 @@
+"""Registering programs (RFC 7591; oauth.md 3): anybody may, and gets nothing by it but a name to ask people
+under.
+
+The limit counts each registration of the last 60 minutes: one place for each, which is free again an hour
+after it was taken.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+import asyncpg
+
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.oauth.clients import client_metadata, client_queries, clients
+from pillarbox.oauth.clients.clients import METHODS, NONE, Client
+from pillarbox.oauth.failures import InvalidRequest, InvalidScope, TooManyRequests
+from pillarbox.oauth.scopes import SUPPORTED, parsed
+
+MOST_AN_HOUR: Final = 20
+HOUR: Final = 3600.0
+
+
+class Registered(NamedTuple):
+    """A new program with its secret, which is known nowhere else."""
+
+    client: Client
+    secret: str | None
+
+
+class Places:
+    """The registrations that one address may make within an hour."""
+
+    def __init__(self, windows: Windows, address: str) -> None:
+        self._windows = windows
+        self._keys = [key_for(f"oauth register {number} {address}") for number in range(MOST_AN_HOUR)]
+
+    def check(self) -> None:
+        """Raise TooManyRequests where none is free."""
+        waits = [self._windows.wait(key, 1) for key in self._keys]
+        if all(waits):
+            raise TooManyRequests(min(waits))
+
+    def take(self) -> None:
+        """Take one; TooManyRequests where others have just taken the last."""
+        if not any(self._windows.take(key, 1, HOUR).allowed for key in self._keys):
+            self.check()
+
+
+def wanted(said: Any) -> Client:
+    """The program that a body describes, without an id; raises the first failure of the contract's order."""
+    if not isinstance(said, dict):
+        raise InvalidRequest("the body must be a JSON object")
+    name = client_metadata.name_of(said)
+    if name is None:
+        raise InvalidRequest("client_name: is missing")
+    uris = client_metadata.listed_redirects(said)
+    grant_types = client_metadata.grant_types_of(said)
+    client_metadata.check_response_types(said)
+    if not isinstance(said.get("scope", ""), str | None):
+        raise InvalidRequest("scope: must be a text")
+    method = said.get("token_endpoint_auth_method")
+    if method is not None and method not in METHODS:
+        raise InvalidRequest(f"token_endpoint_auth_method: must be one of {', '.join(METHODS)}")
+    client_uri = client_metadata.url_of(said, "client_uri", "http", "https")
+    logo_uri = client_metadata.url_of(said, "logo_uri", "https")
+    client_metadata.refuse_redirects(uris)
+    scopes = _scopes(said.get("scope"))
+    return Client("", name, uris, grant_types, method or NONE, scopes, client_uri, logo_uri)
+
+
+def _scopes(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return SUPPORTED
+    found = parsed(text)
+    if not found or any(name not in SUPPORTED for name in found):
+        raise InvalidScope(f"scope: only {' and '.join(SUPPORTED)} are supported")
+    return found
+
+
+async def register(pool: asyncpg.Pool, at: datetime, client: Client) -> Registered:
+    """Store a program under a new id, with a new secret where its method needs one."""
+    row_id = uuid4()
+    secret = None if client.auth_method == NONE else clients.new_secret()
+    await pool.execute(
+        client_queries.ADD,
+        row_id,
+        client.name,
+        list(client.redirect_uris),
+        list(client.grant_types),
+        client.auth_method,
+        list(client.scopes),
+        client.client_uri,
+        client.logo_uri,
+        None if secret is None else clients.hashed(secret),
+        at,
+    )
+    return Registered(clients.named(client, str(row_id)), secret)

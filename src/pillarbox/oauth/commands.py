@@ -1,0 +1,248 @@
+"""`pillarbox oauth`: which programs there are, which are verified or disabled, and what they may do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import typer
+
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.kernel.terminal.answers import (
+    Json,
+    Refused,
+    as_id,
+    counted,
+    perform,
+    say,
+    show_json,
+    show_table,
+)
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.keyring import ring_of
+from pillarbox.kernel.work.collectors import changed
+from pillarbox.oauth import grant_queries, grants
+from pillarbox.oauth.clients import client_queries
+from pillarbox.oauth.clients.clients import is_document_url
+from pillarbox.oauth.grants import Reason
+from pillarbox.oauth.keys import SigningKeys
+from pillarbox.people.audit import OPERATOR, Act, record
+from pillarbox.teams.commands.choosing import TeamOption, one_team
+
+MOST: Final = 1000
+
+ClientId = Annotated[
+    str, typer.Argument(metavar="CLIENT_ID", help="The id of the program, or the URL of its document.")
+]
+Off = Annotated[bool, typer.Option("--off", help="Take the mark away again.")]
+AtOnce = Annotated[
+    bool,
+    typer.Option("--at-once", help="End all access tokens too, because a key has become known to others."),
+]
+
+group = typer.Typer(no_args_is_help=True, help="Look at programs that act for people, and disable them.")
+
+
+@group.callback()
+def of_programs() -> None:
+    """Look at programs that act for people, and disable them."""
+
+
+@group.command("clients")
+def show_clients(json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """List the programs, the newest first."""
+    perform(lambda connected: listed(connected, json=json), data=data, database_url=database_url)
+
+
+@group.command("verify")
+def verify(
+    client_id: ClientId, off: Off = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """Say that a program is who it says it is: people are no longer warned. It changes nothing else."""
+    perform(
+        lambda connected: marked(connected, client_id, is_verified=not off),
+        data=data,
+        database_url=database_url,
+    )
+
+
+@group.command("disable")
+def disable(client_id: ClientId, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Let a program act no more: its grants are revoked, and nobody can let it in."""
+    perform(lambda connected: disabled(connected, client_id), data=data, database_url=database_url)
+
+
+@group.command("enable")
+def enable(client_id: ClientId, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Let people let a program in again. Grants that were revoked stay so."""
+    perform(lambda connected: enabled(connected, client_id), data=data, database_url=database_url)
+
+
+@group.command("grants")
+def show_grants(
+    team: TeamOption = None, json: Json = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """List what programs may do in a team, and might once."""
+    perform(lambda connected: granted(connected, team, json=json), data=data, database_url=database_url)
+
+
+@group.command("rotate-keys")
+def rotate_keys(at_once: AtOnce = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Make another key that signs access tokens. The old one goes by itself."""
+    perform(lambda connected: rotated(connected, at_once=at_once), data=data, database_url=database_url)
+
+
+async def listed(connected: Connected, *, json: bool) -> int:
+    """Print them: those that are registered, then those that a document describes."""
+    rows = [dict(row) for row in await connected.pool.fetch(client_queries.LIST, MOST)]
+    described = [dict(row) for row in await connected.pool.fetch(client_queries.LIST_DESCRIBED, MOST)]
+    if json:
+        show_json({"object": "list", "data": rows, "described": described})
+        return 0
+    show_table(
+        ("Id", "Name", "Sends back to", "Scopes", "State", "Created", "First let in"),
+        [
+            (
+                row["id"],
+                row["name"],
+                ", ".join(row["redirect_uris"]),
+                " ".join(row["scopes"]),
+                state(row),
+                row["created_at"],
+                row["granted_at"],
+            )
+            for row in rows
+        ],
+    )
+    if described:
+        say()
+        show_table(
+            ("Document", "Grants", "Live", "Last let in"),
+            [(row["client_id"], row["grants"], row["live"], row["last_at"]) for row in described],
+        )
+    return 0
+
+
+def state(row: dict[str, Any]) -> str:
+    """What an operator has to know of a program, in words."""
+    words = [
+        word
+        for word, applies in (
+            ("built in", row["is_built_in"]),
+            ("verified", row["is_verified"]),
+            ("disabled", row["disabled_at"] is not None),
+        )
+        if applies
+    ]
+    return ", ".join(words) or "unverified"
+
+
+async def marked(connected: Connected, client_id: str, *, is_verified: bool) -> int:
+    """Mark a program, or take the mark away."""
+    row_id = registered_id(client_id)
+    async with transaction(connected.pool) as conn:
+        _found(changed(await conn.execute(client_queries.VERIFY, row_id, is_verified)), client_id)
+        await _record(conn, Act.CLIENT_VERIFIED, client_id, {"is_verified": is_verified})
+    say(f"The program {client_id} is {'verified' if is_verified else 'no longer verified'}.")
+    return 0
+
+
+async def disabled(connected: Connected, client_id: str) -> int:
+    """Disable a program and revoke its grants; of one that a document describes only the latter."""
+    now = SystemClock().now()
+    async with transaction(connected.pool) as conn:
+        if not is_document_url(client_id):
+            row_id = registered_id(client_id)
+            done = changed(await conn.execute(client_queries.DISABLE, row_id, now))
+            _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
+        revoked = await grants.revoke_of_client(conn, now, client_id)
+        for ref in revoked:
+            await record(
+                conn,
+                now,
+                Act.GRANT_REVOKED,
+                team_id=ref.team_id,
+                actor=OPERATOR,
+                target=str(ref.id),
+                details={"reason": Reason.CLIENT_DISABLED.value},
+            )
+        await _record(conn, Act.CLIENT_DISABLED, client_id, {"grants_revoked": len(revoked)})
+    say(f"{counted(len(revoked), 'grant')} of the program {client_id} revoked.")
+    if is_document_url(client_id):
+        say("Name its host with --oauth-cimd-refused-hosts to keep people from letting it in again.")
+    else:
+        say("Nobody can let it in.")
+    return 0
+
+
+async def enabled(connected: Connected, client_id: str) -> int:
+    """Enable a program again."""
+    row_id = registered_id(client_id)
+    async with transaction(connected.pool) as conn:
+        done = changed(await conn.execute(client_queries.ENABLE, row_id))
+        _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
+        if done:
+            await _record(conn, Act.CLIENT_ENABLED, client_id, {})
+    say(f"People can let the program {client_id} in.")
+    return 0
+
+
+async def granted(connected: Connected, team: str | None, *, json: bool) -> int:
+    """Print the grants of a team, the newest first."""
+    owner = await one_team(connected, team)
+    rows = [dict(row) for row in await connected.pool.fetch(grant_queries.LIST, owner.id, MOST)]
+    if json:
+        show_json({"object": "list", "data": rows})
+    elif rows:
+        show_table(
+            ("Id", "Program", "Person", "Scopes", "Created", "Last used", "Revoked", "Why"),
+            [
+                (
+                    row["id"],
+                    row["name"],
+                    row["email"],
+                    " ".join(row["scopes"]),
+                    row["created_at"],
+                    row["last_used_at"],
+                    row["revoked_at"],
+                    row["revoked_reason"],
+                )
+                for row in rows
+            ],
+        )
+    else:
+        say(f"No program was let into the team {owner.name!r}.")
+    return 0
+
+
+async def rotated(connected: Connected, *, at_once: bool) -> int:
+    """Make another key."""
+    ring = ring_of(connected)
+    if ring is None:
+        raise Refused("The key ring of this installation is not here, and the new key has to be sealed.")
+    keys = SigningKeys(connected.pool, SystemClock(), ring)
+    if at_once:
+        kid = await keys.replace()
+        say(f"The key {kid} signs from now on. Access tokens end within a minute; programs get new ones.")
+    else:
+        kid = await keys.add()
+        say(f"The key {kid} is published, and signs in 20 minutes.")
+    return 0
+
+
+def registered_id(client_id: str) -> UUID:
+    """The id of a program that is registered; Refused for the URL of a document."""
+    if is_document_url(client_id):
+        raise Refused("A program that a document describes has no state here: its host stands on the page.")
+    return as_id(client_id, "program")
+
+
+def _found(found: object, client_id: str) -> None:
+    if not found:
+        raise Refused(f"There is no program with the id {client_id}.")
+
+
+async def _record(conn: Connection, what: Act, client_id: str, details: dict[str, object]) -> None:
+    now = SystemClock().now()
+    await record(conn, now, what, team_id=None, actor=OPERATOR, target=client_id, details=details)

@@ -1,0 +1,141 @@
+"""What somebody decides about a request of a program (oauth.md 5.1): each request once, in the browser that
+it came from, and in a team where the person may let programs act.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.ids import Stamp
+from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.oauth import authorization, consent_queries, grants, token_queries
+from pillarbox.oauth.authorization import Asked, Authorization
+from pillarbox.oauth.clients import client_queries, clients
+from pillarbox.oauth.grants import GrantRef
+from pillarbox.oauth.tokens import CODE_LIFETIME
+from pillarbox.people.audit import Act, Actor, record
+from pillarbox.people.roles import Right, Role, may
+
+
+class TeamOfPerson(NamedTuple):
+    """A team that somebody belongs to."""
+
+    id: UUID
+    name: str
+    role: Role
+
+    @property
+    def lets_programs_act(self) -> bool:
+        return may(self.role, Right.USE)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Where the browser goes back to the program; or why nothing was decided."""
+
+    location: str | None = None
+    is_over: bool = False
+    may_not: bool = False
+
+
+class Consent:
+    """Writes down what people decide."""
+
+    def __init__(self, pool: asyncpg.Pool, server: Authorization) -> None:
+        self._pool = pool
+        self._server = server
+
+    async def waiting(self, at: datetime, request_id: str, browser: str | None) -> Asked | None:
+        """The request, while it waits for somebody in this browser."""
+        return await authorization.waiting(self._pool, at, request_id, browser)
+
+    async def teams_of(self, person_id: UUID) -> list[TeamOfPerson]:
+        """The teams of a person, by name."""
+        rows = await self._pool.fetch(consent_queries.TEAMS, person_id)
+        return [TeamOfPerson(row["team_id"], row["name"], Role(row["role"])) for row in rows]
+
+    async def approve(
+        self, stamp: Stamp, request_id: str, browser: str | None, person: Actor, team_id: UUID
+    ) -> Decided:
+        """Let the program act for the person in a team, and give it a code."""
+        assert person.person_id is not None, "somebody approves"
+        async with transaction(self._pool) as conn:
+            role = await conn.fetchval(consent_queries.HOLD_MEMBER, team_id, person.person_id)
+            if role is None or not may(Role(role), Right.USE):
+                return Decided(may_not=True)
+            asked = await authorization.decide(conn, stamp.at, request_id, browser)
+            if asked is None or not await _is_usable(conn, stamp.at, asked.client.id):
+                return Decided(is_over=True)
+            code = await _grant(conn, stamp, asked, person.person_id, team_id)
+            details = {"client_id": asked.client.id, "scopes": list(asked.scopes)}
+            await record(
+                conn,
+                stamp.at,
+                Act.GRANT_GIVEN,
+                team_id=team_id,
+                actor=person,
+                target=asked.client.name,
+                details=details,
+            )
+        return Decided(self._server.answer(asked, code))
+
+    async def deny(
+        self, at: datetime, request_id: str, browser: str | None, person: Actor, team_id: UUID | None
+    ) -> Decided:
+        """Tell the program that the person does not want it."""
+        async with transaction(self._pool) as conn:
+            asked = await authorization.decide(conn, at, request_id, browser)
+            if asked is None:
+                return Decided(is_over=True)
+            await record(
+                conn,
+                at,
+                Act.GRANT_DENIED,
+                team_id=team_id,
+                actor=person,
+                target=asked.client.name,
+                details={"client_id": asked.client.id},
+            )
+        text = "the person has refused"
+        return Decided(self._server.refusal(asked.redirect_uri, asked.state, "access_denied", text))
+
+
+async def _is_usable(conn: Connection, at: datetime, client_id: str) -> bool:
+    """Whether the program may still be used; one that is registered now counts as used."""
+    if clients.is_document_url(client_id):
+        return True
+    if await conn.fetchval(consent_queries.HOLD_CLIENT, UUID(client_id)) is None:
+        return False
+    await conn.execute(client_queries.GRANTED, UUID(client_id), at)
+    return True
+
+
+async def _grant(conn: Connection, stamp: Stamp, asked: Asked, person_id: UUID, team_id: UUID) -> str:
+    """Store the grant with its code, and return the code."""
+    ref, code = GrantRef(team_id, stamp.id), clients.new_secret()
+    await grants.add(
+        conn,
+        stamp.at,
+        ref,
+        client_id=asked.client.id,
+        client=asked.client.snapshot(),
+        person_id=person_id,
+        scopes=asked.scopes,
+    )
+    await conn.execute(
+        token_queries.ADD_CODE,
+        clients.hashed(code),
+        ref.team_id,
+        ref.id,
+        asked.client.id,
+        asked.redirect_uri,
+        asked.challenge,
+        stamp.at,
+        stamp.at + CODE_LIFETIME,
+    )
+    return code

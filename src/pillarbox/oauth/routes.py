@@ -1,0 +1,269 @@
+"""HTTP routes of the server of authorization (oauth.md 2, 3, 5, 6 and 7): nobody brings an API key."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import asyncpg
+
+from pillarbox.kernel.http.client_address import client_of
+from pillarbox.kernel.http.request import Html, Octets, Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.observability.metrics import Counter
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.wire.json_body import decode
+from pillarbox.oauth import access_tokens, parameters, prometheus, wire
+from pillarbox.oauth.authorization import Authorization
+from pillarbox.oauth.browsers import browser_of, cookie
+from pillarbox.oauth.clients import client_authentication, registration
+from pillarbox.oauth.clients.client_authentication import DescribedClient, Presented
+from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, GRANT_TYPES, REFRESH_TOKEN, Client
+from pillarbox.oauth.clients.documents import Documents
+from pillarbox.oauth.clients.registration import Places
+from pillarbox.oauth.failures import (
+    FAILURES,
+    NOT_KEPT,
+    InvalidRequest,
+    OAuthProblem,
+    TooManyRequests,
+    UnauthorizedClient,
+    UnsupportedGrantType,
+)
+from pillarbox.oauth.keys import SigningKeys
+from pillarbox.oauth.parameters import FORM, Parameters
+from pillarbox.oauth.tokens import Issued, Tokens
+from pillarbox.people.audit import program_of
+
+LARGEST: Final = 64 * 1024
+MOST_FAILURES: Final = 60
+MINUTE: Final = 60.0
+PUBLISHED: Final = {"cache-control": "public, max-age=300"}
+SENT_ON: Final = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
+JSON: Final = "application/json"
+
+
+class OAuthScreens(Protocol):
+    """Draws the pages; the dashboard gives it."""
+
+    def failure(self, problem: OAuthProblem) -> Reply[Html]:
+        """Why nobody is sent on to a program."""
+        ...
+
+
+# What programs find out first ---------------------------------------------------------------------
+
+
+@route(
+    "GET",
+    "/.well-known/oauth-authorization-server",
+    needs=Access.PUBLIC,
+    shared=True,
+    summary="Describe the server of authorization (RFC 8414)",
+)
+async def server_metadata(request: Request) -> Reply[wire.ServerMetadata]:
+    authorization, documents = request.use(Authorization), request.use(Documents)
+    shown = wire.server_metadata(authorization.issuer, documents=documents.are_accepted)
+    return Reply(shown, headers=PUBLISHED, media=JSON)
+
+
+@route(
+    "GET",
+    "/.well-known/oauth-protected-resource",
+    needs=Access.PUBLIC,
+    shared=True,
+    summary="Describe the API as a resource (RFC 9728)",
+)
+async def resource_metadata(request: Request) -> Reply[wire.ResourceMetadata]:
+    shown = wire.resource_metadata(request.use(Authorization).issuer)
+    return Reply(shown, headers=PUBLISHED, media=JSON)
+
+
+@route(
+    "GET",
+    "/.well-known/jwks.json",
+    needs=Access.PUBLIC,
+    shared=True,
+    summary="List the keys of access tokens",
+)
+async def jwks(request: Request) -> Reply[wire.KeyList]:
+    keys = await request.use(SigningKeys).published()
+    return Reply(wire.key_list(keys), headers=PUBLISHED, media=JSON)
+
+
+# Registering --------------------------------------------------------------------------------------
+
+
+@route(
+    "POST",
+    "/oauth/register",
+    needs=Access.PUBLIC,
+    status=201,
+    multipart=True,
+    media=JSON,
+    limit=LARGEST,
+    problems=(400, 429),
+    shared=True,
+    failures=FAILURES,
+    summary="Register a program (RFC 7591)",
+)
+async def register(request: Request) -> Reply[wire.RegisteredClient]:
+    places = Places(request.use(Windows), client_of(request.client))
+    places.check()
+    client = registration.wanted(_json(request))
+    places.take()
+    made = await registration.register(request.use(asyncpg.Pool), request.at, client)
+    return Reply(wire.registered(made, int(request.at.timestamp())), headers=NOT_KEPT)
+
+
+def _json(request: Request) -> Any:
+    encoding = (request.header("content-encoding") or "identity").strip().lower()
+    if encoding not in ("", "identity") or not request.raw:
+        raise InvalidRequest("the body must be a JSON object")
+    return decode(request.raw)
+
+
+# Asking people ------------------------------------------------------------------------------------
+
+
+@route(
+    "GET",
+    "/oauth/authorize",
+    needs=Access.PUBLIC,
+    status=302,
+    pages=(400, 429),
+    failures=FAILURES,
+    summary="Ask somebody to let a program act",
+)
+async def authorize(request: Request) -> Reply[Html]:
+    """Sends the browser on to the page that asks, or back to the program with a failure."""
+    try:
+        begun = await request.use(Authorization).begin(
+            request.at,
+            parameters.of_query(request.scope["query_string"]),
+            address=client_of(request.client),
+            browser=browser_of(request),
+            stored=request.method == "GET",
+        )
+    except OAuthProblem as problem:
+        screens = request.services.find(OAuthScreens)  # type: ignore[type-abstract]
+        if screens is None or not prefers_html(request.header("accept")):
+            raise
+        return screens.failure(problem)
+    headers = {**SENT_ON, "location": begun.location}
+    if begun.browser is not None:
+        headers["set-cookie"] = cookie(begun.browser)
+    return Reply.html("", 302, headers)
+
+
+def prefers_html(accept: str | None) -> bool:
+    """Whether an Accept header names text/html before JSON."""
+    qualities = {"text/html": 0.0, JSON: 0.0}
+    for part in (accept or "").lower().split(","):
+        media, *options = (text.strip() for text in part.split(";"))
+        quality = next((text[2:] for text in options if text.startswith("q=")), "1")
+        if media in qualities:
+            qualities[media] = _number(quality)
+    return qualities["text/html"] > qualities[JSON]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+# Tokens -------------------------------------------------------------------------------------------
+
+
+@route(
+    "POST",
+    "/oauth/token",
+    needs=Access.PUBLIC,
+    multipart=True,
+    media=FORM,
+    limit=LARGEST,
+    problems=(400, 401, 429),
+    shared=True,
+    failures=FAILURES,
+    summary="Exchange a code or a refresh token",
+)
+async def token(request: Request) -> Reply[wire.TokenAnswer]:
+    with Counted(request, prometheus.TOKENS) as counted:
+        found = parameters.of_body(request)
+        counted.who = who = client_authentication.presented(request, found)
+        client = await _authenticated(request, who)
+        issued = await _issued(request, found, client)
+    prometheus.TOKENS.add(1, (prometheus.ISSUED,))
+    seconds = int(access_tokens.LIFETIME.total_seconds())
+    return Reply(wire.token_answer(issued, seconds), headers=NOT_KEPT)
+
+
+@route(
+    "POST",
+    "/oauth/revoke",
+    needs=Access.PUBLIC,
+    multipart=True,
+    media=FORM,
+    limit=LARGEST,
+    problems=(400, 401, 429),
+    shared=True,
+    failures=FAILURES,
+    summary="Revoke a grant by its refresh token (RFC 7009)",
+)
+async def revoke(request: Request) -> Reply[Octets]:
+    with Counted(request) as counted:
+        found = parameters.of_body(request)
+        counted.who = who = client_authentication.presented(request, found)
+        client = await _authenticated(request, who)
+        if found.get("token_type_hint") == "access_token":
+            raise InvalidRequest("token_type_hint: access tokens cannot be revoked; revoke the refresh token")
+        await request.use(Tokens).revoke(request.at, client, program_of(request), found.need("token"))
+    return Reply(b"", headers=NOT_KEPT)
+
+
+async def _authenticated(request: Request, who: Presented) -> Client | DescribedClient:
+    client = await client_authentication.authenticated(request.use(asyncpg.Pool), who)
+    if isinstance(client, DescribedClient) and not request.use(Documents).permits(client.id):
+        raise who.refused()
+    return client
+
+
+async def _issued(request: Request, found: Parameters, client: Client | DescribedClient) -> Issued:
+    grant_type = found.need("grant_type")
+    if grant_type not in GRANT_TYPES:
+        raise UnsupportedGrantType(f"grant_type: must be {AUTHORIZATION_CODE} or {REFRESH_TOKEN}")
+    if isinstance(client, Client) and grant_type not in client.grant_types:
+        raise UnauthorizedClient(f"the client is not registered for {grant_type}")
+    tokens, who = request.use(Tokens), program_of(request)
+    if grant_type == REFRESH_TOKEN:
+        presented = found.need("refresh_token")
+        return await tokens.refresh(request.at, client, who, token=presented, scope=found.get("scope"))
+    code, uri, verifier = (found.need(name) for name in ("code", "redirect_uri", "code_verifier"))
+    return await tokens.exchange(request.at, client, who, code=code, redirect_uri=uri, verifier=verifier)
+
+
+class Counted:
+    """Counts failures of a program and of an address. Whoever fails too often is told so instead of why; what
+    succeeds does so for everybody, however often others fail in a program's name."""
+
+    def __init__(self, request: Request, failures: Counter | None = None) -> None:
+        self._failures = failures
+        self._windows = request.use(Windows)
+        self._address = client_of(request.client)
+        self.who: Presented | None = None
+
+    def __enter__(self) -> Counted:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
+        if not isinstance(failure, OAuthProblem):
+            return
+        if self._failures is not None:
+            self._failures.add(1, (failure.name,))
+        keys = [f"oauth failures at {self._address}"]
+        if self.who is not None:
+            keys.append(f"oauth failures of {self.who.client_id}")
+        taken = [self._windows.take(key_for(key), MOST_FAILURES, MINUTE) for key in keys]
+        if not all(one.allowed for one in taken):
+            raise TooManyRequests(max(one.reset for one in taken if not one.allowed)) from None

@@ -1,0 +1,63 @@
+"""SQL of one's own account. People belong to no team."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Source
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSession:
+    """A session as its person sees it."""
+
+    id: UUID
+    ways: list[str]
+    created_at: datetime
+    used_at: datetime
+    address: str | None
+    user_agent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountState:
+    """What somebody has to prove who it is."""
+
+    has_password: bool
+    password_changed_at: datetime | None
+    factor_since: datetime | None
+    codes_left: int
+
+
+async def sessions_of(
+    source: Source, person_id: UUID, idle_since: datetime, at: datetime
+) -> list[ShownSession]:
+    """Those that have not ended, the one that was used last first."""
+    rows = await source.fetch(
+        """
+        SELECT id, ways, created_at, used_at, address, user_agent
+          FROM person_sessions
+         WHERE person_id = $1 AND stage = 'full' AND used_at > $2 AND ends_at > $3
+         ORDER BY used_at DESC, id
+        """,
+        person_id,
+        idle_since,
+        at,
+    )
+    return [ShownSession(**row) for row in rows]
+
+
+async def state_of(source: Source, person_id: UUID) -> AccountState | None:
+    row = await source.fetchrow(
+        """
+        SELECT password IS NOT NULL AS has_password, password_changed_at, totp_confirmed_at AS factor_since,
+               (SELECT count(*) FROM person_recovery_codes c
+                 WHERE c.person_id = p.id AND c.used_at IS NULL) AS codes_left
+          FROM people p
+         WHERE id = $1
+        """,
+        person_id,
+    )
+    return None if row is None else AccountState(**row)

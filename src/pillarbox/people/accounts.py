@@ -1,0 +1,84 @@
+"""Who there is: making people, their passwords, and which teams they belong to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.ids import Stamp
+from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.kernel.wire.email_address import EmailAddress
+from pillarbox.kernel.wire.problems import Conflict
+from pillarbox.people import queries, sessions
+from pillarbox.people.roles import Role
+
+LONGEST_NAME = 100
+
+
+class AddressTaken(Conflict):
+    def __init__(self) -> None:
+        super().__init__("There is a person with this email address already.")
+
+
+async def create(conn: Connection, stamp: Stamp, address: EmailAddress, name: str | None) -> UUID:
+    """A person without a password. Raises AddressTaken."""
+    try:
+        async with conn.transaction():
+            await conn.execute(
+                queries.INSERT_PERSON, stamp.id, address.shown, address.address, name, stamp.at
+            )
+    except asyncpg.UniqueViolationError as clash:
+        if clash.constraint_name != "people_email_key_key":
+            raise
+        raise AddressTaken from None
+    return stamp.id
+
+
+async def join(
+    conn: Connection, stamp: Stamp, person_id: UUID, address: EmailAddress, team_id: UUID, role: Role
+) -> bool:
+    """Make the person a member of the team; it takes the place of a member without a person that has its
+    address. False where it belongs to the team already: then its role stays."""
+    taken = await conn.fetchval(queries.TAKE_PLACE, team_id, address.address, person_id, role.value)
+    if taken is not None:
+        return True
+    made = await conn.fetchval(
+        queries.JOIN, team_id, stamp.id, address.shown, person_id, role.value, stamp.at
+    )
+    return made is not None
+
+
+async def set_password(
+    conn: Connection, at: datetime, person_id: UUID, hashed: str, *, keep: str | None = None
+) -> None:
+    """A new password: all sessions end but the one of the token `keep`, and links for another password end
+    too (SEC-03)."""
+    await conn.execute(queries.NEW_HASH, person_id, hashed, at)
+    await sessions.end_all(conn, person_id, but=keep)
+    await conn.execute(queries.END_LINKS, person_id, ["password"])
+
+
+async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
+    """What the person is called."""
+    await source.execute(queries.SET_NAME, person_id, name)
+
+
+async def disable(conn: Connection, at: datetime, person_id: UUID) -> bool:
+    """The person cannot log in any more, and its sessions and links end; False where it was so already."""
+    done = await conn.fetchval(queries.DISABLE, person_id, at)
+    await sessions.end_all(conn, person_id)
+    await conn.execute(queries.END_LINKS, person_id, ["password", "set_up"])
+    return done is not None
+
+
+async def enable(source: Source, person_id: UUID) -> bool:
+    """The person may log in again; False where it could."""
+    return await source.fetchval(queries.ENABLE, person_id) is not None
+
+
+def clean_name(text: str) -> str | None:
+    """A name as it is kept: one line, of bounded length; None for nothing."""
+    name = " ".join(text.split())[:LONGEST_NAME].strip()
+    return name if name and name.isprintable() else None

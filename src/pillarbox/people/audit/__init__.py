@@ -1,0 +1,209 @@
+"""Who did what: one log of acts, written in the transaction of each act.
+
+An entry is never changed, and not removed before it is 30 days old: the database refuses it. It names
+whoever acted (a person, an API key, a program by its grant, or none of them: the operator at the machine),
+what that one was called then, and from where it came. Secrets have no place in it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.http.request import Request
+from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.prometheus import ACTS
+
+if TYPE_CHECKING:
+    # Visitors know sessions, whose ends are recorded here.
+    from pillarbox.people.visitors import Visitor
+
+NO_TEAM: Final = UUID(int=0)
+"""What entries have that concern no team."""
+
+LONGEST_TEXT: Final = 300
+"""What came with a request is kept up to here."""
+
+
+class Act(Enum):
+    """All acts that are recorded. The first word says what was acted on."""
+
+    LOGIN_SUCCEEDED = "login.succeeded"
+    LOGIN_FAILED = "login.failed"
+    LOGGED_OUT = "login.ended"
+    LOGGED_OUT_EVERYWHERE = "login.ended_everywhere"
+    SESSION_REVOKED = "session.revoked"
+    PASSWORD_CHANGED = "password.changed"  # noqa: S105 - not a secret
+    PASSWORD_LINK_ASKED = "password.link_asked"  # noqa: S105 - not a secret
+    PASSWORD_RESET = "password.reset"  # noqa: S105 - not a secret
+    FACTOR_ADDED = "factor.added"
+    FACTOR_REMOVED = "factor.removed"
+    RECOVERY_CODES_MADE = "recovery_codes.made"
+    RECOVERY_CODE_USED = "recovery_codes.used"
+    PASSKEY_ADDED = "passkey.added"
+    PASSKEY_REMOVED = "passkey.removed"
+    PERSON_CREATED = "person.created"
+    PERSON_SET_UP = "person.set_up"
+    PERSON_RENAMED = "person.renamed"
+    PERSON_DISABLED = "person.disabled"
+    PERSON_ENABLED = "person.enabled"
+    TEAM_CREATED = "team.created"
+    TEAM_RENAMED = "team.renamed"
+    TEAM_BLOCKED = "team.blocked"
+    TEAM_UNBLOCKED = "team.unblocked"
+    TEAM_LIMITS_SET = "team.limits_set"
+    MEMBER_ADDED = "member.added"
+    MEMBER_ROLE_CHANGED = "member.role_changed"
+    MEMBER_REMOVED = "member.removed"
+    MEMBER_LEFT = "member.left"
+    INVITATION_MADE = "invitation.made"
+    INVITATION_REVOKED = "invitation.revoked"
+    INVITATION_ACCEPTED = "invitation.accepted"
+    KEY_CREATED = "key.created"
+    KEY_RENAMED = "key.renamed"
+    KEY_SUSPENDED = "key.suspended"
+    KEY_RESUMED = "key.resumed"
+    KEY_DELETED = "key.deleted"
+    DOMAIN_CREATED = "domain.created"
+    DOMAIN_CHANGED = "domain.changed"
+    DOMAIN_CLAIMED = "domain.claimed"
+    DOMAIN_KEY_ROTATED = "domain.key_rotated"
+    DOMAIN_TRUSTED = "domain.trusted"
+    DOMAIN_DELETED = "domain.deleted"
+    WEBHOOK_CREATED = "webhook.created"
+    WEBHOOK_CHANGED = "webhook.changed"
+    WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - not a secret
+    WEBHOOK_DELETED = "webhook.deleted"
+    SUPPRESSIONS_REMOVED = "suppressions.removed"
+    SUPPRESSIONS_EXPORTED = "suppressions.exported"
+    CONTACTS_EXPORTED = "contacts.exported"
+    CLIENT_REGISTERED = "client.registered"
+    CLIENT_VERIFIED = "client.verified"
+    CLIENT_DISABLED = "client.disabled"
+    CLIENT_ENABLED = "client.enabled"
+    GRANT_GIVEN = "grant.given"
+    GRANT_DENIED = "grant.denied"
+    GRANT_REVOKED = "grant.revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts. Without any id it is the operator, or nobody that is known. Of a key or a grant of the team
+    the name is looked up where it is not given."""
+
+    person_id: UUID | None = None
+    key_id: UUID | None = None
+    grant_id: UUID | None = None
+    name: str | None = None
+    address: str | None = None
+    user_agent: str | None = None
+
+
+OPERATOR: Final = Actor(name="operator")
+"""Whoever uses the command line."""
+
+
+async def record(
+    conn: Source,
+    at: datetime,
+    what: Act,
+    *,
+    team_id: UUID | None,
+    actor: Actor,
+    target: str | None = None,
+    details: Mapping[str, object] | None = None,
+) -> None:
+    """Add an entry, in the transaction of the act. `target` is what was acted on, as a reader knows it, and
+    `details` what else is of interest."""
+    ACTS.add(1, (what.value,))
+    await audit_queries.insert(
+        TeamDb(conn, team_id or NO_TEAM),
+        uuid7((at - EPOCH) // MICROSECOND, secrets.token_bytes(8)),
+        at,
+        what.value,
+        actor.person_id,
+        actor.key_id,
+        actor.grant_id,
+        plain(actor.name),
+        plain(target),
+        plain(actor.address),
+        plain(actor.user_agent),
+        None if details is None else json.dumps(dict(details), default=str),
+    )
+
+
+async def record_call(
+    request: Request,
+    db: TeamDb,
+    what: Act,
+    target: str | None = None,
+    details: Mapping[str, object] | None = None,
+) -> None:
+    """The same for an act of a caller of the API, in the transaction that `db` stands for."""
+    await record(
+        db.connection,
+        request.at,
+        what,
+        team_id=db.team_id,
+        actor=caller_of(request),
+        target=target,
+        details=details,
+    )
+
+
+async def record_command(
+    db: TeamDb, what: Act, target: str | None = None, details: Mapping[str, object] | None = None
+) -> None:
+    """The same for what the operator does at the command line."""
+    await record(
+        db.source,
+        SystemClock().now(),
+        what,
+        team_id=db.team_id,
+        actor=OPERATOR,
+        target=target,
+        details=details,
+    )
+
+
+def caller_of(request: Request) -> Actor:
+    """Who calls a route of the API, and from where."""
+    caller = request.known
+    return Actor(
+        person_id=caller.person_id,
+        key_id=caller.key_id,
+        grant_id=caller.grant_id,
+        address=request.client,
+        user_agent=request.header("user-agent"),
+    )
+
+
+def program_of(request: Request) -> Actor:
+    """A program that brings no access token, and from where it asks; the grant says the rest."""
+    return Actor(address=request.client, user_agent=request.header("user-agent"))
+
+
+def visitor_actor(request: Request, visitor: Visitor) -> Actor:
+    """Who asks for a page, and from where."""
+    return Actor(
+        person_id=visitor.person_id,
+        name=visitor.email,
+        address=request.client,
+        user_agent=request.header("user-agent"),
+    )
+
+
+def plain(text: str | None) -> str | None:
+    """Text that the database stores and a terminal shows: without control characters, and not too long."""
+    if text is None:
+        return None
+    return "".join(char if char.isprintable() else " " for char in text[:LONGEST_TEXT])

@@ -1,0 +1,109 @@
+"""SQL of the audit log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.wire.paging import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry, as it is shown."""
+
+    id: UUID
+    at: datetime
+    what: str
+    person_id: UUID | None
+    key_id: UUID | None
+    grant_id: UUID | None
+    actor: str | None
+    target: str | None
+    address: str | None
+    user_agent: str | None
+    details: str | None
+
+
+# What a key or a program is called is kept: it may be gone when somebody reads the entry.
+INSERT = """
+    INSERT INTO audit_entries (team_id, id, at, what, person_id, key_id, grant_id, actor, target, address,
+                               user_agent, details)
+    VALUES ($1, $2, $3, $4, $5, $6, $7,
+            coalesce($8::text,
+                     (SELECT k.name FROM api_keys k WHERE k.team_id = $1 AND k.id = $6),
+                     (SELECT g.client ->> 'name'
+                        FROM oauth_grants g
+                       WHERE g.team_id = $1 AND g.id = $7)),
+            $9, $10, $11, $12::json)
+"""
+
+
+async def insert(
+    db: TeamDb,
+    entry_id: UUID,
+    at: datetime,
+    what: str,
+    person_id: UUID | None,
+    key_id: UUID | None,
+    grant_id: UUID | None,
+    actor: str | None,
+    target: str | None,
+    address: str | None,
+    user_agent: str | None,
+    details: str | None,
+) -> None:
+    await db.run(
+        INSERT,
+        entry_id,
+        at,
+        what,
+        person_id,
+        key_id,
+        grant_id,
+        actor,
+        target,
+        address,
+        user_agent,
+        details,
+    )
+
+
+async def page(db: TeamDb, page: Page) -> list[Entry]:
+    return await db.all(
+        Entry,
+        """
+        SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details FROM (
+            (SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details
+               FROM audit_entries WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details
+               FROM audit_entries WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+    )
+
+
+# Across teams: what is old is removed, whoever's it is. The database refuses younger entries by its own
+# clock, and a refusal would keep the others of the batch too.
+REMOVE_OLD = """
+    WITH old AS MATERIALIZED (
+        SELECT team_id, id
+          FROM audit_entries
+         WHERE at < $1 AND at < statement_timestamp() - interval '30 days'
+         ORDER BY at
+         LIMIT $2
+    )
+    DELETE FROM audit_entries e
+     USING old
+     WHERE e.team_id = old.team_id AND e.id = old.id
+"""
+
+
+async def remove_old(source: Source, before: datetime, most: int) -> int:
+    """Remove entries of before this instant, the oldest first; returns how many."""
+    status: str = await source.execute(REMOVE_OLD, before, most)
+    return int(status.rsplit(" ", 1)[-1])

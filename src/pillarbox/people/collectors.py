@@ -1,0 +1,47 @@
+"""What ends by itself is removed: sessions, links, challenges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.people import queries
+from pillarbox.people.sessions import IDLE
+
+EVERY: Final = timedelta(hours=1)
+KEPT: Final = timedelta(days=1)
+"""For so long after their end links and challenges stay."""
+
+BATCH: Final = 1000
+
+
+class PeopleCollector:
+    """Removes rows that mean nothing any more, some at a time."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+
+    def periodic(self) -> Sequence[Periodic]:
+        return [Periodic("people.collect", EVERY, self.collect)]
+
+    async def collect(self) -> str:
+        """How many of each were removed."""
+        now = self._clock.now()
+        sessions = await self._removed(queries.END_OLD, now, now - IDLE)
+        links = await self._removed(queries.REMOVE_LINKS, now - KEPT)
+        challenges = await self._removed(queries.REMOVE_CHALLENGES, now - KEPT)
+        return f"{sessions} sessions, {links} links, {challenges} challenges"
+
+    async def _removed(self, statement: str, *values: object) -> int:
+        total, last = 0, BATCH
+        while last == BATCH:
+            done = await self._pool.execute(statement, *values, BATCH)
+            last = int(done.rpartition(" ")[2])
+            total += last
+        return total

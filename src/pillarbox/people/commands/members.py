@@ -1,0 +1,200 @@
+"""`pillarbox people` for the members of a team: who belongs to it, and who is invited."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
+from pillarbox.people.audit import OPERATOR
+from pillarbox.people.membership import invitations, member_queries
+from pillarbox.people.membership import members as changes
+from pillarbox.people.membership.invitations import Refusal
+from pillarbox.people.membership.member_queries import Member
+from pillarbox.people.membership.members import By, Change
+from pillarbox.people.roles import Role
+from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
+
+Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's email address.")]
+InvitedRole = Annotated[Role, typer.Option("--role", help="What the person may do in the team.")]
+NewRole = Annotated[Role, typer.Argument(help="What the person may do in the team from now on.")]
+WithKeys = Annotated[
+    bool, typer.Option("--delete-keys", help="Delete the API keys too that the person has made.")
+]
+
+REFUSED = {
+    Refusal.IS_MEMBER: "{email} belongs to the team {team!r} already.",
+    Refusal.TOO_MANY: "The team {team!r} has had its invitations of today.",
+}
+NOT_CHANGED = {
+    Change.GONE: "{email} does not belong to the team {team!r}.",
+    Change.LAST_OWNER: "The team {team!r} needs an owner who can log in.",
+}
+
+
+def invite(
+    email: Email,
+    team: TeamOption = None,
+    role: InvitedRole = Role.MEMBER,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Print a link by which somebody joins a team; it works once, for seven days. No mail is sent."""
+    perform(
+        lambda connected: make_invitation(connected, email, team, role, json=json),
+        data=data,
+        database_url=database_url,
+    )
+
+
+def members(
+    team: TeamOption = None, json: Json = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """List the members of a team, or of all teams."""
+    perform(lambda connected: show_members(connected, team, json=json), data=data, database_url=database_url)
+
+
+def set_role(
+    email: Email, role: NewRole, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """Give a member of a team another role."""
+    perform(lambda connected: change_role(connected, email, team, role), data=data, database_url=database_url)
+
+
+def remove(
+    email: Email,
+    team: TeamOption = None,
+    delete_keys: WithKeys = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Take a person out of a team: its sessions there end, and what it let programs do there."""
+    perform(
+        lambda connected: take_out(connected, email, team, delete_keys=delete_keys),
+        data=data,
+        database_url=database_url,
+    )
+
+
+async def make_invitation(
+    connected: Connected, email: str, team: str | None, role: Role, *, json: bool
+) -> int:
+    address, ids = address_of(email), Ids(SystemClock())
+    owner = await one_team(connected, team)
+    made = await invitations.invite(
+        TeamDb(connected.pool, owner.id),
+        by_operator(),
+        ids,
+        address,
+        role,
+        site=connected.settings.public_url,
+    )
+    if isinstance(made, Refusal):
+        raise Refused(REFUSED[made].format(email=address.shown, team=owner.name))
+    if json:
+        show_json({"object": "invitation", "id": made.id, "email": address.shown, "url": made.link})
+        return 0
+    say(f"invitation {made.id}")
+    say(f"join {made.link} (works once, for seven days)")
+    return 0
+
+
+async def show_members(connected: Connected, team: str | None, *, json: bool) -> int:
+    found = [
+        (owner, member)
+        for owner in await chosen_teams(connected, team)
+        for member in await member_queries.members(TeamDb(connected.pool, owner.id))
+    ]
+    if json:
+        show_json(
+            {"object": "list", "data": [{"team_id": owner.id, **shape(member)} for owner, member in found]}
+        )
+        return 0
+    show_table(
+        ("Team", "Email", "Name", "Role", "Account", "Last login"),
+        [
+            (
+                owner.name,
+                member.email,
+                member.name,
+                member.role,
+                account(member),
+                member.last_login_at or "never",
+            )
+            for owner, member in found
+        ],
+    )
+    return 0
+
+
+async def change_role(connected: Connected, email: str, team: str | None, role: Role) -> int:
+    owner = await one_team(connected, team)
+    db = TeamDb(connected.pool, owner.id)
+    member = await found(db, email, owner.name)
+    answer(await changes.set_role(db, by_operator(), member.id, role), member, owner.name)
+    say(f"{member.email} is {role.value} of the team {owner.name}.")
+    return 0
+
+
+async def take_out(connected: Connected, email: str, team: str | None, *, delete_keys: bool) -> int:
+    owner = await one_team(connected, team)
+    db = TeamDb(connected.pool, owner.id)
+    member = await found(db, email, owner.name)
+    made = [] if member.person_id is None else await changes.keys_of(db, member.person_id)
+    answer(await changes.remove(db, by_operator(), member.id, with_keys=delete_keys), member, owner.name)
+    say(f"{member.email} is out of the team {owner.name}.")
+    for key in made:
+        say(f"key {key.id} {key.name}: {'deleted' if delete_keys else 'made by that person, still works'}")
+    return 0
+
+
+def answer(change: Change, member: Member, team: str) -> None:
+    """Refuse what was not done."""
+    if change is not Change.DONE:
+        raise Refused(NOT_CHANGED[change].format(email=member.email, team=team))
+
+
+def by_operator() -> By:
+    return By(OPERATOR, SystemClock().now())
+
+
+def address_of(text: str) -> EmailAddress:
+    try:
+        return email_address(text)
+    except NotAnAddress as wrong:
+        raise Refused(f"{text!r} is not an email address. {wrong.reason}") from None
+
+
+async def found(db: TeamDb, email: str, team: str) -> Member:
+    """The member of this address."""
+    wanted = address_of(email).address
+    for member in await member_queries.members(db):
+        if address_of(member.email).address == wanted:
+            return member
+    raise Refused(NOT_CHANGED[Change.GONE].format(email=email, team=team))
+
+
+def account(member: Member) -> str:
+    if member.is_disabled:
+        return "disabled"
+    return "none" if member.person_id is None else "active"
+
+
+def shape(member: Member) -> dict[str, object]:
+    """A member as JSON."""
+    return {
+        "email": member.email,
+        "name": member.name,
+        "role": member.role,
+        "person_id": member.person_id,
+        "account": account(member),
+        "created_at": member.created_at,
+        "last_login_at": member.last_login_at,
+    }

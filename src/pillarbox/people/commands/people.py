@@ -1,0 +1,264 @@
+"""`pillarbox people`: who logs in; for the operator, who needs no account."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
+from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
+from pillarbox.people import accounts, audit, links, queries, sessions
+from pillarbox.people.audit import OPERATOR, Act
+from pillarbox.people.commands import audit as audit_command
+from pillarbox.people.commands import members
+from pillarbox.people.factors import passkey_queries, second_factor
+from pillarbox.people.queries import Person
+from pillarbox.people.roles import Role
+from pillarbox.teams.commands.choosing import TeamOption, one_team
+
+group = typer.Typer(
+    no_args_is_help=True, help="Make and list people who log in, help them back in, shut them out."
+)
+
+group.command("invite")(members.invite)
+group.command("members")(members.members)
+group.command("set-role")(members.set_role)
+group.command("remove")(members.remove)
+group.command("audit")(audit_command.audit)
+
+Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's email address.")]
+RoleOption = Annotated[Role, typer.Option("--role", help="What the person may do in the team.")]
+Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the person is called.")]
+
+Factors = Annotated[
+    bool,
+    typer.Option("--factors", help="Also remove the second factor, the recovery codes and the passkeys."),
+]
+
+
+@group.command("create")
+def create(
+    email: Email,
+    name: Name = None,
+    team: TeamOption = None,
+    role: RoleOption = Role.OWNER,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make a person of a team, and print the link by which it sets up its account. Of somebody who has not
+    set up yet, print another link."""
+    perform(
+        lambda connected: make(connected, email, name, team, role, json=json),
+        data=data,
+        database_url=database_url,
+    )
+
+
+@group.command("list")
+def list_all(json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """List the people with their teams."""
+    perform(lambda connected: show_all(connected, json=json), data=data, database_url=database_url)
+
+
+@group.command("reset")
+def reset(
+    email: Email, factors: Factors = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """Print a link by which a person chooses another password; it works once, for a day."""
+    perform(
+        lambda connected: new_link(connected, email, factors=factors), data=data, database_url=database_url
+    )
+
+
+@group.command("revoke-sessions")
+def revoke_sessions(email: Email, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Log a person out everywhere."""
+    perform(lambda connected: log_out(connected, email), data=data, database_url=database_url)
+
+
+@group.command("disable")
+def disable(email: Email, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Shut a person out: it is logged out everywhere and cannot log in any more."""
+    perform(lambda connected: shut_out(connected, email), data=data, database_url=database_url)
+
+
+@group.command("enable")
+def enable(email: Email, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Let a person log in again."""
+    perform(lambda connected: let_in(connected, email), data=data, database_url=database_url)
+
+
+async def make(
+    connected: Connected, email: str, name: str | None, team: str | None, role: Role, *, json: bool
+) -> int:
+    address, ids = address_of(email), Ids(SystemClock())
+    wanted = await one_team(connected, team)
+    async with transaction(connected.pool) as conn:
+        person = await queries.person_of_address(conn, address.address)
+        if person is not None and person.password is not None:
+            raise Refused(f"{address.shown} has an account already.")
+        if person is None:
+            person_id = await accounts.create(conn, ids.stamp(), address, accounts.clean_name(name or ""))
+            at = ids.now()
+            await audit.record(
+                conn, at, Act.PERSON_CREATED, team_id=None, actor=OPERATOR, target=address.shown
+            )
+        else:
+            person_id = person.id
+        if await accounts.join(conn, ids.stamp(), person_id, address, wanted.id, role):
+            details = {"role": role.value}
+            await audit.record_command(TeamDb(conn, wanted.id), Act.MEMBER_ADDED, address.shown, details)
+        token = await links.make(conn, ids.now(), links.Kind.SET_UP, person_id=person_id)
+    link = f"{connected.settings.public_url}/set-up/{token}"
+    if json:
+        show_json({"object": "person", "id": person_id, "email": address.shown, "set_up_url": link})
+        return 0
+    say(f"person {person_id}")
+    say(f"set-up {link} (works once, for seven days)")
+    return 0
+
+
+async def show_all(connected: Connected, *, json: bool) -> int:
+    people = await queries.every_person(connected.pool, Ids(SystemClock()).now())
+    teams: dict[UUID, list[tuple[str, str]]] = {}
+    for person_id, team, role in await queries.every_membership(connected.pool):
+        teams.setdefault(person_id, []).append((team, role))
+    if json:
+        show_json({"object": "list", "data": [shape(one, teams.get(one.id, [])) for one in people]})
+        return 0
+    show_table(
+        ("Id", "Email", "Name", "State", "Factors", "Sessions", "Last login", "Teams"),
+        [
+            (
+                one.id,
+                one.email,
+                one.name,
+                state(one),
+                factors(one),
+                one.sessions,
+                one.last_login_at,
+                ", ".join(f"{team} ({role})" for team, role in teams.get(one.id, [])),
+            )
+            for one in people
+        ],
+    )
+    return 0
+
+
+async def new_link(connected: Connected, email: str, *, factors: bool) -> int:
+    person = await found(connected, email)
+    if person.disabled_at is not None:
+        raise Refused(f"{person.email} is disabled.")
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        token = await links.make(
+            conn, at, links.Kind.PASSWORD, person_id=person.id, lifetime=links.BY_OPERATOR
+        )
+        if factors:
+            await forget_factors(conn, at, person)
+        await audit.record(
+            conn, at, Act.PASSWORD_LINK_ASKED, team_id=None, actor=OPERATOR, target=person.email
+        )
+    say(f"reset {connected.settings.public_url}/password/reset/{token} (works once, for a day)")
+    return 0
+
+
+async def forget_factors(conn: Connection, at: datetime, person: Person) -> None:
+    """The person logs in by password alone again; sessions that are there end."""
+    removed = {Act.FACTOR_REMOVED: await second_factor.remove(conn, person.id)}
+    removed[Act.PASSKEY_REMOVED] = await passkey_queries.remove_all(conn, person.id) > 0
+    await sessions.end_all(conn, person.id)
+    for act, is_done in removed.items():
+        if is_done:
+            await audit.record(conn, at, act, team_id=None, actor=OPERATOR, target=person.email)
+
+
+async def log_out(connected: Connected, email: str) -> int:
+    person = await found(connected, email)
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        ended = await sessions.end_all(conn, person.id)
+        await audit.record(
+            conn, at, Act.LOGGED_OUT_EVERYWHERE, team_id=None, actor=OPERATOR, target=person.email
+        )
+    say(f"{person.email}: {counted(ended, 'session')} ended.")
+    return 0
+
+
+async def shut_out(connected: Connected, email: str) -> int:
+    person = await found(connected, email)
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        if await accounts.disable(conn, at, person.id):
+            await audit.record(
+                conn, at, Act.PERSON_DISABLED, team_id=None, actor=OPERATOR, target=person.email
+            )
+    say(f"{person.email} is disabled.")
+    return 0
+
+
+async def let_in(connected: Connected, email: str) -> int:
+    person = await found(connected, email)
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        if await accounts.enable(conn, person.id):
+            await audit.record(
+                conn, at, Act.PERSON_ENABLED, team_id=None, actor=OPERATOR, target=person.email
+            )
+    say(f"{person.email} may log in.")
+    return 0
+
+
+def address_of(text: str) -> EmailAddress:
+    try:
+        return email_address(text)
+    except NotAnAddress as wrong:
+        raise Refused(f"{text!r} is not an email address. {wrong.reason}") from None
+
+
+async def found(connected: Connected, email: str) -> Person:
+    """The person of this address."""
+    person = await queries.person_of_address(connected.pool, address_of(email).address)
+    if person is None:
+        raise Refused(f"There is nobody with the address {email}.")
+    return person
+
+
+def state(one: queries.ListedPerson) -> str:
+    if one.disabled_at is not None:
+        return "disabled"
+    return "active" if one.has_password or one.passkeys else "not set up"
+
+
+def factors(one: queries.ListedPerson) -> str:
+    found = [
+        *(["password"] if one.has_password else []),
+        *(["codes"] if one.has_totp else []),
+        *([counted(one.passkeys, "passkey")] if one.passkeys else []),
+    ]
+    return ", ".join(found)
+
+
+def shape(one: queries.ListedPerson, teams: list[tuple[str, str]]) -> dict[str, object]:
+    """A person as JSON."""
+    return {
+        "id": one.id,
+        "email": one.email,
+        "name": one.name,
+        "state": state(one),
+        "has_password": one.has_password,
+        "has_totp": one.has_totp,
+        "passkeys": one.passkeys,
+        "sessions": one.sessions,
+        "created_at": one.created_at,
+        "last_login_at": one.last_login_at,
+        "teams": [{"name": team, "role": role} for team, role in teams],
+    }

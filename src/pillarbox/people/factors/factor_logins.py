@@ -1,0 +1,142 @@
+"""Logging in by more than a password: the second factor after it, or a passkey in place of both.
+
+A session of somebody who has a second factor is pending until it is given, for `PENDING_FOR`. Codes of the
+phone can be guessed, so tries are counted for each person; recovery codes cannot, and are counted apart: who
+knows a password and tries codes does not keep the owner out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.people import queries, sessions
+from pillarbox.people.audit import Act, Actor, record
+from pillarbox.people.factors import totp
+from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.factors.second_factor import Factor, SecondFactor
+from pillarbox.people.logins import TooManyTries, Wrong, network_of
+from pillarbox.people.queries import Session
+from pillarbox.people.sessions import Origin, Stage
+from pillarbox.people.visitors import Visitor
+
+PENDING_FOR: Final = timedelta(minutes=10)
+HOUR: Final = 3600.0
+MOST_TRIES: Final = 10
+CHALLENGE_WINDOW: Final = 300.0
+MOST_CHALLENGES: Final = 60
+PASSKEY: Final = "passkey"
+
+
+class Admitted(NamedTuple):
+    """A full session by its new token; `factor` is how the second factor was given."""
+
+    token: str
+    factor: Factor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactorLogins:
+    """Lets people in."""
+
+    pool: asyncpg.Pool
+    ids: Ids
+    windows: Windows
+    factor: SecondFactor
+    passkeys: Passkeys
+
+    async def pending(self, at: datetime, token: str | None) -> Session | None:
+        """The session that waits for its second factor; None where none does any more."""
+        found = await sessions.find(self.pool, at, token)
+        if found is None or found.stage != Stage.PENDING.value or at - found.confirmed_at > PENDING_FOR:
+            return None
+        return found
+
+    async def give(
+        self, at: datetime, pending: Session, code: str, origin: Origin
+    ) -> Admitted | TooManyTries | Wrong:
+        """Give the second factor of a pending session."""
+        kind = "code" if len("".join(code.split())) <= totp.DIGITS else "recovery code"
+        window = key_for(f"{kind} of {pending.person_id}")
+        taken = self.windows.take(window, MOST_TRIES, HOUR)
+        if not taken.allowed:
+            return TooManyTries(taken.reset)
+        async with transaction(self.pool) as conn:
+            factor = await self.factor.accept(conn, at, pending.person_id, code)
+            actor = Actor(pending.person_id, None, None, pending.email, origin.address, origin.user_agent)
+            if factor is None:
+                await record(conn, at, Act.LOGIN_FAILED, team_id=None, actor=actor, details={"way": "code"})
+                return Wrong()
+            ways = [*pending.ways, factor.value]
+            token = await sessions.renew(conn, at, pending.hash, ways)
+            if token is None:
+                return Wrong()
+            await conn.execute(queries.LOGGED_IN, pending.person_id, at)
+            if factor is Factor.RECOVERY:
+                await record(conn, at, Act.RECOVERY_CODE_USED, team_id=None, actor=actor)
+            await record(conn, at, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": ways})
+        self.windows.give_back(window)
+        return Admitted(token, factor)
+
+    async def ask_for_passkey(self, at: datetime, origin: Origin) -> Asked | TooManyTries:
+        """What the browser of somebody who is not logged in is asked."""
+        refused = self._too_many(f"passkeys from {network_of(origin.address)}")
+        return refused or await self.passkeys.ask_to_log_in(self.pool, at)
+
+    async def ask_to_confirm(self, at: datetime, visitor: Visitor) -> Asked | TooManyTries:
+        """What the browser of a visitor is asked who proves again who it is."""
+        refused = self._too_many(f"passkeys of {visitor.person_id}")
+        return refused or await self.passkeys.ask_to_confirm(self.pool, at, visitor.person_id)
+
+    async def ask_for_new(self, at: datetime, visitor: Visitor) -> Asked | TooManyTries:
+        """What the browser of a visitor is asked, to make a passkey."""
+        refused, who = self._too_many(f"passkeys of {visitor.person_id}"), visitor
+        return refused or await self.passkeys.ask_for_new(self.pool, at, who.person_id, who.email, who.name)
+
+    async def by_passkey(
+        self, at: datetime, asked: str, answer: str, origin: Origin, replaced: str | None = None
+    ) -> Admitted | Wrong:
+        """A new session of whoever's passkey has signed; the session of the token `replaced` ends with it."""
+        async with transaction(self.pool) as conn:
+            person_id = await self.passkeys.log_in(conn, at, asked, answer)
+            if person_id is None:
+                return Wrong()
+            if replaced is not None:
+                await sessions.end(conn, replaced)
+            session_id = self.ids.stamp().id
+            token = await sessions.begin(conn, at, session_id, person_id, [PASSKEY], origin)
+            person = await queries.person(conn, person_id)
+            if token is None or person is None:
+                return Wrong()
+            await conn.execute(queries.LOGGED_IN, person_id, at)
+            actor = Actor(person_id, None, None, person.email, origin.address, origin.user_agent)
+            await record(
+                conn, at, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": [PASSKEY]}
+            )
+        return Admitted(token)
+
+    async def confirm(self, at: datetime, visitor: Visitor, asked: str, answer: str) -> Admitted | Wrong:
+        """Whether a passkey of the visitor has signed: its session is confirmed, with a new token."""
+        async with transaction(self.pool) as conn:
+            if not await self.passkeys.confirm(conn, at, visitor.person_id, asked, answer):
+                return Wrong()
+            token = await sessions.renew(
+                conn, at, sessions.token_hash(visitor.token), with_way(visitor.ways, PASSKEY)
+            )
+        return Wrong() if token is None else Admitted(token)
+
+    def _too_many(self, what: str) -> TooManyTries | None:
+        """Each question is a row for some minutes: nobody makes them without end."""
+        taken = self.windows.take(key_for(what), MOST_CHALLENGES, CHALLENGE_WINDOW)
+        return None if taken.allowed else TooManyTries(taken.reset)
+
+
+def with_way(ways: tuple[str, ...], way: str) -> list[str]:
+    """The ways, with another one."""
+    return list(dict.fromkeys((*ways, way)))

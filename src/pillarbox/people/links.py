@@ -1,0 +1,81 @@
+"""Links that work once: for setting up an account, for another password, for an invitation.
+
+What is stored is the hash of the token. A link is used by one guarded statement, in the transaction of what
+it is for, so of several at once exactly one counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.people import queries, sessions
+
+
+class Kind(Enum):
+    """What a link is for."""
+
+    SET_UP = "set_up"
+    INVITATION = "invitation"
+    PASSWORD = "password"  # noqa: S105 - a kind of link
+
+
+LIFETIME: Final = {
+    Kind.SET_UP: timedelta(days=7),
+    Kind.INVITATION: timedelta(days=7),
+    Kind.PASSWORD: timedelta(minutes=30),
+}
+
+BY_OPERATOR: Final = timedelta(hours=24)
+"""How long a link for another password works that the operator hands on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a link is about. One for setting up that names no person is for whoever opens it."""
+
+    person_id: UUID | None
+    team_id: UUID | None
+    invitation_id: UUID | None
+
+
+async def make(
+    conn: Connection,
+    at: datetime,
+    kind: Kind,
+    *,
+    person_id: UUID | None = None,
+    team_id: UUID | None = None,
+    invitation_id: UUID | None = None,
+    lifetime: timedelta | None = None,
+) -> str:
+    """A new link's token, which is nowhere else."""
+    token = sessions.new_token()
+    until = at + (lifetime or LIFETIME[kind])
+    await conn.execute(
+        queries.INSERT_LINK,
+        sessions.token_hash(token),
+        kind.value,
+        person_id,
+        team_id,
+        invitation_id,
+        at,
+        until,
+    )
+    return token
+
+
+async def find(source: Source, at: datetime, kind: Kind, token: str) -> Link | None:
+    """What the link is about; None where there is none, or it was used, or is too old."""
+    row = await source.fetchrow(queries.FIND_LINK, sessions.token_hash(token), kind.value, at)
+    return None if row is None else Link(*row)
+
+
+async def use(conn: Connection, at: datetime, kind: Kind, token: str) -> Link | None:
+    """The same, once: it does not work any more when the transaction is committed."""
+    row = await conn.fetchrow(queries.USE_LINK, sessions.token_hash(token), kind.value, at)
+    return None if row is None else Link(*row)

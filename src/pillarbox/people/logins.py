@@ -1,0 +1,176 @@
+"""Logging in by password: limits, the comparison, and the session (SEC-03).
+
+The answer and its time are the same whether or not there is somebody of that address. Tries are counted for
+an address of email, for an address of the network, and for both together; those that were right are given
+back. Who tries from where the person has a session is not slowed by what others try elsewhere, so nobody can
+lock somebody out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_address, ip_network
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Source, transaction
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
+from pillarbox.people import audit, queries, sessions
+from pillarbox.people.audit import Act, Actor
+from pillarbox.people.passwords import LONGEST, Passwords
+from pillarbox.people.queries import Person
+from pillarbox.people.sessions import Origin, Stage
+
+WINDOW: Final = 300.0
+PER_PAIR: Final = 5
+PER_NETWORK: Final = 60
+PER_PERSON: Final = 50
+PASSWORD: Final = "password"  # noqa: S105 - how somebody logged in
+
+
+class TooManyTries(NamedTuple):
+    """Nothing was compared; after so many seconds it may be tried again."""
+
+    seconds: int
+
+
+class Wrong(NamedTuple):
+    """There is nobody of that address and password."""
+
+
+class LoggedIn(NamedTuple):
+    """A new session; `stage` says whether a second factor is still to be given."""
+
+    person: Person
+    token: str
+    stage: Stage
+
+
+Outcome = LoggedIn | TooManyTries | Wrong
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """The windows that count one try."""
+
+    windows: Windows
+    keys: tuple[tuple[bytes, int], ...]
+
+    def take(self) -> TooManyTries | None:
+        """Count it, unless there were too many."""
+        taken = [self.windows.take(key, most, WINDOW) for key, most in self.keys]
+        refused = [one.reset for one in taken if not one.allowed]
+        return TooManyTries(max(refused)) if refused else None
+
+    def give_back(self) -> None:
+        for key, _ in self.keys:
+            self.windows.give_back(key)
+
+
+class Logins:
+    """Lets people in by their password."""
+
+    def __init__(self, pool: asyncpg.Pool, ids: Ids, windows: Windows, passwords: Passwords) -> None:
+        self._pool = pool
+        self._ids = ids
+        self._windows = windows
+        self._passwords = passwords
+
+    async def log_in(
+        self, at: datetime, address: str, password: str, origin: Origin, replaced: str | None = None
+    ) -> Outcome:
+        """What a login leads to; the session of the token `replaced` ends with it. Raises Busy."""
+        key = address_key(address)
+        person = await queries.person_of_address(self._pool, key)
+        tries = await self._tries(key, person, origin)
+        if (refused := tries.take()) is not None:
+            return refused
+        stored = person.password if person is not None and person.disabled_at is None else None
+        is_right = await self._passwords.matches(stored, password[: LONGEST + 1])
+        if not is_right or person is None or stored is None:
+            await self._record(self._pool, at, Act.LOGIN_FAILED, None, origin, address)
+            return Wrong()
+        tries.give_back()
+        better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
+        stage = Stage.PENDING if person.has_totp else Stage.FULL
+        stamp = self._ids.stamp()
+        async with transaction(self._pool) as conn:
+            if better is not None:
+                await conn.execute(queries.REHASH, person.id, stored, better)
+            if replaced is not None:
+                await sessions.end(conn, replaced)
+            token = await sessions.begin(conn, at, stamp.id, person.id, [PASSWORD], origin, stage=stage)
+            if token is not None and stage is Stage.FULL:
+                await conn.execute(queries.LOGGED_IN, person.id, at)
+                await self._record(conn, at, Act.LOGIN_SUCCEEDED, person, origin)
+        return Wrong() if token is None else LoggedIn(person, token, stage)
+
+    async def is_password(
+        self, person_id: UUID, address: str, password: str, origin: Origin
+    ) -> bool | TooManyTries:
+        """Whether it is the password of somebody who has a session; counted like a login."""
+        person = await queries.person(self._pool, person_id)
+        tries = await self._tries(address_key(address), person, origin)
+        if (refused := tries.take()) is not None:
+            return refused
+        is_right = await self._passwords.matches(
+            None if person is None else person.password, password[: LONGEST + 1]
+        )
+        if is_right:
+            tries.give_back()
+        return is_right
+
+    async def _record(
+        self, source: Source, at: datetime, act: Act, person: Person | None, origin: Origin, tried: str = ""
+    ) -> None:
+        actor = Actor(
+            person_id=person.id if person else None,
+            name=(person.name or person.email) if person else None,
+            address=origin.address,
+            user_agent=origin.user_agent,
+        )
+        # What is no address may be a password in the wrong field.
+        target = tried if is_address(tried) else None
+        await audit.record(source, at, act, team_id=None, actor=actor, target=target)
+
+    async def _tries(self, key: str, person: Person | None, origin: Origin) -> _Try:
+        network = network_of(origin.address)
+        keys = [
+            (key_for(f"login {key} from {network}"), PER_PAIR),
+            (key_for(f"login from {network}"), PER_NETWORK),
+        ]
+        person_id = UUID(int=0) if person is None else person.id
+        if not await self._pool.fetchval(queries.IS_KNOWN_ADDRESS, person_id, origin.address):
+            keys.append((key_for(f"login {key}"), PER_PERSON))
+        return _Try(self._windows, tuple(keys))
+
+
+def is_address(text: str) -> bool:
+    try:
+        return bool(email_address(text).address)
+    except NotAnAddress:
+        return False
+
+
+def address_key(text: str) -> str:
+    """How the address is compared; of what is no address a text that nobody has."""
+    try:
+        return email_address(text).address
+    except NotAnAddress:
+        return f"no address: {text[:300]}"
+
+
+def network_of(address: str | None) -> str:
+    """What counts as one address: who has an IPv6 address has a /64 of them."""
+    try:
+        found = ip_address(address or "")
+    except ValueError:
+        return "unknown"
+    if found.version == 4:
+        return str(found)
+    return str(found.ipv4_mapped) if found.ipv4_mapped else str(ip_network((found, 64), strict=False))

@@ -1,0 +1,269 @@
+"""Invitations to a team: a link that works once, for seven days, by mail or printed for the operator.
+
+Whoever opens the link reads the mail of the address. So it makes a person where there is none that can log
+in; a person that is there logs in and then joins. An invitation ends with the power of whoever made it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
+from pillarbox.kernel.wire.email_address import EmailAddress, email_address
+from pillarbox.people import accounts, links, queries, sessions
+from pillarbox.people.audit import Act, Actor, record
+from pillarbox.people.mails import SystemMail
+from pillarbox.people.membership import member_queries
+from pillarbox.people.membership.member_queries import OpenInvitation
+from pillarbox.people.membership.members import By, hold
+from pillarbox.people.passwords import Passwords
+from pillarbox.people.queries import Person
+from pillarbox.people.roles import Role, may_manage
+from pillarbox.people.sessions import Origin
+
+WAY: Final = "invitation"
+LASTS: Final = links.LIFETIME[links.Kind.INVITATION]
+A_DAY: Final = timedelta(days=1)
+MOST_A_DAY: Final = 50
+"""Each is a mail to an address that somebody typed in."""
+
+SUBJECT: Final = "Invitation to the team {team}"
+TEXT: Final = """\
+{inviter} invites you to the team {team} of the Pillarbox at {site}.
+
+This link works once, until {until} UTC:
+
+{link}
+
+If you expected no invitation, ignore this mail.
+"""
+
+
+class Refusal(Enum):
+    """Why somebody was not invited, or an invitation not ended."""
+
+    NOT_ALLOWED = "not allowed"
+    IS_MEMBER = "is a member"
+    TOO_MANY = "too many"
+    GONE = "gone"
+
+
+class Invited(NamedTuple):
+    """A new invitation with its link, which is nowhere else."""
+
+    id: UUID
+    link: str
+
+
+class Opened(NamedTuple):
+    """What a link means now. `person` is who has that address and can log in."""
+
+    invitation: OpenInvitation
+    person: Person | None
+
+
+class Taken(NamedTuple):
+    """An invitation that was just accepted."""
+
+    team_id: UUID
+    email: str
+    role: Role
+
+
+class NoLongerOpen(Exception):  # noqa: N818 - takes back what the transaction did
+    """Somebody was faster, or the invitation has just ended."""
+
+
+class Invitations:
+    """Invites people to teams, and lets them join. `site` is the URL of the installation."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, ids: Ids, passwords: Passwords, mail: SystemMail | None, site: str
+    ) -> None:
+        self._pool = pool
+        self._ids = ids
+        self._passwords = passwords
+        self._mail = mail
+        self._site = site
+
+    async def invite(self, db: TeamDb, by: By, address: EmailAddress, role: Role) -> Invited | Refusal:
+        """Invite an address to the team by mail; an earlier invitation of it ends."""
+        return await invite(db, by, self._ids, address, role, site=self._site, mail=self._mail)
+
+    async def find(self, at: datetime, token: str) -> Opened | None:
+        """What the link means; None where it does not work (any more)."""
+        link = await links.find(self._pool, at, links.Kind.INVITATION, token)
+        if link is None or link.team_id is None:
+            return None
+        found = await member_queries.open_invitation(TeamDb(self._pool, link.team_id), link.invitation_id, at)
+        if found is None:
+            return None
+        person = await queries.person_of_address(self._pool, email_address(found.email).address)
+        return Opened(found, person if person is not None and can_log_in(person) else None)
+
+    async def join(self, at: datetime, token: str, person_id: UUID, actor: Actor) -> bool:
+        """Make somebody who has logged in, with the address of the invitation, a member."""
+        async with transaction(self._pool) as conn:
+            taken = await self._take(conn, at, token)
+            if taken is not None:
+                await self._join(conn, at, taken, person_id, actor)
+        return taken is not None
+
+    async def join_newly(
+        self,
+        at: datetime,
+        token: str,
+        *,
+        name: str | None,
+        password: str,
+        origin: Origin,
+        replaced: str | None = None,
+    ) -> str | None:
+        """Make a person of the address of the invitation, and it a member; returns the token of its session.
+        None where the link does not work (any more), or somebody can log in with that address by now. Raises
+        Busy."""
+        hashed = await self._passwords.hashed(password)
+        try:
+            return await self._begin(at, token, name, hashed, origin, replaced)
+        except NoLongerOpen:
+            return None
+
+    async def _begin(
+        self,
+        at: datetime,
+        token: str,
+        name: str | None,
+        hashed: str,
+        origin: Origin,
+        replaced: str | None,
+    ) -> str | None:
+        async with transaction(self._pool) as conn:
+            # First of all: of several who open the link at once, one makes the person.
+            taken = await self._take(conn, at, token)
+            if taken is None:
+                return None
+            address = email_address(taken.email)
+            person = await queries.person_of_address(conn, address.address)
+            if person is not None and (can_log_in(person) or person.disabled_at is not None):
+                raise NoLongerOpen
+            person_id = person.id if person else await accounts.create(conn, self._ids.stamp(), address, name)
+            shown = name or address.shown
+            actor = Actor(person_id, name=shown, address=origin.address, user_agent=origin.user_agent)
+            await self._join(conn, at, taken, person_id, actor)
+            if name is not None:
+                await accounts.set_name(conn, person_id, name)
+            await accounts.set_password(conn, at, person_id, hashed)
+            await record(conn, at, Act.PERSON_SET_UP, team_id=None, actor=actor)
+            if replaced is not None:
+                await sessions.end(conn, replaced)
+            await conn.execute(queries.LOGGED_IN, person_id, at)
+            return await sessions.begin(conn, at, self._ids.new(), person_id, [WAY], origin)
+
+    async def _take(self, conn: Connection, at: datetime, token: str) -> Taken | None:
+        """The invitation behind the link, once."""
+        link = await links.use(conn, at, links.Kind.INVITATION, token)
+        if link is None or link.team_id is None:
+            return None
+        db = TeamDb(conn, link.team_id)
+        await hold(db)
+        found = await member_queries.accept(db, link.invitation_id, at)
+        return None if found is None else Taken(link.team_id, found.email, Role(found.role))
+
+    async def _join(
+        self, conn: Connection, at: datetime, taken: Taken, person_id: UUID, actor: Actor
+    ) -> None:
+        address = email_address(taken.email)
+        await accounts.join(conn, self._ids.stamp(), person_id, address, taken.team_id, taken.role)
+        db, details = TeamDb(conn, taken.team_id), {"role": taken.role.value}
+        await By(actor, at).record(db, Act.INVITATION_ACCEPTED, taken.email, details)
+
+
+async def invite(
+    db: TeamDb,
+    by: By,
+    ids: Ids,
+    address: EmailAddress,
+    role: Role,
+    *,
+    site: str,
+    mail: SystemMail | None = None,
+) -> Invited | Refusal:
+    """Invite an address to the team, by mail if there is any; an earlier invitation of it ends."""
+    async with db.transaction() as inner:
+        await hold(inner)
+        acting = await by.role(inner)
+        if acting is None or not may_manage(acting, role):
+            return Refusal.NOT_ALLOWED
+        if await inner.value(member_queries.IS_MEMBER, address.address):
+            return Refusal.IS_MEMBER
+        if await inner.value(member_queries.INVITED_SINCE, by.at - A_DAY) >= MOST_A_DAY:
+            return Refusal.TOO_MANY
+        made = await _store(inner, by, ids.new(), address, role, site)
+        if mail is not None:
+            await _send(inner, by, mail, address, made, site)
+        await by.record(inner, Act.INVITATION_MADE, address.shown, {"role": role.value})
+    return made
+
+
+async def _store(
+    db: TeamDb, by: By, invitation_id: UUID, address: EmailAddress, role: Role, site: str
+) -> Invited:
+    await db.run(member_queries.END_EARLIER, address.shown, by.at)
+    await db.run(
+        member_queries.INVITE,
+        invitation_id,
+        address.shown,
+        role.value,
+        by.actor.person_id,
+        by.at,
+        by.at + LASTS,
+    )
+    token = await links.make(
+        db.connection, by.at, links.Kind.INVITATION, team_id=db.team_id, invitation_id=invitation_id
+    )
+    return Invited(invitation_id, f"{site}/invitation/{token}")
+
+
+async def _send(
+    db: TeamDb, by: By, mail: SystemMail, address: EmailAddress, made: Invited, site: str
+) -> None:
+    team = one_line(await db.value(member_queries.TEAM_NAME))
+    text = TEXT.format(
+        inviter=one_line(by.actor.name or ""),
+        team=team,
+        site=site,
+        until=f"{by.at + LASTS:%Y-%m-%d %H:%M}",
+        link=made.link,
+    )
+    await mail.send(db.connection, by.at, to=address.shown, subject=SUBJECT.format(team=team), text=text)
+
+
+async def end(db: TeamDb, by: By, invitation_id: UUID) -> Refusal | None:
+    """End an invitation that nobody has accepted yet."""
+    async with db.transaction() as inner:
+        await hold(inner)
+        acting = await by.role(inner)
+        role = await inner.value(member_queries.INVITATION_ROLE, invitation_id, by.at)
+        if role is None:
+            return Refusal.GONE
+        if acting is None or not may_manage(acting, Role(role)):
+            return Refusal.NOT_ALLOWED
+        email = await inner.value(member_queries.END_ONE, invitation_id, by.at)
+        await by.record(inner, Act.INVITATION_REVOKED, email)
+    return None
+
+
+def can_log_in(person: Person) -> bool:
+    """Whether somebody has set up this account: otherwise whoever reads its mail may."""
+    return person.password is not None or person.last_login_at is not None
+
+
+def one_line(text: str) -> str:
+    """A name as it may stand in a mail: nobody who is invited is to take it for more than a name."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:100]

@@ -1,0 +1,67 @@
+"""Programs that act for a team because somebody of it has let them: the list, and ending it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.oauth import grants
+from pillarbox.oauth.grants import GrantRef, Reason
+from pillarbox.people.audit import Act
+from pillarbox.people.membership import member_queries
+from pillarbox.people.membership.members import By, Change
+from pillarbox.people.roles import Right, may
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that may act. `client` is the JSON of what was known of it when it was let in."""
+
+    id: UUID
+    client: str
+    scopes: list[str]
+    person_id: UUID
+    person: str | None
+    created_at: datetime
+    last_used_at: datetime | None
+
+    @property
+    def name(self) -> str:
+        return str(self._known().get("name") or "")
+
+    @property
+    def host(self) -> str | None:
+        """The host that vouches for the program, if one does."""
+        found = self._known().get("host")
+        return None if found is None else str(found)
+
+    def _known(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.client)
+        return found
+
+
+async def listed(db: TeamDb, person_id: UUID | None) -> list[Program]:
+    """What this person has let in, or what anybody has, the newest first."""
+    return await db.all(Program, member_queries.PROGRAMS, person_id)
+
+
+async def revoke(db: TeamDb, by: By, grant_id: UUID) -> Change:
+    """Shut a program out: what one has let in oneself, or whoever has where one manages the team. Its tokens
+    mean nothing a second later."""
+    async with db.transaction() as inner:
+        role, ref = await by.role(inner), GrantRef(inner.team_id, grant_id)
+        grant = await grants.get(inner.source, ref)
+        if grant is None:
+            return Change.GONE
+        is_own = grant.person_id == by.actor.person_id
+        if role is None or not may(role, Right.USE if is_own else Right.MANAGE):
+            return Change.NOT_ALLOWED
+        if not await grants.revoke(inner.source, by.at, ref, Reason.FROM_DASHBOARD):
+            return Change.GONE
+        details = {"client_id": grant.client_id, "reason": Reason.FROM_DASHBOARD.value}
+        await by.record(inner, Act.GRANT_REVOKED, grant.client.get("name"), details)
+    return Change.DONE

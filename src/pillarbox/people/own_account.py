@@ -1,0 +1,183 @@
+"""What people change of their own account: name, password, second factor, passkeys, sessions.
+
+Each change is recorded in its transaction. Those that give or take a way to log in give the session a new
+token (UI-05), and those that make other ways worth less end all other sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.people import account_queries, accounts, sessions
+from pillarbox.people.account_queries import AccountState, ShownSession
+from pillarbox.people.audit import Act, Actor, record
+from pillarbox.people.factors import passkey_queries, second_factor
+from pillarbox.people.factors.passkey_queries import ShownPasskey
+from pillarbox.people.factors.passkeys import Passkeys
+from pillarbox.people.factors.second_factor import Enrolment, SecondFactor
+from pillarbox.people.passwords import Passwords
+from pillarbox.people.sessions import IDLE, Origin
+from pillarbox.people.visitors import Visitor
+
+
+class Renewed(NamedTuple):
+    """Done: the session's new token, and the recovery codes where there are new ones. They cannot be seen
+    again."""
+
+    token: str
+    codes: Sequence[str] = ()
+
+
+class Overview(NamedTuple):
+    """Everything that somebody sees of the own account."""
+
+    state: AccountState
+    passkeys: Sequence[ShownPasskey]
+    sessions: Sequence[ShownSession]
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who changes its account, when and from where."""
+
+    at: datetime
+    visitor: Visitor
+    origin: Origin
+
+    @property
+    def actor(self) -> Actor:
+        who = self.visitor
+        return Actor(who.person_id, None, None, who.email, self.origin.address, self.origin.user_agent)
+
+    async def record(self, conn: Connection, what: Act, details: Mapping[str, object] | None = None) -> None:
+        await record(
+            conn,
+            self.at,
+            what,
+            team_id=None,
+            actor=self.actor,
+            target=self.visitor.email,
+            details=details,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAccount:
+    """Changes and shows the account of a visitor."""
+
+    pool: asyncpg.Pool
+    passwords: Passwords
+    factor: SecondFactor
+    passkeys: Passkeys
+
+    async def overview(self, at: datetime, person_id: UUID) -> Overview | None:
+        """None where the person has gone meanwhile."""
+        state = await account_queries.state_of(self.pool, person_id)
+        if state is None:
+            return None
+        return Overview(
+            state,
+            await passkey_queries.of_person(self.pool, person_id),
+            await account_queries.sessions_of(self.pool, person_id, at - IDLE, at),
+        )
+
+    async def rename(self, acting: Acting, name: str | None) -> None:
+        async with transaction(self.pool) as conn:
+            await accounts.set_name(conn, acting.visitor.person_id, name)
+            await acting.record(conn, Act.PERSON_RENAMED, {"name": name})
+
+    async def change_password(self, acting: Acting, password: str) -> Renewed:
+        """A new password: all other sessions end (SEC-03). Raises Busy."""
+        hashed = await self.passwords.hashed(password)
+        visitor = acting.visitor
+        async with transaction(self.pool) as conn:
+            await accounts.set_password(conn, acting.at, visitor.person_id, hashed, keep=visitor.token)
+            await acting.record(conn, Act.PASSWORD_CHANGED)
+            return await self._renewed(conn, acting)
+
+    # The second factor ---------------------------------------------------------------------------
+
+    async def begin_factor(self, acting: Acting) -> bool:
+        """Make a new seed; False where the person has a second factor already."""
+        return await self.factor.begin(self.pool, acting.visitor.person_id)
+
+    async def enrolment(self, visitor: Visitor) -> Enrolment | None:
+        """What a phone needs of the seed that waits; None where none does."""
+        return await self.factor.enrolment(self.pool, visitor.person_id, visitor.email)
+
+    async def finish_factor(self, acting: Acting, code: str) -> Renewed | None:
+        """From now on a code is asked for at each login; all other sessions end. None where the code is
+        wrong, or no seed waits."""
+        visitor = acting.visitor
+        async with transaction(self.pool) as conn:
+            codes = await self.factor.finish(conn, acting.at, visitor.person_id, code)
+            if codes is None:
+                return None
+            await sessions.end_all(conn, visitor.person_id, but=visitor.token)
+            await acting.record(conn, Act.FACTOR_ADDED)
+            return await self._renewed(conn, acting, codes)
+
+    async def new_codes(self, acting: Acting) -> Renewed | None:
+        """Other recovery codes; None without a second factor."""
+        async with transaction(self.pool) as conn:
+            codes = await self.factor.new_codes(conn, acting.visitor.person_id)
+            if codes is None:
+                return None
+            await acting.record(conn, Act.RECOVERY_CODES_MADE)
+            return await self._renewed(conn, acting, codes)
+
+    async def remove_factor(self, acting: Acting) -> Renewed | None:
+        """The password alone is enough again; None where it was."""
+        async with transaction(self.pool) as conn:
+            if not await second_factor.remove(conn, acting.visitor.person_id):
+                return None
+            await acting.record(conn, Act.FACTOR_REMOVED)
+            return await self._renewed(conn, acting)
+
+    # Passkeys ------------------------------------------------------------------------------------
+
+    async def add_passkey(self, acting: Acting, asked: str, answer: str, name: str) -> Renewed | None:
+        """Keep what the browser made; None where its answer is not right."""
+        person_id = acting.visitor.person_id
+        async with transaction(self.pool) as conn:
+            if not await self.passkeys.add(conn, acting.at, person_id, asked, answer, name):
+                return None
+            await acting.record(conn, Act.PASSKEY_ADDED, {"name": name})
+            return await self._renewed(conn, acting)
+
+    async def remove_passkey(self, acting: Acting, passkey_id: bytes) -> bool:
+        """False where the person has no such one."""
+        async with transaction(self.pool) as conn:
+            name = await passkey_queries.remove(conn, acting.visitor.person_id, passkey_id)
+            if name is not None:
+                await acting.record(conn, Act.PASSKEY_REMOVED, {"name": name})
+        return name is not None
+
+    # Sessions ------------------------------------------------------------------------------------
+
+    async def end_session(self, acting: Acting, session_id: UUID) -> bool:
+        """False where the person has none of that id."""
+        async with transaction(self.pool) as conn:
+            is_ended = await sessions.end_one(conn, acting.visitor.person_id, session_id)
+            if is_ended:
+                await acting.record(conn, Act.SESSION_REVOKED)
+        return is_ended
+
+    async def log_out_everywhere(self, acting: Acting) -> None:
+        """All sessions end, this one too."""
+        async with transaction(self.pool) as conn:
+            ended = await sessions.end_all(conn, acting.visitor.person_id)
+            await acting.record(conn, Act.LOGGED_OUT_EVERYWHERE, {"sessions": ended})
+
+    async def _renewed(self, conn: Connection, acting: Acting, codes: Sequence[str] = ()) -> Renewed:
+        """A new token for the session. Where it has ended meanwhile the token is good for nothing."""
+        visitor = acting.visitor
+        token = await sessions.renew(conn, acting.at, sessions.token_hash(visitor.token), list(visitor.ways))
+        return Renewed(token or "", codes)

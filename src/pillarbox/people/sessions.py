@@ -1,0 +1,138 @@
+"""Sessions of people: rows by the hash of the token in a cookie (UI-05, docs/decisions/0106).
+
+A session ends after `IDLE` without use and `LONGEST` after it began. Whatever gives a session more power
+gives it a new token, so that a token that somebody planted before is worth nothing (session fixation).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from hashlib import sha256
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.people import queries
+from pillarbox.people.queries import Session
+
+IDLE: Final = timedelta(hours=24)
+LONGEST: Final = timedelta(days=30)
+CONFIRMED_FOR: Final = timedelta(minutes=10)
+"""For so long after a proof of who somebody is no other one is asked for."""
+
+PENDING_FOR: Final = timedelta(minutes=10)
+"""For so long a second factor may be given after the password."""
+
+TOUCH: Final = timedelta(minutes=1)
+"""How exactly it is known when a session was used."""
+
+LONGEST_TOKEN: Final = 100
+LONGEST_AGENT: Final = 300
+
+
+class Stage(Enum):
+    """`PENDING`: the password was right, and a second factor is still to be given."""
+
+    PENDING = "pending"
+    FULL = "full"
+
+
+class Origin(NamedTuple):
+    """Where a request comes from, as lists of sessions show it."""
+
+    address: str | None
+    user_agent: str | None
+
+
+def new_token() -> str:
+    """256 random bits, as text for a cookie or a link."""
+    return secrets.token_urlsafe(32)
+
+
+def token_hash(token: str) -> bytes:
+    """What is stored of a token."""
+    return sha256(token.encode("utf-8", "replace")).digest()
+
+
+def form_token(token: str) -> str:
+    """What forms of this session carry: it cannot be known without the token (UI-06)."""
+    return urlsafe_b64encode(hmac.digest(token.encode(), b"pillarbox form", "sha256")[:24]).decode("ascii")
+
+
+async def begin(
+    conn: Connection,
+    at: datetime,
+    session_id: UUID,
+    person_id: UUID,
+    ways: Sequence[str],
+    origin: Origin,
+    *,
+    stage: Stage = Stage.FULL,
+    team_id: UUID | None = None,
+) -> str | None:
+    """A new session's token; None where the person is gone or disabled."""
+    token = new_token()
+    agent = origin.user_agent[:LONGEST_AGENT] if origin.user_agent else None
+    found = await conn.fetchval(
+        queries.BEGIN,
+        token_hash(token),
+        session_id,
+        person_id,
+        stage.value,
+        list(ways),
+        team_id,
+        at,
+        at + (LONGEST if stage is Stage.FULL else PENDING_FOR),
+        origin.address,
+        agent,
+    )
+    return None if found is None else token
+
+
+async def find(source: Source, at: datetime, token: str | None) -> Session | None:
+    """The session behind a cookie, of whichever stage; None where it has ended."""
+    if not token or len(token) > LONGEST_TOKEN:
+        return None
+    found = await queries.session(source, token_hash(token), at - IDLE, at)
+    if found is not None and at - found.used_at > TOUCH:
+        await source.execute(queries.USED, found.hash, at)
+    return found
+
+
+async def renew(conn: Connection, at: datetime, hash_: bytes, ways: Sequence[str]) -> str | None:
+    """A new token for a session whose person has just proved who it is: from now on the session is full and
+    confirmed. None where the session has ended meanwhile."""
+    token = new_token()
+    found = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), at, LONGEST)
+    return None if found is None else token
+
+
+async def look_at(source: Source, token: str, team_id: UUID) -> None:
+    """Pages of this session show that team from now on, as long as the person belongs to it."""
+    await source.execute(queries.LOOK_AT, token_hash(token), team_id)
+
+
+async def end(source: Source, token: str) -> UUID | None:
+    """End the session of a cookie; returns whose it was."""
+    found: UUID | None = await source.fetchval(queries.END, token_hash(token))
+    return found
+
+
+async def end_one(source: Source, person_id: UUID, session_id: UUID) -> bool:
+    """End one session of the person; False where there is none of that id."""
+    return _ended(await source.execute(queries.END_ONE, person_id, session_id)) > 0
+
+
+async def end_all(source: Source, person_id: UUID, *, but: str | None = None) -> int:
+    """End all sessions of the person, but the one of that token; returns how many there were."""
+    kept = None if but is None else token_hash(but)
+    return _ended(await source.execute(queries.END_ALL, person_id, kept))
+
+
+def _ended(status: str) -> int:
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,36 @@
+"""The settings of people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pillarbox.kernel.settings import kinds
+from pillarbox.kernel.settings.setting import Setting
+
+
+def sender(text: str) -> str:
+    """An address under which mail may go out: at a name of at least two labels."""
+    address = kinds.email_address(text)
+    if "." not in address.rpartition("@")[2]:
+        raise kinds.WrongValue("is not an email address")
+    return address
+
+
+SYSTEM_SENDER = Setting(
+    "system_sender",
+    kinds.optional(sender),
+    "ADDRESS",
+    "off",
+    "Who invitations and links for lost passwords come from: an address of a domain that the oldest team has "
+    "verified; `off`: `no-reply` at the host's name.",
+)
+
+AUDIT_RETENTION_DAYS = Setting(
+    "audit_retention_days",
+    kinds.whole_number(30, 36500),
+    "DAYS",
+    "365",
+    "For how many days the log of acts is kept: who logged in, made a key, deleted a domain.",
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (SYSTEM_SENDER, AUDIT_RETENTION_DAYS)

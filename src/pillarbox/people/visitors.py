@@ -1,0 +1,63 @@
+"""Who looks at a page: a person with a full session, and the team that it looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Source
+from pillarbox.people import queries, sessions
+from pillarbox.people.roles import Right, Role, may
+from pillarbox.people.sessions import CONFIRMED_FOR, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whoever asks for a page with a full session. `team_id` is the team that is looked at: the one that was
+    chosen, else the first one that the person belongs to. `ways` are how the person proved who it is."""
+
+    person_id: UUID
+    email: str
+    name: str | None
+    session_id: UUID
+    confirmed_at: datetime
+    ways: tuple[str, ...]
+    team_id: UUID | None
+    team_name: str | None
+    role: Role | None
+    form_token: str = field(repr=False)
+    token: str = field(repr=False)
+
+    @property
+    def shown_name(self) -> str:
+        return self.name or self.email
+
+    def may(self, right: Right) -> bool:
+        """Whether the person has the right in the team that it looks at."""
+        return self.role is not None and may(self.role, right)
+
+    def is_confirmed(self, at: datetime) -> bool:
+        """Whether the person has proved lately who it is."""
+        return at - self.confirmed_at <= CONFIRMED_FOR
+
+
+async def visitor_of(source: Source, at: datetime, token: str | None) -> Visitor | None:
+    """The person behind a cookie; None without a full session."""
+    found = await sessions.find(source, at, token)
+    if found is None or token is None or found.stage != Stage.FULL.value:
+        return None
+    team = await queries.looked_at(source, found.person_id, found.team_id)
+    return Visitor(
+        person_id=found.person_id,
+        email=found.email,
+        name=found.name,
+        session_id=found.id,
+        confirmed_at=found.confirmed_at,
+        ways=tuple(found.ways),
+        team_id=team.team_id if team else None,
+        team_name=team.name if team else None,
+        role=Role(team.role) if team else None,
+        form_token=sessions.form_token(token),
+        token=token,
+    )

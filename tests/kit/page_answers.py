@@ -1,0 +1,99 @@
+"""Every page of people asked as a browser asks it, for whoever compares answers with their description."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import httpx
+
+from kit.oauth_flow import ask, register
+from kit.people import PASSWORD, Person, a_person, visit
+from kit.world import Team
+from pillarbox.application import SLICES
+from pillarbox.kernel.http.routing import Route
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.people import links
+from pillarbox.people.links import Kind
+from pillarbox.people.roles import Role
+
+PAGES = frozenset(
+    (route.method, route.path) for one in SLICES if one.name == "dashboard" for route in one.pages
+)
+NEED_A_DEVICE = frozenset({"/login/passkey/answer"})
+"""What only a passkey can answer rightly: `tests/people/test_passkeys.py` has it."""
+
+LINKS = {"/set-up/{token}": Kind.SET_UP, "/password/reset/{token}": Kind.PASSWORD}
+
+
+def is_page_of_people(entry: Route) -> bool:
+    return (entry.method, entry.path) in PAGES
+
+
+async def page_answers(team: Team, entry: Route) -> list[httpx.Response]:
+    """What the page says to whoever has not logged in, and to an owner of the team."""
+    if entry.path in NEED_A_DEVICE:
+        return []
+    world = team.world
+    person = await a_person(team, f"{uuid4().hex}@pages.example")
+    if entry.path.startswith("/oauth/authorize/"):
+        return await answers_to_a_program(team, entry, person)
+    stranger, path = visit(world), await path_of(team, entry, person)
+    await stranger.get("/login")
+    if entry.method == "POST":
+        answer = await stranger.post(path, email=person.email, password=PASSWORD)
+        return [answer]
+    owner = visit(world)
+    await owner.log_in(person)
+    return [await stranger.get(path), await owner.get(path)]
+
+
+async def answers_to_a_program(team: Team, entry: Route, person: Person) -> list[httpx.Response]:
+    """What the page of a request of a program says before the login and after it."""
+    browser = visit(team.world)
+    client_id = (await register(team.world))["client_id"]
+    asking = await ask(browser, client_id, scope="emails:send")
+    path = entry.path.format(authorization=asking.path.rpartition("/")[2])
+    if entry.method == "POST":
+        await browser.log_in(person)
+        return [await asking.decide("deny")]
+    found = [await browser.get(path)]
+    if path == asking.path:
+        await browser.log_in(person)
+        found.append(await browser.get(path))
+    return found
+
+
+async def path_of(team: Team, entry: Route, person: Person) -> str:
+    """A path that leads somewhere."""
+    if entry.path in LINKS:
+        async with transaction(team.world.pool) as conn:
+            at = team.world.app.need(Ids).now()
+            token = await links.make(conn, at, LINKS[entry.path], person_id=person.id)
+        return entry.path.format(token=token)
+    if entry.path == "/invitation/{token}":
+        return entry.path.format(token=await an_invitation(team))
+    ids = {}
+    if "member_id" in entry.parameters:
+        other = await a_person(team, f"{uuid4().hex}@pages.example", Role.MEMBER)
+        ids["member_id"] = await team.world.pool.fetchval(
+            "SELECT id FROM team_members WHERE person_id = $1", other.id
+        )
+    return entry.path.format(**{name: uuid4() for name in entry.parameters} | ids)
+
+
+async def an_invitation(team: Team) -> str:
+    """The token of an invitation to the team."""
+    ids = team.world.app.need(Ids)
+    stamp = ids.stamp()
+    async with transaction(team.world.pool) as conn:
+        await conn.execute(
+            "INSERT INTO team_invitations (team_id, id, email, role, created_at, expires_at)"
+            " VALUES ($1, $2, $3, 'member', $4, $5)",
+            team.id,
+            stamp.id,
+            f"{uuid4().hex}@pages.example",
+            stamp.at,
+            stamp.at + links.LIFETIME[Kind.INVITATION],
+        )
+        return await links.make(conn, stamp.at, Kind.INVITATION, team_id=team.id, invitation_id=stamp.id)
