@@ -14,7 +14,7 @@ from kit.manual_world import manual_world
 from kit.oauth_flow import REDIRECT, Asking, answered, ask, exchange, register
 from kit.people import PASSWORD, Visit, a_person, heading, logged_in, text_of, visit
 from kit.world import Team, World
-from pillarbox.dashboard.consent.asking import shown_name
+from pillarbox.dashboard.consent.pages import shown_name
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.email_address import email_address

@@ -14,13 +14,14 @@ import pytest
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, first_id
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb, open_pool
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.oauth import grants
 from pillarbox.oauth.clients.clients import NONE, Client
 from pillarbox.oauth.grants import GrantRef
 from pillarbox.people.audit import NO_TEAM, OPERATOR, Act, Actor, plain, record
 from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.audit.retention import AuditRetention
 from pillarbox.teams.bootstrap import create_team
 
 PROGRAM = Client("x", "Quill", ("http://127.0.0.1/cb",), ("authorization_code",), NONE, ("full_access",))
@@ -146,6 +147,31 @@ async def test_only_what_is_old_is_removed(database_url: str) -> None:
         assert await left() == ["0", "29", "31"]
         assert await audit_queries.remove_old(conn, now + timedelta(days=365), 100) == 1
         assert await left() == ["0", "29"]
+
+
+async def test_entries_and_invitations_go_when_they_are_old(database_url: str) -> None:
+    """An invitation that can still be accepted stays, and an entry for as many days as the setting says."""
+    async with connected(database_url) as conn:
+        team = (await create_team(conn, name="Harbor", email="ada@harbor.example", ids=IDS)).id
+        now = IDS.now()
+        for days in (1, 89, 91):
+            at = now - timedelta(days=days)
+            await record(conn, at, Act.LOGIN_SUCCEEDED, team_id=team, actor=OPERATOR, target=str(days))
+            await conn.execute(
+                "INSERT INTO team_invitations (team_id, id, email, role, created_at, expires_at) "
+                "VALUES ($1, $2, 'x@quay.example', 'viewer', $3, $4)",
+                team,
+                IDS.new(),
+                at,
+                at + timedelta(days=7),
+            )
+        pool = await open_pool(database_url, most=1)
+        try:
+            done = await AuditRetention(pool, SystemClock(), 90).collect()
+        finally:
+            await pool.close()
+        assert done == "1 audit entries, 2 invitations"
+        assert [entry.target for entry in await entries(conn, team)] == ["1", "89"]
 
 
 async def test_what_a_client_sends_is_kept_as_plain_text(database_url: str) -> None:

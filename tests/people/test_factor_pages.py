@@ -18,7 +18,7 @@ from kit.clock import ManualClock
 from kit.passkey_device import PasskeyDevice
 from kit.people import SESSION, Person, Visit, a_person, heading, text_of, visit
 from kit.world import World, world
-from pillarbox.people.factors.factor_logins import MOST_TRIES, PENDING_FOR
+from pillarbox.people.factors.factor_logins import MOST_CHALLENGES, MOST_TRIES, PENDING_FOR
 from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
 from pillarbox.people.factors.totp import STEP_SECONDS, code_of, step_at
 
@@ -311,6 +311,21 @@ async def test_passkeys_are_listed_and_removed(place: Place) -> None:
         left = await kate.browser.follow(done)
         assert "Phone" not in text_of(left)
         assert (await kate.acts())[-1] == "passkey.removed"
+
+
+async def test_nobody_is_asked_for_passkeys_without_end(place: Place) -> None:
+    async with somebody(place, "nina") as nina:
+        guest = visit(nina.world)
+        for browser, page, path in (
+            (guest, "/login", "/login/passkey"),
+            (nina.browser, "/account", "/confirm/passkey"),
+        ):
+            await browser.get(page)
+            statuses = [(await browser.post(path)).status_code for _ in range(MOST_CHALLENGES + 1)]
+            assert statuses == [*[200] * MOST_CHALLENGES, 429]
+        assert (await nina.browser.post("/account/passkeys/begin")).status_code == 429
+        asked_for = await nina.world.pool.fetchval("SELECT count(*) FROM person_challenges")
+        assert asked_for <= 2 * MOST_CHALLENGES + 20
 
 
 async def test_where_passkeys_are_not_possible_nothing_offers_them(place: Place) -> None:

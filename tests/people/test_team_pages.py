@@ -268,6 +268,7 @@ async def test_of_several_who_accept_at_once_one_joins(place: Place) -> None:
             await browser.get(link)
         answers = await asyncio.gather(*(one.post(link, password=PASSWORD) for one in browsers))
         assert sorted(answer.status_code for answer in answers) == [303, 404, 404]
+        assert len([one for one in browsers if SESSION in one.cookies]) == 1
         assert await here.pool.fetchval("SELECT count(*) FROM people WHERE email LIKE 'both.l@%'") == 1
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pillarbox.dashboard.consent import asking
-from pillarbox.dashboard.consent.asking import ConsentPages
+from pillarbox.dashboard.consent import pages as consent_pages
+from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (
     account,
@@ -62,7 +62,7 @@ SLICE = Slice(
         keys,
         programs,
         log,
-        asking,
+        consent_pages,
     ),
     background=_background,
 )

@@ -20,7 +20,7 @@ from pillarbox.people.account_queries import AccountState, ShownSession
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.factors import passkey_queries, second_factor
 from pillarbox.people.factors.passkey_queries import ShownPasskey
-from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.factors.second_factor import Enrolment, SecondFactor
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.sessions import IDLE, Origin
@@ -142,11 +142,6 @@ class OwnAccount:
             return await self._renewed(conn, acting)
 
     # Passkeys ------------------------------------------------------------------------------------
-
-    async def ask_for_passkey(self, acting: Acting) -> Asked:
-        """What the browser is asked, to make one."""
-        who = acting.visitor
-        return await self.passkeys.ask_for_new(self.pool, acting.at, who.person_id, who.email, who.name)
 
     async def add_passkey(self, acting: Acting, asked: str, answer: str, name: str) -> Renewed | None:
         """Keep what the browser made; None where its answer is not right."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from pillarbox.dashboard.people.account import ACCOUNT, account_page, acting, done
+from pillarbox.dashboard.people.login import too_many
 from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other, session_cookie
 from pillarbox.dashboard.people.passkey_page import MAKE, impossible, passkey_page
 from pillarbox.dashboard.people.qr_code import qr_picture
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people.factors.factor_logins import FactorLogins
 from pillarbox.people.factors.passkeys import Passkeys
+from pillarbox.people.logins import TooManyTries
 from pillarbox.people.own_account import OwnAccount, Renewed
 from pillarbox.people.visitors import Visitor
 
@@ -50,7 +55,9 @@ async def remove_factor(request: Request, visitor: Visitor, _: Form) -> Reply[Ht
 async def begin_passkey(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     if not request.use(Passkeys).are_possible:
         return impossible()
-    asked = await request.use(OwnAccount).ask_for_passkey(acting(request, visitor))
+    asked = await request.use(FactorLogins).ask_for_new(request.at, visitor)
+    if isinstance(asked, TooManyTries):
+        return too_many(asked)
     return passkey_page(request, visitor, asked, MAKE, "/account/passkeys", ACCOUNT)
 
 
@@ -89,7 +96,7 @@ async def enrolment_page(
         status=status,
         wrong=wrong,
         enrolment=enrolment,
-        picture=qr_picture(enrolment.uri),
+        picture=await asyncio.to_thread(qr_picture, enrolment.uri),
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncpg
-
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.login import HOME, too_many, waiting
 from pillarbox.dashboard.people.page_visits import (
@@ -84,10 +82,11 @@ async def log_in_by_passkey(request: Request, _: Guest, fields: Form) -> Reply[H
 
 @form("POST", "/confirm/passkey", summary="Ask the browser for a passkey of the visitor")
 async def ask_to_confirm(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
-    passkeys = request.use(Passkeys)
-    if not passkeys.are_possible:
+    if not request.use(Passkeys).are_possible:
         return impossible()
-    asked = await passkeys.ask_to_confirm(request.use(asyncpg.Pool), request.at, visitor.person_id)
+    asked = await request.use(FactorLogins).ask_to_confirm(request.at, visitor)
+    if isinstance(asked, TooManyTries):
+        return too_many(asked)
     to = local_path(fields.get("to"))
     return passkey_page(
         request, visitor, asked, "confirm", "/confirm/passkey/answer", with_return("/confirm", to), to

@@ -53,7 +53,7 @@ async def accept(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
         return invitation_page(request, guest, opened, status=403)
     if wrong := wrong_with(fields.get("password"), opened.invitation.email, fields.get("name")):
         return invitation_page(request, guest, opened, status=422, wrong=wrong, name=fields.get("name"))
-    return await begun(request, fields, opened)
+    return await begun(request, fields)
 
 
 async def joined(request: Request, visitor: Visitor, opened: Opened) -> Reply[Html]:
@@ -67,12 +67,11 @@ async def joined(request: Request, visitor: Visitor, opened: Opened) -> Reply[Ht
     return see_other(JOINED)
 
 
-async def begun(request: Request, fields: Form, opened: Opened) -> Reply[Html]:
+async def begun(request: Request, fields: Form) -> Reply[Html]:
     """A new account, with its first session."""
     session = await request.use(Invitations).join_newly(
         request.at,
         request.param("token"),
-        opened,
         name=clean_name(fields.get("name")),
         password=fields.get("password"),
         origin=origin_of(request),

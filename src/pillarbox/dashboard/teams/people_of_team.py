@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.teams.looked_at import (
     REFUSED,
@@ -76,6 +77,7 @@ async def remove(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
         request.uuid("member_id"),
         with_keys=fields.get("keys") == "delete",
     )
+    request.use(KeyCredentials).forget(team_db(request, visitor).team_id)
     return await answered(request, visitor, change, "removed")
 
 

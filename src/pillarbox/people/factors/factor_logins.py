@@ -86,11 +86,18 @@ class FactorLogins:
 
     async def ask_for_passkey(self, at: datetime, origin: Origin) -> Asked | TooManyTries:
         """What the browser of somebody who is not logged in is asked."""
-        window = key_for(f"passkeys from {network_of(origin.address)}")
-        taken = self.windows.take(window, MOST_CHALLENGES, CHALLENGE_WINDOW)
-        return (
-            await self.passkeys.ask_to_log_in(self.pool, at) if taken.allowed else TooManyTries(taken.reset)
-        )
+        refused = self._too_many(f"passkeys from {network_of(origin.address)}")
+        return refused or await self.passkeys.ask_to_log_in(self.pool, at)
+
+    async def ask_to_confirm(self, at: datetime, visitor: Visitor) -> Asked | TooManyTries:
+        """What the browser of a visitor is asked who proves again who it is."""
+        refused = self._too_many(f"passkeys of {visitor.person_id}")
+        return refused or await self.passkeys.ask_to_confirm(self.pool, at, visitor.person_id)
+
+    async def ask_for_new(self, at: datetime, visitor: Visitor) -> Asked | TooManyTries:
+        """What the browser of a visitor is asked, to make a passkey."""
+        refused, who = self._too_many(f"passkeys of {visitor.person_id}"), visitor
+        return refused or await self.passkeys.ask_for_new(self.pool, at, who.person_id, who.email, who.name)
 
     async def by_passkey(
         self, at: datetime, asked: str, answer: str, origin: Origin, replaced: str | None = None
@@ -123,6 +130,11 @@ class FactorLogins:
                 conn, at, sessions.token_hash(visitor.token), with_way(visitor.ways, PASSKEY)
             )
         return Wrong() if token is None else Admitted(token)
+
+    def _too_many(self, what: str) -> TooManyTries | None:
+        """Each question is a row for some minutes: nobody makes them without end."""
+        taken = self.windows.take(key_for(what), MOST_CHALLENGES, CHALLENGE_WINDOW)
+        return None if taken.allowed else TooManyTries(taken.reset)
 
 
 def with_way(ways: tuple[str, ...], way: str) -> list[str]:

@@ -6,12 +6,15 @@ A passkey always asks who uses it (PIN, finger, face), so it is both factors at 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from hashlib import sha256
+from importlib import import_module
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -30,6 +33,7 @@ MOST_PASSKEYS: Final = 20
 MOST_NAME: Final = 60
 LONGEST_ANSWER: Final = 32 * 1024
 PARTY_NAME: Final = "Pillarbox"
+LIBRARY: Final = "webauthn"
 
 
 class Purpose(Enum):
@@ -92,6 +96,7 @@ class Passkeys:
         self, source: Source, at: datetime, person_id: UUID, email: str, name: str | None
     ) -> Asked:
         """Ask for a new passkey of a person who is logged in."""
+        await _load()
         from webauthn import generate_registration_options, options_to_json
         from webauthn.helpers.structs import (
             AuthenticatorSelectionCriteria,
@@ -122,6 +127,7 @@ class Passkeys:
         self, conn: Connection, at: datetime, person_id: UUID, token: str, answer: str, name: str
     ) -> bool:
         """Keep the passkey that a browser made; False where the answer is not right, or it is known."""
+        await _load()
         from webauthn import verify_registration_response
 
         challenge = await self._taken(conn, at, person_id, Purpose.REGISTER, token)
@@ -172,6 +178,7 @@ class Passkeys:
         return self._party
 
     async def _ask(self, source: Source, at: datetime, person_id: UUID | None, purpose: Purpose) -> Asked:
+        await _load()
         from webauthn import generate_authentication_options, options_to_json
         from webauthn.helpers.structs import PublicKeyCredentialDescriptor, UserVerificationRequirement
 
@@ -195,6 +202,7 @@ class Passkeys:
         token: str,
         answer: str,
     ) -> UUID | None:
+        await _load()
         from webauthn import verify_authentication_response
         from webauthn.helpers import parse_authentication_credential_json
 
@@ -239,6 +247,12 @@ class Passkeys:
         if self._party is None:
             return None
         return await queries.take_challenge(conn, _hash_of(token), person_id, purpose.value, at)
+
+
+async def _load() -> None:
+    """Have the library loaded: most processes never need it, and it takes longer than others should wait."""
+    if LIBRARY not in sys.modules:
+        await asyncio.to_thread(import_module, LIBRARY)
 
 
 def _hash_of(token: str) -> bytes:

@@ -68,6 +68,14 @@ class Opened(NamedTuple):
     person: Person | None
 
 
+class Taken(NamedTuple):
+    """An invitation that was just accepted."""
+
+    team_id: UUID
+    email: str
+    role: Role
+
+
 class NoLongerOpen(Exception):  # noqa: N818 - takes back what the transaction did
     """Somebody was faster, or the invitation has just ended."""
 
@@ -102,13 +110,15 @@ class Invitations:
     async def join(self, at: datetime, token: str, person_id: UUID, actor: Actor) -> bool:
         """Make somebody who has logged in, with the address of the invitation, a member."""
         async with transaction(self._pool) as conn:
-            return await self._accept(conn, at, token, person_id, actor) is not None
+            taken = await self._take(conn, at, token)
+            if taken is not None:
+                await self._join(conn, at, taken, person_id, actor)
+        return taken is not None
 
     async def join_newly(
         self,
         at: datetime,
         token: str,
-        opened: Opened,
         *,
         name: str | None,
         password: str,
@@ -120,7 +130,7 @@ class Invitations:
         Busy."""
         hashed = await self._passwords.hashed(password)
         try:
-            return await self._begin(at, token, opened, name, hashed, origin, replaced)
+            return await self._begin(at, token, name, hashed, origin, replaced)
         except NoLongerOpen:
             return None
 
@@ -128,26 +138,24 @@ class Invitations:
         self,
         at: datetime,
         token: str,
-        opened: Opened,
         name: str | None,
         hashed: str,
         origin: Origin,
         replaced: str | None,
     ) -> str | None:
-        address = email_address(opened.invitation.email)
         async with transaction(self._pool) as conn:
+            # First of all: of several who open the link at once, one makes the person.
+            taken = await self._take(conn, at, token)
+            if taken is None:
+                return None
+            address = email_address(taken.email)
             person = await queries.person_of_address(conn, address.address)
             if person is not None and (can_log_in(person) or person.disabled_at is not None):
-                return None
-            person_id = person.id if person else await accounts.create(conn, self._ids.stamp(), address, name)
-            actor = Actor(
-                person_id,
-                name=name or address.shown,
-                address=origin.address,
-                user_agent=origin.user_agent,
-            )
-            if await self._accept(conn, at, token, person_id, actor) is None:
                 raise NoLongerOpen
+            person_id = person.id if person else await accounts.create(conn, self._ids.stamp(), address, name)
+            shown = name or address.shown
+            actor = Actor(person_id, name=shown, address=origin.address, user_agent=origin.user_agent)
+            await self._join(conn, at, taken, person_id, actor)
             if name is not None:
                 await accounts.set_name(conn, person_id, name)
             await accounts.set_password(conn, at, person_id, hashed)
@@ -157,23 +165,23 @@ class Invitations:
             await conn.execute(queries.LOGGED_IN, person_id, at)
             return await sessions.begin(conn, at, self._ids.new(), person_id, [WAY], origin)
 
-    async def _accept(
-        self, conn: Connection, at: datetime, token: str, person_id: UUID, actor: Actor
-    ) -> UUID | None:
-        """The team that the person belongs to from now on."""
+    async def _take(self, conn: Connection, at: datetime, token: str) -> Taken | None:
+        """The invitation behind the link, once."""
         link = await links.use(conn, at, links.Kind.INVITATION, token)
         if link is None or link.team_id is None:
             return None
         db = TeamDb(conn, link.team_id)
         await hold(db)
         found = await member_queries.accept(db, link.invitation_id, at)
-        if found is None:
-            return None
-        address = email_address(found.email)
-        await accounts.join(conn, self._ids.stamp(), person_id, address, db.team_id, Role(found.role))
-        details = {"role": found.role}
-        await By(actor, at).record(db, Act.INVITATION_ACCEPTED, found.email, details)
-        return db.team_id
+        return None if found is None else Taken(link.team_id, found.email, Role(found.role))
+
+    async def _join(
+        self, conn: Connection, at: datetime, taken: Taken, person_id: UUID, actor: Actor
+    ) -> None:
+        address = email_address(taken.email)
+        await accounts.join(conn, self._ids.stamp(), person_id, address, taken.team_id, taken.role)
+        db, details = TeamDb(conn, taken.team_id), {"role": taken.role.value}
+        await By(actor, at).record(db, Act.INVITATION_ACCEPTED, taken.email, details)
 
 
 async def invite(
