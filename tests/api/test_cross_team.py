@@ -55,8 +55,16 @@ UNKNOWN_IS_FINE = {
 }
 """Routes that answer 200 with the name that was asked for, whatever is behind it; which parameter has it."""
 
-CAPABILITY_LINKS = ("/files/{token}", "/shared", "/capture", "/t/", "/unsubscribe/")
-"""Public routes whose signed token, or whose operator's token, is the credential (conventions section 3)."""
+CAPABILITY_LINKS = (
+    *("/files/{token}", "/shared", "/capture", "/t/", "/unsubscribe/"),
+    *("/set-up/{token}", "/password/reset/{token}", "/invitation/{token}"),
+)
+"""Public routes whose signed token, whose operator's token, or whose link that works once is the credential
+(conventions section 3)."""
+
+PAGES_OF_PEOPLE = ("/team/", "/oauth/authorize/")
+"""Pages that show what the session, or the cookie of the browser, lets them: `people/test_page_matrix.py` and
+`oauth/test_consent.py` ask for things of others."""
 
 GUARDED = [entry for entry in ROUTES if entry.needs is not Access.PUBLIC]
 MATRIX = [entry for entry in GUARDED if entry.parameters]
@@ -157,7 +165,7 @@ def test_public_routes_with_parameters_are_known_capability_links() -> None:
         # Pages of people hang on a session or on a link that works once: people/test_page_matrix.py.
         is_page = is_page_of_people(entry)
         if entry.needs is Access.PUBLIC and not is_page and (entry.parameters or "token" in entry.query):
-            assert entry.path.startswith(CAPABILITY_LINKS), (
+            assert entry.path.startswith((*CAPABILITY_LINKS, *PAGES_OF_PEOPLE)), (
                 f"{label(entry)} is public and has parameters: if what it shows hangs on a signed token, "
                 "name it in CAPABILITY_LINKS, else give it an Access"
             )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import requests
@@ -32,9 +33,15 @@ from kit.brought import CAPTURE_ROUTES, ROUTES
 from kit.builders import label, made_for
 from kit.manual_world import manual_world
 from kit.page_answers import is_page_of_people
+from kit.people import SESSION
+from kit.programs import a_member
 from kit.seed_data import CAPTURE_TOKEN, seed_team
 from kit.world import Team, World
 from pillarbox.kernel.http.routing import Access, Route
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.people import sessions
+from pillarbox.people.roles import Role
+from pillarbox.people.sessions import Origin
 
 CHECKS = [
     not_a_server_error,
@@ -56,6 +63,7 @@ PROFILE = settings(
     suppress_health_check=list(HealthCheck),
 )
 FEW, MANY = 2, 50
+PAGES_OF_PEOPLE = ("/team", "/account")
 
 
 async def test_a_few_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
@@ -81,17 +89,31 @@ async def sweep(pillarbox: World, examples: int) -> dict[str, str]:
         ids = await ids_of(pillarbox, team, entry) if entry.parameters else {}
         for known in (ids, {}) if ids and examples > FEW else (ids,):
             modes = MODES if has_faults(entry, known) else {GenerationMode.POSITIVE: CHECKS}
-            trial = Trial(schema[entry.path][entry.method], known, token_of(team, entry), modes, examples)
+            headers = await headers_of(team, entry)
+            trial = Trial(schema[entry.path][entry.method], known, headers, modes, examples)
             fault = await asyncio.to_thread(trial.fault)
             if fault:
                 wrong[label(entry)] = fault
     return wrong
 
 
-def token_of(team: Team, entry: Route) -> str | None:
+async def headers_of(team: Team, entry: Route) -> dict[str, str]:
+    """Who asks: a key, the operator, or somebody who has logged in."""
     if entry.path.startswith("/capture"):
-        return CAPTURE_TOKEN
-    return None if entry.needs is Access.PUBLIC else team.token
+        return {"authorization": f"Bearer {CAPTURE_TOKEN}"}
+    if entry.path.startswith(PAGES_OF_PEOPLE):
+        return {"cookie": f"{SESSION}={await a_session(team)}"}
+    return {} if entry.needs is Access.PUBLIC else {"authorization": f"Bearer {team.token}"}
+
+
+async def a_session(team: Team) -> str:
+    """The cookie of an owner of the team who has logged in just now."""
+    at = team.world.clock.now()
+    person_id = await a_member(team, Role.OWNER)
+    async with transaction(team.world.pool) as conn:
+        token = await sessions.begin(conn, at, uuid4(), person_id, ["password"], Origin(None, None))
+    assert token is not None
+    return token
 
 
 async def ids_of(pillarbox: World, team: Team, entry: Route) -> dict[str, str]:
@@ -119,7 +141,7 @@ class Trial:
 
     operation: Any
     known: dict[str, str]
-    token: str | None
+    headers: dict[str, str]
     modes: dict[GenerationMode, list[Any]]
     examples: int
 
@@ -127,7 +149,7 @@ class Trial:
         """What schemathesis has to say against the answers; "" for nothing."""
         fixed = {
             "path_parameters": self.known or None,
-            "headers": {} if self.token is None else {"authorization": f"Bearer {self.token}"},
+            "headers": self.headers,
             "query": {"wait": 0} if self.operation.path == "/capture.json" else None,
         }
         with requests.Session() as session:
