@@ -16,7 +16,7 @@ INVARIANTS: tuple[Invariant, ...] = (
          WHERE e.failed_at IS NULL
            AND NOT EXISTS (SELECT FROM jobs j
                             WHERE j.team_id = e.team_id AND j.kind = $2
-                              AND j.subject_id = lpad(to_hex(e.lane), 32, '0')::uuid
+                              AND j.subject_id = lpad(to_hex(e.lane::integer), 32, '0')::uuid
                               AND (j.owner IS NOT NULL OR j.attempt - j.tries < $3))
          LIMIT $1
         """,

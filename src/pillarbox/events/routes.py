@@ -32,24 +32,26 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.EventItem]]:
     return Reply(await listed(partial(definition_queries.page, db), page, wire.item))
 
 
-@route("GET", "/events/{event}", needs=Access.FULL, summary="Retrieve an event")
+@route("GET", "/events/{identifier}", needs=Access.FULL, summary="Retrieve an event")
 async def show(request: Request, db: TeamDb) -> Reply[wire.EventDefinition]:
-    return Reply(wire.full(await definitions.found(db, request.param("event"))))
+    return Reply(wire.full(await definitions.found(db, request.param("identifier"))))
 
 
-@route("PATCH", "/events/{event}", needs=Access.FULL, body=wire.ChangedDefinition, summary="Update an event")
+@route(
+    "PATCH", "/events/{identifier}", needs=Access.FULL, body=wire.ChangedDefinition, summary="Update an event"
+)
 async def update(request: Request, db: TeamDb) -> Reply[wire.EventRef]:
     wanted = parse(wire.ChangedDefinition, request.json())
     if wanted.schema is UNSET:
         raise MissingField("schema")
     definitions.check_schema(wanted.schema or {})
-    event_id = await definitions.change(db, request.param("event"), wanted.schema, request.at)
+    event_id = await definitions.change(db, request.param("identifier"), wanted.schema, request.at)
     return Reply(wire.EventRef("event", event_id))
 
 
-@route("DELETE", "/events/{event}", needs=Access.FULL, summary="Delete an event")
+@route("DELETE", "/events/{identifier}", needs=Access.FULL, summary="Delete an event")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.EventDeleted]:
-    event_id = await definitions.delete(db, request.param("event"))
+    event_id = await definitions.delete(db, request.param("identifier"))
     return Reply(wire.EventDeleted("event", event_id, deleted=True))
 
 
