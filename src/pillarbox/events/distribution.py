@@ -159,14 +159,15 @@ class Distribution:
                     contacts.add(event.address)
             ids = {event.id for event in told}
             unheard = [event.id for event in events if event.id not in ids]
-            if unheard:
-                prometheus.DISTRIBUTED.add(await queries.remove(inside, unheard), ("unheard",))
+            removed = await queries.remove(inside, unheard) if unheard else 0
+        if removed:
+            self._count("unheard", [event for event in events if event.id not in ids], removed)
         return told
 
     async def _tell(self, db: TeamDb, event: WaitingEvent) -> None:
         """Tell one event, unless another process has done it meanwhile."""
         assert self.receiver is not None
-        outcome, now = "told", self.clock.now()
+        outcome = "told"
         async with db.transaction() as inside:
             if not await queries.remove(inside, [event.id]):
                 return
@@ -178,10 +179,16 @@ class Distribution:
                 stored = StoredEvent(
                     db.team_id, event.id, event.name, contact_id, email, event.payload, event.at
                 )
-                await self.receiver.receive(inside.connection, now, stored)
+                await self.receiver.receive(inside.connection, self.clock.now(), stored)
             await faults.point("events.told")
-        prometheus.DISTRIBUTED.add(1, (outcome,))
-        prometheus.WAITED.observe(max(0.0, (now - event.at).total_seconds()))
+        self._count(outcome, [event], 1)
+
+    def _count(self, outcome: str, events: Sequence[WaitingEvent], removed: int) -> None:
+        """Of these events so many were removed by this process."""
+        now = self.clock.now()
+        prometheus.DISTRIBUTED.add(removed, (outcome,))
+        for event in events:
+            prometheus.WAITED.observe(max(0.0, (now - event.at).total_seconds()))
 
     async def _count_death(self, db: TeamDb, job: Job, lane: int) -> None:
         """The process that had the lane before died. It counts as a try of the event that was the first."""

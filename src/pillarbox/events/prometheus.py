@@ -13,6 +13,6 @@ DISTRIBUTED = Counter(
 )
 WAITED = Histogram(
     "pillarbox_event_wait_seconds",
-    "How long events that somebody listens to waited in their lane.",
+    "How long events waited until they were distributed.",
     SECONDS,
 )
