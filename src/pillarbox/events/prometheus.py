@@ -7,7 +7,7 @@ from pillarbox.kernel.observability.metrics import SECONDS, Counter, Histogram
 ACCEPTED = Counter("pillarbox_events_accepted", "Events that were accepted.")
 DISTRIBUTED = Counter(
     "pillarbox_events_distributed",
-    "Events that left their lane, by what became of them.",
+    "Events that left their partition, by what became of them.",
     ("outcome",),
     [("told",), ("unheard",), ("contact_deleted",), ("failed",)],
 )
