@@ -1,4 +1,4 @@
-"""Sending events: what is accepted, and what is stored of it (events.md section 2.6)."""
+"""Sending events: what is accepted, and what is stored of it (events.md section 2)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_an_event_is_stored_with_its_partition_and_the_job_of_it(
 
 
 async def test_sending_never_makes_a_definition_or_a_contact(database_url: str, tmp_path: Path) -> None:
-    """Events.md section 3, tests 5 and 10."""
+    """The contract, events.md section 5, point 5 and 10."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await sent(team, {"event": "never.defined", "email": ADA})
@@ -227,7 +227,7 @@ async def test_an_array_is_stored_in_its_order_all_or_nothing(database_url: str,
 
 
 async def test_a_violation_of_the_schema_stores_nothing(database_url: str, tmp_path: Path) -> None:
-    """Events.md section 3, test 6."""
+    """The contract, events.md section 5, point 6."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         await team.post("/events", {"name": "x", "schema": {"seats": "number"}})

@@ -1,4 +1,4 @@
-"""Distributing events: who listens is told of them, partition by partition (events.md section 2.6).
+"""Distributing events: who listens is told of them, partition by partition (events.md section 4).
 
 An event and all that follows from it are one transaction: its row is removed first, which only one process
 can do, and then the receiver writes what it starts. A process that dies leaves the event as it was. So each

@@ -1,4 +1,4 @@
-"""Accepting events: those that come at the same time are stored by one commit (events.md section 2.6).
+"""Accepting events: those that come at the same time are stored by one commit (events.md section 2).
 
 What the database knows of an event (the schema of its name, the address of its contact) is looked up in the
 transaction that stores it. With the events the jobs of their partitions are made; a job that is about to end
