@@ -323,6 +323,7 @@ OWN_STORIES = {
     "inboxes",
     "people",
     "oauth",
+    "events",
 }
 """Slices whose own tests damage rows for each of their invariants."""
 
