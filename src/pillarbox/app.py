@@ -17,6 +17,7 @@ from pillarbox.delivery import manifest as delivery
 from pillarbox.domains import manifest as domains
 from pillarbox.domains.claims import manifest as claims
 from pillarbox.emails import manifest as emails
+from pillarbox.events import manifest as events
 from pillarbox.inboxes import manifest as inboxes
 from pillarbox.kernel import manifest as kernel
 from pillarbox.kernel.manifests import Manifest, settings_in
@@ -59,6 +60,7 @@ MANIFESTS: tuple[Manifest, ...] = (
     templates.MANIFEST,
     broadcasts.MANIFEST,
     automations.MANIFEST,
+    events.MANIFEST,
     tracking.MANIFEST,
     inboxes.MANIFEST,
     logs.MANIFEST,

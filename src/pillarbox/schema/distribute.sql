@@ -105,3 +105,5 @@ SELECT create_distributed_table('inbox_search_late', 'team_id', colocate_with =>
 SELECT create_distributed_table('inbox_search_due', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_drafts', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_draft_attachments', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('event_definitions', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('events', 'team_id', colocate_with => 'emails');

@@ -1,0 +1,200 @@
+"""Distributing events: who listens is told of them, lane by lane (events.md section 2.6).
+
+An event and all that follows from it are one transaction: its row is removed first, which only one process
+can do, and then the receiver writes what it starts. A process that dies leaves the event as it was. So each
+event is told once, and those of a contact in the order in which they were accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.events import prometheus, queries
+from pillarbox.events.lanes import JOB, lane_with
+from pillarbox.events.queries import WaitingEvent
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import RETRIED, Connection, TeamDb
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.wire.email_address import EmailAddress
+from pillarbox.kernel.work.fair_turns import Turns
+from pillarbox.kernel.work.jobs import Decided, Finished, Job, JobLimit, Postponed
+
+log = get("events")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event as it was accepted at `at`. `contact_id` is the contact that has the address now, None where
+    there is none yet; it cannot be deleted before the transaction ends. `payload` is JSON, with the values as
+    the schema wants them."""
+
+    team_id: UUID
+    id: UUID
+    name: str
+    contact_id: UUID | None
+    email: EmailAddress
+    payload: str
+    at: datetime
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The payload."""
+        found: dict[str, Any] = msgspec.json.decode(self.payload)
+        return found
+
+
+class EventReceiver(Protocol):
+    """What reacts to events. Without one, events are accepted and nothing follows."""
+
+    async def listening(self, conn: Connection, team_id: UUID, names: Collection[str]) -> Collection[str]:
+        """Those of these names by which something may start or go on. The others are not told: a name that
+        is left out must be one that nothing has listened to since before the call."""
+        ...
+
+    async def receive(self, conn: Connection, at: datetime, event: StoredEvent) -> None:
+        """Write what follows from the event, inside the transaction that removes it. `at` is now.
+
+        Events of one contact come one after the other; of different contacts at the same time, in other
+        processes too. The receiver makes the contact where there is none and it needs one. Where it
+        raises, nothing of the event has happened, and it is told again.
+        """
+        ...
+
+
+LIMIT: Final = JobLimit(
+    (JOB,),
+    running=4,
+    batch=4,
+    pause=0.05,
+    turns=Turns(slot_timeout=10.0, gap=timedelta(seconds=1), tries=1),
+)
+"""Lanes that one process works on at once; teams take turns."""
+
+TURN: Final = 1.0
+"""Seconds after which another lane comes first, if there is one."""
+
+BATCH: Final = 100
+"""Events of a lane that are read at once."""
+
+TRIES: Final = 5
+"""How often an event is told that nobody could take, or that was told last by processes that died."""
+
+GAP: Final = timedelta(seconds=5)
+
+
+class _NotTakenError(Exception):
+    """The receiver could not take an event; the lane waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Works on lanes."""
+
+    pool: asyncpg.Pool
+    clock: Clock
+    receiver: EventReceiver | None
+
+    async def run(self, job: Job) -> Decided | Postponed:
+        """Distribute what is in the lane, as far as its turn goes."""
+        lane = lane_with(job.subject_id)
+        db = TeamDb(self.pool, job.team_id)
+        try:
+            if job.attempt - job.tries > 1:
+                await self._count_death(db, job, lane)
+            until = self.clock.boottime() + TURN
+            while events := await queries.waiting(db, lane, BATCH):
+                await self._distribute(db, events)
+                if self.clock.boottime() >= until:
+                    return Postponed(self.clock.now(), "others_wait")
+        except RETRIED as trouble:
+            log.warning("events.database_trouble", lane=lane, trouble=repr(trouble)[:200])
+            return Postponed(self.clock.now() + GAP, "database_trouble")
+        except _NotTakenError:
+            return Postponed(self.clock.now() + GAP, "event_not_taken")
+        return self._end(job, lane)
+
+    def _end(self, job: Job, lane: int) -> Decided:
+        """The job is over unless there are events again; who sends one meanwhile waits for the answer."""
+
+        async def decide(conn: Connection) -> Finished | Postponed:
+            db = TeamDb(conn, job.team_id)
+            await queries.hold_job(db, job.id)
+            if await queries.is_waiting(db, lane):
+                return Postponed(self.clock.now(), "next_event")
+            return Finished()
+
+        return Decided(decide)
+
+    async def _distribute(self, db: TeamDb, events: Sequence[WaitingEvent]) -> None:
+        """Tell these events where somebody listens, and remove the others."""
+        for event in await self._told(db, events):
+            try:
+                await self._tell(db, event)
+            except RETRIED:
+                raise
+            except Exception:
+                log.exception("events.not_taken", id=event.id)
+                if not await self._try_counts(db, event.id, "internal_error"):
+                    raise _NotTakenError from None
+
+    async def _told(self, db: TeamDb, events: Sequence[WaitingEvent]) -> list[WaitingEvent]:
+        """Those that are to be told. What one event starts may listen to the next one of the same contact."""
+        told, contacts = list[WaitingEvent](), set[str]()
+        async with db.transaction() as inside:
+            names = {event.name for event in events}
+            heard: Collection[str] = ()
+            if self.receiver is not None:
+                heard = await self.receiver.listening(inside.connection, db.team_id, names)
+            for event in events:
+                if event.name in heard or event.address in contacts:
+                    told.append(event)
+                    contacts.add(event.address)
+            ids = {event.id for event in told}
+            unheard = [event.id for event in events if event.id not in ids]
+            if unheard:
+                prometheus.DISTRIBUTED.add(await queries.remove(inside, unheard), ("unheard",))
+        return told
+
+    async def _tell(self, db: TeamDb, event: WaitingEvent) -> None:
+        """Tell one event, unless another process has done it meanwhile."""
+        assert self.receiver is not None
+        outcome, now = "told", self.clock.now()
+        async with db.transaction() as inside:
+            if not await queries.remove(inside, [event.id]):
+                return
+            contact_id = await queries.hold_contact(inside, event.address)
+            if event.contact_id is not None and contact_id != event.contact_id:
+                outcome = "contact_deleted"
+            else:
+                email = EmailAddress(event.address, event.email)
+                stored = StoredEvent(
+                    db.team_id, event.id, event.name, contact_id, email, event.payload, event.at
+                )
+                await self.receiver.receive(inside.connection, now, stored)
+            await faults.point("events.told")
+        prometheus.DISTRIBUTED.add(1, (outcome,))
+        prometheus.WAITED.observe(max(0.0, (now - event.at).total_seconds()))
+
+    async def _count_death(self, db: TeamDb, job: Job, lane: int) -> None:
+        """The process that had the lane before died. It counts as a try of the event that was the first."""
+        async with db.transaction() as inside:
+            await queries.forgive(inside, job.id, job.attempt)
+            for event in await queries.waiting(inside, lane, 1):
+                await self._try_counts(inside, event.id, "process_died")
+
+    async def _try_counts(self, db: TeamDb, event_id: UUID, reason: str) -> bool:
+        """Count a try that failed; True where it was the last one, and the lane goes on without the event."""
+        if await queries.count_try(db, event_id) < TRIES:
+            return False
+        log.error("events.failed", id=event_id, reason=reason)
+        if await queries.fail(db, event_id, self.clock.now(), reason):
+            prometheus.DISTRIBUTED.add(1, ("failed",))
+        return True

@@ -1,0 +1,101 @@
+"""SQL of events that wait, and of their lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+WAITING: Final = """
+    SELECT id, name, contact_id, address, email, payload, at
+      FROM events
+     WHERE team_id = $1 AND lane = $2 AND failed_at IS NULL
+     ORDER BY number
+     LIMIT $3
+"""
+
+IS_WAITING: Final = """
+    SELECT EXISTS (SELECT FROM events WHERE team_id = $1 AND lane = $2 AND failed_at IS NULL)
+"""
+
+REMOVE: Final = """
+    DELETE FROM events WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND failed_at IS NULL
+"""
+
+COUNT_TRY: Final = """
+    UPDATE events SET tries = tries + 1 WHERE team_id = $1 AND id = $2 AND failed_at IS NULL
+    RETURNING tries
+"""
+
+FAIL: Final = """
+    UPDATE events SET failed_at = $3, reason = $4 WHERE team_id = $1 AND id = $2 AND failed_at IS NULL
+"""
+
+# Whoever deletes the contact waits until the transaction ends.
+HOLD_CONTACT: Final = """
+    SELECT id FROM contacts WHERE team_id = $1 AND address = $2 FOR KEY SHARE
+"""
+
+# Conflicts with those who put events into the lane.
+HOLD_JOB: Final = """
+    SELECT true FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE
+"""
+
+# The job may run three times without an outcome; its events are counted one by one instead.
+FORGIVE: Final = """
+    UPDATE jobs SET tries = attempt - 1 WHERE team_id = $1 AND id = $2 AND attempt = $3
+"""
+
+
+class WaitingEvent(NamedTuple):
+    """An event of a lane. `contact_id` is what the sender gave, `email` only where it is not the address."""
+
+    id: UUID
+    name: str
+    contact_id: UUID | None
+    address: str
+    email: str | None
+    payload: str
+    at: datetime
+
+
+async def waiting(db: TeamDb, lane: int, most: int) -> list[WaitingEvent]:
+    """The first events of a lane, in order."""
+    return await db.all(WaitingEvent, WAITING, lane, most)
+
+
+async def is_waiting(db: TeamDb, lane: int) -> bool:
+    return bool(await db.value(IS_WAITING, lane))
+
+
+async def remove(db: TeamDb, event_ids: Sequence[UUID]) -> int:
+    """How many of them were still there."""
+    return await db.run(REMOVE, event_ids)
+
+
+async def count_try(db: TeamDb, event_id: UUID) -> int:
+    """How often it was tried now; 0 where it does not wait any more."""
+    return await db.value(COUNT_TRY, event_id) or 0
+
+
+async def fail(db: TeamDb, event_id: UUID, at: datetime, reason: str) -> bool:
+    return await db.run(FAIL, event_id, at, reason) > 0
+
+
+async def hold_contact(db: TeamDb, address: str) -> UUID | None:
+    """The contact with an address, which stays until the transaction ends."""
+    found: UUID | None = await db.value(HOLD_CONTACT, address)
+    return found
+
+
+async def hold_job(db: TeamDb, job_id: UUID) -> None:
+    """Nobody puts an event into the lane of the job before the transaction ends."""
+    await db.value(HOLD_JOB, job_id)
+
+
+async def forgive(db: TeamDb, job_id: UUID, attempt: int) -> None:
+    """The claims of the job before this one do not count."""
+    await db.run(FORGIVE, job_id, attempt)
