@@ -762,7 +762,7 @@ CREATE TABLE automation_work (
 );
 CREATE INDEX automation_work_due ON automation_work (team_id, due_at) WHERE owner IS NULL;
 CREATE INDEX automation_work_leased ON automation_work (leased_until) WHERE owner IS NOT NULL;
-CREATE INDEX automation_work_waits ON automation_work (team_id, contact_id, event_name)
+CREATE INDEX automation_work_waits ON automation_work (team_id, event_name, contact_id)
  WHERE event_name IS NOT NULL;
 
 -- Whoever changes the threads or the counts of an inbox locks its row first. As far as the id `described_to` its

@@ -49,7 +49,8 @@ def duration(value: object, path: Path) -> Duration:
 
 
 def of_seconds(value: object, path: Path) -> Duration:
-    """The duration of the old form, a number of seconds; it is shown in the largest unit that makes it whole."""
+    """The duration of the old form, a number of seconds; it is shown in the largest unit that makes it
+    whole."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidField(path, "It must be a number.")
     if value > LONGEST.total_seconds():

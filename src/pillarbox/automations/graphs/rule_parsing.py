@@ -32,7 +32,8 @@ OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
 SOURCES: Final[tuple[Source, ...]] = ("event", "contact", "wait_events")
 CONTACT_FIELDS: Final = ("id", "email", "first_name", "last_name", "unsubscribed", "created_at")
 
-_PROPERTY: Final = re.compile(r"[A-Za-z0-9_]{1,50}", re.ASCII)
+PROPERTY: Final = re.compile(r"[A-Za-z0-9_]{1,50}", re.ASCII)
+"""Keys of properties of contacts, and of variables of templates."""
 
 
 def rule(value: object, path: Path, sources: tuple[Source, ...] = SOURCES, depth: int = 1) -> Rule:
@@ -60,7 +61,7 @@ def field(value: object, path: Path, sources: tuple[Source, ...] = SOURCES) -> F
     if name not in sources:
         allowed = " or ".join(f"`{source}.`" for source in sources)
         raise InvalidField(path, f"It must begin with {allowed}.")
-    found = Field(cast(Source, name), tuple(rest))
+    found = Field(name, tuple(rest))
     if not _is_known(found):
         raise InvalidField(path, "There is no such field.")
     return found
@@ -109,4 +110,4 @@ def _is_known(one: Field) -> bool:
     if len(one.path) == 1:
         return one.path[0] in CONTACT_FIELDS
     is_property = len(one.path) == 2 and one.path[0] == "properties"
-    return is_property and _PROPERTY.fullmatch(one.path[1]) is not None
+    return is_property and PROPERTY.fullmatch(one.path[1]) is not None
