@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.slices import Slice
+from pillarbox.automations import jobs, routes
+from pillarbox.automations.changes import AutomationChanges
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.work.jobs import Jobs
 
-SLICE = Slice(name="automations")
+
+def _changes(kit: Kit) -> AutomationChanges:
+    def wake() -> None:
+        # Not before: jobs need parts that are built later.
+        kit.need(Jobs).wake()
+
+    return AutomationChanges(kit.need(Ids), wake)
+
+
+SLICE = Slice(
+    name="automations",
+    provides={AutomationChanges: _changes},
+    routes=collect(routes),
+    jobs=lambda kit: jobs.Ending(kit.pool, kit.clock).handlers(),
+    job_limits=lambda _: [jobs.LIMIT],
+)
