@@ -119,6 +119,11 @@ async def a_suppression(team: Team, made: Made) -> str:
     return str((await team.post("/suppressions", {"email": email})).json()["id"])
 
 
+async def a_defined_event(team: Team, made: Made) -> str:
+    wanted = {"name": f"{MARK}-{uuid4().hex[:8]}", "schema": {MARK: "string"}}
+    return str((await team.post("/events", wanted)).json()["id"])
+
+
 async def a_topic(team: Team, made: Made) -> str:
     wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
     return str((await team.post("/topics", wanted)).json()["id"])
@@ -328,6 +333,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "event": an_event,
     "log_id": a_log,
     "suppression": a_suppression,
+    "identifier": a_defined_event,
     "topic_id": a_topic,
     "automation_id": an_automation_of,
     "segment_id": a_segment,
@@ -353,6 +359,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/contacts/{contact}/topics"): [{"id": "{topic_id}", "subscription": "opt_in"}],
     ("PATCH", "/contact-properties/{contact_property_id}"): {"fallback_value": "Mine now"},
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
+    ("PATCH", "/events/{identifier}"): {"schema": {"mine": "number"}},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
     ("PATCH", "/automations/{automation_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
