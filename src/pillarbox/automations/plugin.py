@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pillarbox.automations import jobs, routes
 from pillarbox.automations.changes import AutomationChanges
+from pillarbox.automations.execution import parts
+from pillarbox.automations.execution.engine import StepEngine
+from pillarbox.automations.execution.versions import Versions
+from pillarbox.contacts.store import ContactEnds
+from pillarbox.events.distribution import EventReceiver
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kit, Slice
@@ -20,8 +25,15 @@ def _changes(kit: Kit) -> AutomationChanges:
 
 SLICE = Slice(
     name="automations",
-    provides={AutomationChanges: _changes},
+    provides={
+        AutomationChanges: _changes,
+        ContactEnds: parts.contact_ends,
+        EventReceiver: parts.receiving,
+        StepEngine: parts.step_engine,
+        Versions: lambda _: Versions(),
+    },
     routes=collect(routes),
     jobs=lambda kit: jobs.Ending(kit.pool, kit.clock).handlers(),
     job_limits=lambda _: [jobs.LIMIT],
+    background=parts.background,
 )
