@@ -321,6 +321,7 @@ OWN_STORIES = {
     "templates",
     "broadcasts",
     "inboxes",
+    "events",
 }
 """Slices whose own tests damage rows for each of their invariants."""
 

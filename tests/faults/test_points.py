@@ -78,8 +78,12 @@ BROADCASTING = {"broadcast.snapshot", "broadcast.copies_written", "broadcast.cop
 """Tried in tests/broadcasts/test_deaths.py and test_copy_deaths.py."""
 
 
+EVENTS = {"events.before_commit", "events.after_commit", "events.told"}
+"""Tried in tests/events/test_deaths.py and test_distribution.py."""
+
+
 def test_every_point_is_tried() -> None:
-    elsewhere = DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING
+    elsewhere = DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING | EVENTS
     assert {point.partition("@")[0] for point in KILLED} | elsewhere == set(POINTS)
     assert KILLED.keys() == RAISED.keys()
 

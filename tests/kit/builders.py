@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
+from kit.automation_rows import an_automation, chain, step
 from kit.imports import accepted
 from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.mailings import a_mailing, clicked
@@ -118,9 +119,19 @@ async def a_suppression(team: Team, made: Made) -> str:
     return str((await team.post("/suppressions", {"email": email})).json()["id"])
 
 
+async def a_defined_event(team: Team, made: Made) -> str:
+    wanted = {"name": f"{MARK}-{uuid4().hex[:8]}", "schema": {MARK: "string"}}
+    return str((await team.post("/events", wanted)).json()["id"])
+
+
 async def a_topic(team: Team, made: Made) -> str:
     wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
     return str((await team.post("/topics", wanted)).json()["id"])
+
+
+async def an_automation_of(team: Team, made: Made) -> str:
+    graph = chain(step("start", "trigger", event_name=MARK), step("wait", "delay", duration="1 day"))
+    return await an_automation(team, graph, name=MARK)
 
 
 async def a_template(team: Team, made: Made) -> str:
@@ -322,7 +333,9 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "event": an_event,
     "log_id": a_log,
     "suppression": a_suppression,
+    "identifier": a_defined_event,
     "topic_id": a_topic,
+    "automation_id": an_automation_of,
     "segment_id": a_segment,
     "template": a_template,
     "audience_id": a_segment,
@@ -346,7 +359,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/contacts/{contact}/topics"): [{"id": "{topic_id}", "subscription": "opt_in"}],
     ("PATCH", "/contact-properties/{contact_property_id}"): {"fallback_value": "Mine now"},
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
+    ("PATCH", "/events/{identifier}"): {"schema": {"mine": "number"}},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
+    ("PATCH", "/automations/{automation_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
     ("PATCH", "/templates/{template}"): {"name": "Mine now", "html": "Mine now"},
     ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},

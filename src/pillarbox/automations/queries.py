@@ -136,7 +136,9 @@ async def update(db: TeamDb, automation: Automation) -> None:
     """Its name, and which of its graphs is the newest."""
     await db.run(
         """
-        UPDATE automations SET name = $3, version = $4, updated_at = $5 WHERE team_id = $1 AND id = $2
+        UPDATE automations
+           SET name = $3, version = $4, updated_at = greatest(updated_at, $5)
+         WHERE team_id = $1 AND id = $2
         """,
         automation.id,
         automation.name,
@@ -152,7 +154,7 @@ async def enable(db: TeamDb, automation_id: UUID, triggers: Sequence[Step], at: 
         """
         WITH enabled AS (
             UPDATE automations
-               SET status = 'enabled', enabled_at = $3, updated_at = $3
+               SET status = 'enabled', enabled_at = $3, updated_at = greatest(updated_at, $3)
              WHERE team_id = $1 AND id = $2 AND status = 'disabled' AND deleted_at IS NULL
             RETURNING team_id, id, version, epoch
         )
@@ -193,7 +195,7 @@ async def disable(db: TeamDb, automation_id: UUID, at: datetime) -> None:
     await db.run(
         """
         UPDATE automations
-           SET status = 'disabled', enabled_at = NULL, updated_at = $3
+           SET status = 'disabled', enabled_at = NULL, updated_at = greatest(updated_at, $3)
          WHERE team_id = $1 AND id = $2 AND status = 'enabled'
         """,
         automation_id,

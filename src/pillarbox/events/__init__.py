@@ -4,5 +4,5 @@ A definition says what the payload of an event of its name may hold; an event ne
 accepted waits in a lane until it is distributed: whoever listens is told of it in the transaction that
 removes it. Events of one contact are in one lane, and told in the order of acceptance.
 
-Begin with `distribution.py` (what becomes of an event, and who listens).
+Begin with `sending.py` (what is accepted) and `distribution.py` (what becomes of it, and who listens).
 """

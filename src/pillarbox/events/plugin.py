@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from pillarbox.events import routes
 from pillarbox.events.distribution import LIMIT, Distribution, EventReceiver
+from pillarbox.events.invariants import INVARIANTS
 from pillarbox.events.lanes import JOB
-from pillarbox.kernel.slices import Kit, Slice
-from pillarbox.kernel.work.jobs import Handler
+from pillarbox.events.retention import FAILED_KEPT, EventRetention
+from pillarbox.events.sending import Sending
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.work.jobs import Handler, Jobs
+
+
+def _sending(kit: Kit) -> Sending:
+    def wake() -> None:
+        # Not before: jobs need parts that are built later.
+        kit.need(Jobs).wake()
+
+    return Sending(kit.engine_pool, kit.need(Ids), kit.need(DiskSpace).check, wake)
 
 
 def _jobs(kit: Kit) -> Mapping[str, Handler]:
@@ -15,8 +30,23 @@ def _jobs(kit: Kit) -> Mapping[str, Handler]:
     return {JOB: Distribution(kit.engine_pool, kit.clock, receiver).run}
 
 
+def _background(kit: Kit) -> Sequence[Background]:
+    sending = kit.need(Sending)
+    return [Background(stop=(Stop.COMMITS, lambda _: sending.drain()))]
+
+
 SLICE = Slice(
     name="events",
+    provides={Sending: _sending},
+    routes=collect(routes),
     jobs=_jobs,
     job_limits=lambda _: [LIMIT],
+    background=_background,
+    retention=[
+        Retention(
+            [Kept("events that could not be distributed", FAILED_KEPT)],
+            lambda kit: EventRetention(kit.pool, kit.clock).periodic(),
+        )
+    ],
+    invariants=INVARIANTS,
 )

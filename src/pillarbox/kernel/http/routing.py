@@ -212,32 +212,43 @@ class RouteTable:
 
     def match(self, method: str, raw_path: str) -> tuple[Route, list[str]]:
         """The route and the values of its parameters in order; HEAD means GET. Raises 404 or 405."""
+        wanted = "GET" if method == "HEAD" else method
         node, values = self._node(raw_path)
-        found = node.methods.get("GET" if method == "HEAD" else method)
+        found = node.methods.get(wanted)
+        if found is None and (other := self._node_with(wanted, raw_path)) is not None:
+            node, values = other
+            found = node.methods[wanted]
         if found is None:
             raise MethodNotAllowed(
-                f"The method {method[:20]} is not allowed for this endpoint.", {"allow": _allowed(node)}
+                f"The method {method[:20]} is not allowed for this endpoint.",
+                {"allow": self.allowed(raw_path)},
             )
         return found, values
 
     def allowed(self, raw_path: str) -> str:
         """The `Allow` header of a path; raises 404 when there is none."""
-        return _allowed(self._node(raw_path)[0])
+        methods = set(self._node(raw_path)[0].methods)
+        methods |= {method for method in METHODS if self._node_with(method, raw_path) is not None}
+        if "GET" in methods:
+            methods.add("HEAD")
+        return ", ".join(sorted(methods))
 
     def _node(self, raw_path: str) -> tuple[_Node, list[str]]:
         fixed = self._fixed.get(raw_path)
         if fixed is not None:
             return fixed, []
-        segments = raw_path.split("/")[1:]
-        if len(segments) > 1 and not segments[-1]:
-            segments.pop()
-        if "%" in raw_path:
-            segments = [unquote(segment) for segment in segments]
         values: list[str] = []
-        node = _descend(self._root, segments, 0, values)
+        node = _descend(self._root, _segments(raw_path), 0, values)
         if node is None:
             raise UnknownRoute
         return node, values
+
+    def _node_with(self, method: str, raw_path: str) -> tuple[_Node, list[str]] | None:
+        """The node that has this method, where the first one that the path means has others: `send` is a word
+        of the API in `POST /events/send`, and a name in `GET /events/send`."""
+        values: list[str] = []
+        node = _descend(self._root, _segments(raw_path), 0, values, method)
+        return None if node is None else (node, values)
 
     def _add(self, path: str, entry: Route) -> None:
         if tuple(_PARAMETER.findall(path)) != entry.parameters:
@@ -256,25 +267,28 @@ class RouteTable:
             self._fixed[path] = self._fixed[path.rstrip("/") + "/"] = node
 
 
-def _descend(node: _Node, segments: list[str], index: int, values: list[str]) -> _Node | None:
+def _segments(raw_path: str) -> list[str]:
+    segments = raw_path.split("/")[1:]
+    if len(segments) > 1 and not segments[-1]:
+        segments.pop()
+    return [unquote(segment) for segment in segments] if "%" in raw_path else segments
+
+
+def _descend(
+    node: _Node, segments: list[str], index: int, values: list[str], method: str | None = None
+) -> _Node | None:
+    """The first node that the path means, of those with this method where one is given."""
     if index == len(segments):
-        return node if node.methods else None
+        return node if (node.methods if method is None else method in node.methods) else None
     literal = node.literals.get(segments[index])
     if literal is not None:
-        found = _descend(literal, segments, index + 1, values)
+        found = _descend(literal, segments, index + 1, values, method)
         if found is not None:
             return found
     if node.parameter is None or not segments[index]:
         return None
     values.append(segments[index])
-    found = _descend(node.parameter, segments, index + 1, values)
+    found = _descend(node.parameter, segments, index + 1, values, method)
     if found is None:
         values.pop()
     return found
-
-
-def _allowed(node: _Node) -> str:
-    methods = set(node.methods)
-    if "GET" in methods:
-        methods.add("HEAD")
-    return ", ".join(sorted(methods))

@@ -1,0 +1,45 @@
+"""Removing events that could not be distributed, after a while (DUR-15)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.periodic import Periodic
+
+FAILED_KEPT: Final = timedelta(days=30)
+EVERY: Final = timedelta(hours=1)
+BATCH: Final = 1000
+
+# Across teams: what failed before an instant.
+REMOVE_FAILED: Final = """
+    WITH old AS MATERIALIZED (
+        SELECT team_id, id FROM events WHERE failed_at < $1 ORDER BY failed_at LIMIT $2
+    )
+    DELETE FROM events e USING old WHERE e.team_id = old.team_id AND e.id = old.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class EventRetention:
+    """Removes what is old."""
+
+    pool: asyncpg.Pool
+    clock: Clock
+
+    def periodic(self) -> list[Periodic]:
+        return [Periodic("events.retention", EVERY, self.collect)]
+
+    async def collect(self) -> str:
+        """Says how many events that were."""
+        before = self.clock.now() - FAILED_KEPT
+
+        async def some() -> int:
+            return changed(await self.pool.execute(REMOVE_FAILED, before, BATCH))
+
+        return f"{await in_batches(some)} events"

@@ -1,0 +1,202 @@
+"""Accepting events: those that come at the same time are stored by one commit (events.md section 2.6).
+
+What the database knows of an event (the schema of its name, the address of its contact) is looked up in the
+transaction that stores it. With the events the jobs of their lanes are made; a lane whose job is about to
+end makes the commit wait for it, so no event is left in a lane without a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.events import prometheus
+from pillarbox.events import sending_queries as queries
+from pillarbox.events.lanes import JOB, lane_of, subject_of
+from pillarbox.events.payloads import Schema, encoded, fitted
+from pillarbox.events.sending_queries import LaneKey, NewRow
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.wire.email_address import EmailAddress
+from pillarbox.kernel.wire.problems import DatabaseGone, NotFound, OutcomeUnknown, Problem
+
+log = get("events")
+
+MOST_REQUESTS: Final = 500
+MOST_WAITING: Final = 64 * 1024 * 1024
+"""Octets of payloads that wait in this process."""
+
+MOST_WEIGHT: Final = 2 * 1024 * 1024
+ROW_WEIGHT: Final = 512
+COMMIT_SECONDS: Final = 7.0
+LANE_TRIES: Final = 20
+"""How often in a row a job may end that is waited for."""
+
+
+class SentEvent(NamedTuple):
+    """An event as somebody sends it, to a contact or an address; `text` is its payload as JSON."""
+
+    name: str
+    contact_id: UUID | None
+    address: EmailAddress | None
+    payload: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Events that are stored together or not at all."""
+
+    team_id: UUID
+    events: Sequence[SentEvent]
+
+
+class EventRefused(Exception):  # noqa: N818 - it carries an answer
+    """One event of several cannot be stored."""
+
+    def __init__(self, index: int, problem: Problem) -> None:
+        super().__init__(index, problem)
+        self.problem = problem
+
+
+class Sending:
+    """Stores events. `admits` raises where there is no room for them, `wake` tells that lanes have work."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, ids: Ids, admits: Callable[[], None], wake: Callable[[], None]
+    ) -> None:
+        self._pool = pool
+        self._ids = ids
+        self._admits = admits
+        self._wake = wake
+        self._commits: GroupCommit[_Request, None] = GroupCommit(
+            self._flush,
+            kind="events",
+            flushers=1,
+            weigh=_weight,
+            most_items=MOST_REQUESTS,
+            most_weight=MOST_WEIGHT,
+            most_waiting=MOST_WAITING,
+            shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
+        )
+
+    async def send(self, team_id: UUID, events: Sequence[SentEvent]) -> None:
+        """Return when all of them are durable; where one cannot be stored none is, and EventRefused says
+        which and why."""
+        self._admits()
+        await self._commits.submit(_Request(team_id, events))
+
+    async def drain(self) -> None:
+        """Return when nothing is being committed."""
+        await self._commits.drain()
+
+    async def _flush(self, batch: Sequence[_Request]) -> Sequence[EventRefused | None]:
+        is_written, new_lanes, answers = False, 0, list[EventRefused | None]()
+        try:
+            with TimeLimit(COMMIT_SECONDS):
+                async with transaction(self._pool) as conn:
+                    rows, answers = await self._rows(conn, batch)
+                    new_lanes = await self._write(conn, rows)
+                    await faults.point("events.before_commit")
+                    is_written = True
+        except GONE as gone:
+            if is_written:
+                raise OutcomeUnknown from gone
+            raise problem_of(gone) from gone
+        # Committed is committed: whatever fails from here on, the answer is yes.
+        try:
+            await faults.point("events.after_commit")
+        except Exception:
+            log.exception("events.after_commit_failed")
+        prometheus.ACCEPTED.add(len(rows))
+        if new_lanes:
+            self._wake()
+        return answers
+
+    async def _rows(
+        self, conn: Connection, batch: Sequence[_Request]
+    ) -> tuple[list[NewRow], list[EventRefused | None]]:
+        """The rows of what can be stored, and for each request what refuses it."""
+        names = {(one.team_id, event.name) for one in batch for event in one.events}
+        contacts = {
+            (one.team_id, event.contact_id)
+            for one in batch
+            for event in one.events
+            if event.contact_id is not None
+        }
+        known = _Known(
+            {
+                key: msgspec.json.decode(schema)
+                for key, schema in (await queries.schemas(conn, names)).items()
+            },
+            await queries.addresses(conn, contacts) if contacts else {},
+        )
+        rows, answers = list[NewRow](), list[EventRefused | None]()
+        for one in batch:
+            try:
+                found = [
+                    self._row(one.team_id, index, event, known) for index, event in enumerate(one.events)
+                ]
+            except EventRefused as refused:
+                answers.append(refused)
+            else:
+                rows += found
+                answers.append(None)
+        return rows, answers
+
+    def _row(self, team_id: UUID, index: int, event: SentEvent, known: _Known) -> NewRow:
+        try:
+            address, email = known.address_of(team_id, event)
+            text = event.text
+            if (schema := known.schemas.get((team_id, event.name))) is not None:
+                text = encoded(fitted(event.payload, schema))
+        except Problem as problem:
+            raise EventRefused(index, problem) from None
+        lane = lane_of(address)
+        return NewRow(team_id, self._ids.new(), lane, event.name, event.contact_id, address, email, text)
+
+    async def _write(self, conn: Connection, rows: Sequence[NewRow]) -> int:
+        """Write the rows; how many lanes have work that had none."""
+        if not rows:
+            return 0
+        now = self._ids.now()
+        await queries.insert(conn, rows, now)
+        missing = sorted({LaneKey(row.team_id, subject_of(row.lane)) for row in rows})
+        lanes, new_lanes = missing, 0
+        for _ in range(LANE_TRIES):
+            new_lanes += await queries.add_jobs(conn, JOB, missing, self._ids.several(len(missing)), now)
+            held = await queries.hold_jobs(conn, JOB, lanes)
+            missing = [lane for lane in lanes if lane not in held]
+            if not missing:
+                return new_lanes
+        raise DatabaseGone
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the database knows of the events of a batch."""
+
+    schemas: Mapping[tuple[UUID, str], Schema]
+    contacts: Mapping[tuple[UUID, UUID], tuple[str, str | None]]
+
+    def address_of(self, team_id: UUID, event: SentEvent) -> tuple[str, str | None]:
+        """Whom it happened to; 404 for a contact that does not exist."""
+        if event.address is not None:
+            return event.address
+        found = None if event.contact_id is None else self.contacts.get((team_id, event.contact_id))
+        if found is None:
+            raise NotFound("Contact")
+        return found
+
+
+def _weight(one: _Request) -> int:
+    return sum([len(event.text) + ROW_WEIGHT for event in one.events])

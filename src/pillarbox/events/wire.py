@@ -1,0 +1,136 @@
+"""Shapes of the endpoints of events (events.md sections 1 and 2); field order is the contract's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from pillarbox.contacts.wire import address_of
+from pillarbox.events.definition_queries import Definition
+from pillarbox.events.definitions import MOST_NAME, event_name
+from pillarbox.events.payloads import Kind, encoded
+from pillarbox.events.sending import SentEvent
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.problems import Invalid, MissingField, Problem
+
+MOST_TOGETHER: Final = 100
+
+Name = Annotated[str, Meta(max_length=MOST_NAME, extra={"trimmed": True})]
+Schema = Annotated[dict[str, Kind], Meta(max_length=100)]
+ShownSchema = Annotated[Raw, shown_as(dict[str, Kind] | None)]
+
+
+class NewDefinition(Struct):
+    name: Name
+    schema: Schema | None = None
+
+
+class ChangedDefinition(Struct):
+    """Null takes the schema away. The name stays what it is."""
+
+    schema: Schema | UnsetType | None = UNSET
+
+
+class NewEvent(Struct):
+    """Exactly one of `contact_id` and `email` says whom it happened to."""
+
+    event: Name
+    contact_id: UUID | None = None
+    email: str | None = None
+    payload: dict[str, Any] | None = None
+
+
+NewEvents = NewEvent | Annotated[list[NewEvent], Meta(min_length=1, max_length=MOST_TOGETHER)]
+
+
+class EventRef(Struct):
+    object: Literal["event"]
+    id: UUID
+
+
+class EventDeleted(Struct):
+    object: Literal["event"]
+    id: UUID
+    deleted: Literal[True]
+
+
+class EventDefinition(Struct):
+    object: Literal["event"]
+    id: UUID
+    name: str
+    schema: ShownSchema
+    created_at: DatabaseTime
+    updated_at: DatabaseTime
+
+
+class EventItem(Struct):
+    id: UUID
+    name: str
+    schema: ShownSchema
+    created_at: DatabaseTime
+    updated_at: DatabaseTime
+
+
+class EventSent(Struct):
+    object: Literal["event"]
+    event: str
+
+
+class EventsSent(Struct):
+    data: list[EventSent]
+
+
+def item(one: Definition) -> EventItem:
+    schema = Raw((one.schema or "null").encode())
+    return EventItem(one.id, one.name, schema, database_style(one.created_at), database_style(one.updated_at))
+
+
+def full(one: Definition) -> EventDefinition:
+    shown = item(one)
+    return EventDefinition("event", shown.id, shown.name, shown.schema, shown.created_at, shown.updated_at)
+
+
+def events_of(body: Any) -> list[SentEvent]:
+    """The events of a body, which is one or an array of them; the first that is none is named by its
+    index."""
+    if not isinstance(body, list):
+        return [_event_of(body)]
+    if not 1 <= len(body) <= MOST_TOGETHER:
+        raise Invalid(f"Invalid batch. Use an array of 1 to {MOST_TOGETHER} events.")
+    found = []
+    for index, one in enumerate(body):
+        try:
+            found.append(_event_of(one))
+        except Problem as problem:
+            raise at_index(index, problem) from None
+    return found
+
+
+def at_index(index: int, problem: Problem) -> Problem:
+    """The same problem of one event of several."""
+    named = Problem(f"[{index}] {problem.message}", problem.headers)
+    named.status, named.name = problem.status, problem.name
+    return named
+
+
+def sent(events: Sequence[SentEvent], *, is_array: bool) -> EventSent | EventsSent:
+    """The answer for these events."""
+    shown = [EventSent("event", event.name) for event in events]
+    return EventsSent(shown) if is_array else shown[0]
+
+
+def _event_of(body: Any) -> SentEvent:
+    new = parse(NewEvent, body)
+    name = event_name(new.event, "event")
+    if new.contact_id is not None and new.email is not None:
+        raise Invalid("Use either `contact_id` or `email`, not both.")
+    if new.contact_id is None and new.email is None:
+        raise MissingField("contact_id` or `email")
+    address = None if new.email is None else address_of(new.email)
+    payload = new.payload or {}
+    return SentEvent(name, new.contact_id, address, payload, encoded(payload))
