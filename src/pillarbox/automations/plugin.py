@@ -7,6 +7,7 @@ from pillarbox.automations.changes import AutomationChanges
 from pillarbox.automations.execution import parts
 from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.automations.execution.versions import Versions
+from pillarbox.automations.runs import routes as run_routes
 from pillarbox.contacts.store import ContactEnds
 from pillarbox.events.distribution import EventReceiver
 from pillarbox.kernel.http.routing import collect
@@ -32,7 +33,7 @@ SLICE = Slice(
         StepEngine: parts.step_engine,
         Versions: lambda _: Versions(),
     },
-    routes=collect(routes),
+    routes=collect(routes, run_routes),
     jobs=lambda kit: jobs.Ending(kit.pool, kit.clock).handlers(),
     job_limits=lambda _: [jobs.LIMIT],
     background=parts.background,

@@ -54,10 +54,11 @@ class TemplatesTooLarge(InvalidField):
 
 class UsedTemplate(NamedTuple):
     """A template that mail is to be made of, None where the team has none of that name, and the values that
-    are given for its variables."""
+    are given for its variables. Those of `foreign` are not the sender's own data."""
 
     found: PublishedTemplate | None
     given: Mapping[str, Scalar]
+    foreign: Collection[str] = ()
 
     @property
     def content(self) -> Content | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType
@@ -118,7 +118,7 @@ async def _wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
     """What is to change. A value that is missing changes nothing."""
     kinds: dict[str, Kind] = {}
     if config.properties:
-        kinds = {one.key: one.type for one in await definitions(db)}
+        kinds = {one.key: cast(Kind, one.type) for one in await definitions(db)}
     properties: dict[str, Any] = {}
     for key, value in config.properties or ():
         if key not in kinds:

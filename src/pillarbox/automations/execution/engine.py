@@ -199,8 +199,8 @@ class StepEngine:
         while True:
             self._wake.clear()
             try:
-                while await self.look() and self._held < MOST_HELD:
-                    await asyncio.sleep(0)
+                while await self.look():
+                    pass
             except RETRIED as trouble:
                 log.warning("automations.database_away", trouble=repr(trouble)[:200])
             except Exception:

@@ -43,9 +43,7 @@ class RunFacts:
         return Facts(self.payload, self.contact, self.waited, self.event_name, self.dates)
 
 
-async def facts_of(
-    db: TeamDb, runs: Sequence[Subject], graphs: Iterable[Graph]
-) -> dict[UUID, RunFacts]:
+async def facts_of(db: TeamDb, runs: Sequence[Subject], graphs: Iterable[Graph]) -> dict[UUID, RunFacts]:
     """The facts of each of these runs."""
     stored = {one.id: one for one in await state_queries.data(db, [run.run_id for run in runs])}
     contacts = await _contacts(db, {run.contact_id for run in runs})

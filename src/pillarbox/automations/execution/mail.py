@@ -185,9 +185,7 @@ class MailSteps:
             found.append(failure_of(result) if isinstance(result, Problem) else result)
         return found
 
-    async def _checked(
-        self, caller: Caller, made: Made
-    ) -> Checked | Failure | _Skipped | _Nobody:
+    async def _checked(self, caller: Caller, made: Made) -> Checked | Failure | _Skipped | _Nobody:
         """Whether the team may send it."""
         if not isinstance(made, Outgoing):
             return made
@@ -272,5 +270,3 @@ def failure_of(problem: Problem) -> Failure:
     if isinstance(problem, NotFound):
         return Failure("topic_not_found", problem.message)
     return Failure(problem.name, problem.message)
-
-

@@ -18,7 +18,7 @@ from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.requests.templating import Templating
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.settings.settings import Role
+from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.slices import Background, Kit, Start, Stop
 
 

@@ -55,8 +55,7 @@ class Receiving:
     async def _start(
         self, db: TeamDb, contact_id: UUID, at: datetime, event: StoredEvent, trigger: FoundTrigger
     ) -> None:
-        stamp = self.ids.stamp()
-        new = NewRun(stamp.id, trigger, event.id, event.name, contact_id, event.payload, stamp.at)
+        new = NewRun(self.ids.new(), trigger, event.id, event.name, contact_id, event.payload, at)
         if await state_queries.insert_run(db, new):
             graph = await self.versions.graph(db, trigger.automation_id, trigger.version)
             position = graph.positions[trigger.trigger_key]
@@ -94,6 +93,8 @@ def _end(opened: Opened, event: StoredEvent, facts: Facts) -> bool:
 
 def _counts(row: WorkRow, event: StoredEvent) -> bool:
     """Whether the event was accepted while the step waited for it."""
-    return row.event_name == event.name and row.waits_from is not None and (
-        row.waits_from <= event.at < row.due_at
+    return (
+        row.event_name == event.name
+        and row.waits_from is not None
+        and (row.waits_from <= event.at < row.due_at)
     )

@@ -1,4 +1,4 @@
-"""Runs under their locks: reading them as walks, deciding their conditions, and writing what became of them."""
+"""Runs under their locks: read as walks, their conditions decided, and what became of them written."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ class Opened:
 async def open_runs(
     db: TeamDb, versions: Versions, run_ids: Iterable[UUID], now: datetime
 ) -> dict[UUID, Opened]:
-    """Lock these runs. Those whose automation has stopped them are cancelled; those that are over stay so.
-    """
+    """Lock these runs. Those whose automation has stopped them are cancelled; those that are over stay so."""
     ids = sorted(set(run_ids))
     runs = await state_queries.lock(db, ids)
     epochs = await state_queries.epochs(db, list({run.automation_id for run in runs}))
@@ -183,9 +182,7 @@ def _step_rows(walk: Walk) -> list[tuple[Any, ...]]:
 
 
 def _work_rows(walk: Walk) -> list[tuple[Any, ...]]:
-    return [
-        (walk.run.id, position, walk.run.contact_id, *work) for position, work in walk.ready.items()
-    ]
+    return [(walk.run.id, position, walk.run.contact_id, *work) for position, work in walk.ready.items()]
 
 
 def _run_row(walk: Walk) -> tuple[Any, ...]:
@@ -194,5 +191,3 @@ def _run_row(walk: Walk) -> tuple[Any, ...]:
 
 def _json(value: Any) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
-
-

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source, TeamDb
 
-# Across teams: who has free work, and whether the first of it is due. One index descent for each team, however
-# much work it has.
+# Across teams: who has free work, and whether the first of it is due. One index descent for each team, which
+# may have a million waits.
 TEAMS: Final = """
     WITH RECURSIVE places AS (
         (SELECT team_id, due_at
