@@ -21,6 +21,7 @@ ORDER = (
     "contacts",
     "broadcasts",
     "broadcast_reports",
+    "events",
     "parse",
     "inbound",
     "submission",

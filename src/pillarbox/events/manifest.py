@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +18,14 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="events", plugin=_plugin)
+def _commands() -> typer.Typer:
+    from pillarbox.events.commands import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="events",
+    plugin=_plugin,
+    commands={"events": Group(_commands, "List the events of a team, and send one.")},
+)

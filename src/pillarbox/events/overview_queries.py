@@ -1,0 +1,70 @@
+"""SQL of what commands show of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+NAMES: Final = """
+    SELECT coalesce(d.name, e.name) AS name, d.id, d.schema, coalesce(e.waiting, 0) AS waiting,
+           e.oldest, coalesce(e.failed, 0) AS failed, d.updated_at
+      FROM (SELECT id, name, schema, updated_at FROM event_definitions WHERE team_id = $1) AS d
+      FULL JOIN (SELECT name, count(*) FILTER (WHERE failed_at IS NULL) AS waiting,
+                        min(at) FILTER (WHERE failed_at IS NULL) AS oldest,
+                        count(*) FILTER (WHERE failed_at IS NOT NULL) AS failed
+                   FROM events
+                  WHERE team_id = $1
+                  GROUP BY name) AS e
+        ON e.name = d.name
+     ORDER BY coalesce(d.name, e.name) COLLATE "C"
+"""
+
+FAILED: Final = """
+    SELECT id, coalesce(email, address) AS email, payload, at, tries, failed_at, reason
+      FROM events
+     WHERE team_id = $1 AND name = $2 AND failed_at IS NOT NULL
+     ORDER BY failed_at DESC
+     LIMIT $3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEvent:
+    """A name of events, with its definition where it has one, and how many events of it are here. `oldest` is
+    when the first of those that wait was accepted."""
+
+    name: str
+    id: UUID | None
+    schema: str | None
+    waiting: int
+    oldest: datetime | None
+    failed: int
+    updated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEvent:
+    """An event that could not be distributed."""
+
+    id: UUID
+    email: str
+    payload: str
+    at: datetime
+    tries: int
+    failed_at: datetime
+    reason: str
+
+
+async def names(db: TeamDb) -> Sequence[NamedEvent]:
+    """Every name that is defined, or of which events are here."""
+    return await db.all(NamedEvent, NAMES)
+
+
+async def failed(db: TeamDb, name: str, most: int) -> Sequence[FailedEvent]:
+    """Those of a name that failed last."""
+    return await db.all(FailedEvent, FAILED, name, most)
