@@ -1,5 +1,5 @@
 """How fast events are accepted and distributed: `POST /events/send` one by one and in arrays of 100, each
-durable before its answer; how long a burst of a team stays in its lanes; what a burst delays `POST /emails`.
+durable before its answer; how fast a burst of a team is distributed; what it delays `POST /emails`.
 
 Half of the events have a schema, and their payloads are fitted to it. Nothing listens to these events: what
 automations do with events that they listen to is measured in `automations`.

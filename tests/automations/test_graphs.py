@@ -284,8 +284,10 @@ def test_a_step_needs_key_type_and_config() -> None:
 VAR = {"template": {"id": "t", "variables": {"A": {"var": "nothing.x"}}}}
 
 WRONG_CONFIGS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "a name of 101": ("trigger", {"event_name": "x" * 101}, "event_name"),
-    "a name with a line end": ("trigger", {"event_name": "a\nb"}, "event_name"),
+    "a name of 101": ("wait_for_event", {"event_name": "x" * 101}, "event_name"),
+    "a name with a line end": ("wait_for_event", {"event_name": "a\nb"}, "event_name"),
+    "a name like an id": ("wait_for_event", {"event_name": ID}, "event_name"),
+    "a reserved name": ("wait_for_event", {"event_name": "resend:x"}, "event_name"),
     "31 days": ("delay", {"duration": "31 days"}, "duration"),
     "a number": ("delay", {"duration": 60}, "duration"),
     "many seconds": ("delay", {"seconds": 2_592_001}, "seconds"),

@@ -42,7 +42,7 @@ def test_a_definition_and_those_that_failed(harbor: Installation) -> None:
     )
     harbor.sql(
         """
-        INSERT INTO events (team_id, id, lane, name, address, payload, at, tries, failed_at, reason)
+        INSERT INTO events (team_id, id, partition, name, address, payload, at, tries, failed_at, reason)
         SELECT id, gen_random_uuid(), 0, $1, 'ada@quay.example', '{}', now(), 5, now(), 'internal_error'
           FROM teams WHERE name = 'Harbor'
         """,

@@ -46,7 +46,7 @@ async def test_a_process_dies_at_the_commit(
 
 
 async def test_a_process_is_killed_in_the_middle_of_a_burst(database_url: str, tmp_path: Path) -> None:
-    """What was acknowledged is stored. The next process takes the lanes over at once, and leaves nothing."""
+    """What was acknowledged is stored. The next process takes all of it over at once, and leaves nothing."""
     await first_team(database_url)
     with worker_processes(database_url, tmp_path) as workers:
         worker = workers.start()
@@ -78,7 +78,7 @@ async def test_a_process_is_killed_in_the_middle_of_a_burst(database_url: str, t
 
 
 async def distributed(url: str) -> None:
-    """Wait until no event waits, and no lane has a job."""
+    """Wait until no event waits, and no partition has a job."""
     left = "SELECT (SELECT count(*) FROM events) + count(*) FROM jobs WHERE kind = 'events.distribute'"
     async with asyncio.timeout(60), connected(url) as conn:
         while await conn.fetchval(left):

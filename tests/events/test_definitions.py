@@ -1,4 +1,4 @@
-"""Definitions of events (events.md sections 1 and 2.1 to 2.5)."""
+"""Definitions of events (events.md sections 1 and 2)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_a_definition_is_created_read_and_listed_in_the_order_of_the_contr
 async def test_a_name_with_a_slash_and_a_blank_is_named_by_its_path(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Events.md section 3, test 1."""
+    """The contract, events.md section 5, point 1."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         event_id = await made(team, "a/b c")
@@ -110,7 +110,7 @@ RESERVED = ["resend:x", "pillarbox:x", "service:", " resend:"]
 
 
 async def test_a_wrong_name_is_refused(database_url: str, tmp_path: Path) -> None:
-    """Events.md section 3, test 2."""
+    """The contract, events.md section 5, point 2."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for wrong, (body, name, message) in NAMES.items():
@@ -164,7 +164,7 @@ SCHEMAS: dict[str, Any] = {
 
 
 async def test_a_wrong_schema_is_refused_and_nothing_is_changed(database_url: str, tmp_path: Path) -> None:
-    """Events.md section 3, test 3."""
+    """The contract, events.md section 5, point 3."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await made(team, "old", schema={"plan": "string"})
@@ -189,7 +189,7 @@ async def test_null_an_empty_schema_and_the_largest_one_are_fine(database_url: s
 
 
 async def test_a_change_replaces_the_schema_and_nothing_else(database_url: str, tmp_path: Path) -> None:
-    """Events.md section 3, test 4."""
+    """The contract, events.md section 5, point 4."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         event_id = await made(team, schema=SCHEMA)

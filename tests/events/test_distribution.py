@@ -15,7 +15,7 @@ from kit.listening import Heard, Listener, heard, with_listener
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World, world
 from pillarbox.events.distribution import TRIES
-from pillarbox.events.lanes import JOB, lane_of
+from pillarbox.events.partitions import JOB, partition_of
 from pillarbox.events.retention import FAILED_KEPT, EventRetention
 from pillarbox.kernel.process import faults
 
@@ -45,14 +45,14 @@ async def names(team: Team) -> list[str]:
 
 
 async def is_open(pillarbox: World) -> int:
-    """Events that wait, with the jobs of their lanes."""
+    """Events that wait, with the jobs of their partitions."""
     return int(await pillarbox.pool.fetchval(OPEN, JOB))
 
 
 async def test_events_of_a_contact_are_told_in_the_order_of_acceptance(
     database_url: str, tmp_path: Path
 ) -> None:
-    """By its id and by its address: both wait in one lane."""
+    """By its id and by its address: both wait in one partition."""
     async with listened(database_url, tmp_path, Listener()) as pillarbox:
         team = await pillarbox.team()
         contact = await a_contact(team)
@@ -93,7 +93,7 @@ async def test_what_follows_a_heard_event_of_the_same_contact_is_told_as_well(
         other = next(
             address
             for address in (f"u{number}@quay.example" for number in range(1000))
-            if lane_of(address) == lane_of(ADA)
+            if partition_of(address) == partition_of(ADA)
         )
         for event, whom in (("before", ADA), ("starts", ADA), ("other", other), ("after", ADA)):
             await sent(team, event, whom)
@@ -132,7 +132,7 @@ async def test_a_contact_that_was_deleted_meanwhile(database_url: str, tmp_path:
         assert (await heard(pillarbox.pool, team.id))[-1].contact_id is None
 
 
-async def test_an_event_that_cannot_be_taken_holds_up_its_lane_for_a_while_and_then_fails(
+async def test_an_event_that_cannot_be_taken_holds_up_its_partition_for_a_while_and_then_fails(
     database_url: str, tmp_path: Path
 ) -> None:
     listener = Listener(refused={"broken"})
@@ -188,7 +188,7 @@ async def test_a_failure_behind_what_was_written_undoes_it(database_url: str, tm
 
 
 async def test_processes_that_die_over_an_event_count_as_its_tries(database_url: str, tmp_path: Path) -> None:
-    """Not as those of the job, which would leave the lane alone after three of them."""
+    """Not as those of the job, which would leave the partition alone after three of them."""
     async with listened(database_url, tmp_path, Listener()) as pillarbox:
         team = await pillarbox.team()
         await sent(team, "deadly")
@@ -203,7 +203,7 @@ async def test_processes_that_die_over_an_event_count_as_its_tries(database_url:
         assert (row["name"], row["reason"]) == ("deadly", "process_died")
 
 
-async def test_an_event_that_comes_while_the_job_of_its_lane_ends_is_not_left_there(
+async def test_an_event_that_comes_while_the_job_of_its_partition_ends_is_not_left_there(
     database_url: str, tmp_path: Path
 ) -> None:
     async with listened(database_url, tmp_path, Listener()) as pillarbox:
@@ -260,7 +260,7 @@ async def test_a_job_that_ends_sees_the_event_that_was_stored_before_it(
 
 
 async def test_many_senders_at_once(database_url: str, tmp_path: Path) -> None:
-    """Two teams, forty contacts, lanes in parallel: each event once, those of a contact in order."""
+    """Two teams, forty contacts, partitions in parallel: each event once, those of a contact in order."""
     listener = Listener()
     async with world(database_url, tmp_path, slices=listener.slices()) as pillarbox:
         await listener.ready(pillarbox.pool)

@@ -1,4 +1,4 @@
-"""Payloads and their schemas (events.md section 2.6)."""
+"""Payloads and their schemas (events.md section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending events: what is accepted, and what is stored of it (events.md section 2.6)."""
+"""Sending events: what is accepted, and what is stored of it (events.md section 2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from kit.client import error
 from kit.manual_world import manual_world
 from kit.world import Team
-from pillarbox.events.lanes import JOB, LANES, lane_of
+from pillarbox.events.partitions import JOB, PARTITIONS, partition_of
 from pillarbox.events.sending import Sending, SentEvent
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.process import faults
@@ -41,7 +41,9 @@ async def a_contact(team: Team, email: str = ADA) -> str:
     return str((await team.post("/contacts", {"email": email})).json()["id"])
 
 
-async def test_an_event_is_stored_with_its_lane_and_the_job_of_it(database_url: str, tmp_path: Path) -> None:
+async def test_an_event_is_stored_with_its_partition_and_the_job_of_it(
+    database_url: str, tmp_path: Path
+) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         body = {
@@ -53,13 +55,13 @@ async def test_an_event_is_stored_with_its_lane_and_the_job_of_it(database_url: 
         assert (answer.status_code, answer.content) == (202, b'{"object":"event","event":"user.signed_up"}')
         [row] = await stored(team)
         assert (row["name"], row["address"], row["contact_id"]) == ("user.signed_up", ADA, None)
-        assert (row["payload"], row["lane"]) == ('{"plan":"pro","seats":3}', lane_of(ADA))
+        assert (row["payload"], row["partition"]) == ('{"plan":"pro","seats":3}', partition_of(ADA))
         jobs = await pillarbox.pool.fetch("SELECT team_id, subject_id FROM jobs WHERE kind = $1", JOB)
-        assert [(job["team_id"], job["subject_id"].int) for job in jobs] == [(team.id, row["lane"])]
+        assert [(job["team_id"], job["subject_id"].int) for job in jobs] == [(team.id, row["partition"])]
 
 
 async def test_sending_never_makes_a_definition_or_a_contact(database_url: str, tmp_path: Path) -> None:
-    """Events.md section 3, tests 5 and 10."""
+    """The contract, events.md section 5, point 5 and 10."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await sent(team, {"event": "never.defined", "email": ADA})
@@ -78,7 +80,11 @@ async def test_a_contact_is_named_by_its_id(database_url: str, tmp_path: Path) -
         first, second = await stored(team)
         assert str(first["contact_id"]) == contact
         assert second["contact_id"] is None
-        assert (first["address"], first["lane"]) == (second["address"], second["lane"]) == (ADA, lane_of(ADA))
+        assert (
+            (first["address"], first["partition"])
+            == (second["address"], second["partition"])
+            == (ADA, partition_of(ADA))
+        )
         missing = (404, "not_found", "Contact not found")
         assert error(await team.post("/events/send", {"event": "x", "contact_id": str(uuid4())})) == missing
         assert error(await other.post("/events/send", {"event": "x", "contact_id": contact})) == missing
@@ -96,7 +102,7 @@ async def test_an_address_with_letters_of_other_scripts_is_kept_as_it_is_shown(
         first, second = await stored(team)
         assert (first["address"], first["email"]) == ("ada@xn--bcher-kva.example", "ada@bücher.example")
         assert (second["address"], second["email"]) == (first["address"], first["email"])
-        assert first["lane"] == second["lane"]
+        assert first["partition"] == second["partition"]
 
 
 REFUSED: dict[str, tuple[Any, str, str]] = {
@@ -221,7 +227,7 @@ async def test_an_array_is_stored_in_its_order_all_or_nothing(database_url: str,
 
 
 async def test_a_violation_of_the_schema_stores_nothing(database_url: str, tmp_path: Path) -> None:
-    """Events.md section 3, test 6."""
+    """The contract, events.md section 5, point 6."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         await team.post("/events", {"name": "x", "schema": {"seats": "number"}})
@@ -263,12 +269,12 @@ async def test_those_that_come_together_are_refused_each_for_itself(
             answers = await asyncio.gather(*[team.post("/events/send", b) for b in bodies for team in teams])
         assert [answer.status_code for answer in answers] == [202, 422, 202] * 30
         assert [len(await stored(team)) for team in teams] == [30, 0, 30]
-        lanes = {lane_of(str(body["email"])) for body in bodies}
+        partitions = {partition_of(str(body["email"])) for body in bodies}
         count = "SELECT count(*) FROM jobs WHERE kind = $1 AND team_id = $2"
         assert [await pillarbox.pool.fetchval(count, JOB, team.id) for team in teams] == [
-            len(lanes),
+            len(partitions),
             0,
-            len(lanes),
+            len(partitions),
         ]
 
 
@@ -296,9 +302,9 @@ async def test_without_room_on_the_disk_no_event_is_taken(database_url: str, tmp
         assert await stored(team) == []
 
 
-def test_lanes_are_used_alike() -> None:
-    counts = [0] * LANES
+def test_partitions_are_used_alike() -> None:
+    counts = [0] * PARTITIONS
     for number in range(16_000):
-        counts[lane_of(f"reader.{number}@quay.example")] += 1
+        counts[partition_of(f"reader.{number}@quay.example")] += 1
     assert min(counts) > 800
     assert max(counts) < 1200

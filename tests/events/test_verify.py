@@ -17,7 +17,7 @@ async def violations(pillarbox: World) -> set[str]:
     return found
 
 
-async def test_an_event_without_a_job_and_one_in_another_lane_are_named(
+async def test_an_event_without_a_job_and_one_in_another_partition_are_named(
     database_url: str, tmp_path: Path
 ) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
@@ -26,9 +26,10 @@ async def test_an_event_without_a_job_and_one_in_another_lane_are_named(
             await team.post("/events/send", {"event": "x", "email": "ada@quay.example"})
         assert await violations(pillarbox) == set()
         await pillarbox.pool.execute(
-            "UPDATE events SET lane = (lane + 1) % 16 WHERE number = (SELECT max(number) FROM events)"
+            "UPDATE events SET partition = (partition + 1) % 16"
+            " WHERE number = (SELECT max(number) FROM events)"
         )
-        assert await violations(pillarbox) == {"event_without_job", "event_in_two_lanes"}
+        assert await violations(pillarbox) == {"event_without_job", "event_in_two_partitions"}
         await pillarbox.pool.execute("DELETE FROM events WHERE number = (SELECT max(number) FROM events)")
         assert await violations(pillarbox) == set()
         await pillarbox.pool.execute("UPDATE jobs SET attempt = 3 WHERE kind = 'events.distribute'")

@@ -13,7 +13,7 @@ import asyncpg
 from pillarbox.application import SLICES
 from pillarbox.events import plugin
 from pillarbox.events.distribution import Distribution, StoredEvent
-from pillarbox.events.lanes import JOB
+from pillarbox.events.partitions import JOB
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.slices import Slice
 

@@ -66,6 +66,8 @@ class Station:
                 assert answer.status_code == 200, answer.text
             answer = await client.post("/emails", json=mail("cleo@quay.example", attachments=[attachment()]))
             assert answer.status_code == 200, answer.text
+            happened = {"event": "user.signed_up", "email": "ada@quay.example"}
+            assert (await client.post("/events/send", json=happened)).status_code == 202
             assert (await client.get("/health")).status_code == 200
             assert (await client.get("/emails/no-id")).status_code >= 400
         await asyncio.to_thread(self._by_smtp)

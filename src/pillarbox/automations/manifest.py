@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +18,14 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="automations", plugin=_plugin)
+def _commands() -> typer.Typer:
+    from pillarbox.automations.commands.automations import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="automations",
+    plugin=_plugin,
+    commands={"automations": Group(_commands, "Look at automations and their runs.")},
+)

@@ -19,13 +19,21 @@ Name = Annotated[str, Meta(max_length=MOST_NAME, extra={"trimmed": True})]
 OtherName = Annotated[str, Meta(min_length=1, max_length=MOST_NAME, extra={"trimmed": True})]
 Key = Annotated[str, Meta(pattern=f"^[A-Za-z0-9_.-]{{1,{MOST_KEY}}}$")]
 
+Config = Annotated[
+    Any, Meta(extra_json_schema={"type": "object", "description": "What it has depends on `type`."})
+]
+
 
 class AutomationStep(Struct):
-    """What `config` has depends on `type`."""
-
     key: Key
     type: StepType
-    config: dict[str, Any]
+    config: Config
+
+
+class ShownStep(Struct):
+    key: str
+    type: StepType
+    config: Config
 
 
 class AutomationConnection(Struct, kw_only=True):
@@ -92,7 +100,7 @@ class FullAutomation(Struct):
     status: Status
     created_at: DatabaseTime
     updated_at: DatabaseTime
-    steps: list[AutomationStep]
+    steps: list[ShownStep]
     connections: list[ShownConnection]
 
 
@@ -112,7 +120,7 @@ def full(row: Automation) -> FullAutomation:
         row.status,
         database_style(row.created_at),
         database_style(row.updated_at),
-        [AutomationStep(step.key, step.type, normal.config(step.config)) for step in graph.steps],
+        [ShownStep(step.key, step.type, normal.config(step.config)) for step in graph.steps],
         [
             ShownConnection(from_=keys[one.source], to=keys[one.target], type=one.outcome)
             for one in graph.connections

@@ -1,4 +1,4 @@
-"""Distributing events: who listens is told of them, lane by lane (events.md section 2.6).
+"""Distributing events: who listens is told of them, partition by partition (events.md section 4).
 
 An event and all that follows from it are one transaction: its row is removed first, which only one process
 can do, and then the receiver writes what it starts. A process that dies leaves the event as it was. So each
@@ -17,7 +17,7 @@ import asyncpg
 import msgspec
 
 from pillarbox.events import prometheus, queries
-from pillarbox.events.lanes import JOB, lane_with
+from pillarbox.events.partitions import JOB, partition_with
 from pillarbox.events.queries import WaitingEvent
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
@@ -76,13 +76,13 @@ LIMIT: Final = JobLimit(
     pause=0.05,
     turns=Turns(slot_timeout=10.0, gap=timedelta(seconds=1), tries=1),
 )
-"""Lanes that one process works on at once; teams take turns."""
+"""Partitions that one process works on at once; teams take turns."""
 
 TURN: Final = 1.0
-"""Seconds after which another lane comes first, if there is one."""
+"""Seconds after which another partition comes first, if there is one."""
 
 BATCH: Final = 100
-"""Events of a lane that are read at once."""
+"""Events of a partition that are read at once."""
 
 TRIES: Final = 5
 """How often an event is told that nobody could take, or that was told last by processes that died."""
@@ -91,43 +91,43 @@ GAP: Final = timedelta(seconds=5)
 
 
 class _NotTakenError(Exception):
-    """The receiver could not take an event; the lane waits."""
+    """The receiver could not take an event; the partition waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Works on lanes."""
+    """Works on partitions."""
 
     pool: asyncpg.Pool
     clock: Clock
     receiver: EventReceiver | None
 
     async def run(self, job: Job) -> Decided | Postponed:
-        """Distribute what is in the lane, as far as its turn goes."""
-        lane = lane_with(job.subject_id)
+        """Distribute what is in the partition, as far as its turn goes."""
+        partition = partition_with(job.subject_id)
         db = TeamDb(self.pool, job.team_id)
         try:
             if job.attempt - job.tries > 1:
-                await self._count_death(db, job, lane)
+                await self._count_death(db, job, partition)
             until = self.clock.boottime() + TURN
-            while events := await queries.waiting(db, lane, BATCH):
+            while events := await queries.waiting(db, partition, BATCH):
                 await self._distribute(db, events)
                 if self.clock.boottime() >= until:
                     return Postponed(self.clock.now(), "others_wait")
         except RETRIED as trouble:
-            log.warning("events.database_trouble", lane=lane, trouble=repr(trouble)[:200])
+            log.warning("events.database_trouble", partition=partition, trouble=repr(trouble)[:200])
             return Postponed(self.clock.now() + GAP, "database_trouble")
         except _NotTakenError:
             return Postponed(self.clock.now() + GAP, "event_not_taken")
-        return self._end(job, lane)
+        return self._end(job, partition)
 
-    def _end(self, job: Job, lane: int) -> Decided:
+    def _end(self, job: Job, partition: int) -> Decided:
         """The job is over unless there are events again; who sends one meanwhile waits for the answer."""
 
         async def decide(conn: Connection) -> Finished | Postponed:
             db = TeamDb(conn, job.team_id)
             await queries.hold_job(db, job.id)
-            if await queries.is_waiting(db, lane):
+            if await queries.is_waiting(db, partition):
                 return Postponed(self.clock.now(), "next_event")
             return Finished()
 
@@ -159,14 +159,15 @@ class Distribution:
                     contacts.add(event.address)
             ids = {event.id for event in told}
             unheard = [event.id for event in events if event.id not in ids]
-            if unheard:
-                prometheus.DISTRIBUTED.add(await queries.remove(inside, unheard), ("unheard",))
+            removed = await queries.remove(inside, unheard) if unheard else 0
+        if removed:
+            self._count("unheard", [event for event in events if event.id not in ids], removed)
         return told
 
     async def _tell(self, db: TeamDb, event: WaitingEvent) -> None:
         """Tell one event, unless another process has done it meanwhile."""
         assert self.receiver is not None
-        outcome, now = "told", self.clock.now()
+        outcome = "told"
         async with db.transaction() as inside:
             if not await queries.remove(inside, [event.id]):
                 return
@@ -178,20 +179,26 @@ class Distribution:
                 stored = StoredEvent(
                     db.team_id, event.id, event.name, contact_id, email, event.payload, event.at
                 )
-                await self.receiver.receive(inside.connection, now, stored)
+                await self.receiver.receive(inside.connection, self.clock.now(), stored)
             await faults.point("events.told")
-        prometheus.DISTRIBUTED.add(1, (outcome,))
-        prometheus.WAITED.observe(max(0.0, (now - event.at).total_seconds()))
+        self._count(outcome, [event], 1)
 
-    async def _count_death(self, db: TeamDb, job: Job, lane: int) -> None:
-        """The process that had the lane before died. It counts as a try of the event that was the first."""
+    def _count(self, outcome: str, events: Sequence[WaitingEvent], removed: int) -> None:
+        """Of these events so many were removed by this process."""
+        now = self.clock.now()
+        prometheus.DISTRIBUTED.add(removed, (outcome,))
+        for event in events:
+            prometheus.WAITED.observe(max(0.0, (now - event.at).total_seconds()))
+
+    async def _count_death(self, db: TeamDb, job: Job, partition: int) -> None:
+        """The process that had the partition before died: that counts as a try of the first event."""
         async with db.transaction() as inside:
             await queries.forgive(inside, job.id, job.attempt)
-            for event in await queries.waiting(inside, lane, 1):
+            for event in await queries.waiting(inside, partition, 1):
                 await self._try_counts(inside, event.id, "process_died")
 
     async def _try_counts(self, db: TeamDb, event_id: UUID, reason: str) -> bool:
-        """Count a try that failed; True where it was the last one, and the lane goes on without the event."""
+        """Count a try that failed; True where it was the last one, and the others go on without the event."""
         if await queries.count_try(db, event_id) < TRIES:
             return False
         log.error("events.failed", id=event_id, reason=reason)

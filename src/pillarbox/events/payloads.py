@@ -1,4 +1,4 @@
-"""What a payload may be, and its values as a schema wants them (events.md section 2.6)."""
+"""What a payload may be, and its values as a schema wants them (events.md section 3)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pillarbox.events import routes
 from pillarbox.events.distribution import LIMIT, Distribution, EventReceiver
 from pillarbox.events.invariants import INVARIANTS
-from pillarbox.events.lanes import JOB
+from pillarbox.events.partitions import JOB
 from pillarbox.events.retention import FAILED_KEPT, EventRetention
 from pillarbox.events.sending import Sending
 from pillarbox.kernel.http.routing import collect

@@ -1,4 +1,4 @@
-"""SQL of events that wait, and of their lanes."""
+"""SQL of events that wait, and of their partitions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pillarbox.kernel.postgres.database import TeamDb
 WAITING: Final = """
     SELECT id, name, contact_id, address, email, payload, at
       FROM events
-     WHERE team_id = $1 AND lane = $2 AND failed_at IS NULL
+     WHERE team_id = $1 AND partition = $2 AND failed_at IS NULL
      ORDER BY number
      LIMIT $3
 """
 
 IS_WAITING: Final = """
-    SELECT EXISTS (SELECT FROM events WHERE team_id = $1 AND lane = $2 AND failed_at IS NULL)
+    SELECT EXISTS (SELECT FROM events WHERE team_id = $1 AND partition = $2 AND failed_at IS NULL)
 """
 
 REMOVE: Final = """
@@ -39,7 +39,7 @@ HOLD_CONTACT: Final = """
     SELECT id FROM contacts WHERE team_id = $1 AND address = $2 FOR KEY SHARE
 """
 
-# Conflicts with those who put events into the lane.
+# Conflicts with those who put events into the partition.
 HOLD_JOB: Final = """
     SELECT true FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE
 """
@@ -51,7 +51,7 @@ FORGIVE: Final = """
 
 
 class WaitingEvent(NamedTuple):
-    """An event of a lane. `contact_id` is what the sender gave, `email` only where it is not the address."""
+    """An event that waits. `contact_id` is what the sender gave, `email` only where it is not the address."""
 
     id: UUID
     name: str
@@ -62,13 +62,13 @@ class WaitingEvent(NamedTuple):
     at: datetime
 
 
-async def waiting(db: TeamDb, lane: int, most: int) -> list[WaitingEvent]:
-    """The first events of a lane, in order."""
-    return await db.all(WaitingEvent, WAITING, lane, most)
+async def waiting(db: TeamDb, partition: int, most: int) -> list[WaitingEvent]:
+    """The first events of a partition, in order."""
+    return await db.all(WaitingEvent, WAITING, partition, most)
 
 
-async def is_waiting(db: TeamDb, lane: int) -> bool:
-    return bool(await db.value(IS_WAITING, lane))
+async def is_waiting(db: TeamDb, partition: int) -> bool:
+    return bool(await db.value(IS_WAITING, partition))
 
 
 async def remove(db: TeamDb, event_ids: Sequence[UUID]) -> int:
@@ -92,7 +92,7 @@ async def hold_contact(db: TeamDb, address: str) -> UUID | None:
 
 
 async def hold_job(db: TeamDb, job_id: UUID) -> None:
-    """Nobody puts an event into the lane of the job before the transaction ends."""
+    """Nobody puts an event into the partition of the job before the transaction ends."""
     await db.value(HOLD_JOB, job_id)
 
 

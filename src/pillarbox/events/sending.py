@@ -1,8 +1,8 @@
-"""Accepting events: those that come at the same time are stored by one commit (events.md section 2.6).
+"""Accepting events: those that come at the same time are stored by one commit (events.md section 2).
 
 What the database knows of an event (the schema of its name, the address of its contact) is looked up in the
-transaction that stores it. With the events the jobs of their lanes are made; a lane whose job is about to
-end makes the commit wait for it, so no event is left in a lane without a job.
+transaction that stores it. With the events the jobs of their partitions are made; a job that is about to end
+makes the commit wait for it, so no event is left in a partition without a job.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import msgspec
 
 from pillarbox.events import prometheus
 from pillarbox.events import sending_queries as queries
-from pillarbox.events.lanes import JOB, lane_of, subject_of
+from pillarbox.events.partitions import JOB, partition_of, subject_of
 from pillarbox.events.payloads import Schema, encoded, fitted
-from pillarbox.events.sending_queries import LaneKey, NewRow
+from pillarbox.events.sending_queries import NewRow, PartitionKey
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
@@ -38,7 +38,7 @@ MOST_WAITING: Final = 64 * 1024 * 1024
 MOST_WEIGHT: Final = 2 * 1024 * 1024
 ROW_WEIGHT: Final = 512
 COMMIT_SECONDS: Final = 7.0
-LANE_TRIES: Final = 20
+PARTITION_TRIES: Final = 20
 """How often in a row a job may end that is waited for."""
 
 
@@ -69,7 +69,7 @@ class EventRefused(Exception):  # noqa: N818 - it carries an answer
 
 
 class Sending:
-    """Stores events. `admits` raises where there is no room for them, `wake` tells that lanes have work."""
+    """Stores events. `admits` raises where there is no room for them, `wake` tells that there is work."""
 
     def __init__(
         self, pool: asyncpg.Pool, ids: Ids, admits: Callable[[], None], wake: Callable[[], None]
@@ -100,12 +100,12 @@ class Sending:
         await self._commits.drain()
 
     async def _flush(self, batch: Sequence[_Request]) -> Sequence[EventRefused | None]:
-        is_written, new_lanes, answers = False, 0, list[EventRefused | None]()
+        is_written, new_partitions, answers = False, 0, list[EventRefused | None]()
         try:
             with TimeLimit(COMMIT_SECONDS):
                 async with transaction(self._pool) as conn:
                     rows, answers = await self._rows(conn, batch)
-                    new_lanes = await self._write(conn, rows)
+                    new_partitions = await self._write(conn, rows)
                     await faults.point("events.before_commit")
                     is_written = True
         except GONE as gone:
@@ -118,7 +118,7 @@ class Sending:
         except Exception:
             log.exception("events.after_commit_failed")
         prometheus.ACCEPTED.add(len(rows))
-        if new_lanes:
+        if new_partitions:
             self._wake()
         return answers
 
@@ -161,23 +161,23 @@ class Sending:
                 text = encoded(fitted(event.payload, schema))
         except Problem as problem:
             raise EventRefused(index, problem) from None
-        lane = lane_of(address)
-        return NewRow(team_id, self._ids.new(), lane, event.name, event.contact_id, address, email, text)
+        partition = partition_of(address)
+        return NewRow(team_id, self._ids.new(), partition, event.name, event.contact_id, address, email, text)
 
     async def _write(self, conn: Connection, rows: Sequence[NewRow]) -> int:
-        """Write the rows; how many lanes have work that had none."""
+        """Write the rows; how many partitions have work that had none."""
         if not rows:
             return 0
         now = self._ids.now()
         await queries.insert(conn, rows, now)
-        missing = sorted({LaneKey(row.team_id, subject_of(row.lane)) for row in rows})
-        lanes, new_lanes = missing, 0
-        for _ in range(LANE_TRIES):
-            new_lanes += await queries.add_jobs(conn, JOB, missing, self._ids.several(len(missing)), now)
-            held = await queries.hold_jobs(conn, JOB, lanes)
-            missing = [lane for lane in lanes if lane not in held]
+        missing = sorted({PartitionKey(row.team_id, subject_of(row.partition)) for row in rows})
+        partitions, new_partitions = missing, 0
+        for _ in range(PARTITION_TRIES):
+            new_partitions += await queries.add_jobs(conn, JOB, missing, self._ids.several(len(missing)), now)
+            held = await queries.hold_jobs(conn, JOB, partitions)
+            missing = [partition for partition in partitions if partition not in held]
             if not missing:
-                return new_lanes
+                return new_partitions
         raise DatabaseGone
 
 

@@ -26,15 +26,15 @@ ADDRESSES: Final = """
 
 # Across teams: numbered in this order.
 INSERT: Final = """
-    INSERT INTO events (team_id, id, lane, name, contact_id, address, email, payload, at)
-    SELECT k.team_id, k.id, k.lane, k.name, k.contact_id, k.address, k.email, k.payload::json, $9
+    INSERT INTO events (team_id, id, partition, name, contact_id, address, email, payload, at)
+    SELECT k.team_id, k.id, k.partition, k.name, k.contact_id, k.address, k.email, k.payload::json, $9
       FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text[], $5::text::uuid[],
                   $6::text[], $7::text[], $8::text[])
-           WITH ORDINALITY AS k (team_id, id, lane, name, contact_id, address, email, payload, at)
+           WITH ORDINALITY AS k (team_id, id, partition, name, contact_id, address, email, payload, at)
      ORDER BY k.at
 """
 
-# Across teams: the jobs of lanes that have none. In one order, as everybody who makes several.
+# Across teams: the jobs of partitions that have none. In one order, as everybody who makes several.
 ADD_JOBS: Final = """
     INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
     SELECT k.team_id, k.id, $1, k.subject_id, $5, $5
@@ -58,7 +58,7 @@ class NewRow(NamedTuple):
 
     team_id: UUID
     id: UUID
-    lane: int
+    partition: int
     name: str
     contact_id: UUID | None
     address: str
@@ -66,8 +66,8 @@ class NewRow(NamedTuple):
     payload: str
 
 
-class LaneKey(NamedTuple):
-    """A lane of a team, as the subject of its job."""
+class PartitionKey(NamedTuple):
+    """A partition of a team, as the subject of its job."""
 
     team_id: UUID
     subject_id: UUID
@@ -94,7 +94,7 @@ async def insert(conn: Connection, rows: Sequence[NewRow], at: datetime) -> None
         INSERT,
         literal([row.team_id for row in rows]),
         literal([row.id for row in rows]),
-        literal([row.lane for row in rows]),
+        literal([row.partition for row in rows]),
         [row.name for row in rows],
         literal([row.contact_id for row in rows]),
         [row.address for row in rows],
@@ -105,26 +105,26 @@ async def insert(conn: Connection, rows: Sequence[NewRow], at: datetime) -> None
 
 
 async def add_jobs(
-    conn: Connection, kind: str, lanes: Sequence[LaneKey], ids: Sequence[UUID], at: datetime
+    conn: Connection, kind: str, partitions: Sequence[PartitionKey], ids: Sequence[UUID], at: datetime
 ) -> int:
-    """How many of these lanes had no job."""
+    """How many of these partitions had no job."""
     status: str = await conn.execute(
         ADD_JOBS,
         kind,
-        literal([lane.team_id for lane in lanes]),
+        literal([partition.team_id for partition in partitions]),
         literal(ids),
-        literal([lane.subject_id for lane in lanes]),
+        literal([partition.subject_id for partition in partitions]),
         at,
     )
     return int(status.rsplit(" ", 1)[-1])
 
 
-async def hold_jobs(conn: Connection, kind: str, lanes: Sequence[LaneKey]) -> set[LaneKey]:
-    """Those of these lanes that have a job; it does not end before the transaction."""
+async def hold_jobs(conn: Connection, kind: str, partitions: Sequence[PartitionKey]) -> set[PartitionKey]:
+    """Those of these partitions that have a job; it does not end before the transaction."""
     rows = await conn.fetch(
         HOLD_JOBS,
         kind,
-        literal([lane.team_id for lane in lanes]),
-        literal([lane.subject_id for lane in lanes]),
+        literal([partition.team_id for partition in partitions]),
+        literal([partition.subject_id for partition in partitions]),
     )
-    return {LaneKey(*row) for row in rows}
+    return {PartitionKey(*row) for row in rows}

@@ -22,6 +22,7 @@ MOST_TOGETHER: Final = 100
 
 Name = Annotated[str, Meta(max_length=MOST_NAME, extra={"trimmed": True})]
 Schema = Annotated[dict[str, Kind], Meta(max_length=100)]
+AnyJson = Annotated[Any, Meta(extra_json_schema={"description": "Any JSON."})]
 ShownSchema = Annotated[Raw, shown_as(dict[str, Kind] | None)]
 
 
@@ -42,7 +43,7 @@ class NewEvent(Struct):
     event: Name
     contact_id: UUID | None = None
     email: str | None = None
-    payload: dict[str, Any] | None = None
+    payload: dict[str, AnyJson] | None = None
 
 
 NewEvents = NewEvent | Annotated[list[NewEvent], Meta(min_length=1, max_length=MOST_TOGETHER)]

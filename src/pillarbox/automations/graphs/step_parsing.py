@@ -3,7 +3,6 @@ first violation."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
@@ -33,6 +32,7 @@ from pillarbox.automations.graphs.members import (
 from pillarbox.automations.graphs.rule_parsing import PROPERTY, rule, value
 from pillarbox.automations.graphs.rules import Constant, Value
 from pillarbox.emails.requests.parse import MOST_SUBJECT
+from pillarbox.events.definitions import event_name
 from pillarbox.kernel.wire.problems import InvalidField, MissingField
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
@@ -41,12 +41,9 @@ from pillarbox.templates.variables import KEY_REASON, wrong
 
 T = TypeVar("T")
 
-MOST_EVENT_NAME: Final = 100
 MOST_TEMPLATE: Final = 255
 MOST_NAME: Final = 255
 MOST_REPLY_TO: Final = 50
-
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def config(kind: StepType, given: object, path: Path) -> Config:
@@ -144,12 +141,7 @@ def _changed(body: Body, name: str, path: Path, reader: Callable[[object, Path],
 
 def _event_name(body: Body, path: Path) -> str:
     where = f"{path}.event_name"
-    name = text(required(body, "event_name", path), where).strip()
-    if len(name) > MOST_EVENT_NAME:
-        raise InvalidField(where, f"Use at most {MOST_EVENT_NAME} characters.")
-    if _CONTROL.search(name) is not None:
-        raise InvalidField(where, "Control characters are not allowed.")
-    return name
+    return event_name(text(required(body, "event_name", path), where), where)
 
 
 def _subject(found: object, path: Path) -> str:

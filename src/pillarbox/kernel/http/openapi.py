@@ -50,6 +50,7 @@ AUTHENTICATED: Final = frozenset({401, 403, 429, 451})
 SUCCESS: Final = {
     200: "Done",
     201: "Created",
+    202: "Accepted",
     206: "The part that was asked for",
     302: "Go there",
     303: "Go there",

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from inspect import cleandoc
+from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from msgspec import NODEFAULT, Meta, UnsetType, inspect
+from msgspec import NODEFAULT, Meta, Struct, UnsetType, inspect
 
 Schema = dict[str, Any]
 Use = Literal["answer", "request"]
@@ -48,7 +49,11 @@ class Schemas:
         self.clashes: set[str] = set()
 
     def answer(self, kind: Any) -> Schema:
-        """The schema of what an answer of this type is on the wire."""
+        """The schema of what an answer of this type is on the wire. It may be one of several structs."""
+        if isinstance(kind, UnionType) and all(
+            isinstance(one, type) and issubclass(one, Struct) for one in get_args(kind)
+        ):
+            return {"anyOf": [self.answer(one) for one in get_args(kind)]}
         return self._shown(self._info(kind), "answer")
 
     def request(self, kind: Any) -> Schema:

@@ -13,14 +13,14 @@ CREATE TABLE event_definitions (
     CONSTRAINT event_definitions_team_name_key UNIQUE (team_id, name)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
--- Events that wait until they are distributed, those of a contact in one lane, by `number`; then they are gone.
--- `address` and `email` as in `contacts`; `contact_id` where the sender named the contact by it. One that could not be
--- distributed has `failed_at`, and stays for a while.
+-- Events that wait until they are distributed, those of a contact in one partition, by `number`; then they are
+-- gone. `address` and `email` as in `contacts`; `contact_id` where the sender named the contact by it. One that
+-- could not be distributed has `failed_at`, and stays for a while.
 CREATE TABLE events (
     team_id    uuid        NOT NULL,
     id         uuid        NOT NULL,
     number     bigint      GENERATED ALWAYS AS IDENTITY,
-    lane       smallint    NOT NULL CHECK (lane BETWEEN 0 AND 15),
+    partition  smallint    NOT NULL CHECK (partition BETWEEN 0 AND 15),
     name       text        NOT NULL,
     contact_id uuid,
     address    text        NOT NULL,
@@ -39,5 +39,5 @@ CREATE TABLE events (
     autovacuum_analyze_scale_factor = 0.1,
     autovacuum_analyze_threshold = 5000
 );
-CREATE INDEX events_waiting ON events (team_id, lane, number) WHERE failed_at IS NULL;
+CREATE INDEX events_waiting ON events (team_id, partition, number) WHERE failed_at IS NULL;
 CREATE INDEX events_failed ON events (failed_at) WHERE failed_at IS NOT NULL;
