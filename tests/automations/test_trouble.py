@@ -32,24 +32,39 @@ async def test_trouble_is_tried_again_for_an_hour_and_then_the_step_fails(
 ) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
-        automation = await enabled(team)
+        automation = await enabled(team, step("mail", "send_email", template={"id": await a_template(team)}))
         await sent(team, "user.signed_up")
-        with faults.armed("automations.written=raise%1"):
+        with faults.armed("accept.within=raise%1"):
             await walk(pillarbox)
             row = await pillarbox.pool.fetchrow(WORK)
             assert (row["reason"], row["tries"], row["attempt"]) == ("FaultRaised", 1, 1)
-            assert (await run_of(team, automation))["status"] == "running"
             clock_of(pillarbox).advance(timedelta(seconds=4))
             assert await walk(pillarbox) == 0
             tried = 0
-            for _ in range(70):
+            for _ in range(59):
                 clock_of(pillarbox).advance(timedelta(minutes=1))
                 tried += await walk(pillarbox)
-        assert 10 <= tried < 60
-        clock_of(pillarbox).advance(timedelta(minutes=5))
-        await walk(pillarbox)
+            assert 10 <= tried <= 30
+            assert (await run_of(team, automation))["status"] == "running"
+            clock_of(pillarbox).advance(timedelta(minutes=6))
+            await walk(pillarbox)
         run = await run_of(team, automation)
-        assert (run["status"], errors(run)) == ("failed", {"start": "internal_server_error"})
+        assert (run["status"], errors(run)) == ("failed", {"mail": "internal_server_error"})
+        assert await mails(team) == []
+
+
+async def test_a_step_that_cannot_even_fail_is_tried_again(database_url: str, tmp_path: Path) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        automation = await enabled(team)
+        await sent(team, "user.signed_up")
+        with faults.armed("automations.written=raise%1"):
+            for _ in range(16):
+                await walk(pillarbox)
+                clock_of(pillarbox).advance(timedelta(minutes=5))
+            assert (await run_of(team, automation))["status"] == "running"
+        await walk(pillarbox)
+        assert (await run_of(team, automation))["status"] == "completed"
 
 
 async def test_trouble_that_ends_within_the_hour_leaves_nothing(database_url: str, tmp_path: Path) -> None:
@@ -197,7 +212,6 @@ async def test_the_runs_of_an_automation_that_was_stopped_do_not_go_on(
         await sent(team, "user.signed_up")
         await walk(pillarbox)
         await pillarbox.pool.execute("UPDATE automations SET epoch = epoch + 1")
-        assert [one["status"] for one in await runs(team, automation, "running")] == ["running"]
         await pillarbox.pool.execute(
             "INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)"
             " VALUES ($1, $2, 'automations.end', $2, $3, $3)",

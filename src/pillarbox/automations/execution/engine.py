@@ -273,20 +273,24 @@ class StepEngine:
         else:
             log.error("automations.step_failed", run=items[0].run_id, exc_info=trouble)
         prometheus.TROUBLE.add(len(items))
-        now = self._clock.now()
         try:
             for item in items:
-                since = item.failing_since or now
-                if now - since >= TRIED_FOR:
-                    await self._runs.fail(item, GAVE_UP)
-                    continue
-                due_at = now + min(LONGEST_PAUSE, max(FIRST_PAUSE, now - since))
-                reason = type(trouble).__name__
-                db = TeamDb(self._pool, team_id)
-                await work_queries.postpone(db, [item], self._owner, due_at, reason, now)
+                await self._try_later(TeamDb(self._pool, team_id), item, type(trouble).__name__)
         except Exception as again:
             log.warning("automations.not_postponed", trouble=repr(again)[:200])
             self._left += items
+
+    async def _try_later(self, db: TeamDb, item: Claimed, reason: str) -> None:
+        now = self._clock.now()
+        since = item.failing_since or now
+        if now - since >= TRIED_FOR:
+            try:
+                await self._runs.fail(item, GAVE_UP)
+                return
+            except Exception as trouble:
+                log.warning("automations.not_failed", trouble=repr(trouble)[:200])
+        due_at = now + min(LONGEST_PAUSE, max(FIRST_PAUSE, now - since))
+        await work_queries.postpone(db, [item], self._owner, due_at, reason, now)
 
 
 def _way_of(config: Config) -> Way:
