@@ -322,6 +322,7 @@ OWN_STORIES = {
     "broadcasts",
     "inboxes",
     "events",
+    "automations",
 }
 """Slices whose own tests damage rows for each of their invariants."""
 

@@ -60,7 +60,7 @@ GAVE_UP: Final = Failure(
 DIED: Final = Failure("internal_server_error", "The step could not be carried out.")
 
 
-class Way(Enum):
+class StepKind(Enum):
     """How steps are carried out; the value is how many at once."""
 
     TIMERS = 50
@@ -81,11 +81,11 @@ class StepEngine:
         self._clock = runs.clock
         self._owner = runs.owner
         self._roles = roles
-        self._ways: Mapping[Way, CarryOut] = {
-            Way.TIMERS: lambda team_id, items: timers.carry_out(runs, team_id, items),
-            Way.MAIL: mail.carry_out,
-            Way.CHANGES: contacts.change,
-            Way.DELETIONS: contacts.delete,
+        self._kinds: Mapping[StepKind, CarryOut] = {
+            StepKind.TIMERS: lambda team_id, items: timers.carry_out(runs, team_id, items),
+            StepKind.MAIL: mail.carry_out,
+            StepKind.CHANGES: contacts.change,
+            StepKind.DELETIONS: contacts.delete,
         }
         self._watch = LeaseWatch(LEASE.total_seconds(), SILENT)
         self._turns = asyncio.Semaphore(AT_ONCE)
@@ -127,7 +127,7 @@ class StepEngine:
         teams = await self._due(free) if free > 0 else []
         if not teams:
             return 0
-        share = max(1, min(Way.TIMERS.value, free // len(teams)))
+        share = max(1, min(StepKind.TIMERS.value, free // len(teams)))
         now = self._clock.now()
         shares = [(team_id, share) for team_id in teams]
         items = await work_queries.claim(self._pool, shares, self._owner, now + LEASE, now)
@@ -214,36 +214,36 @@ class StepEngine:
     # Carrying out ----------------------------------------------------------------------------------
 
     async def _begin(self, items: Sequence[Claimed]) -> None:
-        groups: dict[tuple[UUID, Way], list[Claimed]] = {}
+        groups: dict[tuple[UUID, StepKind], list[Claimed]] = {}
         self._held += len(items)
         try:
             for item in items:
-                way = await self._way(item)
-                groups.setdefault((item.team_id, way), []).append(item)
+                kind = await self._kind(item)
+                groups.setdefault((item.team_id, kind), []).append(item)
         except BaseException:
             self._held -= len(items)
             self._left += items
             raise
-        for (team_id, way), found in groups.items():
+        for (team_id, kind), found in groups.items():
             calm = [item for item in found if item.deaths <= 0]
-            batches = [calm[at : at + way.value] for at in range(0, len(calm), way.value)]
+            batches = [calm[at : at + kind.value] for at in range(0, len(calm), kind.value)]
             for batch in [*batches, *([item] for item in found if item.deaths > 0)]:
-                task = asyncio.create_task(self._in_turn(team_id, way, batch))
+                task = asyncio.create_task(self._in_turn(team_id, kind, batch))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _way(self, item: Claimed) -> Way:
+    async def _kind(self, item: Claimed) -> StepKind:
         if item.waiting:
-            return Way.TIMERS
+            return StepKind.TIMERS
         db = TeamDb(self._pool, item.team_id)
         graph = await self._runs.versions.graph(db, item.automation_id, item.version)
-        return _way_of(graph.steps[item.position].config)
+        return _kind_of(graph.steps[item.position].config)
 
-    async def _in_turn(self, team_id: UUID, way: Way, items: list[Claimed]) -> None:
+    async def _in_turn(self, team_id: UUID, kind: StepKind, items: list[Claimed]) -> None:
         is_done = False
         try:
             async with self._turns:
-                await self._carry_out(team_id, way, items)
+                await self._carry_out(team_id, kind, items)
             is_done = True
         finally:
             self._held -= len(items)
@@ -251,12 +251,12 @@ class StepEngine:
                 self._left += items
             self._wake.set()
 
-    async def _carry_out(self, team_id: UUID, way: Way, items: Sequence[Claimed]) -> None:
+    async def _carry_out(self, team_id: UUID, kind: StepKind, items: Sequence[Claimed]) -> None:
         try:
             if items[0].deaths >= MOST_DEATHS:
                 await self._runs.fail(items[0], DIED)
             else:
-                await self._ways[way](team_id, items)
+                await self._kinds[kind](team_id, items)
         except (*GONE, DatabaseGone) as trouble:
             await self._postpone(team_id, items, trouble)
         except Exception as trouble:
@@ -264,7 +264,7 @@ class StepEngine:
                 await self._postpone(team_id, items, trouble)
                 return
             for item in items:
-                await self._carry_out(team_id, way, [item])
+                await self._carry_out(team_id, kind, [item])
 
     async def _postpone(self, team_id: UUID, items: Sequence[Claimed], trouble: BaseException) -> None:
         """Try these later, for an hour."""
@@ -293,13 +293,13 @@ class StepEngine:
         await work_queries.postpone(db, [item], self._owner, due_at, reason, now)
 
 
-def _way_of(config: Config) -> Way:
+def _kind_of(config: Config) -> StepKind:
     match config:
         case SendEmail():
-            return Way.MAIL
+            return StepKind.MAIL
         case ContactUpdate() | AddToSegment():
-            return Way.CHANGES
+            return StepKind.CHANGES
         case ContactDelete():
-            return Way.DELETIONS
+            return StepKind.DELETIONS
         case _:
-            return Way.TIMERS
+            return StepKind.TIMERS
