@@ -134,6 +134,18 @@ async def an_automation_of(team: Team, made: Made) -> str:
     return await an_automation(team, graph, name=MARK)
 
 
+async def a_run(team: Team, made: Made) -> str:
+    """One of the automation that the path names, which has come to its delay."""
+    run_id, at = team.world.app.need(Ids).new(), team.world.clock.now()
+    await team.world.pool.execute(
+        "INSERT INTO automation_runs (team_id, id, automation_id, version, epoch, event_id, event_name,"
+        " trigger_key, contact_id, status, payload, created_at, started_at, completed_at)"
+        " VALUES ($1, $2, $3, 1, 0, $2, $4, 'start', $2, 'completed', '{}', $5, $5, $5)",
+        *(team.id, run_id, UUID(made["automation_id"]), MARK, at),
+    )
+    return str(run_id)
+
+
 async def a_template(team: Team, made: Made) -> str:
     """One that was published, with a draft that is newer."""
     wanted = {
@@ -336,6 +348,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "identifier": a_defined_event,
     "topic_id": a_topic,
     "automation_id": an_automation_of,
+    "run_id": a_run,
     "segment_id": a_segment,
     "template": a_template,
     "audience_id": a_segment,
