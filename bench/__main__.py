@@ -22,6 +22,7 @@ ORDER = (
     "broadcasts",
     "broadcast_reports",
     "events",
+    "automations",
     "parse",
     "inbound",
     "submission",

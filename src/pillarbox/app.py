@@ -7,6 +7,7 @@ What a slice is stands in its `manifest.py`, for whoever must not wait until the
 from __future__ import annotations
 
 from pillarbox.api_keys import manifest as api_keys
+from pillarbox.automations import manifest as automations
 from pillarbox.broadcasts import manifest as broadcasts
 from pillarbox.capture import manifest as capture
 from pillarbox.contact_properties import manifest as contact_properties
@@ -58,6 +59,7 @@ MANIFESTS: tuple[Manifest, ...] = (
     unsubscribe.MANIFEST,
     templates.MANIFEST,
     broadcasts.MANIFEST,
+    automations.MANIFEST,
     events.MANIFEST,
     tracking.MANIFEST,
     inboxes.MANIFEST,

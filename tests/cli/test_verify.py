@@ -324,6 +324,7 @@ OWN_STORIES = {
     "people",
     "oauth",
     "events",
+    "automations",
 }
 """Slices whose own tests damage rows for each of their invariants."""
 

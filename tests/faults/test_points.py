@@ -81,9 +81,12 @@ BROADCASTING = {"broadcast.snapshot", "broadcast.copies_written", "broadcast.cop
 EVENTS = {"events.before_commit", "events.after_commit", "events.told"}
 """Tried in tests/events/test_deaths.py and test_distribution.py."""
 
+AUTOMATIONS = {"automations.claimed", "automations.written", "automations.committed"}
+"""Tried in tests/automations/test_deaths.py."""
+
 
 def test_every_point_is_tried() -> None:
-    elsewhere = DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING | EVENTS
+    elsewhere = DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING | EVENTS | AUTOMATIONS
     assert {point.partition("@")[0] for point in KILLED} | elsewhere == set(POINTS)
     assert KILLED.keys() == RAISED.keys()
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
+from kit.automation_rows import an_automation, chain, sleeping_runs, step
 from kit.imports import accepted
 from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.mailings import a_mailing, clicked
@@ -127,6 +128,22 @@ async def a_defined_event(team: Team, made: Made) -> str:
 async def a_topic(team: Team, made: Made) -> str:
     wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
     return str((await team.post("/topics", wanted)).json()["id"])
+
+
+async def an_automation_of(team: Team, made: Made) -> str:
+    graph = chain(step("start", "trigger", event_name=MARK), step("wait", "delay", duration="1 day"))
+    return await an_automation(team, graph, name=MARK)
+
+
+async def an_automation_with_a_run(team: Team, made: Made) -> str:
+    automation_id = await an_automation_of(team, made)
+    await sleeping_runs(team, automation_id, 1)
+    return automation_id
+
+
+async def a_run(team: Team, made: Made) -> str:
+    [run_id] = await sleeping_runs(team, made["automation_id"], 1)
+    return str(run_id)
 
 
 async def a_template(team: Team, made: Made) -> str:
@@ -313,6 +330,7 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
+    "/automations/{automation_id}/runs": an_automation_with_a_run,
     "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
     "/inboxes/{inbox}/threads/search": an_inbox_with_a_thread,
     "/inboxes/{inbox}/drafts": an_inbox_with_a_draft,
@@ -334,6 +352,8 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "suppression": a_suppression,
     "identifier": a_defined_event,
     "topic_id": a_topic,
+    "automation_id": an_automation_of,
+    "run_id": a_run,
     "segment_id": a_segment,
     "template": a_template,
     "audience_id": a_segment,
@@ -360,6 +380,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
     ("PATCH", "/events/{identifier}"): {"schema": {"mine": "number"}},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
+    ("PATCH", "/automations/{automation_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
     ("PATCH", "/templates/{template}"): {"name": "Mine now", "html": "Mine now"},
     ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kit.automation_rows import lone_trigger
 from kit.builders import BUILDERS, Made, a_received_email
 from kit.inboxes import create as create_inbox
 from kit.inboxes import inbox_domain
@@ -71,6 +72,7 @@ POSTED = {
     "/events": {"name": "described", "schema": {"plan": "string"}},
     "/events/send": {"event": "described", "email": "described@quay.example", "payload": {"plan": "pro"}},
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
+    "/automations": {"name": "Described", **lone_trigger("described")},
     "/segments": {"name": "Described"},
     "/audiences": {"name": "Described"},
     "/templates": {

@@ -11,7 +11,7 @@ from pillarbox.contacts.imports.invariants import INVARIANTS as IMPORT_INVARIANT
 from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
 from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.contacts.mail_values import mail_values
-from pillarbox.contacts.store import Contacts
+from pillarbox.contacts.store import ContactEnds, Contacts
 from pillarbox.emails.requests.templating import ContactSource
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -33,7 +33,7 @@ def _import_intake(kit: Kit) -> ImportIntake:
 SLICE = Slice(
     name="contacts",
     provides={
-        Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher)),
+        Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher), kit.find(ContactEnds)),
         ContactSource: lambda _: ContactSource(mail_values),
         ImportIntake: _import_intake,
         ImportJobs: lambda kit: ImportJobs(kit.engine_pool, kit.need(BlobStore), kit.clock),

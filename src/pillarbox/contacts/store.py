@@ -9,7 +9,7 @@ their addresses in sorted order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -39,11 +39,20 @@ async def find(db: TeamDb, text: str) -> UUID:
 
 
 @dataclass(frozen=True, slots=True)
+class ContactEnds:
+    """What else ends with a contact, in the transaction that deletes it, whose row is locked; a higher slice
+    provides it."""
+
+    end: Callable[[TeamDb, UUID], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
 class Contacts:
     """Changes contacts and publishes what happened."""
 
     ids: Ids
     publisher: Publisher
+    ends: ContactEnds | None = None
 
     async def upsert(
         self, db: TeamDb, address: EmailAddress, change: Change, belonging: Belonging = NOWHERE
@@ -127,6 +136,8 @@ class Contacts:
         contact = await queries.lock_alone(db, contact_id)
         if contact is None:
             raise NotFound("Contact")
+        if self.ends is not None:
+            await self.ends.end(db, contact_id)
         await self._publish(db, event_data.DELETED, contact)
         await segment_queries.remove_all(db, contact_id)
         await topic_queries.remove_all(db, contact_id)

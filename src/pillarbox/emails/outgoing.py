@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -54,10 +54,11 @@ class TemplatesTooLarge(InvalidField):
 
 class UsedTemplate(NamedTuple):
     """A template that mail is to be made of, None where the team has none of that name, and the values that
-    are given for its variables."""
+    are given for its variables. Those of `foreign` are not the sender's own data."""
 
     found: PublishedTemplate | None
     given: Mapping[str, Scalar]
+    foreign: Collection[str] = ()
 
     @property
     def content(self) -> Content | None:

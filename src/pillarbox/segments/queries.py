@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -75,6 +76,12 @@ async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> No
         job_id,
         JOB_REMOVE,
         at,
+    )
+
+
+async def present(db: TeamDb, segment_ids: Sequence[UUID]) -> Sequence[UUID]:
+    return await db.values(
+        "SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[])", segment_ids
     )
 
 

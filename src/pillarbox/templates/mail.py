@@ -6,7 +6,7 @@ differ for each recipient and are filled in as its copy is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -62,6 +62,7 @@ class _Lookup:
     variables: Mapping[str, Variable]
     given: Mapping[str, Scalar]
     contact: ContactValues
+    foreign: Collection[str]
 
     def body(self, found: Placeholder) -> Value | None:
         """A link stays."""
@@ -79,7 +80,8 @@ class _Lookup:
     def _variable(self, found: Placeholder) -> Value | None:
         value = self.given.get(found.name)
         if value is not None:
-            return Value(printed(value), Origin.SENDER)
+            origin = Origin.OTHERS if found.name in self.foreign else Origin.SENDER
+            return Value(printed(value), origin)
         inline = inline_fallback(found)
         if inline is not None:
             return inline
@@ -100,12 +102,18 @@ def names_contact(part: str | None) -> bool:
 
 
 def render(
-    content: Content, subject: str | None, given: Mapping[str, Scalar], contact: ContactValues, field: str
+    content: Content,
+    subject: str | None,
+    given: Mapping[str, Scalar],
+    contact: ContactValues,
+    field: str,
+    foreign: Collection[str] = (),
 ) -> Rendered:
     """The parts of the mail; `subject` is used instead of the template's. 422 for a value of another type
-    than declared, and for one that is missing; `field` has the values."""
+    than declared, and for one that is missing; `field` has the values. `foreign` are the variables whose
+    values are not the sender's own."""
     check_given(given, content.variables, field)
-    lookup = _Lookup({variable.key: variable for variable in content.variables}, given, contact)
+    lookup = _Lookup({variable.key: variable for variable in content.variables}, given, contact, foreign)
     html, in_html = partly_rendered(parse(content.html), lookup.body, Part.HTML)
     if content.text is None:
         text, in_text = _text_of(html, in_html)

@@ -103,7 +103,8 @@ def _rendered(email: Outgoing, contacts: Mapping[str, ContactValues]) -> Outgoin
     contact = NOBODY
     for recipient in _alone(email):
         contact = contacts.get(recipient.key) or ContactValues(email=recipient.addr_spec)
-    made = mail.render(content, email.subject, email.template.given, contact, VARIABLES)
+    used = email.template
+    made = mail.render(content, email.subject, used.given, contact, VARIABLES, used.foreign)
     if not made.html and made.text is None:
         raise MissingBody
     # As in other mail, text that is made of the html does not count.

@@ -1,0 +1,132 @@
+"""Making, changing, duplicating, stopping and deleting automations (automations.md 4).
+
+Each operation holds the row of the automation while it looks and changes, so that operations on one come
+one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from pillarbox.automations import ending_queries, queries
+from pillarbox.automations.graphs.graph import Graph
+from pillarbox.automations.queries import Automation
+from pillarbox.automations.references import check_references
+from pillarbox.automations.requests import MOST_NAME, AutomationChange, NewAutomation
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb, after_commit
+from pillarbox.kernel.wire.problems import Invalid, NotFound
+
+COPY: Final = " (copy)"
+
+CANCELLED_AT_ONCE: Final = 5000
+"""So many runs are cancelled in the request that stops an automation; a job does the rest."""
+
+
+class GraphInUse(Invalid):
+    def __init__(self) -> None:
+        super().__init__(
+            "The steps of an enabled automation cannot be replaced. Disable it first, or set `status` to "
+            "`disabled` in the same request."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AutomationChanges:
+    """The changes. `wake` looks for jobs that are due, after the commit."""
+
+    ids: Ids
+    wake: Callable[[], None]
+
+    async def create(self, db: TeamDb, wanted: NewAutomation) -> UUID:
+        automation_id = await self._insert(db, wanted.name, wanted.graph)
+        if wanted.status == "enabled":
+            await self._enable(db, automation_id, wanted.graph)
+        return automation_id
+
+    async def change(self, db: TeamDb, automation_id: UUID, wanted: AutomationChange) -> None:
+        before = await held(db, automation_id)
+        will_be = wanted.status or before.status
+        if wanted.graph is not None and before.status == will_be == "enabled":
+            raise GraphInUse
+        if before.status == "enabled" and will_be == "disabled":
+            await self._disable(db, automation_id)
+        graph = await self._update(db, before, wanted)
+        if before.status == "disabled" and will_be == "enabled":
+            await self._enable(db, automation_id, graph)
+
+    async def duplicate(self, db: TeamDb, automation_id: UUID) -> UUID:
+        """A new one that is disabled, with the same graph."""
+        original = await found(db, automation_id)
+        return await self._insert(db, original.name[: MOST_NAME - len(COPY)] + COPY, original.graph)
+
+    async def stop(self, db: TeamDb, automation_id: UUID) -> None:
+        """From the commit on nothing of it starts, and no run of it goes on."""
+        before = await held(db, automation_id)
+        if before.status == "enabled":
+            await self._disable(db, automation_id)
+        if await self._cancel(db, automation_id) == CANCELLED_AT_ONCE:
+            await self._end_later(db, automation_id)
+
+    async def delete(self, db: TeamDb, automation_id: UUID) -> None:
+        """From the commit on nobody sees it or its runs, and none of them goes on."""
+        before = await held(db, automation_id)
+        if before.status == "enabled":
+            await self._disable(db, automation_id)
+        await queries.mark_deleted(db, automation_id, self.ids.now())
+        await self._cancel(db, automation_id)
+        await self._end_later(db, automation_id)
+
+    async def _insert(self, db: TeamDb, name: str, graph: Graph) -> UUID:
+        stamp = self.ids.stamp()
+        new = Automation(stamp.id, name, "disabled", 1, 0, graph, stamp.at, stamp.at)
+        await queries.insert(db, new)
+        await queries.insert_version(db, new.id, new.version, graph, stamp.at)
+        return new.id
+
+    async def _update(self, db: TeamDb, before: Automation, wanted: AutomationChange) -> Graph:
+        """Write a new name and a new graph; returns the newest graph."""
+        after = before if wanted.name is None else replace(before, name=wanted.name)
+        if wanted.graph is not None and wanted.graph != before.graph:
+            after = replace(after, graph=wanted.graph, version=before.version + 1)
+            await queries.insert_version(db, after.id, after.version, after.graph, self.ids.now())
+        if after != before:
+            await queries.update(db, replace(after, updated_at=self.ids.now()))
+        return after.graph
+
+    async def _enable(self, db: TeamDb, automation_id: UUID, graph: Graph) -> None:
+        await check_references(db, graph)
+        await queries.enable(db, automation_id, graph.triggers, self.ids.now())
+
+    async def _disable(self, db: TeamDb, automation_id: UUID) -> None:
+        await queries.disable(db, automation_id, self.ids.now())
+        await queries.remove_triggers(db, automation_id)
+
+    async def _cancel(self, db: TeamDb, automation_id: UUID) -> int:
+        """Begin a new epoch, and cancel runs of those before; returns how many. A statement of its own
+        after the triggers are gone: it sees every run that was started."""
+        epoch = await queries.next_epoch(db, automation_id)
+        now: datetime = self.ids.now()
+        return await ending_queries.cancel_runs(db, automation_id, epoch, CANCELLED_AT_ONCE, now)
+
+    async def _end_later(self, db: TeamDb, automation_id: UUID) -> None:
+        await queries.add_job(db, self.ids.new(), automation_id, self.ids.now())
+        after_commit(db.connection, self.wake)
+
+
+async def found(db: TeamDb, automation_id: UUID) -> Automation:
+    """The automation, or 404."""
+    automation = await queries.get(db, automation_id)
+    if automation is None:
+        raise NotFound("Automation")
+    return automation
+
+
+async def held(db: TeamDb, automation_id: UUID) -> Automation:
+    """The automation, which nobody else changes before the transaction ends, or 404."""
+    await queries.hold(db, automation_id)
+    return await found(db, automation_id)

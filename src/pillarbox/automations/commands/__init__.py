@@ -1,0 +1,1 @@
+"""`pillarbox automations`: `automations.py` has the commands."""

@@ -1,0 +1,147 @@
+"""Carrying out steps that change contacts: `contact_update`, `add_to_segment` and `contact_delete`.
+
+Contacts are locked before runs: whoever deletes a contact holds it while its runs are cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType
+
+from pillarbox.automations.execution import contact_queries, state_queries
+from pillarbox.automations.execution.facts import RunFacts, Subject, facts_of
+from pillarbox.automations.execution.state import Runs, is_for_nobody
+from pillarbox.automations.execution.walks import Failure, Walk
+from pillarbox.automations.execution.work_queries import Claimed
+from pillarbox.automations.graphs.evaluation import Facts
+from pillarbox.automations.graphs.graph import AddToSegment, ContactUpdate
+from pillarbox.automations.graphs.resolving import Kind, Mismatch, Missing, resolved
+from pillarbox.automations.graphs.rules import Value
+from pillarbox.contact_properties.definitions import definitions
+from pillarbox.contacts.change import Change
+from pillarbox.contacts.store import Contacts
+from pillarbox.contacts.wire import ChangedContact, change_of
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import Invalid, NotFound
+
+
+class _Unfit(Exception):  # noqa: N818 - the step fails
+    """A value that does not fit, or a property that is not there."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class ContactSteps:
+    """Carries out steps that change contacts."""
+
+    runs: Runs
+    contacts: Contacts
+
+    async def change(self, team_id: UUID, items: Sequence[Claimed]) -> None:
+        """Updates and additions, all in one transaction."""
+        ids = sorted({item.contact_id for item in items})
+        async with self.runs.opened(team_id, items, partial(contact_queries.hold, contact_ids=ids)) as (
+            db,
+            steps,
+        ):
+            facts = await _facts(db, steps)
+            for item, walk in steps:
+                if walk.is_over:
+                    continue
+                known = facts[item.run_id]
+                if known.contact is None:
+                    is_for_nobody(walk, item.position)
+                    continue
+                failure = await self._change(db, walk, item.position, known)
+                if failure is None:
+                    walk.finish(item.position)
+                else:
+                    walk.fail(item.position, failure)
+
+    async def delete(self, team_id: UUID, items: Sequence[Claimed]) -> None:
+        """One contact after the other: what else runs for it is cancelled."""
+        for item in items:
+            await self._delete(team_id, item)
+
+    async def _delete(self, team_id: UUID, item: Claimed) -> None:
+        async def before(db: TeamDb) -> None:
+            await contact_queries.hold_alone(db, item.contact_id)
+            await state_queries.lock_of_contact(db, item.contact_id)
+
+        async with self.runs.opened(team_id, [item], before) as (db, steps):
+            for _, walk in steps:
+                if walk.contact_deleted_at is not None:
+                    walk.finish(item.position)
+                    continue
+                await state_queries.mark_contact_deleted(db, item.run_id, walk.now)
+                try:
+                    await self.contacts.delete(db, item.contact_id)
+                except NotFound:
+                    walk.cancel()
+                else:
+                    walk.contact_deleted_at = walk.now
+                    walk.finish(item.position)
+
+    async def _change(self, db: TeamDb, walk: Walk, position: int, known: RunFacts) -> Failure | None:
+        config = walk.graph.steps[position].config
+        if isinstance(config, AddToSegment):
+            try:
+                await self.contacts.add_to_segments(db, walk.run.contact_id, [config.segment_id])
+            except NotFound:
+                return Failure("segment_not_found", f"There is no segment `{config.segment_id}`.")
+            return None
+        assert isinstance(config, ContactUpdate)
+        try:
+            change = await _wanted(db, config, known.event())
+            await self.contacts.change(db, walk.run.contact_id, change)
+        except _Unfit as unfit:
+            return unfit.failure
+        except Invalid as problem:
+            return Failure("invalid_variable", problem.message)
+        return None
+
+
+async def _facts(db: TeamDb, steps: Sequence[tuple[Claimed, Walk]]) -> dict[UUID, RunFacts]:
+    subjects = {item.run_id: Subject(item.run_id, item.contact_id, item.event_name) for item, _ in steps}
+    return await facts_of(db, list(subjects.values()), [walk.graph for _, walk in steps])
+
+
+async def _wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
+    """What is to change. A value that is missing changes nothing."""
+    kinds: dict[str, Kind] = {}
+    if config.properties:
+        kinds = {one.key: cast(Kind, one.type) for one in await definitions(db)}
+    properties: dict[str, Any] = {}
+    for key, value in config.properties or ():
+        if key not in kinds:
+            raise _Unfit(Failure("property_not_found", f"There is no property `{key}`."))
+        found = _value(f"properties.{key}", value, kinds[key], facts)
+        if found is not UNSET:
+            properties[key] = found
+    members = ChangedContact(
+        first_name=_value("first_name", config.first_name, "string", facts),
+        last_name=_value("last_name", config.last_name, "string", facts),
+        unsubscribed=_value("unsubscribed", config.unsubscribed, "boolean", facts),
+        properties=properties,
+    )
+    return change_of(members)
+
+
+def _value(field: str, value: Value | None, kind: Kind, facts: Facts) -> Any | UnsetType:
+    """What a member becomes; None clears it."""
+    if value is None:
+        return UNSET
+    found = resolved(value, kind, facts)
+    if isinstance(found, Mismatch):
+        raise _Unfit(Failure("invalid_variable", f"The value of `{field}` does not fit. {found.reason}"))
+    if isinstance(found, Missing):
+        return UNSET if found.is_foreign else None
+    return found.value

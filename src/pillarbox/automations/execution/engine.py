@@ -1,0 +1,305 @@
+"""The engine of automations: claims steps that are due and has them carried out (architecture 2.5).
+
+Teams take turns, and what is claimed is carried out in batches, each a transaction. A lease need not be
+trusted: whoever carries out a step finds under the lock of its run whether the claim still is the last one.
+So a lease is never renewed, and one that ran out too early costs a second claim and nothing else.
+
+What went wrong in a batch is tried one by one. What goes wrong alone is tried again for an hour; then its
+step fails. So does a step that has ended its process several times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+from pillarbox.automations.execution import prometheus, timers, work_queries
+from pillarbox.automations.execution.changes import ContactSteps
+from pillarbox.automations.execution.mail import MailSteps
+from pillarbox.automations.execution.state import Runs
+from pillarbox.automations.execution.walks import Failure
+from pillarbox.automations.execution.work_queries import START, Claimed
+from pillarbox.automations.graphs.graph import AddToSegment, Config, ContactDelete, ContactUpdate, SendEmail
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import GONE, RETRIED, TROUBLE, TeamDb
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.process.process_table import boot_id, record_process, started
+from pillarbox.kernel.wire.problems import DatabaseGone, Problem
+from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
+
+log = get("automations")
+
+LEASE: Final = timedelta(seconds=60)
+SILENT: Final = 10.0
+"""Seconds after which leases that have run out and do not move are nobody's."""
+
+LOOK_EVERY: Final = 1.0
+RECOVER_EVERY: Final = 5.0
+RECORD_EVERY: Final = 3600.0
+MOST_HELD: Final = 200
+"""Steps that one process has claimed at once."""
+
+AT_ONCE: Final = 3
+"""Batches that it carries out at once."""
+
+TEAMS_PER_PAGE: Final = 500
+MOST_PAGES: Final = 4
+MOST_DEATHS: Final = 3
+FIRST_PAUSE: Final = timedelta(seconds=5)
+LONGEST_PAUSE: Final = timedelta(minutes=5)
+TRIED_FOR: Final = timedelta(hours=1)
+FAR: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+GAVE_UP: Final = Failure(
+    "internal_server_error", "The step could not be carried out, although it was tried for an hour."
+)
+DIED: Final = Failure("internal_server_error", "The step could not be carried out.")
+
+
+class StepKind(Enum):
+    """How steps are carried out; the value is how many at once."""
+
+    TIMERS = 50
+    MAIL = 20
+    CHANGES = 10
+    DELETIONS = 1
+
+
+CarryOut = Callable[[UUID, Sequence[Claimed]], Awaitable[None]]
+
+
+class StepEngine:
+    """Bounded in what it holds; what does not fit stays free."""
+
+    def __init__(self, runs: Runs, mail: MailSteps, contacts: ContactSteps, roles: str) -> None:
+        self._runs = runs
+        self._pool = runs.pool
+        self._clock = runs.clock
+        self._owner = runs.owner
+        self._roles = roles
+        self._kinds: Mapping[StepKind, CarryOut] = {
+            StepKind.TIMERS: lambda team_id, items: timers.carry_out(runs, team_id, items),
+            StepKind.MAIL: mail.carry_out,
+            StepKind.CHANGES: contacts.change,
+            StepKind.DELETIONS: contacts.delete,
+        }
+        self._watch = LeaseWatch(LEASE.total_seconds(), SILENT)
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._held = 0
+        self._left: list[Claimed] = []
+        self._after = START
+        self._recorded = self._recovered = float("-inf")
+        self._wake = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._loop = asyncio.create_task(self._forever())
+
+    async def stop(self, grace: float) -> None:
+        """Claim nothing more, finish what is being carried out, and give back the rest."""
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks), timeout=grace)
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            await self._give_back()
+        except TROUBLE as trouble:
+            log.warning("automations.not_given_back", trouble=repr(trouble)[:200])
+
+    def wake(self) -> None:
+        """Look for work that is due now."""
+        self._wake.set()
+
+    async def look(self) -> int:
+        """Claim what is due and begin to carry it out; returns how many steps that were."""
+        await self._recover()
+        await self._give_back()
+        free = MOST_HELD - self._held
+        teams = await self._due(free) if free > 0 else []
+        if not teams:
+            return 0
+        share = max(1, min(StepKind.TIMERS.value, free // len(teams)))
+        now = self._clock.now()
+        shares = [(team_id, share) for team_id in teams]
+        items = await work_queries.claim(self._pool, shares, self._owner, now + LEASE, now)
+        await faults.point("automations.claimed")
+        for item in items:
+            prometheus.LATE.observe(max(0.0, (now - item.due_at).total_seconds()))
+        await self._begin(items)
+        return len(items)
+
+    async def idle(self) -> None:
+        """Return when nothing is being carried out."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    # Claiming --------------------------------------------------------------------------------------
+
+    async def _due(self, most: int) -> list[UUID]:
+        """The next teams with work that is due; each call goes on behind the last one, and begins again
+        where there are no more."""
+        found: list[UUID] = []
+        for _ in range(MOST_PAGES):
+            page = await work_queries.teams(self._pool, self._clock.now(), self._after, TEAMS_PER_PAGE)
+            for team in page:
+                self._after = team.team_id
+                if team.due:
+                    found.append(team.team_id)
+                    if len(found) == most:
+                        return found
+            if len(page) < TEAMS_PER_PAGE:
+                if self._after == START or found:
+                    self._after = START
+                    return found
+                self._after = START
+        return found
+
+    async def _recover(self) -> None:
+        """Say that this process is there, and free what others had that are not."""
+        boottime = self._clock.boottime()
+        if boottime < self._recovered + RECOVER_EVERY:
+            return
+        if boottime >= self._recorded + RECORD_EVERY:
+            await record_process(self._pool, self._owner, self._roles, self._clock.now())
+            self._recorded = boottime
+        self._recovered = boottime
+        holders = await work_queries.holders(self._pool, boot_id())
+        lost = self._watch.lost([Holding(*one[:3]) for one in holders], self._clock.now(), boottime)
+        lost += [
+            Lost(one.owner, FAR)
+            for one in holders
+            if one.owner != self._owner and one.is_dead(None if one.own_pid is None else started(one.own_pid))
+        ]
+        for one in lost:
+            freed = await work_queries.free(self._pool, *one)
+            prometheus.RECOVERED.add(freed)
+            log.warning("automations.recovered", steps=freed)
+
+    async def _give_back(self) -> None:
+        """Free what this process has claimed and could not do."""
+        left, self._left = self._left, []
+        try:
+            for team_id in {item.team_id for item in left}:
+                items = [item for item in left if item.team_id == team_id]
+                await work_queries.give_back(TeamDb(self._pool, team_id), items, self._owner)
+        except BaseException:
+            self._left += left
+            raise
+
+    async def _forever(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                while await self.look():
+                    pass
+            except RETRIED as trouble:
+                log.warning("automations.database_away", trouble=repr(trouble)[:200])
+            except Exception:
+                log.exception("automations.loop_failed")
+            try:
+                async with asyncio.timeout(LOOK_EVERY):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    # Carrying out ----------------------------------------------------------------------------------
+
+    async def _begin(self, items: Sequence[Claimed]) -> None:
+        groups: dict[tuple[UUID, StepKind], list[Claimed]] = {}
+        self._held += len(items)
+        try:
+            for item in items:
+                kind = await self._kind(item)
+                groups.setdefault((item.team_id, kind), []).append(item)
+        except BaseException:
+            self._held -= len(items)
+            self._left += items
+            raise
+        for (team_id, kind), found in groups.items():
+            calm = [item for item in found if item.deaths <= 0]
+            batches = [calm[at : at + kind.value] for at in range(0, len(calm), kind.value)]
+            for batch in [*batches, *([item] for item in found if item.deaths > 0)]:
+                task = asyncio.create_task(self._in_turn(team_id, kind, batch))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _kind(self, item: Claimed) -> StepKind:
+        if item.waiting:
+            return StepKind.TIMERS
+        db = TeamDb(self._pool, item.team_id)
+        graph = await self._runs.versions.graph(db, item.automation_id, item.version)
+        return _kind_of(graph.steps[item.position].config)
+
+    async def _in_turn(self, team_id: UUID, kind: StepKind, items: list[Claimed]) -> None:
+        is_done = False
+        try:
+            async with self._turns:
+                await self._carry_out(team_id, kind, items)
+            is_done = True
+        finally:
+            self._held -= len(items)
+            if not is_done:
+                self._left += items
+            self._wake.set()
+
+    async def _carry_out(self, team_id: UUID, kind: StepKind, items: Sequence[Claimed]) -> None:
+        try:
+            if items[0].deaths >= MOST_DEATHS:
+                await self._runs.fail(items[0], DIED)
+            else:
+                await self._kinds[kind](team_id, items)
+        except (*GONE, DatabaseGone) as trouble:
+            await self._postpone(team_id, items, trouble)
+        except Exception as trouble:
+            if len(items) == 1:
+                await self._postpone(team_id, items, trouble)
+                return
+            for item in items:
+                await self._carry_out(team_id, kind, [item])
+
+    async def _postpone(self, team_id: UUID, items: Sequence[Claimed], trouble: BaseException) -> None:
+        """Try these later, for an hour."""
+        if isinstance(trouble, (*RETRIED, Problem)):
+            log.warning("automations.trouble", trouble=repr(trouble)[:200])
+        else:
+            log.error("automations.step_failed", run=items[0].run_id, exc_info=trouble)
+        prometheus.TROUBLE.add(len(items))
+        try:
+            for item in items:
+                await self._try_later(TeamDb(self._pool, team_id), item, type(trouble).__name__)
+        except Exception as again:
+            log.warning("automations.not_postponed", trouble=repr(again)[:200])
+            self._left += items
+
+    async def _try_later(self, db: TeamDb, item: Claimed, reason: str) -> None:
+        now = self._clock.now()
+        since = item.failing_since or now
+        if now - since >= TRIED_FOR:
+            try:
+                await self._runs.fail(item, GAVE_UP)
+                return
+            except Exception as trouble:
+                log.warning("automations.not_failed", trouble=repr(trouble)[:200])
+        due_at = now + min(LONGEST_PAUSE, max(FIRST_PAUSE, now - since))
+        await work_queries.postpone(db, [item], self._owner, due_at, reason, now)
+
+
+def _kind_of(config: Config) -> StepKind:
+    match config:
+        case SendEmail():
+            return StepKind.MAIL
+        case ContactUpdate() | AddToSegment():
+            return StepKind.CHANGES
+        case ContactDelete():
+            return StepKind.DELETIONS
+        case _:
+            return StepKind.TIMERS

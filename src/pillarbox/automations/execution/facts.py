@@ -1,0 +1,87 @@
+"""What steps may read: the contact as it is now, and the payloads that came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.automations.execution import contact_queries, state_queries
+from pillarbox.automations.execution.contact_queries import FoundContact
+from pillarbox.automations.graphs.evaluation import ContactFacts, Facts
+from pillarbox.automations.graphs.graph import Graph, WaitForEvent
+from pillarbox.contact_properties.definitions import fallbacks
+from pillarbox.kernel.postgres.database import TeamDb
+
+Dates = Mapping[str, frozenset[str]]
+
+
+class Subject(NamedTuple):
+    """A run whose facts are wanted: for whom, and which event started it."""
+
+    run_id: UUID
+    contact_id: UUID
+    event_name: str
+
+
+@dataclass(slots=True)
+class RunFacts:
+    """What is known of a run. `address` is that of the contact, as it is compared."""
+
+    event_name: str
+    payload: dict[str, Any]
+    waited: dict[str, Any]
+    contact: ContactFacts | None
+    address: str | None
+    dates: Dates
+
+    def event(self) -> Facts:
+        """As rules and values of steps see it."""
+        return Facts(self.payload, self.contact, self.waited, self.event_name, self.dates)
+
+
+async def facts_of(db: TeamDb, runs: Sequence[Subject], graphs: Iterable[Graph]) -> dict[UUID, RunFacts]:
+    """The facts of each of these runs."""
+    stored = {one.id: one for one in await state_queries.data(db, [run.run_id for run in runs])}
+    contacts = await _contacts(db, {run.contact_id for run in runs})
+    names = {run.event_name for run in runs} | {name for graph in graphs for name in awaited(graph)}
+    dates = await contact_queries.dates(db, list(names))
+    found: dict[UUID, RunFacts] = {}
+    for run in runs:
+        data = stored[run.run_id]
+        contact = contacts.get(run.contact_id)
+        found[run.run_id] = RunFacts(
+            run.event_name,
+            msgspec.json.decode(data.payload),
+            {} if data.waited is None else msgspec.json.decode(data.waited),
+            None if contact is None else contact[0],
+            None if contact is None else contact[1],
+            dates,
+        )
+    return found
+
+
+def awaited(graph: Graph) -> set[str]:
+    """The names of the events that a graph waits for."""
+    return {step.config.event_name for step in graph.steps if isinstance(step.config, WaitForEvent)}
+
+
+async def _contacts(db: TeamDb, ids: set[UUID]) -> dict[UUID, tuple[ContactFacts, str]]:
+    rows = await contact_queries.contacts(db, list(ids))
+    other = await fallbacks(db) if rows else {}
+    return {row.id: (_facts(row, other), row.address) for row in rows}
+
+
+def _facts(row: FoundContact, other: Mapping[str, Any]) -> ContactFacts:
+    return ContactFacts(
+        row.id,
+        row.email,
+        row.first_name,
+        row.last_name,
+        row.unsubscribed,
+        row.created_at,
+        {**other, **msgspec.json.decode(row.properties)},
+    )

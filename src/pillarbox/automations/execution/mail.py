@@ -1,0 +1,272 @@
+"""Carrying out `send_email`: an email of the published template, accepted by the one door for mail.
+
+The mail is made with no transaction open. Then the email and the status of its step are one commit: a crash
+leaves both or neither, so nothing goes out twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from msgspec import structs
+
+from pillarbox.automations.execution import contact_queries
+from pillarbox.automations.execution.facts import RunFacts, Subject, facts_of
+from pillarbox.automations.execution.state import Runs, is_for_nobody, write
+from pillarbox.automations.execution.walks import Failure
+from pillarbox.automations.execution.work_queries import Claimed
+from pillarbox.automations.graphs.evaluation import Facts
+from pillarbox.automations.graphs.graph import Graph, SendEmail
+from pillarbox.automations.graphs.resolving import Mismatch, Resolved, resolved
+from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.commits import Within
+from pillarbox.emails.copies import TopicRules
+from pillarbox.emails.outgoing import Outgoing, TemplatesTooLarge, UsedTemplate
+from pillarbox.emails.requests.parse import outgoing
+from pillarbox.emails.requests.templating import Templating
+from pillarbox.emails.rows import Draft
+from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.security.authentication import Caller, Permission
+from pillarbox.kernel.wire.problems import Forbidden, NotFound, Problem
+from pillarbox.templates.published import PublishedTemplate, published
+from pillarbox.templates.variables import MissingVariable, Scalar
+from pillarbox.usage.quotas import DailyQuotaExceeded, MonthlyQuotaExceeded
+
+TEMPORARY: Final = frozenset({409, 429})
+"""Answers, beside those from 500 on, that say nothing about the mail itself."""
+
+
+class ChangedMeanwhile(Exception):  # noqa: N818 - what was made is not sent
+    """A step of a commit may not be carried out any more."""
+
+
+class _Skipped:
+    """The contact does not want this mail."""
+
+
+class _Nobody:
+    """There is no contact."""
+
+
+Made = Outgoing | Failure | _Skipped | _Nobody
+
+
+@dataclass(frozen=True, slots=True)
+class MailSteps:
+    """Carries out steps that send."""
+
+    runs: Runs
+    accept: Accept
+    templating: Templating
+    topics: TopicRules
+
+    async def carry_out(self, team_id: UUID, items: Sequence[Claimed]) -> None:
+        """Send all mail in one commit. Where one of several cannot be sent for what only the commit knows,
+        this raises, and each is to be tried alone."""
+        db = TeamDb(self.runs.pool, team_id)
+        team = await contact_queries.sending_team(db)
+        if team is None:
+            return
+        caller = Caller(
+            team_id,
+            team.number,
+            None,
+            Permission.FULL,
+            daily_quota=team.daily_quota,
+            monthly_quota=team.monthly_quota,
+        )
+        mails: list[tuple[Claimed, Checked]] = []
+        others: list[tuple[Claimed, Failure | _Skipped | _Nobody]] = []
+        for item, made in zip(items, await self._made(db, items), strict=True):
+            found = await self._checked(caller, made)
+            if isinstance(found, Checked):
+                mails.append((item, found))
+            else:
+                others.append((item, found))
+        if others:
+            await self._without_mail(team_id, others)
+        if mails:
+            await self._send(caller, mails)
+
+    async def _send(self, caller: Caller, mails: Sequence[tuple[Claimed, Checked]]) -> None:
+        items = [item for item, _ in mails]
+
+        async def work(conn: Connection, drafts: Sequence[Draft]) -> None:
+            inside = TeamDb(conn, caller.team_id)
+            runs = await self.runs.open(inside, items)
+            steps = self.runs.ours(runs, items)
+            if len(steps) < len(items):
+                raise ChangedMeanwhile
+            for (item, walk), draft in zip(steps, drafts, strict=True):
+                walk.finish(item.position, output={"email_id": str(draft.id)})
+            await write(inside, [one.walk for one in runs.values()])
+
+        try:
+            await self.accept.store(
+                caller,
+                [checked for _, checked in mails],
+                answer=lambda _: b"",
+                within=Within(caller.team_id, work),
+            )
+        except ChangedMeanwhile:
+            if len(mails) > 1:
+                raise
+            # The run is over, or is to be cancelled, which opening it does.
+            async with self.runs.opened(caller.team_id, items):
+                pass
+        except Problem as problem:
+            if len(mails) > 1:
+                raise
+            await self.runs.fail(items[0], failure_of(problem))
+
+    async def _without_mail(
+        self, team_id: UUID, others: Sequence[tuple[Claimed, Failure | _Skipped | _Nobody]]
+    ) -> None:
+        results = {(item.run_id, item.position): result for item, result in others}
+        async with self.runs.opened(team_id, [item for item, _ in others]) as (_, steps):
+            for item, walk in steps:
+                result = results[item.run_id, item.position]
+                if walk.is_over:
+                    continue
+                if isinstance(result, Failure):
+                    walk.fail(item.position, result)
+                elif isinstance(result, _Nobody):
+                    is_for_nobody(walk, item.position)
+                else:
+                    walk.skip(item.position)
+
+    # Making it -------------------------------------------------------------------------------------
+
+    async def _made(self, db: TeamDb, items: Sequence[Claimed]) -> list[Made]:
+        """The mail of each step, rendered, or why there is none."""
+        configs = [await self._config(db, item) for item in items]
+        subjects = [Subject(item.run_id, item.contact_id, item.event_name) for item in items]
+        graphs = [await self._graph(db, item) for item in items]
+        facts = await facts_of(db, subjects, graphs)
+        topics = {config.topic_id for config in configs if config.topic_id is not None}
+        live = await self.topics.live(db, topics) if topics else set[UUID]()
+        wanted = [
+            (db.team_id, config.topic_id, address)
+            for item, config in zip(items, configs, strict=True)
+            if config.topic_id is not None and (address := facts[item.run_id].address) is not None
+        ]
+        async with db.transaction() as inside:
+            refused = await self.topics.refused(inside.connection, wanted) if wanted else set()
+        templates = await published(db, {config.template for config in configs})
+        made: list[Made] = []
+        for item, config in zip(items, configs, strict=True):
+            known = facts[item.run_id]
+            if known.contact is None:
+                made.append(_Nobody())
+            elif known.contact.unsubscribed:
+                made.append(_Skipped())
+            elif config.topic_id is not None and config.topic_id not in live:
+                made.append(Failure("topic_not_found", f"There is no topic `{config.topic_id}`."))
+            elif (db.team_id, config.topic_id, known.address) in refused:
+                made.append(_Skipped())
+            else:
+                made.append(self._outgoing(config, templates, known))
+        return await self._rendered(db, made)
+
+    async def _rendered(self, db: TeamDb, made: Sequence[Made]) -> list[Made]:
+        mails = [one for one in made if isinstance(one, Outgoing)]
+        rendered = iter(await self.templating.rendered(db, mails))
+        found: list[Made] = []
+        for one in made:
+            if not isinstance(one, Outgoing):
+                found.append(one)
+                continue
+            result = next(rendered)
+            if isinstance(result, TemplatesTooLarge) and len(made) > 1:
+                raise result
+            found.append(failure_of(result) if isinstance(result, Problem) else result)
+        return found
+
+    async def _checked(self, caller: Caller, made: Made) -> Checked | Failure | _Skipped | _Nobody:
+        """Whether the team may send it."""
+        if not isinstance(made, Outgoing):
+            return made
+        try:
+            return await self.accept.check(caller, made)
+        except Problem as problem:
+            return failure_of(problem)
+
+    async def _graph(self, db: TeamDb, item: Claimed) -> Graph:
+        return await self.runs.versions.graph(db, item.automation_id, item.version)
+
+    async def _config(self, db: TeamDb, item: Claimed) -> SendEmail:
+        config = (await self._graph(db, item)).steps[item.position].config
+        assert isinstance(config, SendEmail)
+        return config
+
+    def _outgoing(
+        self, config: SendEmail, templates: Mapping[str, PublishedTemplate], known: RunFacts
+    ) -> Made:
+        """The mail as a request would describe it, parsed as one."""
+        assert known.contact is not None
+        template = templates.get(config.template)
+        if template is None:
+            return Failure("template_not_found", f"There is no template `{config.template}`.")
+        if not template.is_published:
+            return Failure("template_not_published", f"The template `{config.template}` is not published.")
+        if template.content is None:
+            raise TemplatesTooLarge
+        if not (config.sender or template.content.sender):
+            return Failure("missing_from", "Neither the step nor its template says who sends.")
+        if not (config.subject or template.content.subject):
+            return Failure("missing_subject", "Neither the step nor its template has a subject.")
+        used = _used(config, template, known.event())
+        if isinstance(used, Failure):
+            return used
+        reply_to = config.reply_to
+        body = {
+            "from": config.sender,
+            "to": [known.contact.email],
+            "subject": config.subject,
+            "reply_to": list(reply_to) if isinstance(reply_to, tuple) else reply_to,
+            "topic_id": None if config.topic_id is None else str(config.topic_id),
+            "template": {"id": config.template},
+        }
+        try:
+            mail = outgoing(body, self.runs.clock.now(), templates)
+        except Problem as problem:
+            return failure_of(problem)
+        return structs.replace(mail, template=used)
+
+
+def _used(config: SendEmail, template: PublishedTemplate, facts: Facts) -> UsedTemplate | Failure:
+    """The template with the values of what it declares; those that came through fields are other people's."""
+    assert template.content is not None
+    values = dict(config.variables or ())
+    given: dict[str, Scalar] = {}
+    foreign: set[str] = set()
+    for variable in template.content.variables:
+        if variable.key not in values:
+            continue
+        found = resolved(values[variable.key], variable.type, facts)
+        if isinstance(found, Mismatch):
+            message = f"The value of `{variable.key}` does not fit. {found.reason}"
+            return Failure("invalid_variable", message)
+        if isinstance(found, Resolved):
+            given[variable.key] = found.value
+            if found.is_foreign:
+                foreign.add(variable.key)
+    return UsedTemplate(template, given, frozenset(foreign))
+
+
+def failure_of(problem: Problem) -> Failure:
+    """What a problem of an email means for its step; raised again where it is a temporary one."""
+    if isinstance(problem, DailyQuotaExceeded | MonthlyQuotaExceeded):
+        return Failure("quota_exceeded", problem.message)
+    if problem.status >= 500 or problem.status in TEMPORARY:
+        raise problem
+    if isinstance(problem, MissingVariable):
+        return Failure("missing_variable", problem.message)
+    if isinstance(problem, Forbidden):
+        return Failure("domain_not_verified", problem.message)
+    if isinstance(problem, NotFound):
+        return Failure("topic_not_found", problem.message)
+    return Failure(problem.name, problem.message)

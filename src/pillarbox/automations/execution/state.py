@@ -1,0 +1,193 @@
+"""Runs under their locks: read as walks, their conditions decided, and what became of them written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.automations.execution import prometheus, state_queries
+from pillarbox.automations.execution.facts import Subject, facts_of
+from pillarbox.automations.execution.state_queries import WorkRow
+from pillarbox.automations.execution.versions import Versions
+from pillarbox.automations.execution.walks import Failure, Walk
+from pillarbox.automations.execution.work_queries import Claimed
+from pillarbox.automations.graphs.evaluation import holds
+from pillarbox.automations.graphs.graph import Condition
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import TeamDb, after_commit
+from pillarbox.kernel.process import faults
+
+AT_ONCE: Final = 20
+"""Runs whose payloads are in memory together."""
+
+
+@dataclass(slots=True)
+class Opened:
+    """A run under its lock, with its work."""
+
+    walk: Walk
+    work: list[WorkRow]
+
+    def ours(self, item: Claimed, owner: UUID) -> bool:
+        """Whether a step may still be carried out by who has claimed it."""
+        return not self.walk.is_over and any(
+            (one.position, one.attempt, one.owner) == (item.position, item.attempt, owner)
+            for one in self.work
+        )
+
+
+async def open_runs(
+    db: TeamDb, versions: Versions, run_ids: Iterable[UUID], now: datetime
+) -> dict[UUID, Opened]:
+    """Lock these runs. Those whose automation has stopped them are cancelled; those that are over stay so."""
+    ids = sorted(set(run_ids))
+    runs = await state_queries.lock(db, ids)
+    epochs = await state_queries.epochs(db, list({run.automation_id for run in runs}))
+    reached: dict[UUID, set[int]] = {run.id: set() for run in runs}
+    for run_id, position in await state_queries.reached(db, ids):
+        reached[run_id].add(position)
+    work: dict[UUID, list[WorkRow]] = {run.id: [] for run in runs}
+    for row in await state_queries.work(db, ids):
+        work[row.run_id].append(row)
+    found: dict[UUID, Opened] = {}
+    for run in runs:
+        graph = await versions.graph(db, run.automation_id, run.version)
+        positions = frozenset(row.position for row in work[run.id])
+        walk = Walk(run, graph, now, frozenset(reached[run.id]), positions, run.status)
+        if walk.is_over:
+            walk.done |= positions
+        elif run.epoch < epochs.get(run.automation_id, run.epoch + 1):
+            walk.cancel()
+        found[run.id] = Opened(walk, work[run.id])
+    return found
+
+
+async def decide(db: TeamDb, walks: Iterable[Walk]) -> None:
+    """Decide the conditions that these walks came to, and those that they lead to. A run whose contact is
+    gone is cancelled."""
+    left = [walk for walk in walks if walk.undecided]
+    for first in range(0, len(left), AT_ONCE):
+        some = left[first : first + AT_ONCE]
+        subjects = [Subject(w.run.id, w.run.contact_id, w.run.event_name) for w in some]
+        facts = await facts_of(db, subjects, [walk.graph for walk in some])
+        for walk in some:
+            known = facts[walk.run.id]
+            if walk.waited is not None:
+                known.waited = walk.waited
+            if known.contact is None and walk.contact_deleted_at is None:
+                walk.cancel()
+            while walk.undecided:
+                position = walk.undecided.pop(0)
+                config = walk.graph.steps[position].config
+                assert isinstance(config, Condition)
+                walk.decide(position, result=holds(config.rule, known.event()))
+
+
+async def write(db: TeamDb, walks: Sequence[Walk]) -> None:
+    """Decide what is left to decide, and write all that became of these runs."""
+    await decide(db, walks)
+    for walk in walks:
+        walk.close()
+    steps = [row for walk in walks for row in _step_rows(walk)]
+    removed = sorted((walk.run.id, position) for walk in walks for position in walk.done & walk.work)
+    added = [row for walk in walks for row in _work_rows(walk)]
+    changed = [_run_row(walk) for walk in walks if walk.run.status == "running"]
+    if steps:
+        await state_queries.write_steps(db, steps)
+    if removed:
+        await state_queries.remove_work(db, removed)
+    if added:
+        await state_queries.add_work(db, added)
+    if changed:
+        await state_queries.write_runs(db, changed)
+        after_commit(db.connection, partial(prometheus.count, walks))
+
+
+def is_for_nobody(walk: Walk, position: int) -> None:
+    """A step is about a contact that is gone: it is left out where a step of the run has deleted it, and else
+    the run ends."""
+    if walk.contact_deleted_at is None:
+        walk.cancel()
+    else:
+        walk.skip(position)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Opens runs for this process, which claims work as `owner`."""
+
+    pool: asyncpg.Pool
+    clock: Clock
+    owner: UUID
+    versions: Versions
+
+    async def open(self, db: TeamDb, items: Iterable[Claimed]) -> dict[UUID, Opened]:
+        """The runs of these steps, under their locks."""
+        return await open_runs(db, self.versions, [item.run_id for item in items], self.clock.now())
+
+    @asynccontextmanager
+    async def opened(
+        self,
+        team_id: UUID,
+        items: Sequence[Claimed],
+        before: Callable[[TeamDb], Awaitable[object]] | None = None,
+    ) -> AsyncIterator[tuple[TeamDb, list[tuple[Claimed, Walk]]]]:
+        """One transaction with the steps that may still be carried out, and their runs; what became of them
+        is written at the end. `before` comes first in it, before the locks."""
+        async with TeamDb(self.pool, team_id).transaction() as db:
+            if before is not None:
+                await before(db)
+            runs = await self.open(db, items)
+            yield db, self.ours(runs, items)
+            await write(db, [one.walk for one in runs.values()])
+            await faults.point("automations.written")
+        await faults.point("automations.committed")
+
+    def ours(self, runs: dict[UUID, Opened], items: Iterable[Claimed]) -> list[tuple[Claimed, Walk]]:
+        """The steps that may still be carried out, with their runs."""
+        return [
+            (item, runs[item.run_id].walk)
+            for item in items
+            if item.run_id in runs and runs[item.run_id].ours(item, self.owner)
+        ]
+
+    async def fail(self, item: Claimed, failure: Failure) -> None:
+        """Let a step fail."""
+        async with self.opened(item.team_id, [item]) as (_, steps):
+            for _, walk in steps:
+                walk.fail(item.position, failure)
+
+
+def _step_rows(walk: Walk) -> list[tuple[Any, ...]]:
+    return [
+        (
+            walk.run.id,
+            position,
+            step.status,
+            step.started_at,
+            step.completed_at,
+            _json(step.output),
+            None if step.error is None else _json(step.error._asdict()),
+        )
+        for position, step in walk.steps.items()
+    ]
+
+
+def _work_rows(walk: Walk) -> list[tuple[Any, ...]]:
+    return [(walk.run.id, position, walk.run.contact_id, *work) for position, work in walk.ready.items()]
+
+
+def _run_row(walk: Walk) -> tuple[Any, ...]:
+    return walk.run.id, walk.status, walk.now, _json(walk.waited), walk.contact_deleted_at
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()

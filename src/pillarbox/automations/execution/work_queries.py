@@ -1,0 +1,189 @@
+"""SQL of the work of runs: who has work that is due, and who holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Source, TeamDb
+
+# Across teams: who has free work, and whether the first of it is due. One index descent for each team, which
+# may have a million waits.
+TEAMS: Final = """
+    WITH RECURSIVE places AS (
+        (SELECT team_id, due_at
+           FROM automation_work
+          WHERE owner IS NULL AND team_id > $2
+          ORDER BY team_id, due_at
+          LIMIT 1)
+        UNION ALL
+        SELECT next.team_id, next.due_at
+          FROM places
+         CROSS JOIN LATERAL (
+               SELECT team_id, due_at
+                 FROM automation_work
+                WHERE owner IS NULL AND team_id > places.team_id
+                ORDER BY team_id, due_at
+                LIMIT 1) AS next
+    )
+    SELECT team_id, due_at <= $1 AS due FROM places LIMIT $3
+"""
+
+# For several teams at once, each up to its share. `due` is a CTE because a subquery may be read again for
+# every row that it is joined to, and would then lock other rows each time.
+CLAIM: Final = """
+    WITH due AS MATERIALIZED (
+        SELECT d.team_id, d.run_id, d.position
+          FROM unnest($1::uuid[], $2::integer[]) AS k (team_id, most)
+         CROSS JOIN LATERAL (
+               SELECT d.team_id, d.run_id, d.position
+                 FROM automation_work d
+                WHERE d.team_id = k.team_id AND d.owner IS NULL AND d.due_at <= $5
+                ORDER BY d.due_at
+                LIMIT k.most
+                  FOR UPDATE SKIP LOCKED) AS d
+    )
+    UPDATE automation_work w
+       SET owner = $3, leased_until = $4, attempt = w.attempt + 1
+      FROM due
+      JOIN automation_runs r ON r.team_id = due.team_id AND r.id = due.run_id
+     WHERE w.team_id = due.team_id AND w.run_id = due.run_id AND w.position = due.position
+    RETURNING w.team_id, w.run_id, w.position, w.attempt, w.tries, w.due_at, w.waiting, w.failing_since,
+              r.automation_id, r.version, w.contact_id, r.event_name
+"""
+
+# What went wrong counts as an outcome of the claim. Only what is still this claim's.
+POSTPONE: Final = """
+    UPDATE automation_work w
+       SET owner = NULL, leased_until = NULL, tries = w.attempt, due_at = $6, reason = $7,
+           failing_since = coalesce(w.failing_since, $8)
+      FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
+     WHERE w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
+       AND w.owner = $5
+"""
+
+# What was not begun, or whose process is being stopped, is due as it was.
+GIVE_BACK: Final = """
+    UPDATE automation_work w
+       SET owner = NULL, leased_until = NULL, tries = w.attempt
+      FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
+     WHERE w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
+       AND w.owner = $5
+"""
+
+# Across teams: who holds work, when the first and the last of the leases end, and its process. One
+# that is not in the table `processes` is dead.
+HOLDERS: Final = """
+    SELECT h.owner, h.first, h.last, p.id IS NOT NULL AS known, p.host = $1 AS here, p.pid, p.pid_start
+      FROM (SELECT owner, min(leased_until) AS first, max(leased_until) AS last
+              FROM automation_work
+             WHERE owner IS NOT NULL
+             GROUP BY owner) AS h
+      LEFT JOIN processes p ON p.id = h.owner
+"""
+
+# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind.
+FREE: Final = """
+    UPDATE automation_work SET owner = NULL, leased_until = NULL
+     WHERE owner IS NOT NULL AND owner = $1 AND leased_until <= $2
+"""
+
+START: Final = UUID(int=0)
+"""Before all teams."""
+
+
+class DueTeam(NamedTuple):
+    """A team with free work; `due` where the first of it is due."""
+
+    team_id: UUID
+    due: bool
+
+
+class Claimed(NamedTuple):
+    """A step that this process may carry out: it is to begin, or its delay or wait is over (`waiting`)."""
+
+    team_id: UUID
+    run_id: UUID
+    position: int
+    attempt: int
+    tries: int
+    due_at: datetime
+    waiting: bool
+    failing_since: datetime | None
+    automation_id: UUID
+    version: int
+    contact_id: UUID
+    event_name: str
+
+    @property
+    def deaths(self) -> int:
+        """How many claims before this one ended with their process."""
+        return self.attempt - self.tries - 1
+
+
+class Holder(NamedTuple):
+    """A process that holds work; `here` where it is of this host."""
+
+    owner: UUID
+    first: datetime
+    last: datetime
+    known: bool
+    here: bool | None
+    pid: int | None
+    pid_start: int | None
+
+    @property
+    def own_pid(self) -> int | None:
+        """Its number on this host, if it is of this host."""
+        return self.pid if self.here else None
+
+    def is_dead(self, pid_start: int | None) -> bool:
+        """Whether it is gone for certain, where the process of that number has begun at `pid_start`."""
+        return not self.known or (self.here is True and pid_start != self.pid_start)
+
+
+async def teams(source: Source, now: datetime, after: UUID, most: int) -> list[DueTeam]:
+    """Up to `most` teams behind `after`, in order."""
+    return [DueTeam(*row) for row in await source.fetch(TEAMS, now, after, most)]
+
+
+async def claim(
+    source: Source, shares: Sequence[tuple[UUID, int]], owner: UUID, until: datetime, now: datetime
+) -> list[Claimed]:
+    """Lease what is due, of each team up to its share, the oldest first."""
+    team_ids, most = zip(*shares, strict=True)
+    found = [Claimed(*row) for row in await source.fetch(CLAIM, team_ids, most, owner, until, now)]
+    return sorted(found, key=lambda one: (one.team_id, one.due_at, one.run_id, one.position))
+
+
+async def postpone(
+    db: TeamDb, items: Sequence[Claimed], owner: UUID, due_at: datetime, reason: str, now: datetime
+) -> None:
+    """Free work that could not be done now."""
+    await db.run(POSTPONE, *_keys(items), owner, due_at, reason, now)
+
+
+async def give_back(db: TeamDb, items: Sequence[Claimed], owner: UUID) -> None:
+    await db.run(GIVE_BACK, *_keys(items), owner)
+
+
+def _keys(items: Sequence[Claimed]) -> tuple[list[UUID], list[int], list[int]]:
+    ordered = sorted(items, key=lambda one: (one.run_id, one.position))
+    return (
+        [one.run_id for one in ordered],
+        [one.position for one in ordered],
+        [one.attempt for one in ordered],
+    )
+
+
+async def holders(source: Source, host: str) -> list[Holder]:
+    """Everybody who holds work."""
+    return [Holder(*row) for row in await source.fetch(HOLDERS, host)]
+
+
+async def free(source: Source, owner: UUID, until: datetime) -> int:
+    """Free what this holder has of leases that end until then; returns how many."""
+    status: str = await source.execute(FREE, owner, until)
+    return int(status.rsplit(" ", 1)[-1])

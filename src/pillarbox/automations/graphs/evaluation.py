@@ -1,0 +1,187 @@
+"""What fields hold, and whether rules are true (automations.md 3.2). Nothing here raises: what does not fit
+is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.automations.graphs.rules import (
+    ORDERING,
+    TEXTUAL,
+    AllOf,
+    AnyOf,
+    Comparison,
+    Field,
+    Rule,
+)
+from pillarbox.kernel.wire.instants import database_style
+
+Payload = dict[str, object]
+"""A JSON object."""
+
+_NO_DATES: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ContactFacts:
+    """A contact as rules see it. `properties` has the value of each defined property, else its fallback."""
+
+    id: UUID
+    email: str
+    first_name: str | None
+    last_name: str | None
+    unsubscribed: bool
+    created_at: datetime
+    properties: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a rule may read: the payload of the event (in a filter: of the event that came), the contact
+    where it is still there, and the payload of the last event of each name that the run waited for. `dates`
+    are the keys that the schema of an event calls dates, by its name; `event_name` is the name of the
+    event."""
+
+    event: Payload
+    contact: ContactFacts | None = None
+    waited: Mapping[str, Payload] = field(default_factory=dict)
+    event_name: str = ""
+    dates: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def read(one: Field, facts: Facts) -> object:
+    """The JSON value of a field; None where it is missing."""
+    if one.source == "event":
+        return _descend(facts.event, one.path)
+    if one.source == "contact":
+        return None if facts.contact is None else _of_contact(facts.contact, one.path)
+    name, path = _waited(one.path, facts)
+    return None if name is None else _descend(facts.waited[name], path)
+
+
+def holds(rule: Rule, facts: Facts) -> bool:
+    """Whether the rule is true."""
+    if isinstance(rule, AllOf):
+        return all(holds(one, facts) for one in rule.rules)
+    if isinstance(rule, AnyOf):
+        return any(holds(one, facts) for one in rule.rules)
+    return _compares(rule, read(rule.field, facts), facts)
+
+
+def _descend(value: object, path: tuple[str, ...]) -> object:
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _of_contact(contact: ContactFacts, path: tuple[str, ...]) -> object:
+    match path:
+        case ("id",):
+            return str(contact.id)
+        case ("email",):
+            return contact.email
+        case ("first_name",):
+            return contact.first_name
+        case ("last_name",):
+            return contact.last_name
+        case ("unsubscribed",):
+            return contact.unsubscribed
+        case ("created_at",):
+            return database_style(contact.created_at)
+        case ("properties", key):
+            return contact.properties.get(key)
+        case _:
+            return None
+
+
+def _waited(path: tuple[str, ...], facts: Facts) -> tuple[str | None, tuple[str, ...]]:
+    """Which event a path of `wait_events` begins with, and the rest: names have dots, so the longest name
+    that came is taken."""
+    for length in range(len(path) - 1, 0, -1):
+        name = ".".join(path[:length])
+        if name in facts.waited:
+            return name, path[length:]
+    return None, ()
+
+
+def _compares(rule: Comparison, found: object, facts: Facts) -> bool:
+    operator, value = rule.operator, rule.value
+    if operator == "exists":
+        return found is not None
+    if operator == "is_empty":
+        return found is None or (isinstance(found, str | list | dict) and not found)
+    if operator in ("eq", "neq"):
+        return same(found, value) == (operator == "eq")
+    if operator in TEXTUAL:
+        return _textual(operator, found, value)
+    if operator in ORDERING:
+        number = _milliseconds(found) if _is_date(rule.field, facts) else found
+        return _ordered(operator, number, value)
+    raise AssertionError(operator)
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two JSON values have the same type and the same value; arrays and objects are the same as
+    nothing."""
+    if is_number(one) and is_number(other):
+        return one == other
+    return type(one) is type(other) and isinstance(one, str | bool | None) and one == other
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _textual(operator: str, found: object, value: object) -> bool:
+    assert isinstance(value, str)
+    if isinstance(found, list):
+        return operator == "contains" and any(same(item, value) for item in found)
+    if not isinstance(found, str):
+        return False
+    if operator == "contains":
+        return value in found
+    return found.startswith(value) if operator == "starts_with" else found.endswith(value)
+
+
+def _ordered(operator: str, found: object, value: object) -> bool:
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return False
+    assert isinstance(value, int | float)
+    match operator:
+        case "gt":
+            return found > value
+        case "gte":
+            return found >= value
+        case "lt":
+            return found < value
+        case _:
+            return found <= value
+
+
+def _is_date(one: Field, facts: Facts) -> bool:
+    """Whether a schema says that the field has dates; schemas are flat."""
+    if one.source == "event":
+        name: str | None = facts.event_name
+        path = one.path
+    elif one.source == "wait_events":
+        name, path = _waited(one.path, facts)
+    else:
+        return False
+    return name is not None and len(path) == 1 and path[0] in facts.dates.get(name, _NO_DATES)
+
+
+def _milliseconds(found: object) -> object:
+    """A date as the milliseconds since 1970; what is no date stays, and compares as what it is."""
+    if not isinstance(found, str):
+        return found
+    try:
+        at = datetime.fromisoformat(found)
+    except ValueError:
+        return None
+    return None if at.tzinfo is None else at.timestamp() * 1000

@@ -1,0 +1,65 @@
+"""Members of JSON objects in a graph, each with the path by which messages name it."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from pillarbox.kernel.wire.fields import words
+from pillarbox.kernel.wire.problems import InvalidField, MissingField, NotAUuid
+from pillarbox.kernel.wire.uuids import well_formed
+
+Path = str
+Body = dict[str, object]
+
+SHOWN: Final = 50
+"""So much of a key of a request stands in a message."""
+
+
+def as_object(value: object, path: Path) -> Body:
+    if not isinstance(value, dict):
+        raise InvalidField(path, "It must be an object.")
+    return value
+
+
+def as_array(value: object, path: Path, most: int) -> list[object]:
+    if not isinstance(value, list):
+        raise InvalidField(path, "It must be an array.")
+    if len(value) > most:
+        raise InvalidField(path, f"Use at most {most} items.")
+    return value
+
+
+def required(body: Body, name: str, path: Path) -> object:
+    """A member that is there, and neither null nor empty."""
+    value = body.get(name)
+    if value is None or value == "" or (isinstance(value, str) and not value.strip()):
+        raise MissingField(f"{path}.{name}")
+    return value
+
+
+def text(value: object, path: Path, most: int | None = None) -> str:
+    if not isinstance(value, str):
+        raise InvalidField(path, "It must be a string.")
+    if most is not None and len(value) > most:
+        raise InvalidField(path, f"Use at most {most} characters.")
+    return value
+
+
+def word(value: object, path: Path, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidField(path, words(allowed))
+    return value
+
+
+def reference(value: object, path: Path) -> UUID:
+    """The id of another resource."""
+    if not isinstance(value, str) or not well_formed(value):
+        raise NotAUuid(path)
+    return UUID(value)
+
+
+def shown(key: str) -> str:
+    """As much of a key as messages have of it."""
+    return key if len(key) <= SHOWN else f"{key[:SHOWN]}…"

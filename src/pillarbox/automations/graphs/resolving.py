@@ -1,0 +1,105 @@
+"""The values of `variables` and of changes of contacts when their step begins (automations.md 3.3)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pillarbox.automations.graphs.evaluation import Facts, read
+from pillarbox.automations.graphs.rules import Constant, Value
+from pillarbox.mail.message.rendering import printed
+from pillarbox.templates.variables import wrong
+
+Kind = Literal["string", "number", "boolean"]
+"""Of what type a variable of a template, a property or a field of a contact is."""
+
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+MOST_BITS: Final = 4096
+"""A greater whole number has no text form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A value that fits. `is_foreign` says that it came through a field: other people's data, which is
+    escaped in html (templates.md 5)."""
+
+    value: str | int | float | bool
+    is_foreign: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is none: a field is missing or null, or the graph says null. `is_foreign` tells them apart: a
+    change of a contact is skipped for the first and clears for the second."""
+
+    is_foreign: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The step fails with `invalid_variable`; `reason` is a sentence."""
+
+    reason: str
+
+
+def resolved(value: Value, kind: Kind, facts: Facts) -> Resolved | Missing | Mismatch:
+    """What a value is for something of that type. What comes through a field is converted where that is
+    possible without doubt; what stands in the graph is not."""
+    if isinstance(value, Constant):
+        return _constant(value, kind)
+    found = read(value.field, facts)
+    if found is None:
+        return Missing(is_foreign=True)
+    converted = _converted(found, kind)
+    if converted is None:
+        return Mismatch(f"`{value.field.text}` is not a {kind}.")
+    reason = None if isinstance(converted, bool) else wrong(converted, _wire_kind(converted))
+    return Resolved(converted, is_foreign=True) if reason is None else Mismatch(reason)
+
+
+def _constant(value: Constant, kind: Kind) -> Resolved | Missing | Mismatch:
+    found = value.value
+    if found is None:
+        return Missing(is_foreign=False)
+    if isinstance(found, bool) and kind != "boolean":
+        found = "true" if found else "false"
+    fits = (
+        isinstance(found, bool)
+        if kind == "boolean"
+        else isinstance(found, str)
+        if kind == "string"
+        else isinstance(found, int | float) and not isinstance(found, bool)
+    )
+    return Resolved(found, is_foreign=False) if fits else Mismatch(f"The value is not a {kind}.")
+
+
+def _converted(found: object, kind: Kind) -> str | int | float | bool | None:
+    if kind == "string":
+        if isinstance(found, bool):
+            return "true" if found else "false"
+        if isinstance(found, int):
+            return str(found) if found.bit_length() <= MOST_BITS else None
+        if isinstance(found, float):
+            return printed(found)
+        return found if isinstance(found, str) else None
+    if kind == "boolean":
+        return found if isinstance(found, bool) else None
+    if isinstance(found, bool):
+        return None
+    if isinstance(found, int | float):
+        return found
+    return _number(found) if isinstance(found, str) else None
+
+
+def _number(text: str) -> int | float | None:
+    """A number that is written as JSON writes it, blanks around it aside."""
+    text = text.strip()
+    if len(text) > 400 or _NUMBER.fullmatch(text) is None:
+        return None
+    return float(text) if any(mark in text for mark in ".eE") else int(text)
+
+
+def _wire_kind(value: str | int | float) -> Literal["string", "number"]:
+    return "string" if isinstance(value, str) else "number"

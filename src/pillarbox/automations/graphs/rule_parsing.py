@@ -1,0 +1,113 @@
+"""Rules and values of a graph, from JSON (automations.md 3.2 and 3.3). 422 for the first violation."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, cast, get_args
+
+from pillarbox.automations.graphs.members import Body, Path, as_array, as_object, required, text, word
+from pillarbox.automations.graphs.rules import (
+    ORDERING,
+    TEXTUAL,
+    UNARY,
+    AllOf,
+    AnyOf,
+    Comparison,
+    Constant,
+    Field,
+    FromField,
+    Operator,
+    Rule,
+    Scalar,
+    Source,
+    Value,
+)
+from pillarbox.kernel.wire.problems import InvalidField, MissingField
+
+MOST_RULES: Final = 20
+DEEPEST: Final = 5
+MOST_FIELD: Final = 500
+
+OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
+SOURCES: Final[tuple[Source, ...]] = ("event", "contact", "wait_events")
+CONTACT_FIELDS: Final = ("id", "email", "first_name", "last_name", "unsubscribed", "created_at")
+
+PROPERTY: Final = re.compile(r"[A-Za-z0-9_]{1,50}", re.ASCII)
+"""Keys of properties of contacts, and of variables of templates."""
+
+
+def rule(value: object, path: Path, sources: tuple[Source, ...] = SOURCES, depth: int = 1) -> Rule:
+    """The rule that an object says; `sources` are what its fields may read."""
+    body = as_object(value, path)
+    kind = word(required(body, "type", path), f"{path}.type", ("rule", "and", "or"))
+    if depth > DEEPEST:
+        raise InvalidField(path, f"Rules may stand in each other {DEEPEST} deep.")
+    if kind == "rule":
+        return _comparison(body, path, sources)
+    where = f"{path}.rules"
+    given = body.get("rules")
+    if given is None:
+        raise MissingField(where)
+    items = as_array(given, where, MOST_RULES)
+    if not items:
+        raise InvalidField(where, "Use at least 1 item.")
+    found = tuple(rule(item, f"{where}[{index}]", sources, depth + 1) for index, item in enumerate(items))
+    return AllOf(found) if kind == "and" else AnyOf(found)
+
+
+def field(value: object, path: Path, sources: tuple[Source, ...] = SOURCES) -> Field:
+    """The field that a text names."""
+    name, *rest = text(value, path, MOST_FIELD).split(".")
+    if name not in sources:
+        allowed = " or ".join(f"`{source}.`" for source in sources)
+        raise InvalidField(path, f"It must begin with {allowed}.")
+    found = Field(name, tuple(rest))
+    if not _is_known(found):
+        raise InvalidField(path, "There is no such field.")
+    return found
+
+
+def value(given: object, path: Path) -> Value:
+    """A string, number, boolean or null, or what a field holds: `{"var": FIELD}`."""
+    if isinstance(given, dict):
+        return FromField(field(required(given, "var", path), f"{path}.var"))
+    if isinstance(given, list):
+        raise InvalidField(path, "Use a string, a number, or an object with `var`.")
+    return Constant(_scalar(given, path))
+
+
+def _comparison(body: Body, path: Path, sources: tuple[Source, ...]) -> Comparison:
+    name = field(required(body, "field", path), f"{path}.field", sources)
+    operator = word(required(body, "operator", path), f"{path}.operator", OPERATORS)
+    found = None if operator in UNARY else _operand(body, operator, path)
+    return Comparison(name, cast(Operator, operator), found)
+
+
+def _operand(body: Body, operator: str, path: Path) -> Scalar:
+    where = f"{path}.value"
+    if "value" not in body:
+        raise MissingField(where)
+    given = body["value"]
+    if operator in ORDERING and (not isinstance(given, int | float) or isinstance(given, bool)):
+        raise InvalidField(where, "It must be a number.")
+    if operator in TEXTUAL and not isinstance(given, str):
+        raise InvalidField(where, "It must be a string.")
+    return _scalar(given, where)
+
+
+def _scalar(given: object, path: Path) -> Scalar:
+    if given is not None and not isinstance(given, str | int | float):
+        raise InvalidField(path, "Use a string, a number, `true`, `false` or `null`.")
+    return given
+
+
+def _is_known(one: Field) -> bool:
+    """Names of events may have any dots, so of what was waited for only the length is known."""
+    if one.source == "wait_events":
+        return len(one.path) > 1 and all((one.path[0], one.path[-1]))
+    if one.source == "event":
+        return bool(one.path) and all(one.path)
+    if len(one.path) == 1:
+        return one.path[0] in CONTACT_FIELDS
+    is_property = len(one.path) == 2 and one.path[0] == "properties"
+    return is_property and PROPERTY.fullmatch(one.path[1]) is not None

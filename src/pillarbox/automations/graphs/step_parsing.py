@@ -1,0 +1,217 @@
+"""What steps do, from their configs (automations.md 3). Members that are not known are dropped; 422 for the
+first violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar, cast
+
+from pillarbox.automations.graphs.durations import duration, of_seconds
+from pillarbox.automations.graphs.graph import (
+    AddToSegment,
+    Condition,
+    Config,
+    ContactDelete,
+    ContactUpdate,
+    Delay,
+    SendEmail,
+    StepType,
+    Trigger,
+    WaitForEvent,
+)
+from pillarbox.automations.graphs.members import (
+    Body,
+    Path,
+    as_array,
+    as_object,
+    reference,
+    required,
+    shown,
+    text,
+)
+from pillarbox.automations.graphs.rule_parsing import PROPERTY, rule, value
+from pillarbox.automations.graphs.rules import Constant, Value
+from pillarbox.emails.requests.parse import MOST_SUBJECT
+from pillarbox.events.definitions import event_name
+from pillarbox.kernel.wire.problems import InvalidField, MissingField
+from pillarbox.mail.message.address import AddressError, parse_mailbox
+from pillarbox.mail.message.encoded_words import FORBIDDEN
+from pillarbox.mail.message.placeholders import MOST, RESERVED, has_too_many
+from pillarbox.templates.variables import KEY_REASON, wrong
+
+T = TypeVar("T")
+
+MOST_TEMPLATE: Final = 255
+MOST_NAME: Final = 255
+MOST_REPLY_TO: Final = 50
+
+
+def config(kind: StepType, given: object, path: Path) -> Config:
+    """What a step of that type does; `path` is where the config stands."""
+    if given is None and kind == "contact_delete":
+        return ContactDelete()
+    if given is None:
+        raise MissingField(path)
+    return _READERS[kind](as_object(given, path), path)
+
+
+def _trigger(body: Body, path: Path) -> Trigger:
+    return Trigger(_event_name(body, path))
+
+
+def _delay(body: Body, path: Path) -> Delay:
+    if body.get("duration") is None and body.get("seconds") is not None:
+        return Delay(of_seconds(body["seconds"], f"{path}.seconds"))
+    return Delay(duration(required(body, "duration", path), f"{path}.duration"))
+
+
+def _send_email(body: Body, path: Path) -> SendEmail:
+    inside = f"{path}.template"
+    template = as_object(required(body, "template", path), inside)
+    name = text(required(template, "id", inside), f"{inside}.id", MOST_TEMPLATE).strip()
+    return SendEmail(
+        template=name,
+        variables=_given(template, "variables", inside, _variables),
+        subject=_given(body, "subject", path, _subject),
+        sender=_given(body, "from", path, _mailbox),
+        reply_to=_given(body, "reply_to", path, _reply_to),
+        topic_id=_given(body, "topic_id", path, reference),
+    )
+
+
+def _wait_for_event(body: Body, path: Path) -> WaitForEvent:
+    return WaitForEvent(
+        _event_name(body, path),
+        _given(body, "timeout", path, duration),
+        _given(body, "filter_rule", path, lambda found, where: rule(found, where, ("event",))),
+    )
+
+
+def _condition(body: Body, path: Path) -> Condition:
+    return Condition(rule(body, path))
+
+
+def _contact_update(body: Body, path: Path) -> ContactUpdate:
+    found = ContactUpdate(
+        first_name=_changed(body, "first_name", path, _name),
+        last_name=_changed(body, "last_name", path, _name),
+        unsubscribed=_changed(body, "unsubscribed", path, _unsubscribed),
+        properties=_given(body, "properties", path, _properties),
+    )
+    if found == ContactUpdate():
+        raise MissingField(f"{path}.first_name")
+    return found
+
+
+def _contact_delete(_: Body, __: Path) -> ContactDelete:
+    return ContactDelete()
+
+
+def _add_to_segment(body: Body, path: Path) -> AddToSegment:
+    return AddToSegment(reference(required(body, "segment_id", path), f"{path}.segment_id"))
+
+
+_READERS: Final[dict[StepType, Callable[[Body, Path], Config]]] = {
+    "trigger": _trigger,
+    "delay": _delay,
+    "send_email": _send_email,
+    "wait_for_event": _wait_for_event,
+    "condition": _condition,
+    "contact_update": _contact_update,
+    "contact_delete": _contact_delete,
+    "add_to_segment": _add_to_segment,
+}
+
+TYPES: Final = cast(tuple[StepType, ...], tuple(_READERS))
+
+
+# Members ------------------------------------------------------------------------------------------
+
+
+def _given(body: Body, name: str, path: Path, reader: Callable[[object, Path], T]) -> T | None:
+    """An optional member; null and nothing are the same as absent."""
+    found = body.get(name)
+    return None if found is None or found == "" else reader(found, f"{path}.{name}")
+
+
+def _changed(body: Body, name: str, path: Path, reader: Callable[[object, Path], Value]) -> Value | None:
+    """A member that changes something; null is a value."""
+    return reader(body[name], f"{path}.{name}") if name in body else None
+
+
+def _event_name(body: Body, path: Path) -> str:
+    where = f"{path}.event_name"
+    return event_name(text(required(body, "event_name", path), where), where)
+
+
+def _subject(found: object, path: Path) -> str:
+    subject = text(found, path, MOST_SUBJECT)
+    if FORBIDDEN.search(subject):
+        raise InvalidField(path, "Line breaks and control characters are not allowed.")
+    if has_too_many(subject):
+        raise InvalidField(path, f"Use at most {MOST} placeholders.")
+    return subject
+
+
+def _mailbox(found: object, path: Path) -> str:
+    try:
+        parse_mailbox(text(found, path))
+    except AddressError as refused:
+        raise InvalidField(path, refused.reason) from None
+    return cast(str, found).strip()
+
+
+def _reply_to(found: object, path: Path) -> tuple[str, ...] | str | None:
+    if isinstance(found, str):
+        return _mailbox(found, path)
+    items = as_array(found, path, MOST_REPLY_TO)
+    return tuple(_mailbox(item, f"{path}[{index}]") for index, item in enumerate(items)) or None
+
+
+def _variables(found: object, path: Path) -> tuple[tuple[str, Value], ...]:
+    """Null is the same as no value, as in a request that sends mail."""
+    known = []
+    for key, given in as_object(found, path).items():
+        where = f"{path}.{shown(key)}"
+        if PROPERTY.fullmatch(key) is None:
+            raise InvalidField(where, KEY_REASON)
+        if key in RESERVED:
+            raise InvalidField(where, f"`{key}` is reserved.")
+        if given is not None:
+            known.append((key, _checked(value(given, where), where)))
+    return tuple(known)
+
+
+def _properties(found: object, path: Path) -> tuple[tuple[str, Value], ...] | None:
+    known = []
+    for key, given in as_object(found, path).items():
+        where = f"{path}.{shown(key)}"
+        if PROPERTY.fullmatch(key) is None:
+            raise InvalidField(where, KEY_REASON)
+        known.append((key, _checked(value(given, where), where)))
+    return tuple(known) or None
+
+
+def _checked(found: Value, path: Path) -> Value:
+    """The value, if a variable or a property can have it."""
+    constant = found.value if isinstance(found, Constant) else None
+    if constant is None or isinstance(constant, bool):
+        return found
+    reason = wrong(constant, "string" if isinstance(constant, str) else "number")
+    if reason is not None:
+        raise InvalidField(path, reason)
+    return found
+
+
+def _name(found: object, path: Path) -> Value:
+    known = value(found, path)
+    if isinstance(known, Constant) and known.value is not None:
+        text(known.value, path, MOST_NAME)
+    return known
+
+
+def _unsubscribed(found: object, path: Path) -> Value:
+    known = value(found, path)
+    if isinstance(known, Constant) and not isinstance(known.value, bool):
+        raise InvalidField(path, "It must be `true` or `false`.")
+    return known

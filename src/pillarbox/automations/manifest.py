@@ -1,0 +1,31 @@
+"""The manifest of automations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pillarbox.kernel.manifests import Group, Manifest
+
+if TYPE_CHECKING:
+    import typer
+
+    from pillarbox.kernel.slices import Slice
+
+
+def _plugin() -> Slice:
+    from pillarbox.automations.plugin import SLICE
+
+    return SLICE
+
+
+def _commands() -> typer.Typer:
+    from pillarbox.automations.commands.automations import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="automations",
+    plugin=_plugin,
+    commands={"automations": Group(_commands, "Look at automations and their runs.")},
+)

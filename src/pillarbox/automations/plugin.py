@@ -1,0 +1,49 @@
+"""What automations bring to the program."""
+
+from __future__ import annotations
+
+from pillarbox.automations import jobs, routes
+from pillarbox.automations.changes import AutomationChanges
+from pillarbox.automations.execution import parts
+from pillarbox.automations.execution.engine import StepEngine
+from pillarbox.automations.execution.versions import Versions
+from pillarbox.automations.invariants import INVARIANTS
+from pillarbox.automations.retention import RUNS_KEPT, RunRetention
+from pillarbox.automations.runs import routes as run_routes
+from pillarbox.contacts.store import ContactEnds
+from pillarbox.events.distribution import EventReceiver
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
+from pillarbox.kernel.work.jobs import Jobs
+
+
+def _changes(kit: Kit) -> AutomationChanges:
+    def wake() -> None:
+        # Not before: jobs need parts that are built later.
+        kit.need(Jobs).wake()
+
+    return AutomationChanges(kit.need(Ids), wake)
+
+
+SLICE = Slice(
+    name="automations",
+    provides={
+        AutomationChanges: _changes,
+        ContactEnds: parts.contact_ends,
+        EventReceiver: parts.receiving,
+        StepEngine: parts.step_engine,
+        Versions: lambda _: Versions(),
+    },
+    routes=collect(routes, run_routes),
+    jobs=lambda kit: jobs.Ending(kit.pool, kit.clock).handlers(),
+    job_limits=lambda _: [jobs.LIMIT],
+    background=parts.background,
+    retention=[
+        Retention(
+            [Kept("runs of automations that ended, with their steps", RUNS_KEPT)],
+            lambda kit: RunRetention(kit.pool, kit.clock).periodic(),
+        )
+    ],
+    invariants=INVARIANTS,
+)

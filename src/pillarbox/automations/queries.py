@@ -1,0 +1,241 @@
+"""SQL of automations, their versions and their triggers. A deleted automation is there until its runs are
+gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.automations.graphs import normal, parsing
+from pillarbox.automations.graphs.graph import Graph, Step, Trigger
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+
+Status = Literal["enabled", "disabled"]
+
+JOB_END: Final = "automations.end"
+"""Cancels the runs that are left of an automation that was stopped, and removes all of one that was
+deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedAutomation:
+    """An automation as lists show it."""
+
+    id: UUID
+    name: str
+    status: Status
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Automation:
+    """An automation with its newest graph."""
+
+    id: UUID
+    name: str
+    status: Status
+    version: int
+    epoch: int
+    graph: Graph
+    created_at: datetime
+    updated_at: datetime
+
+
+def graph_of(steps: str, connections: str) -> Graph:
+    """The graph that a version has in its columns."""
+    return parsing.graph(msgspec.json.decode(steps), msgspec.json.decode(connections))
+
+
+def _automation(*, steps: str, connections: str, **columns: Any) -> Automation:
+    return Automation(graph=graph_of(steps, connections), **columns)
+
+
+async def insert(db: TeamDb, automation: Automation) -> None:
+    """A disabled one, without its version."""
+    await db.run(
+        """
+        INSERT INTO automations (team_id, id, name, status, version, created_at, updated_at)
+        VALUES ($1, $2, $3, 'disabled', $4, $5, $6)
+        """,
+        automation.id,
+        automation.name,
+        automation.version,
+        automation.created_at,
+        automation.updated_at,
+    )
+
+
+async def insert_version(db: TeamDb, automation_id: UUID, version: int, graph: Graph, at: datetime) -> None:
+    await db.run(
+        """
+        INSERT INTO automation_versions (team_id, automation_id, version, steps, connections, created_at)
+        VALUES ($1, $2, $3, $4::text::json, $5::text::json, $6)
+        """,
+        automation_id,
+        version,
+        msgspec.json.encode(normal.steps(graph)).decode(),
+        msgspec.json.encode(normal.connections(graph)).decode(),
+        at,
+    )
+
+
+async def page(db: TeamDb, page: Page, status: str | None) -> list[ListedAutomation]:
+    return await db.all(
+        ListedAutomation,
+        """
+        SELECT id, name, status, created_at, updated_at FROM (
+            (SELECT id, name, status, created_at, updated_at
+               FROM automations
+              WHERE team_id = $1 AND id < $2 AND deleted_at IS NULL AND ($5::text IS NULL OR status = $5)
+              ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT id, name, status, created_at, updated_at
+               FROM automations
+              WHERE team_id = $1 AND id > $3 AND deleted_at IS NULL AND ($5::text IS NULL OR status = $5)
+              ORDER BY id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+        status,
+    )
+
+
+async def get(db: TeamDb, automation_id: UUID) -> Automation | None:
+    return await db.one(
+        _automation,
+        """
+        SELECT a.id, a.name, a.status, a.version, a.epoch, v.steps, v.connections, a.created_at, a.updated_at
+          FROM automations a
+          JOIN automation_versions v
+            ON v.team_id = a.team_id AND v.automation_id = a.id AND v.version = a.version
+         WHERE a.team_id = $1 AND a.id = $2 AND a.deleted_at IS NULL
+        """,
+        automation_id,
+    )
+
+
+async def hold(db: TeamDb, automation_id: UUID) -> bool:
+    """Whether it is there; nobody else changes it before the transaction ends."""
+    found = await db.value(
+        """
+        SELECT true FROM automations WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE
+        """,
+        automation_id,
+    )
+    return found is True
+
+
+async def update(db: TeamDb, automation: Automation) -> None:
+    """Its name, and which of its graphs is the newest."""
+    await db.run(
+        """
+        UPDATE automations
+           SET name = $3, version = $4, updated_at = greatest(updated_at, $5)
+         WHERE team_id = $1 AND id = $2
+        """,
+        automation.id,
+        automation.name,
+        automation.version,
+        automation.updated_at,
+    )
+
+
+async def enable(db: TeamDb, automation_id: UUID, triggers: Sequence[Step], at: datetime) -> None:
+    """From the commit on, events from `at` on start runs."""
+    names = [step.config.event_name for step in triggers if isinstance(step.config, Trigger)]
+    await db.run(
+        """
+        WITH enabled AS (
+            UPDATE automations
+               SET status = 'enabled', enabled_at = $3, updated_at = greatest(updated_at, $3)
+             WHERE team_id = $1 AND id = $2 AND status = 'disabled' AND deleted_at IS NULL
+            RETURNING team_id, id, version, epoch
+        )
+        INSERT INTO automation_triggers (team_id, event_name, automation_id, trigger_key, version, epoch,
+                                         enabled_at)
+        SELECT enabled.team_id, t.event_name, enabled.id, t.trigger_key, enabled.version, enabled.epoch, $3
+          FROM enabled, unnest($4::text[], $5::text[]) AS t (event_name, trigger_key)
+        """,
+        automation_id,
+        at,
+        names,
+        [step.key for step in triggers],
+    )
+
+
+async def remove_triggers(db: TeamDb, automation_id: UUID) -> None:
+    """Waits for those who are just starting runs. Nothing starts any more, once the automation is
+    disabled."""
+    await db.run(
+        """
+        WITH held AS MATERIALIZED (
+            SELECT event_name, trigger_key
+              FROM automation_triggers
+             WHERE team_id = $1 AND automation_id = $2
+             ORDER BY event_name, trigger_key
+               FOR UPDATE
+        )
+        DELETE FROM automation_triggers t
+         USING held
+         WHERE t.team_id = $1 AND t.automation_id = $2 AND t.event_name = held.event_name
+           AND t.trigger_key = held.trigger_key
+        """,
+        automation_id,
+    )
+
+
+async def disable(db: TeamDb, automation_id: UUID, at: datetime) -> None:
+    await db.run(
+        """
+        UPDATE automations
+           SET status = 'disabled', enabled_at = NULL, updated_at = greatest(updated_at, $3)
+         WHERE team_id = $1 AND id = $2 AND status = 'enabled'
+        """,
+        automation_id,
+        at,
+    )
+
+
+async def next_epoch(db: TeamDb, automation_id: UUID) -> int:
+    """Every run that was started until now is to end; returns the epoch of those that start later."""
+    epoch: int = await db.value(
+        """
+        UPDATE automations SET epoch = epoch + 1 WHERE team_id = $1 AND id = $2 RETURNING epoch
+        """,
+        automation_id,
+    )
+    return epoch
+
+
+async def mark_deleted(db: TeamDb, automation_id: UUID, at: datetime) -> None:
+    await db.run(
+        """
+        UPDATE automations SET deleted_at = $3 WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL
+        """,
+        automation_id,
+        at,
+    )
+
+
+async def add_job(db: TeamDb, job_id: UUID, automation_id: UUID, at: datetime) -> None:
+    """See to it that a job looks at the automation. One that is just running no longer counts."""
+    await db.run(
+        """
+        INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
+        VALUES ($1, $2, $3, $4, $5, $5)
+        ON CONFLICT (team_id, kind, subject_id) DO UPDATE
+           SET due_at = excluded.due_at, owner = NULL, leased_until = NULL, reason = NULL,
+               restored_due_at = NULL, attempt = j.attempt + 1, tries = j.attempt + 1
+        """,
+        job_id,
+        JOB_END,
+        automation_id,
+        at,
+    )

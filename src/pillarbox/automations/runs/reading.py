@@ -1,0 +1,141 @@
+"""Runs as they are answered: what their rows say, and what follows from it for steps without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, get_args
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.automations.graphs.graph import Graph, Step
+from pillarbox.automations.graphs.progress import Reached, StepStatus, outcome_of, statuses
+from pillarbox.automations.queries import graph_of
+from pillarbox.automations.runs import queries, wire
+from pillarbox.automations.runs.queries import FoundRun, ListedRun, Part, RunOwner, RunStatus, StepRow
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.instants import database_style
+from pillarbox.kernel.wire.paging import ListOf, Page, envelope
+from pillarbox.kernel.wire.problems import InvalidField, NotFound
+
+STATUSES: Final[tuple[RunStatus, ...]] = get_args(RunStatus)
+
+
+def wanted(text: str | None) -> tuple[RunStatus, ...]:
+    """The statuses of a comma list; all where nothing is said. 422 for another word."""
+    if text is None:
+        return STATUSES
+    words = [word.strip() for word in text.split(",")]
+    unknown = [word for word in words if word not in STATUSES]
+    if unknown:
+        raise InvalidField("status", f"Use words of {', '.join(STATUSES)}, with commas between.")
+    return tuple(status for status in STATUSES if status in words)
+
+
+async def listed(
+    db: TeamDb, automation_id: UUID, page: Page, only: Sequence[RunStatus]
+) -> ListOf[wire.RunItem]:
+    """A page of the runs of an automation, the newest first; 404 where it is not there."""
+    owner = await found_owner(db, automation_id)
+    rows = await queries.page(db, page, automation_id, _parts(owner, only), owner.epoch)
+    return envelope(rows, page, lambda row: _item(row, owner))
+
+
+async def shown(db: TeamDb, automation_id: UUID, run_id: UUID) -> wire.FullRun:
+    """A run with all steps of its version; 404 where it is not a run of that automation."""
+    owner = await found_owner(db, automation_id)
+    run = await queries.run(db, automation_id, run_id)
+    if run is None:
+        raise NotFound("Automation run")
+    return full(run, owner, await queries.steps(db, run.id))
+
+
+async def found_owner(db: TeamDb, automation_id: UUID) -> RunOwner:
+    owner = await queries.owner(db, automation_id)
+    if owner is None:
+        raise NotFound("Automation")
+    return owner
+
+
+def full(run: FoundRun, owner: RunOwner, rows: Sequence[StepRow]) -> wire.FullRun:
+    graph = graph_of(run.steps, run.connections)
+    status, completed_at = _status(run, owner), _completed(run, owner)
+    return wire.FullRun(
+        "automation_run",
+        run.id,
+        status,
+        _shown(run.started_at),
+        _shown(completed_at),
+        database_style(run.created_at),
+        _steps(graph, run, rows, has_ended=status != "running"),
+    )
+
+
+def _steps(graph: Graph, run: FoundRun, rows: Sequence[StepRow], *, has_ended: bool) -> list[wire.RunStep]:
+    known = {row.position: row for row in rows}
+    reached = {row.position: _reached(graph.steps[row.position], row) for row in rows}
+    words = statuses(graph, graph.positions[run.trigger_key], reached, ended=has_ended)
+    created_at = database_style(run.created_at)
+    return [
+        _step(graph.steps[position], words[position], known.get(position), created_at)
+        for position in graph.order
+    ]
+
+
+def _reached(step: Step, row: StepRow) -> Reached:
+    return Reached(row.status, outcome_of(step, row.status, _decoded(row.output)))
+
+
+def _step(step: Step, status: StepStatus, row: StepRow | None, created_at: str) -> wire.RunStep:
+    if row is None:
+        return wire.RunStep(step.key, step.type, status, None, None, None, None, created_at)
+    error = None if row.error is None else msgspec.json.decode(row.error, type=wire.StepError)
+    return wire.RunStep(
+        step.key,
+        step.type,
+        status,
+        _shown(row.started_at),
+        _shown(row.completed_at),
+        _decoded(row.output),
+        error,
+        created_at,
+    )
+
+
+def _parts(owner: RunOwner, only: Sequence[RunStatus]) -> list[Part]:
+    """The runs that are shown with these statuses, by what their rows have."""
+    if not owner.is_ending or {"running", "cancelled"} <= set(only):
+        return [Part(status, None) for status in only]
+    parts = [Part(status, False if status == "running" else None) for status in only]
+    return [*parts, Part("running", True)] if "cancelled" in only else parts
+
+
+def _item(row: ListedRun, owner: RunOwner) -> wire.RunItem:
+    return wire.RunItem(
+        row.id,
+        _status(row, owner),
+        _shown(row.started_at),
+        _shown(_completed(row, owner)),
+        database_style(row.created_at),
+    )
+
+
+def _is_old(row: ListedRun | FoundRun, owner: RunOwner) -> bool:
+    return row.status == "running" and row.epoch < owner.epoch
+
+
+def _status(row: ListedRun | FoundRun, owner: RunOwner) -> RunStatus:
+    return "cancelled" if _is_old(row, owner) else row.status
+
+
+def _completed(row: ListedRun | FoundRun, owner: RunOwner) -> datetime | None:
+    return owner.updated_at if _is_old(row, owner) else row.completed_at
+
+
+def _shown(at: datetime | None) -> str | None:
+    return None if at is None else database_style(at)
+
+
+def _decoded(output: str | None) -> dict[str, Any] | None:
+    return None if output is None else msgspec.json.decode(output, type=dict[str, Any])

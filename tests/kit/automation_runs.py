@@ -1,0 +1,85 @@
+"""Runs of automations for tests that move time and work by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from kit.manual_world import run_jobs
+from kit.world import Team, World
+from pillarbox.automations.execution.engine import StepEngine
+
+ADA = "ada@quay.example"
+
+
+async def walk(pillarbox: World) -> int:
+    """Distribute events and carry out steps until nothing is due; returns how many steps were claimed."""
+    total, engine = 0, pillarbox.app.need(StepEngine)
+    while True:
+        jobs, steps = await run_jobs(pillarbox), await engine.look()
+        await engine.idle()
+        total += steps
+        if not jobs and not steps:
+            return total
+
+
+async def sent(team: Team, event: str, email: str = ADA, **payload: Any) -> None:
+    """An event of a contact."""
+    answer = await team.post("/events/send", {"event": event, "email": email, "payload": payload})
+    assert answer.status_code == 202, answer.text
+
+
+async def runs(team: Team, automation_id: str, status: str | None = None) -> list[dict[str, Any]]:
+    """The runs of an automation, the newest first."""
+    answer = await team.get(f"/automations/{automation_id}/runs" + (f"?status={status}" if status else ""))
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["data"])
+
+
+async def run_of(team: Team, automation_id: str) -> dict[str, Any]:
+    """The only run of an automation, with its steps."""
+    [listed] = await runs(team, automation_id)
+    answer = await team.get(f"/automations/{automation_id}/runs/{listed['id']}")
+    assert answer.status_code == 200, answer.text
+    shown = dict(answer.json())
+    assert {key: shown[key] for key in listed} == listed
+    return shown
+
+
+def statuses(run: dict[str, Any]) -> dict[str, str]:
+    """The status of each step of a run, by key."""
+    return {step["key"]: step["status"] for step in run["steps"]}
+
+
+def outputs(run: dict[str, Any]) -> dict[str, Any]:
+    return {step["key"]: step["output"] for step in run["steps"]}
+
+
+def errors(run: dict[str, Any]) -> dict[str, str]:
+    """The names of the errors of steps that failed."""
+    return {step["key"]: step["error"]["name"] for step in run["steps"] if step["error"] is not None}
+
+
+async def a_template(team: Team, **fields: Any) -> str:
+    """A published template; its id."""
+    wanted = {
+        "name": "Welcome",
+        "from": "Harbor <hi@harbor.example>",
+        "subject": "Welcome",
+        "html": "<p>Welcome</p>",
+        **{name.rstrip("_"): value for name, value in fields.items()},
+    }
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    answer = await team.post("/templates", wanted)
+    assert answer.status_code == 201, answer.text
+    template_id = str(answer.json()["id"])
+    assert (await team.post(f"/templates/{template_id}/publish")).status_code == 200
+    return template_id
+
+
+async def mails(team: Team) -> list[str]:
+    """The subjects of the emails of a team, the oldest first."""
+    rows = await team.world.pool.fetch(
+        "SELECT subject FROM emails WHERE team_id = $1 ORDER BY id", UUID(str(team.id))
+    )
+    return [row["subject"] for row in rows]
