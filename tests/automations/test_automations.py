@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from kit.automation_rows import an_automation, chain, connection, lone_trigger, step
+from kit.automation_rows import an_automation, chain, connection, lone_trigger, sleeping_runs, step
 from kit.client import error
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
@@ -322,30 +322,6 @@ async def test_a_deleted_automation_is_gone(database_url: str, tmp_path: Path) -
         assert await rows(team, TRIGGERS, automation_id) == []
 
 
-async def runs_of(team: Team, automation_id: str, count: int) -> None:
-    """So many runs that sleep, as the one who starts them would write them."""
-    await team.world.pool.execute(
-        """
-        WITH runs AS (
-            INSERT INTO automation_runs (team_id, id, automation_id, version, epoch, event_id, event_name,
-                                         trigger_key, contact_id, status, payload, created_at)
-            SELECT a.team_id, gen_random_uuid(), a.id, a.version, a.epoch, gen_random_uuid(), 'e', 'start',
-                   gen_random_uuid(), 'running', '{}', a.created_at
-              FROM automations a, generate_series(1, $2::integer)
-             WHERE a.id = $1
-            RETURNING team_id, id, contact_id, created_at
-        ), steps AS (
-            INSERT INTO automation_steps (team_id, run_id, position, status, started_at)
-            SELECT team_id, id, 0, 'waiting', created_at FROM runs
-        )
-        INSERT INTO automation_work (team_id, run_id, position, contact_id, due_at, waiting)
-        SELECT team_id, id, 0, contact_id, created_at + interval '1 day', true FROM runs
-        """,
-        automation_id,
-        count,
-    )
-
-
 STATUSES = "SELECT status, count(*) FROM automation_runs WHERE automation_id = $1 GROUP BY status ORDER BY 1"
 LEFT = """
     SELECT (SELECT count(*) FROM automations) + (SELECT count(*) FROM automation_versions)
@@ -358,7 +334,7 @@ async def test_disabling_leaves_runs_and_stopping_cancels_them(database_url: str
     async with a_team(database_url, tmp_path) as team:
         automation_id, other = await an_automation(team, status="enabled"), await an_automation(team)
         for one in (automation_id, other):
-            await runs_of(team, one, 3)
+            await sleeping_runs(team, one, 3)
         await patch(team, automation_id, {"status": "disabled"})
         assert await rows(team, STATUSES, automation_id) == [("running", 3)]
         assert (await team.post(f"/automations/{automation_id}/stop")).status_code == 200
@@ -366,7 +342,7 @@ async def test_disabling_leaves_runs_and_stopping_cancels_them(database_url: str
         assert await rows(team, STATUSES, other) == [("running", 3)]
         assert await team.world.pool.fetchval("SELECT count(*) FROM automation_work") == 3
         await patch(team, automation_id, {"status": "enabled"})
-        await runs_of(team, automation_id, 2)
+        await sleeping_runs(team, automation_id, 2)
         assert await rows(team, STATUSES, automation_id) == [("cancelled", 3), ("running", 2)]
         await run_jobs(team.world)
         assert await rows(team, STATUSES, automation_id) == [("cancelled", 3), ("running", 2)]
@@ -379,11 +355,11 @@ async def test_of_very_many_runs_a_job_cancels_the_rest(
     monkeypatch.setattr("pillarbox.automations.jobs.BATCH", 2)
     async with a_team(database_url, tmp_path) as team:
         automation_id = await an_automation(team, status="enabled")
-        await runs_of(team, automation_id, 7)
+        await sleeping_runs(team, automation_id, 7)
         await team.post(f"/automations/{automation_id}/stop")
         assert await rows(team, STATUSES, automation_id) == [("cancelled", 2), ("running", 5)]
         await patch(team, automation_id, {"status": "enabled"})
-        await runs_of(team, automation_id, 1)
+        await sleeping_runs(team, automation_id, 1)
         await run_jobs(team.world)
         assert await rows(team, STATUSES, automation_id) == [("cancelled", 7), ("running", 1)]
 
@@ -391,7 +367,7 @@ async def test_of_very_many_runs_a_job_cancels_the_rest(
 async def test_nothing_is_left_of_a_deleted_automation(database_url: str, tmp_path: Path) -> None:
     async with a_team(database_url, tmp_path) as team:
         automation_id = await an_automation(team, status="enabled")
-        await runs_of(team, automation_id, 5)
+        await sleeping_runs(team, automation_id, 5)
         await team.call("DELETE", f"/automations/{automation_id}")
         assert await rows(team, STATUSES, automation_id) == [("cancelled", 5)]
         await run_jobs(team.world)

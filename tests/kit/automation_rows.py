@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
+from uuid import UUID
 
 from kit.world import Team
 
 Graph = dict[str, Any]
+
+RUNS: Final = """
+    WITH runs AS (
+        INSERT INTO automation_runs (team_id, id, automation_id, version, epoch, event_id, event_name,
+                                     trigger_key, contact_id, status, payload, created_at, started_at)
+        SELECT a.team_id, gen_random_uuid(), a.id, a.version, a.epoch, gen_random_uuid(), 'e', 'start',
+               gen_random_uuid(), 'running', '{}', a.created_at, a.created_at
+          FROM automations a, generate_series(1, $2::integer)
+         WHERE a.id = $1
+        RETURNING team_id, id, contact_id, created_at
+    ), steps AS (
+        INSERT INTO automation_steps (team_id, run_id, position, status, started_at)
+        SELECT team_id, id, 0, 'waiting', created_at FROM runs
+    ), work AS (
+        INSERT INTO automation_work (team_id, run_id, position, contact_id, due_at, waiting)
+        SELECT team_id, id, 0, contact_id, created_at + interval '1 day', true FROM runs
+    )
+    SELECT id FROM runs
+"""
+"""Runs that sleep in their first step, as the one who starts them would write them."""
 
 
 def step(key: str, kind: str, **config: Any) -> dict[str, Any]:
@@ -38,3 +59,8 @@ async def an_automation(team: Team, graph: Graph | None = None, **fields: Any) -
     answer = await team.post("/automations", body)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
+
+
+async def sleeping_runs(team: Team, automation_id: str, count: int) -> list[UUID]:
+    """So many runs that sleep; their ids."""
+    return [row["id"] for row in await team.world.pool.fetch(RUNS, automation_id, count)]

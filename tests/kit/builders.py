@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
-from kit.automation_rows import an_automation, chain, step
+from kit.automation_rows import an_automation, chain, sleeping_runs, step
 from kit.imports import accepted
 from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.mailings import a_mailing, clicked
@@ -134,15 +134,14 @@ async def an_automation_of(team: Team, made: Made) -> str:
     return await an_automation(team, graph, name=MARK)
 
 
+async def an_automation_with_a_run(team: Team, made: Made) -> str:
+    automation_id = await an_automation_of(team, made)
+    await sleeping_runs(team, automation_id, 1)
+    return automation_id
+
+
 async def a_run(team: Team, made: Made) -> str:
-    """One of the automation that the path names, which has come to its delay."""
-    run_id, at = team.world.app.need(Ids).new(), team.world.clock.now()
-    await team.world.pool.execute(
-        "INSERT INTO automation_runs (team_id, id, automation_id, version, epoch, event_id, event_name,"
-        " trigger_key, contact_id, status, payload, created_at, started_at, completed_at)"
-        " VALUES ($1, $2, $3, 1, 0, $2, $4, 'start', $2, 'completed', '{}', $5, $5, $5)",
-        *(team.id, run_id, UUID(made["automation_id"]), MARK, at),
-    )
+    [run_id] = await sleeping_runs(team, made["automation_id"], 1)
     return str(run_id)
 
 
@@ -326,6 +325,7 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
+    "/automations/{automation_id}/runs": an_automation_with_a_run,
     "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
     "/inboxes/{inbox}/threads/search": an_inbox_with_a_thread,
     "/inboxes/{inbox}/drafts": an_inbox_with_a_draft,

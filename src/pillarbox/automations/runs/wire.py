@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from pillarbox.automations.graphs.graph import StepType
 from pillarbox.automations.graphs.progress import StepStatus
 from pillarbox.automations.runs.queries import RunStatus
 from pillarbox.kernel.wire.instants import DatabaseTime
+
+Output = Annotated[
+    Any,
+    Meta(extra_json_schema={"type": ["object", "null"], "description": "What it has depends on `type`."}),
+]
 
 
 class RunItem(Struct):
@@ -29,14 +34,12 @@ class StepError(Struct):
 
 
 class RunStep(Struct):
-    """What `output` has depends on `type`."""
-
     key: str
     type: StepType
     status: StepStatus
     started_at: DatabaseTime | None
     completed_at: DatabaseTime | None
-    output: dict[str, Any] | None
+    output: Output
     error: StepError | None
     created_at: DatabaseTime
 
