@@ -51,8 +51,6 @@ CROSS_TEAM: dict[str, str] = {
     "delivery.POLICY": "what a recipient's domain asks of every sender is no team's",
     "delivery.STORE_POLICY": "as above",
     "delivery.EXPIRED_POLICIES": "as above",
-    "automations.HOLDERS": "looks for processes that are gone, whoever's steps they hold",
-    "automations.FREE": "gives back the steps of a dead process, whoever's they are",
     "domains.several_teams": "asks about the installation: is there more than one team",
     "inboxes.SNAPSHOT": "says how a transaction reads, and reads nothing",
     "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
