@@ -50,7 +50,7 @@ class Origin(NamedTuple):
 
 
 def new_token() -> str:
-    """256 random bits, as text for a cookie or a link."""
+    """256 random bits, as text for a cookie."""
     return secrets.token_urlsafe(32)
 
 

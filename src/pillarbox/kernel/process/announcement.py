@@ -123,7 +123,7 @@ class Announcement:
             login = "  (user resend, password: the API key)" if name == "submission" else ""
             say(line(NAMES[name], text + login))
         if self._set_up and (link := listening.set_up_link(self._set_up)):
-            say(line("Set-up", f"{link}  (works once: make your account)"))
+            say(line("Set-up", f"{link}  (works once)"))
         if link := listening.capture_link():
             say(line("Captured", link))
         say(line("Data", str(settings.data)))
