@@ -86,9 +86,11 @@ def test_the_first_start_says_in_ten_lines_what_a_person_needs(tmp_path: Path) -
         after = running.screen.all[len(said) :]
     assert len(said) == 10
     names = [line.split()[0] for line in said]
-    expected = ["Making", "API", "API", "SMTP", "Submission", "Captured", "Data", "Ready.", "Send"]
+    expected = ["Making", "API", "API", "SMTP", "Submission", "Set", "Captured", "Ready.", "Send"]
     assert names[:9] == expected
+    assert str(tmp_path) in said[0]
     (key,) = re.findall(r"^API key    (re_\S+)  \(shown only now\)$", said[1])
+    assert re.fullmatch(r"Set up     http://127\.0\.0\.1:\d+/set-up/[\w-]{32}", said[5])
     assert said[9].startswith(f"  RESEND_API_KEY={key} ")
     assert said[9].endswith("script/pillarbox send")
     too_wide = [line for line in said if len(line) > COLUMNS and str(tmp_path) not in line]

@@ -6,6 +6,7 @@ it is for, so of several at once exactly one counts.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -29,6 +30,9 @@ LIFETIME: Final = {
     Kind.INVITATION: timedelta(days=7),
     Kind.PASSWORD: timedelta(minutes=30),
 }
+
+TOKEN_BYTES: Final = 24
+"""192 bits: the link of the first start fits into a line of a terminal."""
 
 BY_OPERATOR: Final = timedelta(hours=24)
 """How long a link for another password works that the operator hands on."""
@@ -54,7 +58,7 @@ async def make(
     lifetime: timedelta | None = None,
 ) -> str:
     """A new link's token, which is nowhere else."""
-    token = sessions.new_token()
+    token = secrets.token_urlsafe(TOKEN_BYTES)
     until = at + (lifetime or LIFETIME[kind])
     await conn.execute(
         queries.INSERT_LINK,
