@@ -77,22 +77,24 @@ def on_terminal(folder: Path, *flags: str) -> Iterator[OnTerminal]:
         os.close(running.ours)
 
 
-def test_the_first_start_says_in_eleven_lines_what_a_person_needs(tmp_path: Path) -> None:
+def test_the_first_start_says_in_ten_lines_what_a_person_needs(tmp_path: Path) -> None:
     with on_terminal(tmp_path) as running:
         running.screen.wait_for("RESEND_API_KEY=")
         said = list(running.screen.all)
         running.press_ctrl_c()
         assert running.process.wait(TIMEOUT) == 0
         after = running.screen.all[len(said) :]
-    assert len(said) == 11, said
+    assert len(said) == 10
     names = [line.split()[0] for line in said]
-    expected = ["Making", "API", "API", "SMTP", "Submission", "Set-up", "Captured", "Data", "Ready.", "Send"]
-    assert names[:10] == expected
+    expected = ["Making", "API", "API", "SMTP", "Submission", "Set", "Captured", "Ready.", "Send"]
+    assert names[:9] == expected
+    assert str(tmp_path) in said[0]
     (key,) = re.findall(r"^API key    (re_\S+)  \(shown only now\)$", said[1])
-    assert said[10].startswith(f"  RESEND_API_KEY={key} ")
-    assert said[10].endswith("script/pillarbox send")
+    assert re.fullmatch(r"Set up     http://127\.0\.0\.1:\d+/set-up/[\w-]{32}", said[5])
+    assert said[9].startswith(f"  RESEND_API_KEY={key} ")
+    assert said[9].endswith("script/pillarbox send")
     too_wide = [line for line in said if len(line) > COLUMNS and str(tmp_path) not in line]
-    assert too_wide in ([], [said[10]]), "only the path of the checkout may be longer than a line"
+    assert too_wide in ([], [said[9]]), "only the path of the checkout may be longer than a line"
     stopping = "Stopping: what is on its way is finished first. Ctrl-C again stops at once."
     assert [line for line in after if line.strip("^C")] == [stopping]
 

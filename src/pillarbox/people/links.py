@@ -31,8 +31,8 @@ LIFETIME: Final = {
     Kind.PASSWORD: timedelta(minutes=30),
 }
 
-TOKEN_BYTES: Final = 16
-"""128 random bits: the line of a terminal holds a link with them."""
+TOKEN_BYTES: Final = 24
+"""192 bits: the link of the first start fits into a line of a terminal."""
 
 BY_OPERATOR: Final = timedelta(hours=24)
 """How long a link for another password works that the operator hands on."""

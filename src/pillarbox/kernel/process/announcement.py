@@ -79,10 +79,12 @@ class Announcement:
         self.is_terminal = is_terminal
         self._key: str | None = None
         self._set_up: str | None = None
+        self._folder_is_said = False
 
     def making_database(self, folder: Path) -> None:
         """It takes seconds."""
         if self.is_terminal:
+            self._folder_is_said = True
             say(f"Making the database in {folder} …")
 
     def key_made(self, key: str) -> None:
@@ -123,10 +125,11 @@ class Announcement:
             login = "  (user resend, password: the API key)" if name == "submission" else ""
             say(line(NAMES[name], text + login))
         if self._set_up and (link := listening.set_up_link(self._set_up)):
-            say(line("Set-up", f"{link}  (works once)"))
+            say(line("Set up", link))
         if link := listening.capture_link():
             say(line("Captured", link))
-        say(line("Data", str(settings.data)))
+        if not self._folder_is_said:
+            say(line("Data", str(settings.data)))
         say(f"Ready. {EXPLANATIONS[settings.route.kind]}")
         if self._key is None:
             say("Ctrl-C stops it.")
