@@ -23,8 +23,8 @@ WAYS: Final = {
 
 @dataclass
 class Place:
-    """What graphs may name. `short` says that time is real: delays take a second, and no step reads what
-    another one changes."""
+    """What graphs may name. `short` says that time is real: delays take a second, `e1` ends the waits, and no
+    step reads what another one changes."""
 
     segment: str
     short: bool = False
@@ -53,7 +53,7 @@ def a_graph(random: Random, place: Place, number: int, *, forced: tuple[str, ...
         random.choice(
             ["mail", "mail", "number", "delay", "wait", "wait", "wait", "condition", "condition"]
             + ["update", "segment"]
-            + ([] if place.short else ["delete"])
+            + (["timeout"] if place.short else ["delete"])
         )
         for _ in range(random.randint(0, 6))
     ]
@@ -82,6 +82,8 @@ def a_graph(random: Random, place: Place, number: int, *, forced: tuple[str, ...
     for index, kind in enumerate(kinds):
         key = f"s{index}"
         one = _step(random, place, number, key, kind, length)
+        if one["type"] == "wait_for_event":
+            made.lengths.setdefault(key, 30 * 86_400)
         entry = key
         if kind in ("number", "update", "delete") and not place.short:
             entry = f"d{index}"
@@ -96,7 +98,7 @@ def a_graph(random: Random, place: Place, number: int, *, forced: tuple[str, ...
                 lead(source, entry)
         else:
             lead(random.choice(sources), entry)
-        for _ in range(random.randint(0, 1)):
+        for _ in range(random.randint(0, 1) if index >= len(forced) else 0):
             lead(random.choice(sources), entry)
         sources.append(one)
     return made
@@ -117,10 +119,13 @@ def _step(random: Random, place: Place, number: int, key: str, kind: str, length
             return step(key, "send_email", template=template, subject=f"{subject} {{{{{{N}}}}}}")
         case "delay":
             return step(key, "delay", duration=length(key))
+        case "timeout":
+            return step(key, "wait_for_event", event_name="never.sent", timeout=length(key))
+        case "wait" if place.short:
+            return step(key, "wait_for_event", event_name="e1")
         case "wait":
-            config: Json = {"event_name": "e1" if place.short else random.choice(NAMES)}
-            config["timeout"] = "30 days" if place.short else length(key)
-            if random.random() < 0.4 and not place.short:
+            config: Json = {"event_name": random.choice(NAMES), "timeout": length(key)}
+            if random.random() < 0.4:
                 config["filter_rule"] = _leaf(random, ("event.n", "event.word"))
             return step(key, "wait_for_event", **config)
         case "condition":

@@ -43,11 +43,16 @@ class Run:
 
 
 class Reference:
-    """Automations that are enabled from the beginning. `mails` are addresses with subjects."""
+    """Automations that are enabled from the beginning; `lengths` are the seconds of delays and timeouts, by
+    automation and key. What lies closer together than `least` seconds is a tie. `mails` are addresses with
+    subjects."""
 
-    def __init__(self, graphs: list[Json], minutes: dict[tuple[int, str], float]) -> None:
+    def __init__(
+        self, graphs: list[Json], lengths: dict[tuple[int, str], float], *, least: float = 2
+    ) -> None:
         self.graphs = graphs
-        self.lengths = minutes
+        self.lengths = lengths
+        self.least = least
         self.now = 0.0
         self.contacts: dict[str, Contact] = {}
         self.runs: list[Run] = []
@@ -111,7 +116,7 @@ class Reference:
 
     def _at(self, at: float, automation: int, key: str) -> None:
         last, other, other_key = self._last
-        if at - last < 2 and (automation, key) != (other, other_key):
+        if at - last < self.least and (automation, key) != (other, other_key):
             raise Tie
         self.now, self._last = at, (at, automation, key)
 

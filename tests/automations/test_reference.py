@@ -204,7 +204,7 @@ def test_the_product_does_what_the_reference_says(stage: Stage, random: Random) 
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=RELAXED)
+@settings(max_examples=60, deadline=None, suppress_health_check=RELAXED)
 @given(random=st.randoms(use_true_random=False))
 def test_in_many_more_cases(stage: Stage, random: Random) -> None:
     a_case(stage, random)
