@@ -55,8 +55,6 @@ CROSS_TEAM: dict[str, str] = {
     "automations.FREE": "gives back the steps of a dead process, whoever's they are",
     "domains.several_teams": "asks about the installation: is there more than one team",
     "inboxes.SNAPSHOT": "says how a transaction reads, and reads nothing",
-    "automations.HOLDERS": "looks for processes that are gone, whoever's steps they hold",
-    "automations.FREE": "gives back the steps of a dead process, whoever's they are",
     "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
     "kernel.SHOW_NODE": "nodes belong to the installation",
     "kernel.REMOVE_NODE": "as above",
