@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
+import pytest
 
 from kit.automation_rows import an_automation, chain, connection, step
 from kit.automation_runs import ADA, a_template, errors, mails, run_of, runs, sent, statuses, walk
@@ -81,8 +82,9 @@ async def test_trouble_that_ends_within_the_hour_leaves_nothing(database_url: st
         assert await mails(team) == ["Welcome"]
 
 
+@pytest.mark.parametrize("is_ready", [False, True], ids=["waiting", "ready"])
 async def test_one_step_of_a_batch_that_cannot_be_carried_out_does_not_hold_up_the_others(
-    database_url: str, tmp_path: Path
+    database_url: str, tmp_path: Path, is_ready: bool
 ) -> None:
     """Its version is gone, which no user can bring about."""
     async with manual_world(database_url, tmp_path) as pillarbox:
@@ -90,9 +92,10 @@ async def test_one_step_of_a_batch_that_cannot_be_carried_out_does_not_hold_up_t
         automation = await enabled(team, step("pause", "delay", duration="1 hour"))
         for number in range(4):
             await sent(team, "user.signed_up", f"c{number}@quay.example")
-        await walk(pillarbox)
+        await (run_jobs(pillarbox) if is_ready else walk(pillarbox))
         broken = UUID((await runs(team, automation))[1]["id"])
         await pillarbox.pool.execute("UPDATE automation_runs SET version = 9 WHERE id = $1", broken)
+        await walk(pillarbox)
         clock_of(pillarbox).advance(timedelta(hours=1))
         await walk(pillarbox)
         assert sorted(one["status"] for one in await runs(team, automation)) == [

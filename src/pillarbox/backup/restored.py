@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import asyncpg
 
+from pillarbox.automations import restored as automations
 from pillarbox.broadcasts import restored as broadcasts
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.delivery.queue.dropping import ends
@@ -79,6 +80,11 @@ SUMMARY = """
             SELECT 'webhooks', at, restored_due_at
               FROM webhook_deliveries
              WHERE restored_due_at IS NOT NULL AND due_at = $3
+             UNION ALL
+            SELECT 'automations', r.created_at, w.restored_due_at
+              FROM automation_work w
+              JOIN automation_runs r ON r.team_id = w.team_id AND r.id = w.run_id
+             WHERE w.restored_due_at IS NOT NULL AND w.due_at = $3
              UNION ALL
             SELECT CASE WHEN kind = ANY ($5::text[]) THEN 'broadcasts' ELSE 'notices' END, created_at,
                    restored_due_at
@@ -180,6 +186,7 @@ IS_OPEN = """
     SELECT EXISTS (SELECT FROM deliveries WHERE restored_due_at IS NOT NULL AND due_at IN ($1, $2))
         OR EXISTS (SELECT FROM webhook_deliveries WHERE restored_due_at IS NOT NULL AND due_at = $2)
         OR EXISTS (SELECT FROM jobs WHERE restored_due_at IS NOT NULL AND due_at = $2)
+        OR EXISTS (SELECT FROM automation_work WHERE restored_due_at IS NOT NULL AND due_at = $2)
 """
 
 UNMARK = "DELETE FROM restored"
@@ -216,6 +223,7 @@ async def put_aside(conn: Connection, backup: str, snapshot_at: datetime, now: d
     await conn.execute(HOLD_WEBHOOK_DELIVERIES, QUARANTINED)
     await conn.execute(HOLD_JOBS, QUARANTINED, JOBS)
     await broadcasts.pause(conn, REASON, now)
+    await automations.hold(conn, QUARANTINED, REASON)
     await conn.execute(FREE_JOBS)
     await conn.execute(FORGET_PROCESSES)
     await conn.execute(MARK, backup, snapshot_at, now)
@@ -245,6 +253,7 @@ async def release(
             moved += n
         async with transaction(pool) as conn:
             moved += await broadcasts.release(conn, REASON, due_after, now())
+        moved += await automations.release(pool, QUARANTINED, due_after)
         if due_after is None:
             moved += changed(await pool.execute(RELEASE_NOTICES, [JOB_FETCH, *broadcasts.JOBS]))
             await pool.execute(RELEASE_FETCHING, JOB_FETCH)
@@ -267,6 +276,8 @@ async def drop(pool: asyncpg.Pool, choice: Choice, timeline: Timeline, now: Call
                 break
             await timeline.record(conn, await ends(conn, gone, now()))
         dropped += len(gone)
+    if choice.mail:
+        dropped += await automations.drop(pool, QUARANTINED, now())
     while choice.webhooks and (n := await pool.fetchval(DROP_WEBHOOK_DELIVERIES, QUARANTINED, BATCH)):
         dropped += n
     await _unmark(pool)

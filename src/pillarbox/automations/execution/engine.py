@@ -236,7 +236,13 @@ class StepEngine:
         if item.waiting:
             return StepKind.TIMERS
         db = TeamDb(self._pool, item.team_id)
-        graph = await self._runs.versions.graph(db, item.automation_id, item.version)
+        try:
+            graph = await self._runs.versions.graph(db, item.automation_id, item.version)
+        except RETRIED:
+            raise
+        except Exception:
+            # It cannot be carried out in any way, which must not hold up the others.
+            return StepKind.TIMERS
         return _kind_of(graph.steps[item.position].config)
 
     async def _in_turn(self, team_id: UUID, kind: StepKind, items: list[Claimed]) -> None:

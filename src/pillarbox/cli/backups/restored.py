@@ -26,6 +26,7 @@ WORDS = {
     "fetching": "mail waiting for an attachment",
     "notices": "notices to teams about webhooks",
     "broadcasts": "broadcasts that were scheduled or being sent",
+    "automations": "steps of runs of automations",
     "webhooks": "events for webhooks",
 }
 
