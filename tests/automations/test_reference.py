@@ -197,7 +197,7 @@ def a_case(stage: Stage, random: Random) -> None:
 RELAXED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=RELAXED, derandomize=True)
+@settings(max_examples=12, deadline=None, suppress_health_check=RELAXED, derandomize=True)
 @given(random=st.randoms(use_true_random=False))
 def test_the_product_does_what_the_reference_says(stage: Stage, random: Random) -> None:
     a_case(stage, random)

@@ -22,25 +22,30 @@ COUNT = 6
 FORCED = ("segment", "mail", "wait", "number", "delay", "update")
 """Each graph passes these, and so each point."""
 
-START_POINTS = [
-    "events.told=kill@2",
-    "automations.claimed=kill@1",
-    "automations.claimed=kill@3",
-    "automations.written=kill@1",
-    "automations.written=kill@3",
-    "automations.committed=kill@2",
-    "accept.within=kill@1",
-    "accept.before_commit=kill@1",
-    "accept.after_commit=kill@1",
-]
-EVENT_POINTS = [
-    "events.told=kill@2",
-    "automations.claimed=kill@1",
-    "automations.written=kill@1",
-    "automations.committed=kill@1",
-    "accept.within=kill@1",
-    "accept.after_commit=kill@1",
-]
+
+def points(always: list[str], more: list[str]) -> list[Any]:
+    """Those that are always killed at, and those of the long sweep."""
+    return [*always, *(pytest.param(one, marks=pytest.mark.slow) for one in more)]
+
+
+# `test_deaths` kills at each of them, with one graph.
+START_POINTS = points(
+    ["automations.written=kill@3"],
+    [
+        "events.told=kill@2",
+        "automations.claimed=kill@1",
+        "automations.claimed=kill@3",
+        "automations.written=kill@1",
+        "automations.committed=kill@2",
+        "accept.within=kill@1",
+        "accept.before_commit=kill@1",
+        "accept.after_commit=kill@1",
+    ],
+)
+EVENT_POINTS = points(
+    ["automations.written=kill@1", "automations.committed=kill@1", "accept.after_commit=kill@1"],
+    ["events.told=kill@2", "automations.claimed=kill@1", "accept.within=kill@1"],
+)
 SOON = """
     SELECT (SELECT count(*) FROM events)
            + (SELECT count(*) FROM automation_work WHERE due_at < now() + interval '1 day')
