@@ -19,7 +19,7 @@ def _plugin() -> Slice:
 
 
 def _commands() -> typer.Typer:
-    from pillarbox.automations.commands.automations import group
+    from pillarbox.automations.commands.simulate import group
 
     return group
 
@@ -27,5 +27,5 @@ def _commands() -> typer.Typer:
 MANIFEST = Manifest(
     name="automations",
     plugin=_plugin,
-    commands={"automations": Group(_commands, "Look at automations and their runs.")},
+    commands={"automations": Group(_commands, "Look at automations and their runs, and simulate one.")},
 )

@@ -28,7 +28,7 @@ from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 
 RUN_STATUSES: Final = ("running", "completed", "failed", "cancelled")
 
-group = typer.Typer(no_args_is_help=True, help="Look at automations and their runs.")
+group = typer.Typer(no_args_is_help=True, help="Look at automations and their runs, and simulate one.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the automation.", show_default=False)]
 Statuses = Annotated[

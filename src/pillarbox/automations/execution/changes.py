@@ -30,7 +30,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 
 
-class _Unfit(Exception):  # noqa: N818 - the step fails
+class Unfit(Exception):  # noqa: N818 - the step fails
     """A value that does not fit, or a property that is not there."""
 
     def __init__(self, failure: Failure) -> None:
@@ -100,9 +100,9 @@ class ContactSteps:
             return None
         assert isinstance(config, ContactUpdate)
         try:
-            change = await _wanted(db, config, known.event())
+            change = await wanted(db, config, known.event())
             await self.contacts.change(db, walk.run.contact_id, change)
-        except _Unfit as unfit:
+        except Unfit as unfit:
             return unfit.failure
         except Invalid as problem:
             return Failure("invalid_variable", problem.message)
@@ -114,7 +114,7 @@ async def _facts(db: TeamDb, steps: Sequence[tuple[Claimed, Walk]]) -> dict[UUID
     return await facts_of(db, list(subjects.values()), [walk.graph for _, walk in steps])
 
 
-async def _wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
+async def wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
     """What is to change. A value that is missing changes nothing."""
     kinds: dict[str, Kind] = {}
     if config.properties:
@@ -122,7 +122,7 @@ async def _wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
     properties: dict[str, Any] = {}
     for key, value in config.properties or ():
         if key not in kinds:
-            raise _Unfit(Failure("property_not_found", f"There is no property `{key}`."))
+            raise Unfit(Failure("property_not_found", f"There is no property `{key}`."))
         found = _value(f"properties.{key}", value, kinds[key], facts)
         if found is not UNSET:
             properties[key] = found
@@ -141,7 +141,7 @@ def _value(field: str, value: Value | None, kind: Kind, facts: Facts) -> Any | U
         return UNSET
     found = resolved(value, kind, facts)
     if isinstance(found, Mismatch):
-        raise _Unfit(Failure("invalid_variable", f"The value of `{field}` does not fit. {found.reason}"))
+        raise Unfit(Failure("invalid_variable", f"The value of `{field}` does not fit. {found.reason}"))
     if isinstance(found, Missing):
         return UNSET if found.is_foreign else None
     return found.value

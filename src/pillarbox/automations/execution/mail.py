@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -43,15 +44,65 @@ class ChangedMeanwhile(Exception):  # noqa: N818 - what was made is not sent
     """A step of a commit may not be carried out any more."""
 
 
-class _Skipped:
+class Skipped:
     """The contact does not want this mail."""
 
 
-class _Nobody:
+class Nobody:
     """There is no contact."""
 
 
-Made = Outgoing | Failure | _Skipped | _Nobody
+Made = Outgoing | Failure | Skipped | Nobody
+
+
+@dataclass(frozen=True, slots=True)
+class MailMaker:
+    """Makes the mail of steps; writes nothing."""
+
+    templating: Templating
+    topics: TopicRules
+
+    async def made(
+        self, db: TeamDb, wanted: Sequence[tuple[SendEmail, RunFacts]], now: datetime
+    ) -> list[Made]:
+        """The mail of each of these steps, rendered, or why there is none."""
+        topics = {config.topic_id for config, _ in wanted if config.topic_id is not None}
+        live = await self.topics.live(db, topics) if topics else set[UUID]()
+        asked = [
+            (db.team_id, config.topic_id, known.address)
+            for config, known in wanted
+            if config.topic_id is not None and known.address is not None
+        ]
+        async with db.transaction() as inside:
+            refused = await self.topics.refused(inside.connection, asked) if asked else set()
+        templates = await published(db, {config.template for config, _ in wanted})
+        made: list[Made] = []
+        for config, known in wanted:
+            if known.contact is None:
+                made.append(Nobody())
+            elif known.contact.unsubscribed:
+                made.append(Skipped())
+            elif config.topic_id is not None and config.topic_id not in live:
+                made.append(Failure("topic_not_found", f"There is no topic `{config.topic_id}`."))
+            elif (db.team_id, config.topic_id, known.address) in refused:
+                made.append(Skipped())
+            else:
+                made.append(_outgoing(config, templates, known, now))
+        return await self._rendered(db, made)
+
+    async def _rendered(self, db: TeamDb, made: Sequence[Made]) -> list[Made]:
+        mails = [one for one in made if isinstance(one, Outgoing)]
+        rendered = iter(await self.templating.rendered(db, mails))
+        found: list[Made] = []
+        for one in made:
+            if not isinstance(one, Outgoing):
+                found.append(one)
+                continue
+            result = next(rendered)
+            if isinstance(result, TemplatesTooLarge) and len(made) > 1:
+                raise result
+            found.append(failure_of(result) if isinstance(result, Problem) else result)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +111,7 @@ class MailSteps:
 
     runs: Runs
     accept: Accept
-    templating: Templating
-    topics: TopicRules
+    maker: MailMaker
 
     async def carry_out(self, team_id: UUID, items: Sequence[Claimed]) -> None:
         """Send all mail in one commit. Where one of several cannot be sent for what only the commit knows,
@@ -79,7 +129,7 @@ class MailSteps:
             monthly_quota=team.monthly_quota,
         )
         mails: list[tuple[Claimed, Checked]] = []
-        others: list[tuple[Claimed, Failure | _Skipped | _Nobody]] = []
+        others: list[tuple[Claimed, Failure | Skipped | Nobody]] = []
         for item, made in zip(items, await self._made(db, items), strict=True):
             found = await self._checked(caller, made)
             if isinstance(found, Checked):
@@ -123,7 +173,7 @@ class MailSteps:
             await self.runs.fail(items[0], failure_of(problem))
 
     async def _without_mail(
-        self, team_id: UUID, others: Sequence[tuple[Claimed, Failure | _Skipped | _Nobody]]
+        self, team_id: UUID, others: Sequence[tuple[Claimed, Failure | Skipped | Nobody]]
     ) -> None:
         results = {(item.run_id, item.position): result for item, result in others}
         async with self.runs.opened(team_id, [item for item, _ in others]) as (_, steps):
@@ -133,7 +183,7 @@ class MailSteps:
                     continue
                 if isinstance(result, Failure):
                     walk.fail(item.position, result)
-                elif isinstance(result, _Nobody):
+                elif isinstance(result, Nobody):
                     is_for_nobody(walk, item.position)
                 else:
                     walk.skip(item.position)
@@ -146,46 +196,10 @@ class MailSteps:
         subjects = [Subject(item.run_id, item.contact_id, item.event_name) for item in items]
         graphs = [await self._graph(db, item) for item in items]
         facts = await facts_of(db, subjects, graphs)
-        topics = {config.topic_id for config in configs if config.topic_id is not None}
-        live = await self.topics.live(db, topics) if topics else set[UUID]()
-        wanted = [
-            (db.team_id, config.topic_id, address)
-            for item, config in zip(items, configs, strict=True)
-            if config.topic_id is not None and (address := facts[item.run_id].address) is not None
-        ]
-        async with db.transaction() as inside:
-            refused = await self.topics.refused(inside.connection, wanted) if wanted else set()
-        templates = await published(db, {config.template for config in configs})
-        made: list[Made] = []
-        for item, config in zip(items, configs, strict=True):
-            known = facts[item.run_id]
-            if known.contact is None:
-                made.append(_Nobody())
-            elif known.contact.unsubscribed:
-                made.append(_Skipped())
-            elif config.topic_id is not None and config.topic_id not in live:
-                made.append(Failure("topic_not_found", f"There is no topic `{config.topic_id}`."))
-            elif (db.team_id, config.topic_id, known.address) in refused:
-                made.append(_Skipped())
-            else:
-                made.append(self._outgoing(config, templates, known))
-        return await self._rendered(db, made)
+        wanted = [(config, facts[item.run_id]) for item, config in zip(items, configs, strict=True)]
+        return await self.maker.made(db, wanted, self.runs.clock.now())
 
-    async def _rendered(self, db: TeamDb, made: Sequence[Made]) -> list[Made]:
-        mails = [one for one in made if isinstance(one, Outgoing)]
-        rendered = iter(await self.templating.rendered(db, mails))
-        found: list[Made] = []
-        for one in made:
-            if not isinstance(one, Outgoing):
-                found.append(one)
-                continue
-            result = next(rendered)
-            if isinstance(result, TemplatesTooLarge) and len(made) > 1:
-                raise result
-            found.append(failure_of(result) if isinstance(result, Problem) else result)
-        return found
-
-    async def _checked(self, caller: Caller, made: Made) -> Checked | Failure | _Skipped | _Nobody:
+    async def _checked(self, caller: Caller, made: Made) -> Checked | Failure | Skipped | Nobody:
         """Whether the team may send it."""
         if not isinstance(made, Outgoing):
             return made
@@ -202,39 +216,40 @@ class MailSteps:
         assert isinstance(config, SendEmail)
         return config
 
-    def _outgoing(
-        self, config: SendEmail, templates: Mapping[str, PublishedTemplate], known: RunFacts
-    ) -> Made:
-        """The mail as a request would describe it, parsed as one."""
-        assert known.contact is not None
-        template = templates.get(config.template)
-        if template is None:
-            return Failure("template_not_found", f"There is no template `{config.template}`.")
-        if not template.is_published:
-            return Failure("template_not_published", f"The template `{config.template}` is not published.")
-        if template.content is None:
-            raise TemplatesTooLarge
-        if not (config.sender or template.content.sender):
-            return Failure("missing_from", "Neither the step nor its template says who sends.")
-        if not (config.subject or template.content.subject):
-            return Failure("missing_subject", "Neither the step nor its template has a subject.")
-        used = _used(config, template, known.event())
-        if isinstance(used, Failure):
-            return used
-        reply_to = config.reply_to
-        body = {
-            "from": config.sender,
-            "to": [known.contact.email],
-            "subject": config.subject,
-            "reply_to": list(reply_to) if isinstance(reply_to, tuple) else reply_to,
-            "topic_id": None if config.topic_id is None else str(config.topic_id),
-            "template": {"id": config.template},
-        }
-        try:
-            mail = outgoing(body, self.runs.clock.now(), templates)
-        except Problem as problem:
-            return failure_of(problem)
-        return structs.replace(mail, template=used)
+
+def _outgoing(
+    config: SendEmail, templates: Mapping[str, PublishedTemplate], known: RunFacts, now: datetime
+) -> Made:
+    """The mail as a request would describe it, parsed as one."""
+    assert known.contact is not None
+    template = templates.get(config.template)
+    if template is None:
+        return Failure("template_not_found", f"There is no template `{config.template}`.")
+    if not template.is_published:
+        return Failure("template_not_published", f"The template `{config.template}` is not published.")
+    if template.content is None:
+        raise TemplatesTooLarge
+    if not (config.sender or template.content.sender):
+        return Failure("missing_from", "Neither the step nor its template says who sends.")
+    if not (config.subject or template.content.subject):
+        return Failure("missing_subject", "Neither the step nor its template has a subject.")
+    used = _used(config, template, known.event())
+    if isinstance(used, Failure):
+        return used
+    reply_to = config.reply_to
+    body = {
+        "from": config.sender,
+        "to": [known.contact.email],
+        "subject": config.subject,
+        "reply_to": list(reply_to) if isinstance(reply_to, tuple) else reply_to,
+        "topic_id": None if config.topic_id is None else str(config.topic_id),
+        "template": {"id": config.template},
+    }
+    try:
+        mail = outgoing(body, now, templates)
+    except Problem as problem:
+        return failure_of(problem)
+    return structs.replace(mail, template=used)
 
 
 def _used(config: SendEmail, template: PublishedTemplate, facts: Facts) -> UsedTemplate | Failure:

@@ -8,7 +8,7 @@ from uuid import UUID
 from pillarbox.automations.execution import state_queries
 from pillarbox.automations.execution.changes import ContactSteps
 from pillarbox.automations.execution.engine import StepEngine
-from pillarbox.automations.execution.mail import MailSteps
+from pillarbox.automations.execution.mail import MailMaker, MailSteps
 from pillarbox.automations.execution.receiving import Receiving
 from pillarbox.automations.execution.state import Runs
 from pillarbox.automations.execution.versions import Versions
@@ -36,7 +36,7 @@ def step_engine(kit: Kit) -> StepEngine | None:
     if Role.JOBS not in kit.settings.roles:
         return None
     runs = Runs(kit.engine_pool, kit.clock, kit.runtime.process_id, kit.need(Versions))
-    mail = MailSteps(runs, kit.need(Accept), kit.need(Templating), kit.need(TopicRules))
+    mail = MailSteps(runs, kit.need(Accept), MailMaker(kit.need(Templating), kit.need(TopicRules)))
     contacts = ContactSteps(runs, kit.need(Contacts))
     return StepEngine(runs, mail, contacts, ",".join(kit.settings.roles))
 

@@ -69,7 +69,7 @@ class Receiving:
         dates = await contact_queries.dates(db, [event.name])
         facts = Facts(event.values, event_name=event.name, dates=dates)
         runs = await open_runs(db, self.versions, waiting, at)
-        ended = [one for one in runs.values() if _end(one, event, facts)]
+        ended = [one for one in runs.values() if end_waits(one, event, facts)]
         known = await state_queries.waited(db, [one.walk.run.id for one in ended])
         for one in ended:
             before: dict[str, Any] = msgspec.json.decode(known.get(one.walk.run.id, "{}"))
@@ -77,7 +77,7 @@ class Receiving:
         await write(db, [one.walk for one in runs.values()])
 
 
-def _end(opened: Opened, event: StoredEvent, facts: Facts) -> bool:
+def end_waits(opened: Opened, event: StoredEvent, facts: Facts) -> bool:
     """End the waits of a run that the event ends; whether there are any."""
     walk, has_ended = opened.walk, False
     for row in opened.work:

@@ -14,7 +14,7 @@ import asyncpg
 import msgspec
 
 from pillarbox.automations.execution import prometheus, state_queries
-from pillarbox.automations.execution.facts import Subject, facts_of
+from pillarbox.automations.execution.facts import RunFacts, Subject, facts_of
 from pillarbox.automations.execution.state_queries import WorkRow
 from pillarbox.automations.execution.versions import Versions
 from pillarbox.automations.execution.walks import Failure, Walk
@@ -84,11 +84,16 @@ async def decide(db: TeamDb, walks: Iterable[Walk]) -> None:
                 known.waited = walk.waited
             if known.contact is None and walk.contact_deleted_at is None:
                 walk.cancel()
-            while walk.undecided:
-                position = walk.undecided.pop(0)
-                config = walk.graph.steps[position].config
-                assert isinstance(config, Condition)
-                walk.decide(position, result=holds(config.rule, known.event()))
+            settle(walk, known)
+
+
+def settle(walk: Walk, known: RunFacts) -> None:
+    """Decide the conditions that a walk came to, and those that they lead to."""
+    while walk.undecided:
+        position = walk.undecided.pop(0)
+        config = walk.graph.steps[position].config
+        assert isinstance(config, Condition)
+        walk.decide(position, result=holds(config.rule, known.event()))
 
 
 async def write(db: TeamDb, walks: Sequence[Walk]) -> None:

@@ -16,10 +16,11 @@ async def carry_out(runs: Runs, team_id: UUID, items: Sequence[Claimed]) -> None
     async with runs.opened(team_id, items) as (_, steps):
         for item, walk in steps:
             if not walk.is_over:
-                _pass(walk, item.position)
+                advance(walk, item.position)
 
 
-def _pass(walk: Walk, position: int) -> None:
+def advance(walk: Walk, position: int) -> None:
+    """Carry out a step whose time has come; conditions are left to be decided."""
     match walk.graph.steps[position].config:
         case Condition():
             walk.undecided.append(position)
