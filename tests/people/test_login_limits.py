@@ -77,6 +77,18 @@ async def test_wrong_passwords_elsewhere_do_not_lock_somebody_out(place: Place) 
         assert (await tries(again, bea.email, bea.password, "198.51.100.7")).status_code == 303
 
 
+async def test_one_place_alone_does_not_use_up_the_tries_of_others(place: Place) -> None:
+    """SEC-03: what is not compared counts for nobody, so a new browser elsewhere gets in."""
+    async with opened(place) as pillarbox:
+        eva = await somebody(pillarbox, "eva")
+        attacker = visit(pillarbox)
+        for _ in range(logins.PER_PERSON):
+            await tries(attacker, eva.email, "not it, not it at all", "10.7.0.1")
+        assert (await tries(attacker, eva.email, eva.password, "10.7.0.1")).status_code == 429
+        assert (await tries(attacker, "x@limits.example", "not it at all", "10.7.0.1")).status_code == 403
+        assert (await tries(visit(pillarbox), eva.email, eva.password, "198.51.100.9")).status_code == 303
+
+
 async def test_who_tries_many_people_from_one_address_has_to_wait(place: Place) -> None:
     """SEC-03: an address of the network has a limit of its own; a /64 of IPv6 counts as one."""
     async with opened(place) as pillarbox:

@@ -62,10 +62,15 @@ class _Try:
     keys: tuple[tuple[bytes, int], ...]
 
     def take(self) -> TooManyTries | None:
-        """Count it, unless there were too many."""
-        taken = [self.windows.take(key, most, WINDOW) for key, most in self.keys]
-        refused = [one.reset for one in taken if not one.allowed]
-        return TooManyTries(max(refused)) if refused else None
+        """Count it, unless there were too many: what is not compared counts nowhere, so that one place alone
+        cannot use up the tries of all others."""
+        for number, (key, most) in enumerate(self.keys):
+            taken = self.windows.take(key, most, WINDOW)
+            if not taken.allowed:
+                for earlier, _ in self.keys[:number]:
+                    self.windows.give_back(earlier)
+                return TooManyTries(taken.reset)
+        return None
 
     def give_back(self) -> None:
         for key, _ in self.keys:
@@ -97,9 +102,12 @@ class Logins:
             return Wrong()
         tries.give_back()
         better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
-        stage = Stage.PENDING if person.has_totp else Stage.FULL
         stamp = self._ids.stamp()
         async with transaction(self._pool) as conn:
+            has_factor = await conn.fetchval(queries.STILL, person.id, person.password_changed_at)
+            if has_factor is None:
+                return Wrong()
+            stage = Stage.PENDING if has_factor else Stage.FULL
             if better is not None:
                 await conn.execute(queries.REHASH, person.id, stored, better)
             if replaced is not None:
