@@ -63,6 +63,22 @@ async def test_a_name_is_saved_as_one_line_of_text(place: Place) -> None:
         assert await box.pool.fetchval("SELECT name FROM people WHERE id = $1", ada.id) is None
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"),
+        ("Ada\u202e\x07 Quay", "Ada Quay"),
+        ("\u200d \u200c", None),
+    ],
+    ids=["joined letters", "control characters", "nothing to see"],
+)
+async def test_a_name_keeps_its_letters_and_nothing_else(place: Place, given: str, kept: str | None) -> None:
+    async with somebody(place, f"n{len(given)}") as (box, person, browser):
+        await browser.get("/account")
+        await browser.post("/account/name", name=given)
+        assert await box.pool.fetchval("SELECT name FROM people WHERE id = $1", person.id) == kept
+
+
 async def test_a_new_password_ends_all_other_sessions(place: Place) -> None:
     """SEC-03: the old cookie is dead after the password changed."""
     async with somebody(place, "bea") as (box, bea, browser):
