@@ -10,18 +10,13 @@ from typing import Any
 
 import pytest
 
-from kit.people import HASHED, SESSION, Person, a_person, heading, logged_in, text_of, visit
+from kit.people import HASHED, SESSION, WAITS, Person, a_person, heading, logged_in, text_of, visit
 from kit.world import World, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import accounts, sessions
 
 Place = tuple[str, Path]
-
-WAITS = """
-    SELECT EXISTS (SELECT FROM pg_stat_activity
-                    WHERE datname = current_database() AND wait_event_type = 'Lock')
-"""
 
 
 @pytest.fixture(scope="module")
