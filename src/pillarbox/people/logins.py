@@ -22,7 +22,7 @@ from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 from pillarbox.people import audit, queries, sessions
 from pillarbox.people.audit import Act, Actor
-from pillarbox.people.passwords import LONGEST, Passwords
+from pillarbox.people.passwords import LONGEST, Busy, Passwords
 from pillarbox.people.queries import Person
 from pillarbox.people.sessions import Origin, Stage
 
@@ -96,7 +96,7 @@ class Logins:
         if (refused := tries.take()) is not None:
             return refused
         stored = person.password if person is not None and person.disabled_at is None else None
-        is_right = await self._passwords.matches(stored, password[: LONGEST + 1])
+        is_right = await self._compared(stored, password, tries)
         if not is_right or person is None or stored is None:
             await self._record(self._pool, at, Act.LOGIN_FAILED, None, origin, address)
             return Wrong()
@@ -126,12 +126,18 @@ class Logins:
         tries = await self._tries(address_key(address), person, origin)
         if (refused := tries.take()) is not None:
             return refused
-        is_right = await self._passwords.matches(
-            None if person is None else person.password, password[: LONGEST + 1]
-        )
+        is_right = await self._compared(None if person is None else person.password, password, tries)
         if is_right:
             tries.give_back()
         return is_right
+
+    async def _compared(self, stored: str | None, password: str, tries: _Try) -> bool:
+        """Whether it is the password. Raises Busy; then nothing was compared, and nothing counts."""
+        try:
+            return await self._passwords.matches(stored, password[: LONGEST + 1])
+        except Busy:
+            tries.give_back()
+            raise
 
     async def _record(
         self, source: Source, at: datetime, act: Act, person: Person | None, origin: Origin, tried: str = ""
