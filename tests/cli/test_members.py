@@ -38,6 +38,20 @@ def test_members_are_listed_changed_and_taken_out(empty: Installation) -> None:
     assert "ada@harbor.example" in empty.run("people", "members").stdout
 
 
+def test_the_first_member_keeps_nobody_from_being_changed(empty: Installation) -> None:
+    """The first start makes a member whose address no mail goes to."""
+    a_team(empty)
+    empty.sql("UPDATE team_members SET email = 'admin@localhost' WHERE true")
+    person(empty, "bo@harbor.example")
+    person(empty, "cy@harbor.example")
+    assert empty.run("people", "set-role", "bo@harbor.example", "viewer").exit_code == 0
+    assert empty.run("people", "remove", "admin@LOCALHOST").exit_code == 0
+    assert empty.run("people", "remove", "admin@localhost").stderr.startswith(
+        "pillarbox: 'admin@localhost' is not an email address."
+    )
+    assert roles(empty).keys() == {"bo@harbor.example", "cy@harbor.example"}
+
+
 def test_the_last_owner_stays(empty: Installation) -> None:
     a_team(empty)
     person(empty, "ada@harbor.example")

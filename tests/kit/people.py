@@ -27,6 +27,12 @@ HASHED = "$argon2id$v=19$m=19456,t=2,p=1$vWCkBuVIC4/buSgmh3FE3w$KZbswyY0S1yxsnsh
 SESSION = "__Host-pillarbox"
 FORM_COOKIE = "__Host-pillarbox-form"
 
+WAITS = """
+    SELECT EXISTS (SELECT FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event_type = 'Lock')
+"""
+"""Whether anybody waits for what a transaction of the test holds."""
+
 _CSRF = re.compile(r'name="csrf_token" value="([^"]*)"')
 _HEADING = re.compile(r"<h1[^>]*>(.*?)</h1>", re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")

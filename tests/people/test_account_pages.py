@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +12,21 @@ from uuid import uuid4
 import pytest
 
 from kit.clock import ManualClock
-from kit.people import PASSWORD, SESSION, Person, Visit, a_person, heading, logged_in, text_of, visit
+from kit.people import (
+    PASSWORD,
+    SESSION,
+    WAITS,
+    Person,
+    Visit,
+    a_person,
+    heading,
+    logged_in,
+    text_of,
+    visit,
+)
 from kit.world import World, world
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.people import sessions
 
 Place = tuple[str, Path]
 NEW = "another nine words nobody has"
@@ -61,6 +75,38 @@ async def test_a_name_is_saved_as_one_line_of_text(place: Place) -> None:
         assert stored == "Ada <i>Quay</i>"
         await browser.post("/account/name", name="")
         assert await box.pool.fetchval("SELECT name FROM people WHERE id = $1", ada.id) is None
+
+
+async def test_who_is_logged_out_meanwhile_changes_nothing(place: Place) -> None:
+    """SEC-03: a password that is on its way does not undo the one that has just ended its session."""
+    async with somebody(place, "zoe") as (box, zoe, browser):
+        await browser.get("/account/password")
+        async with transaction(box.pool) as conn:
+            await sessions.end_all(conn, zoe.id)
+            change = asyncio.create_task(browser.post("/account/password", password=NEW))
+            while not change.done() and not await box.pool.fetchval(WAITS):
+                pass
+        answer = await change
+        assert (answer.status_code, "nothing was changed" in text_of(answer)) == (409, True)
+        assert (await visit(box).log_in(zoe)).status_code == 303
+        acts = await box.pool.fetch("SELECT what FROM audit_entries WHERE person_id = $1", zoe.id)
+        assert {row["what"] for row in acts} == {"login.succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"),
+        ("Ada\u202e\x07 Quay", "Ada Quay"),
+        ("\u200d \u200c", None),
+    ],
+    ids=["joined letters", "control characters", "nothing to see"],
+)
+async def test_a_name_keeps_its_letters_and_nothing_else(place: Place, given: str, kept: str | None) -> None:
+    async with somebody(place, f"n{len(given)}") as (box, person, browser):
+        await browser.get("/account")
+        await browser.post("/account/name", name=given)
+        assert await box.pool.fetchval("SELECT name FROM people WHERE id = $1", person.id) == kept
 
 
 async def test_a_new_password_ends_all_other_sessions(place: Place) -> None:

@@ -184,6 +184,21 @@ async def test_a_changed_password_ends_other_links(place: Place) -> None:
         assert (await browser.get(second)).status_code == 404
 
 
+async def test_a_link_for_setting_up_ends_with_the_first_password(place: Place) -> None:
+    """SEC-03: an older one would set another password, and ask for no second factor."""
+    async with opened(place) as pillarbox:
+        team = await pillarbox.team()
+        person = await a_person(team, "thrice@first.example", password=False)
+        first = await link_of(team, Kind.SET_UP, person)
+        second = await link_of(team, Kind.SET_UP, person)
+        other = visit(pillarbox)
+        await other.get(second)
+        assert (await visit(pillarbox).send(first, password=OTHER)).status_code == 303
+        assert (await other.post(second, password=PASSWORD)).status_code == 404
+        again = Person(person.id, person.email, OTHER)
+        assert (await visit(pillarbox).log_in(again)).status_code == 303
+
+
 async def test_asking_for_a_link_tells_nothing_and_sends_nothing_to_nobody(place: Place) -> None:
     """SEC-03: the same answer for somebody, nobody and what is no address; mail goes to somebody alone."""
     async with opened(place) as pillarbox:

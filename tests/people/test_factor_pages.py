@@ -96,10 +96,11 @@ def asked(page: httpx.Response) -> str:
 
 
 @asynccontextmanager
-async def somebody(place: Place, name: str) -> AsyncIterator[Somebody]:
+async def somebody(place: Place, name: str, **settings: Any) -> AsyncIterator[Somebody]:
     """Who has just logged in by password."""
     clock = ManualClock()
-    async with world(*place, started=False, clock=clock, public_url="https://mail.harbor.example") as box:
+    settings = {"public_url": "https://mail.harbor.example", **settings}
+    async with world(*place, started=False, clock=clock, **settings) as box:
         person = await a_person(await box.team(), f"{name}@quay.example")
         browser = visit(box)
         answer = await browser.log_in(person)
@@ -184,6 +185,25 @@ async def test_codes_cannot_be_guessed_and_the_owner_is_not_kept_out(place: Plac
         await again.browser.get("/login/factor")
         assert (await again.browser.post("/login/factor", code=right)).status_code == 429
         assert (await again.browser.post("/login/factor", code=codes[3])).status_code == 303
+
+
+async def test_who_floods_recovery_codes_keeps_the_owner_out_of_nothing(place: Place) -> None:
+    """SEC-03: somebody elsewhere who knows the password spends its own tries."""
+    async with somebody(place, "dina", trusted_proxy="127.0.0.0/8") as dina:
+        codes = await dina.turns_on()
+        other = dina.elsewhere()
+        await other.browser.log_in(dina.person)
+        await other.browser.get("/login/factor")
+        there = {"sec-fetch-site": "same-origin", "x-forwarded-for": "203.0.113.9"}
+        for _ in range(MOST_TRIES):
+            wrong = await other.browser.post("/login/factor", there, code="aaaa-bbbb-cccc-dddd")
+            assert wrong.status_code == 403
+        assert (await other.browser.post("/login/factor", there, code=codes[0])).status_code == 429
+        home = {**there, "x-forwarded-for": "198.51.100.7"}
+        again = dina.elsewhere()
+        await again.browser.log_in(dina.person)
+        await again.browser.get("/login/factor")
+        assert (await again.browser.post("/login/factor", home, code=codes[0])).status_code == 303
 
 
 async def test_what_waits_for_a_code_waits_ten_minutes(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from kit.people import SESSION, Person, a_person, heading, logged_in, text_of, visit
+from kit.people import HASHED, SESSION, WAITS, Person, a_person, heading, logged_in, text_of, visit
 from kit.world import World, world
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.people import accounts, sessions
 
 Place = tuple[str, Path]
 
@@ -59,6 +63,36 @@ async def test_a_wrong_password_is_said_and_leaves_no_session(place: Place) -> N
         assert "The address or the password is wrong." in text_of(answer)
         assert SESSION not in browser.cookies
         assert bea.email in answer.text
+
+
+@pytest.mark.parametrize("change", ["password", "factor", "disabled"])
+async def test_what_changes_while_a_password_is_compared_counts(place: Place, change: str) -> None:
+    """SEC-03: a login that was on its way outlives neither the old password nor the lack of a factor."""
+    async with opened(place) as pillarbox:
+        team = await pillarbox.team()
+        cleo = await a_person(team, f"{change}.cleo@quay.example")
+        browser, at = visit(pillarbox), pillarbox.app.need(Ids).now()
+        async with transaction(pillarbox.pool) as conn:
+            if change == "password":
+                await accounts.set_password(conn, at, cleo.id, HASHED)
+            elif change == "disabled":
+                await accounts.disable(conn, at, cleo.id)
+            else:
+                await conn.execute(
+                    "UPDATE people SET totp = 'seed', totp_confirmed_at = $2 WHERE id = $1", cleo.id, at
+                )
+                await sessions.end_all(conn, cleo.id)
+            login = asyncio.create_task(browser.log_in(cleo))
+            while not login.done() and not await pillarbox.pool.fetchval(WAITS):
+                pass
+        answer = await login
+        if change == "factor":
+            assert answer.headers["location"] == "/login/factor"
+        else:
+            assert answer.status_code == 403
+        if change == "disabled":
+            await accounts.enable(pillarbox.pool, cleo.id)
+        assert (await browser.get("/account")).headers["location"] == "/login?to=/account"
 
 
 async def test_whoever_has_logged_in_does_not_see_the_login_again(place: Place) -> None:

@@ -14,7 +14,7 @@ import pytest
 from kit.manual_world import clock_of, manual_world
 from kit.people import SESSION, Person, Visit, a_person, text_of, visit
 from kit.world import World
-from pillarbox.people import logins
+from pillarbox.people import logins, passwords
 
 Place = tuple[str, Path]
 PROXY = "127.0.0.0/8"
@@ -75,6 +75,32 @@ async def test_wrong_passwords_elsewhere_do_not_lock_somebody_out(place: Place) 
         assert refused.status_code == 429
         again = visit(pillarbox)
         assert (await tries(again, bea.email, bea.password, "198.51.100.7")).status_code == 303
+
+
+async def test_one_place_alone_does_not_use_up_the_tries_of_others(place: Place) -> None:
+    """SEC-03: what is not compared counts for nobody, so a new browser elsewhere gets in."""
+    async with opened(place) as pillarbox:
+        eva = await somebody(pillarbox, "eva")
+        attacker = visit(pillarbox)
+        for _ in range(logins.PER_PERSON):
+            await tries(attacker, eva.email, "not it, not it at all", "10.7.0.1")
+        assert (await tries(attacker, eva.email, eva.password, "10.7.0.1")).status_code == 429
+        assert (await tries(attacker, "x@limits.example", "not it at all", "10.7.0.1")).status_code == 403
+        assert (await tries(visit(pillarbox), eva.email, eva.password, "198.51.100.9")).status_code == 303
+
+
+async def test_what_a_busy_machine_did_not_compare_does_not_count(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(place) as pillarbox:
+        fey = await somebody(pillarbox, "fey")
+        browser = visit(pillarbox)
+        with monkeypatch.context() as patched:
+            patched.setattr(passwords, "MOST_WAITING", 0)
+            for _ in range(logins.PER_PAIR):
+                answer = await tries(browser, fey.email, fey.password, "192.0.2.40")
+                assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+        assert (await tries(browser, fey.email, fey.password, "192.0.2.40")).status_code == 303
 
 
 async def test_who_tries_many_people_from_one_address_has_to_wait(place: Place) -> None:

@@ -290,6 +290,38 @@ async def test_an_invitation_ends_by_hand_by_another_one_and_with_its_maker(plac
         assert (await visit(here).get(third)).status_code == 404
 
 
+async def test_an_invitation_of_somebody_whom_the_operator_shuts_out_means_nothing(place: Place) -> None:
+    async with opened(place) as here:
+        us = await cast(here, "i2")
+        browser, email = await us.browser(Role.ADMIN), "side.door@quay.example"
+        path = await open_invitation(here, browser, email)
+        guest, inviter = visit(here), us.people[Role.ADMIN].id
+        await guest.get(path)
+        await here.pool.execute("UPDATE people SET disabled_at = now() WHERE id = $1", inviter)
+        assert (await guest.post(path, password=PASSWORD)).status_code == 404
+        assert email not in await us.members()
+
+
+async def test_an_admin_takes_nothing_from_an_owner_by_inviting_it(place: Place) -> None:
+    """Neither the place of an owner who has no account yet, nor an invitation to be one."""
+    async with opened(place) as here:
+        us = await cast(here, "i3")
+        boss, admin = "boss.i3@quay.example", await us.browser(Role.ADMIN)
+        waiting = await open_invitation(here, await us.browser(Role.OWNER), boss, "owner")
+        [first] = [one.email for one in await member_queries.members(us.team.db) if one.person_id is None]
+        for email in (boss, first.upper()):
+            answer = await admin.send("/team/members", "/team/invitations", email=email, role="viewer")
+            assert answer.status_code == 403
+        assert (await visit(here).get(waiting)).status_code == 200
+
+
+async def test_the_only_owner_stays_one_whoever_takes_its_place(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Lone", email="lone@quay.example")
+        await a_person(team, "lone@quay.example", Role.VIEWER)
+        assert [one.role for one in await member_queries.members(team.db)] == ["owner"]
+
+
 async def test_what_is_no_invitation_is_said(place: Place) -> None:
     async with opened(place) as here:
         us = await cast(here, "n")

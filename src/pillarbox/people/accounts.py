@@ -15,6 +15,8 @@ from pillarbox.people import queries, sessions
 from pillarbox.people.roles import Role
 
 LONGEST_NAME = 100
+JOINERS = "\u200c\u200d"
+"""They belong to names of several languages, and to pictures of people."""
 
 
 class AddressTaken(Conflict):
@@ -53,11 +55,11 @@ async def join(
 async def set_password(
     conn: Connection, at: datetime, person_id: UUID, hashed: str, *, keep: str | None = None
 ) -> None:
-    """A new password: all sessions end but the one of the token `keep`, and links for another password end
-    too (SEC-03)."""
+    """A new password: all sessions end but the one of the token `keep`, and so do links for another password
+    or for setting up, which ask for no second factor (SEC-03)."""
     await conn.execute(queries.NEW_HASH, person_id, hashed, at)
     await sessions.end_all(conn, person_id, but=keep)
-    await conn.execute(queries.END_LINKS, person_id, ["password"])
+    await conn.execute(queries.END_LINKS, person_id, ["password", "set_up"])
 
 
 async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
@@ -80,5 +82,6 @@ async def enable(source: Source, person_id: UUID) -> bool:
 
 def clean_name(text: str) -> str | None:
     """A name as it is kept: one line, of bounded length; None for nothing."""
-    name = " ".join(text.split())[:LONGEST_NAME].strip()
-    return name if name and name.isprintable() else None
+    plain = "".join(char if char.isprintable() or char in JOINERS else " " for char in text)
+    name = " ".join(plain.split())[:LONGEST_NAME].strip()
+    return name if name.strip(JOINERS + " ") else None

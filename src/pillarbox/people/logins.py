@@ -22,7 +22,7 @@ from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 from pillarbox.people import audit, queries, sessions
 from pillarbox.people.audit import Act, Actor
-from pillarbox.people.passwords import LONGEST, Passwords
+from pillarbox.people.passwords import LONGEST, Busy, Passwords
 from pillarbox.people.queries import Person
 from pillarbox.people.sessions import Origin, Stage
 
@@ -62,10 +62,15 @@ class _Try:
     keys: tuple[tuple[bytes, int], ...]
 
     def take(self) -> TooManyTries | None:
-        """Count it, unless there were too many."""
-        taken = [self.windows.take(key, most, WINDOW) for key, most in self.keys]
-        refused = [one.reset for one in taken if not one.allowed]
-        return TooManyTries(max(refused)) if refused else None
+        """Count it, unless there were too many: what is not compared counts nowhere, so that one place alone
+        cannot use up the tries of all others."""
+        for number, (key, most) in enumerate(self.keys):
+            taken = self.windows.take(key, most, WINDOW)
+            if not taken.allowed:
+                for earlier, _ in self.keys[:number]:
+                    self.windows.give_back(earlier)
+                return TooManyTries(taken.reset)
+        return None
 
     def give_back(self) -> None:
         for key, _ in self.keys:
@@ -91,15 +96,18 @@ class Logins:
         if (refused := tries.take()) is not None:
             return refused
         stored = person.password if person is not None and person.disabled_at is None else None
-        is_right = await self._passwords.matches(stored, password[: LONGEST + 1])
+        is_right = await self._compared(stored, password, tries)
         if not is_right or person is None or stored is None:
             await self._record(self._pool, at, Act.LOGIN_FAILED, None, origin, address)
             return Wrong()
         tries.give_back()
         better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
-        stage = Stage.PENDING if person.has_totp else Stage.FULL
         stamp = self._ids.stamp()
         async with transaction(self._pool) as conn:
+            has_factor = await conn.fetchval(queries.STILL, person.id, person.password_changed_at)
+            if has_factor is None:
+                return Wrong()
+            stage = Stage.PENDING if has_factor else Stage.FULL
             if better is not None:
                 await conn.execute(queries.REHASH, person.id, stored, better)
             if replaced is not None:
@@ -118,12 +126,18 @@ class Logins:
         tries = await self._tries(address_key(address), person, origin)
         if (refused := tries.take()) is not None:
             return refused
-        is_right = await self._passwords.matches(
-            None if person is None else person.password, password[: LONGEST + 1]
-        )
+        is_right = await self._compared(None if person is None else person.password, password, tries)
         if is_right:
             tries.give_back()
         return is_right
+
+    async def _compared(self, stored: str | None, password: str, tries: _Try) -> bool:
+        """Whether it is the password. Raises Busy; then nothing was compared, and nothing counts."""
+        try:
+            return await self._passwords.matches(stored, password[: LONGEST + 1])
+        except Busy:
+            tries.give_back()
+            raise
 
     async def _record(
         self, source: Source, at: datetime, act: Act, person: Person | None, origin: Origin, tried: str = ""

@@ -15,6 +15,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.kernel.wire.problems import Conflict
 from pillarbox.people import account_queries, accounts, sessions
 from pillarbox.people.account_queries import AccountState, ShownSession
 from pillarbox.people.audit import Act, Actor, record
@@ -25,6 +26,11 @@ from pillarbox.people.factors.second_factor import Enrolment, SecondFactor
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.sessions import IDLE, Origin
 from pillarbox.people.visitors import Visitor
+
+
+class SessionEnded(Conflict):
+    def __init__(self) -> None:
+        super().__init__("You were logged out in the meantime, so nothing was changed. Please log in again.")
 
 
 class Renewed(NamedTuple):
@@ -94,7 +100,7 @@ class OwnAccount:
             await acting.record(conn, Act.PERSON_RENAMED, {"name": name})
 
     async def change_password(self, acting: Acting, password: str) -> Renewed:
-        """A new password: all other sessions end (SEC-03). Raises Busy."""
+        """A new password: all other sessions end (SEC-03). Raises Busy, and SessionEnded."""
         hashed = await self.passwords.hashed(password)
         visitor = acting.visitor
         async with transaction(self.pool) as conn:
@@ -177,7 +183,10 @@ class OwnAccount:
             await acting.record(conn, Act.LOGGED_OUT_EVERYWHERE, {"sessions": ended})
 
     async def _renewed(self, conn: Connection, acting: Acting, codes: Sequence[str] = ()) -> Renewed:
-        """A new token for the session. Where it has ended meanwhile the token is good for nothing."""
+        """A new token for the session. Raises SessionEnded: who was logged out meanwhile, by another password
+        for instance, changes nothing any more."""
         visitor = acting.visitor
         token = await sessions.renew(conn, acting.at, sessions.token_hash(visitor.token), list(visitor.ways))
-        return Renewed(token or "", codes)
+        if token is None:
+            raise SessionEnded
+        return Renewed(token, codes)

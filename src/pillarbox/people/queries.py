@@ -17,6 +17,7 @@ class Person:
     email: str
     name: str | None
     password: str | None
+    password_changed_at: datetime | None
     has_totp: bool
     created_at: datetime
     last_login_at: datetime | None
@@ -50,15 +51,15 @@ class LookedAtTeam:
 
 
 PERSON = """
-    SELECT id, email, name, password, totp_confirmed_at IS NOT NULL AS has_totp, created_at, last_login_at,
-           disabled_at
+    SELECT id, email, name, password, password_changed_at, totp_confirmed_at IS NOT NULL AS has_totp,
+           created_at, last_login_at, disabled_at
       FROM people
      WHERE email_key = $1
 """
 
 PERSON_OF_ID = """
-    SELECT id, email, name, password, totp_confirmed_at IS NOT NULL AS has_totp, created_at, last_login_at,
-           disabled_at
+    SELECT id, email, name, password, password_changed_at, totp_confirmed_at IS NOT NULL AS has_totp,
+           created_at, last_login_at, disabled_at
       FROM people
      WHERE id = $1
 """
@@ -81,12 +82,14 @@ LOOKED_AT = """
      LIMIT 1
 """
 
+# The row is locked: whoever shuts the person out at this moment ends this session too.
 BEGIN = """
     INSERT INTO person_sessions (hash, id, person_id, stage, ways, team_id, created_at, used_at, ends_at,
                                  confirmed_at, address, user_agent)
     SELECT $1, $2, p.id, $4, $5, $6, $7, $7, $8, $7, $9, $10
       FROM people p
      WHERE p.id = $3 AND p.disabled_at IS NULL
+       FOR NO KEY UPDATE OF p
     RETURNING id
 """
 
@@ -135,6 +138,14 @@ async def looked_at(source: Source, person_id: UUID, team_id: UUID | None) -> Lo
     return None if row is None else LookedAtTeam(**row)
 
 
+# Comparing takes its time: in the meantime the password may have been changed, or a second factor added.
+STILL = """
+    SELECT totp_confirmed_at IS NOT NULL
+      FROM people
+     WHERE id = $1 AND password_changed_at IS NOT DISTINCT FROM $2 AND disabled_at IS NULL
+       FOR NO KEY UPDATE
+"""
+
 REHASH = "UPDATE people SET password = $3 WHERE id = $1 AND password = $2"
 
 LOGGED_IN = "UPDATE people SET last_login_at = $2 WHERE id = $1"
@@ -145,9 +156,14 @@ IS_KNOWN_ADDRESS = """
 
 INSERT_PERSON = "INSERT INTO people (id, email, email_key, name, created_at) VALUES ($1, $2, $3, $4, $5)"
 
+# The only owner stays one.
 TAKE_PLACE = """
     UPDATE team_members
-       SET person_id = $3, role = $4
+       SET person_id = $3,
+           role = CASE WHEN role = 'owner' AND NOT EXISTS (
+                            SELECT FROM team_members o
+                             WHERE o.team_id = $1 AND o.id <> team_members.id AND o.role = 'owner')
+                       THEN role ELSE $4 END
      WHERE team_id = $1 AND person_id IS NULL AND lower(email) = $2
        AND NOT EXISTS (SELECT FROM team_members WHERE team_id = $1 AND person_id = $3)
     RETURNING id

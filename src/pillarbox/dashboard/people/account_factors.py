@@ -11,8 +11,9 @@ from pillarbox.dashboard.people.passkey_page import MAKE, impossible, passkey_pa
 from pillarbox.dashboard.people.qr_code import qr_picture
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people.accounts import clean_name
 from pillarbox.people.factors.factor_logins import FactorLogins
-from pillarbox.people.factors.passkeys import Passkeys
+from pillarbox.people.factors.passkeys import MOST_NAME, Passkeys
 from pillarbox.people.logins import TooManyTries
 from pillarbox.people.own_account import OwnAccount, Renewed
 from pillarbox.people.visitors import Visitor
@@ -63,7 +64,7 @@ async def begin_passkey(request: Request, visitor: Visitor, _: Form) -> Reply[Ht
 
 @form("POST", "/account/passkeys", confirm=True, back=ACCOUNT, summary="Add a passkey")
 async def add_passkey(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
-    name = " ".join(fields.get("name").split()) or t("passkey.name.default")
+    name = clean_name(fields.get("name")[:MOST_NAME]) or t("passkey.name.default")
     renewed = await request.use(OwnAccount).add_passkey(
         acting(request, visitor), fields.get("asked"), fields.get("answer"), name
     )

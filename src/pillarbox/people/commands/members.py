@@ -172,12 +172,21 @@ def address_of(text: str) -> EmailAddress:
         raise Refused(f"{text!r} is not an email address. {wrong.reason}") from None
 
 
+def key_of(text: str) -> str:
+    """How addresses of members are compared; that of the first start may be no address that mail goes to."""
+    try:
+        return email_address(text).address
+    except NotAnAddress:
+        return text.strip().lower()
+
+
 async def found(db: TeamDb, email: str, team: str) -> Member:
     """The member of this address."""
-    wanted = address_of(email).address
+    wanted = key_of(email)
     for member in await member_queries.members(db):
-        if address_of(member.email).address == wanted:
+        if key_of(member.email) == wanted:
             return member
+    address_of(email)
     raise Refused(NOT_CHANGED[Change.GONE].format(email=email, team=team))
 
 

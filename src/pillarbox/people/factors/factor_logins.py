@@ -1,8 +1,8 @@
 """Logging in by more than a password: the second factor after it, or a passkey in place of both.
 
 A session of somebody who has a second factor is pending until it is given, for `PENDING_FOR`. Codes of the
-phone can be guessed, so tries are counted for each person; recovery codes cannot, and are counted apart: who
-knows a password and tries codes does not keep the owner out.
+phone can be guessed, so tries are counted for each person; recovery codes cannot, and are counted for each
+place that they come from: who knows a password and tries codes does not keep the owner out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class FactorLogins:
         self, at: datetime, pending: Session, code: str, origin: Origin
     ) -> Admitted | TooManyTries | Wrong:
         """Give the second factor of a pending session."""
-        kind = "code" if len("".join(code.split())) <= totp.DIGITS else "recovery code"
+        is_short = len("".join(code.split())) <= totp.DIGITS
+        kind = "code" if is_short else f"recovery code from {network_of(origin.address)}"
         window = key_for(f"{kind} of {pending.person_id}")
         taken = self.windows.take(window, MOST_TRIES, HOUR)
         if not taken.allowed:

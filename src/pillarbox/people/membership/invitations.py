@@ -202,6 +202,10 @@ async def invite(
             return Refusal.NOT_ALLOWED
         if await inner.value(member_queries.IS_MEMBER, address.address):
             return Refusal.IS_MEMBER
+        # What the address has is lost: only whoever might take it away may put something else there.
+        held = await inner.values(member_queries.HELD_ROLES, address.shown, by.at)
+        if not all(may_manage(acting, Role(one)) for one in held):
+            return Refusal.NOT_ALLOWED
         if await inner.value(member_queries.INVITED_SINCE, by.at - A_DAY) >= MOST_A_DAY:
             return Refusal.TOO_MANY
         made = await _store(inner, by, ids.new(), address, role, site)

@@ -159,6 +159,15 @@ IS_MEMBER = """
                     WHERE m.team_id = $1 AND p.email_key = $2)
 """
 
+# What an address has before it is invited: a place without a person, or an invitation.
+HELD_ROLES = """
+    SELECT role FROM team_members WHERE team_id = $1 AND person_id IS NULL AND lower(email) = lower($2)
+     UNION
+    SELECT role
+      FROM team_invitations
+     WHERE team_id = $1 AND lower(email) = lower($2) AND accepted_at IS NULL AND expires_at > $3
+"""
+
 INVITED_SINCE = "SELECT count(*) FROM team_invitations WHERE team_id = $1 AND created_at > $2"
 
 END_EARLIER = """
@@ -192,19 +201,21 @@ INVITATION_ROLE = """
      WHERE team_id = $1 AND id = $2 AND accepted_at IS NULL AND expires_at > $3
 """
 
+# Not those of somebody whom the operator has shut out.
 OPEN = """
     SELECT i.team_id, i.id, t.name AS team_name, i.email, i.role, p.email AS inviter
       FROM team_invitations i
       JOIN teams t ON t.id = i.team_id
       LEFT JOIN people p ON p.id = i.invited_by
      WHERE i.team_id = $1 AND i.id = $2 AND i.accepted_at IS NULL AND i.expires_at > $3
-       AND t.status <> 'disabled'
+       AND t.status <> 'disabled' AND p.disabled_at IS NULL
 """
 
 ACCEPT = """
     UPDATE team_invitations
        SET accepted_at = $3
      WHERE team_id = $1 AND id = $2 AND accepted_at IS NULL AND expires_at > $3
+       AND NOT EXISTS (SELECT FROM people p WHERE p.id = invited_by AND p.disabled_at IS NOT NULL)
     RETURNING email, role
 """
 

@@ -12,7 +12,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
 from pillarbox.people.audit import Act
-from pillarbox.people.membership.members import By, Change
+from pillarbox.people.membership.members import By, Change, hold
 from pillarbox.people.roles import Right, may
 from pillarbox.teams.allowances import Allowances
 
@@ -30,6 +30,8 @@ async def make(db: TeamDb, by: By, ids: Ids, allowances: Allowances, wanted: Wan
     """A new key, whose token is nowhere else; None where the person may not make one. Raises TooMany, and
     NotFound for a domain that the team has not."""
     async with db.transaction() as inner:
+        # Whoever is taken out of the team at this moment, with its keys, makes none that stays.
+        await hold(inner)
         role = await by.role(inner)
         if role is None or not may(role, Right.USE):
             return None
