@@ -78,6 +78,18 @@ def test_a_program_that_is_disabled_has_no_live_grant(programs: Installation) ->
     assert acts[-1]["what"] == "client.enabled"
 
 
+@pytest.mark.parametrize("spelled", ["upper case", "without hyphens"])
+def test_a_program_is_disabled_however_its_id_is_written(programs: Installation, spelled: str) -> None:
+    client_id = client_of(programs)
+    written = client_id.upper() if spelled == "upper case" else client_id.replace("-", "")
+    assert programs.run("oauth", "disable", written).stdout.startswith("1 grant of the program")
+    [gone] = programs.json("oauth", "grants", "--team", team_of(programs))["data"]
+    assert gone["revoked_reason"] == "client_disabled"
+    assert programs.run("oauth", "enable", written).exit_code == 0
+    acts = programs.sql("SELECT target FROM audit_entries WHERE what LIKE 'client.%'")
+    assert [row["target"] for row in acts] == [client_id] * 2
+
+
 def test_a_program_that_a_document_describes_loses_its_grants(harbor: Installation) -> None:
     url = "https://quill.example/app"
 

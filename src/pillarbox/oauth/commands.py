@@ -143,7 +143,7 @@ async def marked(connected: Connected, client_id: str, *, is_verified: bool) -> 
     row_id = registered_id(client_id)
     async with transaction(connected.pool) as conn:
         _found(changed(await conn.execute(client_queries.VERIFY, row_id, is_verified)), client_id)
-        await _record(conn, Act.CLIENT_VERIFIED, client_id, {"is_verified": is_verified})
+        await _record(conn, Act.CLIENT_VERIFIED, str(row_id), {"is_verified": is_verified})
     say(f"The program {client_id} is {'verified' if is_verified else 'no longer verified'}.")
     return 0
 
@@ -154,6 +154,7 @@ async def disabled(connected: Connected, client_id: str) -> int:
     async with transaction(connected.pool) as conn:
         if not is_document_url(client_id):
             row_id = registered_id(client_id)
+            client_id = str(row_id)  # as grants have it, however it was written
             done = changed(await conn.execute(client_queries.DISABLE, row_id, now))
             _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
         revoked = await grants.revoke_of_client(conn, now, client_id)
@@ -183,7 +184,7 @@ async def enabled(connected: Connected, client_id: str) -> int:
         done = changed(await conn.execute(client_queries.ENABLE, row_id))
         _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
         if done:
-            await _record(conn, Act.CLIENT_ENABLED, client_id, {})
+            await _record(conn, Act.CLIENT_ENABLED, str(row_id), {})
     say(f"People can let the program {client_id} in.")
     return 0
 
