@@ -93,6 +93,8 @@ async def test_what_is_wrong_otherwise_is_told_to_the_program(database_url: str,
                 for name in REPEATED
                 if name != "state"
             ),
+            ("two prompts", f"{one}&prompt=none&prompt=login", "invalid_request"),
+            ("two of a long name", f"{one}&{'%22' * 2000}=1&{'%22' * 2000}=1", "invalid_request"),
             ("no response type", {**right, "response_type": ""}, "invalid_request"),
             ("token", {**right, "response_type": "token"}, "unsupported_response_type"),
             ("code token", {**right, "response_type": "code token"}, "unsupported_response_type"),

@@ -194,6 +194,8 @@ def checked(found: Parameters, client: Client, uri: str) -> Asked:
     for name in ONCE:
         if name in found.repeated:
             raise InvalidRequest(f"{name}: is there more than once")
+    if found.repeated:
+        raise InvalidRequest("a parameter is there more than once")
     state = found.get("state")
     if state is not None and not is_state(state):
         raise InvalidRequest(f"state: must be a text of at most {LONGEST_STATE} characters")
