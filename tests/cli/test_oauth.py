@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from cli.conftest import Installation
-from kit.oauth_flow import allowed
+from kit.oauth_flow import allowed, register
 from kit.programs import program
 from kit.world import world
 
@@ -76,6 +76,35 @@ def test_a_program_that_is_disabled_has_no_live_grant(programs: Installation) ->
     acts = programs.sql("SELECT what FROM audit_entries WHERE what ~ '^(client|grant[.]rev)' ORDER BY id")
     assert [row["what"] for row in acts][:2] == ["grant.revoked", "client.disabled"]
     assert acts[-1]["what"] == "client.enabled"
+
+
+@pytest.mark.parametrize("spelled", ["upper case", "without hyphens"])
+def test_a_program_is_disabled_however_its_id_is_written(programs: Installation, spelled: str) -> None:
+    client_id = client_of(programs)
+    written = client_id.upper() if spelled == "upper case" else client_id.replace("-", "")
+    assert programs.run("oauth", "disable", written).stdout.startswith("1 grant of the program")
+    [gone] = programs.json("oauth", "grants", "--team", team_of(programs))["data"]
+    assert gone["revoked_reason"] == "client_disabled"
+    assert programs.run("oauth", "enable", written).exit_code == 0
+    acts = programs.sql("SELECT target FROM audit_entries WHERE what LIKE 'client.%'")
+    assert [row["target"] for row in acts] == [client_id] * 2
+
+
+def test_long_redirects_leave_the_table_readable(harbor: Installation) -> None:
+    long = [f"https://{'a' * 2000}{number}.example/cb" for number in range(10)]
+
+    async def fill_long() -> None:
+        async with world(harbor.url, harbor.folder, started=False) as here:
+            await register(here, client_name="Long", redirect_uris=long)
+            await register(
+                here, client_name="Short", redirect_uris=["cursor://x/cb", "https://quill.example/cb"]
+            )
+
+    asyncio.run(fill_long())
+    shown = harbor.run("oauth", "clients").stdout
+    assert max(map(len, shown.splitlines())) < 300
+    assert "cursor:, quill.example" in shown
+    assert long in [one["redirect_uris"] for one in harbor.json("oauth", "clients")["data"]]
 
 
 def test_a_program_that_a_document_describes_loses_its_grants(harbor: Installation) -> None:

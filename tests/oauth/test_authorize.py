@@ -14,6 +14,7 @@ from kit.manual_world import manual_world
 from kit.oauth_flow import REDIRECT, answered, parameters, register
 from kit.people import visit
 from kit.world import World, world
+from pillarbox.oauth.authorization import MOST_OF_ADDRESS
 
 BUILT_IN = "7136aa0b-625c-4c9c-8820-e9784c8eb141"
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -70,9 +71,11 @@ async def test_whoever_may_not_be_sent_on_sees_why(database_url: str, tmp_path: 
             assert (answer.status_code, answer.json()["error"]) == (400, expected), name
             assert "location" not in answer.headers, name
             assert answer.headers["cache-control"] == "no-store"
+            assert answer.headers["referrer-policy"] == "no-referrer", name
             page = await asked(pillarbox, fields, accept=PAGE)
             assert (page.status_code, page.headers["content-type"]) == (400, "text/html; charset=utf-8"), name
             assert "location" not in page.headers
+            assert page.headers["referrer-policy"] == "no-referrer", name
             assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
         assert await rows(pillarbox) == 0
 
@@ -90,6 +93,8 @@ async def test_what_is_wrong_otherwise_is_told_to_the_program(database_url: str,
                 for name in REPEATED
                 if name != "state"
             ),
+            ("two prompts", f"{one}&prompt=none&prompt=login", "invalid_request"),
+            ("two of a long name", f"{one}&{'%22' * 2000}=1&{'%22' * 2000}=1", "invalid_request"),
             ("no response type", {**right, "response_type": ""}, "invalid_request"),
             ("token", {**right, "response_type": "token"}, "unsupported_response_type"),
             ("code token", {**right, "response_type": "code token"}, "unsupported_response_type"),
@@ -221,3 +226,21 @@ async def test_a_fault_of_ours_is_told_to_the_program(database_url: str, tmp_pat
         await pillarbox.pool.execute("ALTER TABLE oauth_requests RENAME TO gone")
         said = answered(await asked(pillarbox, fields))
         assert (said["error"], said["state"]) == ("server_error", "k7")
+
+
+async def test_an_address_can_begin_only_so_many_requests(database_url: str, tmp_path: Path) -> None:
+    """Each is a row, and nobody has logged in yet."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        right = parameters((await register(pillarbox))["client_id"])
+        for _ in range(MOST_OF_ADDRESS):
+            assert (await asked(pillarbox, right)).status_code == 302
+        refused = await asked(pillarbox, right)
+        assert (refused.status_code, refused.json()["error"]) == (429, "too_many_requests")
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        page = await asked(pillarbox, right, accept=PAGE)
+        assert (page.status_code, page.headers["content-type"]) == (429, "text/html; charset=utf-8")
+        assert await rows(pillarbox) == MOST_OF_ADDRESS
+        wrong = await asked(pillarbox, {**right, "scope": "openid"})
+        assert answered(wrong)["error"] == "invalid_scope"
+        pillarbox.clock.advance(60)
+        assert (await asked(pillarbox, right)).status_code == 302

@@ -319,3 +319,19 @@ async def test_names_of_programs_are_shown_as_text(database_url: str, tmp_path: 
 
 def test_shown_names_have_no_invisible_characters() -> None:
     assert shown_name("Qu\u202eill\u2066 \u200bé\u2028") == "Quill é"
+
+
+@pytest.mark.parametrize("uri", ["cursor://[x", "cursor://x]/cb", "com.quill.app:/cb?[", "quill://a@[v1/x"])
+async def test_a_redirect_of_a_program_s_own_scheme_may_hold_brackets(
+    database_url: str, tmp_path: Path, uri: str
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        visit = await logged_in(pillarbox, await a_person(team, "ada@people.example"))
+        client_id = (await register(pillarbox, redirect_uris=[uri]))["client_id"]
+        wanted = await ask(visit, client_id, redirect_uri=uri, **SENDING)
+        page = await wanted.page()
+        assert page.status_code == 200, page.text
+        assert f"{uri.partition(':')[0]}:" in text_of(page)
+        answer = await wanted.decide("deny")
+        assert answer.headers["location"].startswith(uri)

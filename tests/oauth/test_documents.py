@@ -323,6 +323,14 @@ async def test_what_is_no_picture_is_not_shown(
         assert site.server.connections == (0 if "inner" in uri or "10.0" in uri else 1)
 
 
+async def test_a_logo_of_another_port_is_not_fetched(database_url: str, tmp_path: Path) -> None:
+    async with program_site(database_url, tmp_path, answer(PNG)) as site:
+        uri = f"https://logos.{HOST}:{site.server.port}/logo.png"
+        visit, path = await with_logo(site, "ada@people.example", uri)
+        assert (await visit.get(path)).status_code == 404
+        assert site.server.connections == 0
+
+
 async def test_a_denied_request_of_a_described_program_goes_back(database_url: str, tmp_path: Path) -> None:
     local = document(redirect_uris=["http://127.0.0.1/cb"])
     async with program_site(database_url, tmp_path, local) as site:

@@ -31,6 +31,7 @@ REFUSED = [
     bad("no name", client_name=None),
     bad("an empty name", client_name=""),
     bad("a name of spaces", client_name="   "),
+    bad("a name that nobody sees", client_name="\u200b\u2060\u034f"),
     bad("201 characters", client_name="é" * 201),
     bad("a number as a name", client_name=7),
     bad("a control character", client_name="Qu\u0007ill"),

@@ -506,3 +506,13 @@ async def test_only_hashes_of_codes_and_tokens_are_kept(database_url: str, tmp_p
         ]
         for secret in (code, tokens["refresh_token"], tokens["access_token"]):
             assert not any(secret in text for text in kept)
+
+
+@pytest.mark.parametrize("path", ["token", "revoke"])
+async def test_half_a_character_in_json_is_no_json(database_url: str, tmp_path: Path, path: str) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        for name in ("client_id", "client_secret", "token", "scope", "\\ud800"):
+            body = f'{{"client_id": "{uuid4()}", "x": null}}'.replace("x", name).replace("null", '"\\ud800"')
+            headers = {"content-type": "application/json"}
+            answer = await pillarbox.client(None).post(f"/oauth/{path}", content=body, headers=headers)
+            assert is_error(answer, 400, "invalid_request"), name

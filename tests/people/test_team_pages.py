@@ -416,6 +416,16 @@ async def test_what_is_no_key_is_said_and_not_made(place: Place) -> None:
 # Programs -------------------------------------------------------------------------------------------
 
 
+async def test_a_program_is_listed_under_the_name_that_was_asked_about(place: Place) -> None:
+    """OA-10: without characters that turn the text around."""
+    async with opened(place) as here:
+        us = await cast(here, "turned")
+        await a_grant(us.team, us.people[Role.MEMBER], "\u202eQu\u200bill\u2066")
+        shown = (await (await us.browser(Role.MEMBER)).get("/team/programs")).text
+        assert "<bdi>Quill</bdi>" in shown
+        assert not set("\u202e\u200b\u2066") & set(shown)
+
+
 async def test_members_shut_out_their_own_programs_and_admins_all(place: Place) -> None:
     async with opened(place) as here:
         us = await cast(here, "u")

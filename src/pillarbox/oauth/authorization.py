@@ -17,6 +17,7 @@ import asyncpg
 
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
+from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.oauth import request_queries
 from pillarbox.oauth.clients import clients, redirects
 from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, Client
@@ -24,6 +25,7 @@ from pillarbox.oauth.clients.documents import Documents
 from pillarbox.oauth.failures import (
     InvalidRequest,
     OAuthProblem,
+    TooManyRequests,
     UnauthorizedClient,
     UnknownClient,
     UnsupportedResponseType,
@@ -36,6 +38,9 @@ log = get("oauth")
 
 LIFETIME: Final = timedelta(minutes=10)
 LONGEST_STATE: Final = 1024
+MINUTE: Final = 60.0
+MOST_OF_ADDRESS: Final = 120
+"""So many requests an address may begin within a minute."""
 ONCE: Final = (
     *("response_type", "scope", "state", "code_challenge", "code_challenge_method", "resource"),
     *("response_mode", "request", "request_uri"),
@@ -66,8 +71,9 @@ class Begun(NamedTuple):
 class Authorization:
     """Begins authorizations, and keeps them until somebody decides."""
 
-    def __init__(self, pool: asyncpg.Pool, documents: Documents, issuer: str) -> None:
+    def __init__(self, pool: asyncpg.Pool, documents: Documents, windows: Windows, issuer: str) -> None:
         self._pool = pool
+        self._windows = windows
         self._documents = documents
         self.issuer = issuer
 
@@ -87,6 +93,7 @@ class Authorization:
         request_id = clients.new_secret()
         known = browser if browser is not None and _SECRET.fullmatch(browser) else clients.new_secret()
         if stored:
+            self._count(address)
             try:
                 await self._store(at, asked, request_id, known)
             except TROUBLE as trouble:
@@ -94,6 +101,12 @@ class Authorization:
                 failure = "the request could not be stored; try again later"
                 return Begun(self.refusal(uri, state, "server_error", failure), None)
         return Begun(f"{self.issuer}/oauth/authorize/{request_id}", known)
+
+    def _count(self, address: str) -> None:
+        """Nobody has to be known for a request to be stored: each address may have so many."""
+        taken = self._windows.take(key_for(f"oauth requests of {address}"), MOST_OF_ADDRESS, MINUTE)
+        if not taken.allowed:
+            raise TooManyRequests(taken.reset)
 
     async def _client(self, at: datetime, found: Parameters, address: str) -> Client:
         if "client_id" in found.repeated:
@@ -181,6 +194,8 @@ def checked(found: Parameters, client: Client, uri: str) -> Asked:
     for name in ONCE:
         if name in found.repeated:
             raise InvalidRequest(f"{name}: is there more than once")
+    if found.repeated:
+        raise InvalidRequest("a parameter is there more than once")
     state = found.get("state")
     if state is not None and not is_state(state):
         raise InvalidRequest(f"state: must be a text of at most {LONGEST_STATE} characters")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.terminal.keyring import ring_of
 from pillarbox.kernel.work.collectors import changed
 from pillarbox.oauth import grant_queries, grants
-from pillarbox.oauth.clients import client_queries
+from pillarbox.oauth.clients import client_queries, redirects
 from pillarbox.oauth.clients.clients import is_document_url
 from pillarbox.oauth.grants import Reason
 from pillarbox.oauth.keys import SigningKeys
@@ -31,6 +32,7 @@ from pillarbox.people.audit import OPERATOR, Act, record
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
 MOST: Final = 1000
+LONGEST_PLACES: Final = 80
 
 ClientId = Annotated[
     str, typer.Argument(metavar="CLIENT_ID", help="The id of the program, or the URL of its document.")
@@ -106,7 +108,7 @@ async def listed(connected: Connected, *, json: bool) -> int:
             (
                 row["id"],
                 row["name"],
-                ", ".join(row["redirect_uris"]),
+                sent_back_to(row["redirect_uris"]),
                 " ".join(row["scopes"]),
                 state(row),
                 row["created_at"],
@@ -122,6 +124,12 @@ async def listed(connected: Connected, *, json: bool) -> int:
             [(row["client_id"], row["grants"], row["live"], row["last_at"]) for row in described],
         )
     return 0
+
+
+def sent_back_to(uris: Sequence[str]) -> str:
+    """The hosts and schemes of redirect URIs, cut: anybody may register long ones."""
+    places = ", ".join(dict.fromkeys(redirects.place(uri) for uri in uris))
+    return places if len(places) <= LONGEST_PLACES else f"{places[:LONGEST_PLACES]}…"
 
 
 def state(row: dict[str, Any]) -> str:
@@ -143,7 +151,7 @@ async def marked(connected: Connected, client_id: str, *, is_verified: bool) -> 
     row_id = registered_id(client_id)
     async with transaction(connected.pool) as conn:
         _found(changed(await conn.execute(client_queries.VERIFY, row_id, is_verified)), client_id)
-        await _record(conn, Act.CLIENT_VERIFIED, client_id, {"is_verified": is_verified})
+        await _record(conn, Act.CLIENT_VERIFIED, str(row_id), {"is_verified": is_verified})
     say(f"The program {client_id} is {'verified' if is_verified else 'no longer verified'}.")
     return 0
 
@@ -154,6 +162,7 @@ async def disabled(connected: Connected, client_id: str) -> int:
     async with transaction(connected.pool) as conn:
         if not is_document_url(client_id):
             row_id = registered_id(client_id)
+            client_id = str(row_id)  # as grants have it, however it was written
             done = changed(await conn.execute(client_queries.DISABLE, row_id, now))
             _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
         revoked = await grants.revoke_of_client(conn, now, client_id)
@@ -183,7 +192,7 @@ async def enabled(connected: Connected, client_id: str) -> int:
         done = changed(await conn.execute(client_queries.ENABLE, row_id))
         _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
         if done:
-            await _record(conn, Act.CLIENT_ENABLED, client_id, {})
+            await _record(conn, Act.CLIENT_ENABLED, str(row_id), {})
     say(f"People can let the program {client_id} in.")
     return 0
 
@@ -235,7 +244,7 @@ def registered_id(client_id: str) -> UUID:
     """The id of a program that is registered; Refused for the URL of a document."""
     if is_document_url(client_id):
         raise Refused("A program that a document describes has no state here: its host stands on the page.")
-    return as_id(client_id, "program")
+    return as_id(client_id, "a program")
 
 
 def _found(found: object, client_id: str) -> None:

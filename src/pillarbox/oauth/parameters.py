@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -13,6 +14,8 @@ from pillarbox.oauth.failures import InvalidRequest
 FORM: Final = "application/x-www-form-urlencoded"
 JSON: Final = "application/json"
 MOST: Final = 100
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Parameters:
@@ -47,7 +50,7 @@ def of_query(query: bytes) -> Parameters:
 
 def is_storable(text: str) -> bool:
     """Whether a text can be kept: no NUL, and no octets that are not UTF-8."""
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return "\0" not in text and not _SURROGATE.search(text)
 
 
 def of_body(request: Request) -> Parameters:
@@ -85,6 +88,8 @@ def _flat(raw: bytes) -> list[tuple[str, str]]:
         raise InvalidRequest("the body is not valid JSON") from None
     if not isinstance(found, _Members) or not all(isinstance(value, str | None) for _, value in found):
         raise InvalidRequest("the body must be a JSON object whose members are texts")
+    if any(_SURROGATE.search(text) for pair in found for text in pair if text):
+        raise InvalidRequest("the body is not valid JSON")
     return [(name, value or "") for name, value in found]
 
 

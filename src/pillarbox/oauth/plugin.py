@@ -50,6 +50,10 @@ def _documents(kit: Kit) -> Documents:
     return Documents(kit.pool, kit.need(Outbound), kit.need(Windows), policy)
 
 
+def _authorization(kit: Kit) -> Authorization:
+    return Authorization(kit.pool, kit.need(Documents), kit.need(Windows), kit.settings.public_url)
+
+
 def _tokens(kit: Kit) -> Tokens:
     grace = timedelta(seconds=kit.settings[OAUTH_REFRESH_REUSE_GRACE_SECONDS])
     forget = kit.need(BearerTokens).forget
@@ -60,7 +64,7 @@ SLICE = Slice(
     name="oauth",
     provides={
         Documents: _documents,
-        Authorization: lambda kit: Authorization(kit.pool, kit.need(Documents), kit.settings.public_url),
+        Authorization: _authorization,
         Consent: lambda kit: Consent(kit.pool, kit.need(Authorization)),
         Tokens: _tokens,
         SigningKeys: _signing_keys,

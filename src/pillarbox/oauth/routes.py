@@ -145,6 +145,7 @@ async def authorize(request: Request) -> Reply[Html]:
             stored=request.method == "GET",
         )
     except OAuthProblem as problem:
+        problem.headers = {**problem.headers, "referrer-policy": SENT_ON["referrer-policy"]}
         screens = request.services.find(OAuthScreens)  # type: ignore[type-abstract]
         if screens is None or not prefers_html(request.header("accept")):
             raise

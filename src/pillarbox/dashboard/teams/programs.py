@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pillarbox.dashboard.consent.pages import shown_name
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
@@ -59,6 +60,7 @@ async def programs_page(
         problem=problem,
         notice=notice,
         programs=await programs.listed(team_db(request, visitor), None if everybody else visitor.person_id),
+        shown_name=shown_name,
         everybody=everybody,
         may_revoke=visitor.may(Right.USE),
     )

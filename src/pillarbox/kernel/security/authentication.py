@@ -23,7 +23,8 @@ LONGEST_ACCESS_TOKEN = 4096
 PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"
 
 _PART = r"[A-Za-z0-9_-]+={0,2}"
-_ACCESS_TOKEN = re.compile(rf"{_PART}\.{_PART}\.{_PART}", re.ASCII)
+# The last part of a token without a signature is empty.
+_ACCESS_TOKEN = re.compile(rf"{_PART}\.{_PART}\.(?:{_PART})?", re.ASCII)
 
 
 class Access(Enum):

@@ -17,6 +17,8 @@ from pillarbox.oauth.failures import InvalidRequest
 LONGEST_NAME: Final = 200
 LONGEST_URL: Final = 2048
 CODE: Final = "code"
+SEEN: Final = "LNPS"
+"""Letters, numbers, punctuation and symbols: a name of none of them is an empty place on a page."""
 
 Metadata = Mapping[str, Any]
 
@@ -30,6 +32,8 @@ def name_of(said: Metadata) -> str | None:
         raise InvalidRequest(f"client_name: must be a text of 1 to {LONGEST_NAME} characters")
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in trimmed):
         raise InvalidRequest("client_name: must not have control characters")
+    if not any(unicodedata.category(character)[0] in SEEN for character in trimmed):
+        raise InvalidRequest("client_name: must have characters that can be seen")
     return trimmed
 
 

@@ -116,6 +116,9 @@ class Documents:
             where = parse_url(url)
         except BadUrl:
             return None
+        # As for documents: whoever may register a program does not choose which ports we knock at.
+        if where.port != document_rules.HTTPS_PORT:
+            return None
         accepted = "image/png, image/jpeg, image/webp, image/gif"
         answer = await self._fetched(where, address, accepted, MOST_LOGO_BYTES)
         media = None if answer is None or answer.status != 200 else picture_media(answer.body)
@@ -134,7 +137,7 @@ class Documents:
             taken = self._windows.take(key_for(key), limit, MINUTE)
             if not taken.allowed:
                 raise TooManyRequests(taken.reset)
-        target = replace(where, port=self._policy.port) if where.port == document_rules.HTTPS_PORT else where
+        target = replace(where, port=self._policy.port)
         try:
             answer = await self._outbound.fetch(
                 "GET",

@@ -75,10 +75,9 @@ def matches(uri: str, registered: Iterable[str]) -> bool:
 
 def place(uri: str) -> str:
     """What people are shown of a redirect URI: its host, or the scheme of a program on their machine."""
-    parts = urlsplit(uri)
-    if parts.scheme in ("http", "https"):
-        return parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}:"
+    scheme = uri.partition(":")[0].lower()
+    # What follows another scheme need not be an authority, and `urlsplit` raises for some of it.
+    return urlsplit(uri).netloc.rpartition("@")[2] if scheme in ("http", "https") else f"{scheme}:"
 
 
 def with_answer(uri: str, values: Mapping[str, str | None]) -> str:
