@@ -66,10 +66,16 @@ class Station:
                 assert answer.status_code == 200, answer.text
             answer = await client.post("/emails", json=mail("cleo@quay.example", attachments=[attachment()]))
             assert answer.status_code == 200, answer.text
+            made = await client.post("/automations", json=AUTOMATION)
+            assert made.status_code == 201, made.text
             happened = {"event": "user.signed_up", "email": "ada@quay.example"}
             assert (await client.post("/events/send", json=happened)).status_code == 202
             assert (await client.get("/health")).status_code == 200
             assert (await client.get("/emails/no-id")).status_code >= 400
+            runs = f"/automations/{made.json()['id']}/runs?status=completed"
+            async with asyncio.timeout(PATIENCE):
+                while not (await client.get(runs)).json()["data"]:
+                    await asyncio.sleep(POLL)
         await asyncio.to_thread(self._by_smtp)
         await self.sink.messages(arrived + 3, PATIENCE)
         await self.hooks.wait_for(posted + 1, PATIENCE)
@@ -95,6 +101,16 @@ class Station:
         finally:
             await conn.close()
 
+
+AUTOMATION = {
+    "name": "Berths",
+    "status": "enabled",
+    "steps": [
+        {"key": "start", "type": "trigger", "config": {"event_name": "user.signed_up"}},
+        {"key": "pause", "type": "delay", "config": {"duration": "1 second"}},
+    ],
+    "connections": [{"from": "start", "to": "pause"}],
+}
 
 BACKED_UP = """
     INSERT INTO backups (name, target, snapshot_at, finished_at, octets)

@@ -32,13 +32,18 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.EventItem]]:
     return Reply(await listed(partial(definition_queries.page, db), page, wire.item))
 
 
-@route("GET", "/events/{identifier}", needs=Access.FULL, summary="Retrieve an event")
+@route("GET", "/events/{identifier}", needs=Access.FULL, by_name=True, summary="Retrieve an event")
 async def show(request: Request, db: TeamDb) -> Reply[wire.EventDefinition]:
     return Reply(wire.full(await definitions.found(db, request.param("identifier"))))
 
 
 @route(
-    "PATCH", "/events/{identifier}", needs=Access.FULL, body=wire.ChangedDefinition, summary="Update an event"
+    "PATCH",
+    "/events/{identifier}",
+    needs=Access.FULL,
+    body=wire.ChangedDefinition,
+    by_name=True,
+    summary="Update an event",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.EventRef]:
     wanted = parse(wire.ChangedDefinition, request.json())
@@ -49,7 +54,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.EventRef]:
     return Reply(wire.EventRef("event", event_id))
 
 
-@route("DELETE", "/events/{identifier}", needs=Access.FULL, summary="Delete an event")
+@route("DELETE", "/events/{identifier}", needs=Access.FULL, by_name=True, summary="Delete an event")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.EventDeleted]:
     event_id = await definitions.delete(db, request.param("identifier"))
     return Reply(wire.EventDeleted("event", event_id, deleted=True))

@@ -86,6 +86,7 @@ class Route:
     failures: Failures | None = None
     shared: bool = False
     token_scope: Scope = Scope.FULL
+    by_name: bool = False
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -133,6 +134,7 @@ def route(
     failures: Failures | None = None,
     shared: bool = False,
     token_scope: Scope = Scope.FULL,
+    by_name: bool = False,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -146,7 +148,8 @@ def route(
     The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
     are kept in the log of requests where they authenticate, unless `logged` is False. `failures` and `shared`
-    are as in `Route`. `token_scope` is what an access token must have (oauth.md 1).
+    are as in `Route`. `token_scope` is what an access token must have (oauth.md 1). The parameter of a route
+    that is `by_name` is a name that people choose, which may be a word of the API in paths of other methods.
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
@@ -182,6 +185,7 @@ def route(
             failures=failures,
             shared=shared,
             token_scope=token_scope,
+            by_name=by_name,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
@@ -271,11 +275,11 @@ class RouteTable:
         return node, values
 
     def _node_with(self, method: str, raw_path: str) -> tuple[_Node, list[str]] | None:
-        """The node that has this method, where the first one that the path means has others: `send` is a word
-        of the API in `POST /events/send`, and a name in `GET /events/send`."""
+        """The node of a route by name with this method, where the first one that the path means has others:
+        `send` is a word of the API in `POST /events/send`, and a name in `GET /events/send`."""
         values: list[str] = []
         node = _descend(self._root, _segments(raw_path), 0, values, method)
-        return None if node is None else (node, values)
+        return (node, values) if node is not None and node.methods[method].by_name else None
 
     def _add(self, path: str, entry: Route) -> None:
         if tuple(_PARAMETER.findall(path)) != entry.parameters:
