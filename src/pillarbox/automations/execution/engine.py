@@ -215,26 +215,28 @@ class StepEngine:
 
     async def _begin(self, items: Sequence[Claimed]) -> None:
         groups: dict[tuple[UUID, StepKind], list[Claimed]] = {}
+        alone = {(item.run_id, item.position) for item in items if item.deaths > 0}
         self._held += len(items)
         try:
             for item in items:
-                kind = await self._kind(item)
+                kind, is_heavy = await self._kind(item)
                 groups.setdefault((item.team_id, kind), []).append(item)
+                if is_heavy:
+                    alone.add((item.run_id, item.position))
         except BaseException:
             self._held -= len(items)
             self._left += items
             raise
         for (team_id, kind), found in groups.items():
-            calm = [item for item in found if item.deaths <= 0]
+            calm = [item for item in found if (item.run_id, item.position) not in alone]
             batches = [calm[at : at + kind.value] for at in range(0, len(calm), kind.value)]
-            for batch in [*batches, *([item] for item in found if item.deaths > 0)]:
+            for batch in [*batches, *([item] for item in found if (item.run_id, item.position) in alone)]:
                 task = asyncio.create_task(self._in_turn(team_id, kind, batch))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _kind(self, item: Claimed) -> StepKind:
-        if item.waiting:
-            return StepKind.TIMERS
+    async def _kind(self, item: Claimed) -> tuple[StepKind, bool]:
+        """How the step is carried out, and whether its graph asks for much."""
         db = TeamDb(self._pool, item.team_id)
         try:
             graph = await self._runs.versions.graph(db, item.automation_id, item.version)
@@ -242,8 +244,10 @@ class StepEngine:
             raise
         except Exception:
             # It cannot be carried out in any way, which must not hold up the others.
-            return StepKind.TIMERS
-        return _kind_of(graph.steps[item.position].config)
+            return StepKind.TIMERS, False
+        if item.waiting:
+            return StepKind.TIMERS, graph.is_heavy
+        return _kind_of(graph.steps[item.position].config), graph.is_heavy
 
     async def _in_turn(self, team_id: UUID, kind: StepKind, items: list[Claimed]) -> None:
         is_done = False
