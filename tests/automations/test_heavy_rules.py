@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from kit.automation_rows import an_automation, chain, connection, step
 from kit.automation_runs import ADA, outputs, run_of, runs, sent, walk
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of, manual_world, run_jobs
+from pillarbox.automations.execution import engine
 from pillarbox.automations.execution import versions as remembered
 from pillarbox.automations.execution.versions import Versions
 from pillarbox.automations.graphs.evaluation import Facts, holds, holds_in_turns
@@ -119,3 +121,67 @@ async def test_graphs_are_forgotten_by_their_size(
         found = [await versions.graph(db, automation, 1) for automation in automations]
         assert await versions.graph(db, automations[2], 1) is found[2]
         assert await versions.graph(db, automations[0], 1) is not found[0]
+
+
+async def test_a_team_whose_work_stands_still_leaves_room_for_others(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "MOST_HELD", 8)
+    monkeypatch.setattr(engine, "MOST_OF_TEAM", 6)
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        slow, other = await pillarbox.team(), await pillarbox.team()
+        await an_automation(slow, chain(START), status="enabled")
+        automation = await an_automation(other, chain(START), status="enabled")
+        for number in range(10):
+            await sent(slow, "user.signed_up", f"c{number}@quay.example")
+        while await run_jobs(pillarbox):
+            pass
+        steps = pillarbox.app.need(engine.StepEngine)
+        async with pillarbox.pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT FROM automation_runs WHERE team_id = $1 FOR UPDATE", slow.id)
+            assert await steps.look() == 6
+            await sent(other, "user.signed_up")
+            while await run_jobs(pillarbox):
+                pass
+            assert await steps.look() == 1
+            while not await runs(other, automation, "completed"):
+                await asyncio.sleep(0)
+        await walk(pillarbox)
+
+
+async def test_of_a_team_with_heavy_graphs_little_is_claimed(database_url: str, tmp_path: Path) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        graph = chain(START, {"key": "asks", "type": "condition", "config": many(LIGHT + 1)})
+        automation = await an_automation(team, graph, status="enabled")
+        await sent(team, "user.signed_up", text="a")
+        await walk(pillarbox)
+        for number in range(12):
+            await sent(team, "user.signed_up", f"c{number}@quay.example", text="a")
+        while await run_jobs(pillarbox):
+            pass
+        assert await pillarbox.app.need(engine.StepEngine).look() == engine.MOST_HEAVY
+        await walk(pillarbox)
+        assert len(await runs(team, automation, "completed")) == 13
+
+
+async def test_work_of_the_dead_that_is_locked_holds_nobody_up(database_url: str, tmp_path: Path) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        automation = await an_automation(team, chain(START), status="enabled")
+        for number in range(2):
+            await sent(team, "user.signed_up", f"c{number}@quay.example")
+        while await run_jobs(pillarbox):
+            pass
+        await pillarbox.pool.execute(
+            "UPDATE automation_work SET owner = $1, leased_until = $2, attempt = 1",
+            uuid4(),
+            pillarbox.clock.now() + timedelta(seconds=60),
+        )
+        async with pillarbox.pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT FROM automation_work ORDER BY run_id LIMIT 1 FOR UPDATE")
+            await walk(pillarbox)
+            assert len(await runs(team, automation, "completed")) == 1
+        clock_of(pillarbox).advance(timedelta(seconds=6))
+        await walk(pillarbox)
+        assert len(await runs(team, automation, "completed")) == 2
