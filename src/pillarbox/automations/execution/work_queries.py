@@ -84,8 +84,8 @@ HOLDERS: Final = """
       LEFT JOIN processes p ON p.id = h.owner
 """
 
-# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind. What somebody has
-# locked is left for the next time, so that nothing waits for one long transaction.
+# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind. What somebody
+# has locked is left for the next time, so that nothing waits for one long transaction.
 FREE: Final = """
     WITH lost AS MATERIALIZED (
         SELECT team_id, run_id, position
