@@ -199,7 +199,8 @@ class StepEngine:
         for one in lost:
             freed = await work_queries.free(self._pool, *one)
             prometheus.RECOVERED.add(freed)
-            log.warning("automations.recovered", steps=freed)
+            if freed:
+                log.warning("automations.recovered", steps=freed)
 
     async def _give_back(self) -> None:
         """Free what this process has claimed and could not do."""
