@@ -421,3 +421,9 @@ def test_seconds_are_shown_in_the_largest_unit_that_is_whole(seconds: float, tex
     found = of_seconds(seconds, "seconds")
     assert (found.length, found.text) == (timedelta(seconds=seconds), text)
     assert duration(text, "duration") == found
+
+
+@pytest.mark.parametrize("seconds", [1e-300, 1e-7, 0.1 + 0.2, 1 / 3, 2591999.9999999995])
+def test_seconds_of_many_digits_can_be_read_again(seconds: float) -> None:
+    found = of_seconds(seconds, "seconds")
+    assert duration(found.text, "duration") == found

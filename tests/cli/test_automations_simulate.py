@@ -197,6 +197,7 @@ def test_for_people(harbor: Installation, made: Made) -> None:
         (("--then", "2 months: user.paid"), "--then"),
         (("--then", "2 days: user.paid {"), "not JSON"),
         (("--trigger", "pause"), "no trigger"),
+        (("--then", "1 day: resend:x"), "Names that begin with"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -26,6 +26,7 @@ from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.requests.templating import ContactSource, Templating
 from pillarbox.emails.settings import verified_domain_required
 from pillarbox.events import definition_queries
+from pillarbox.events.definitions import event_name
 from pillarbox.events.payloads import encoded, fitted
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -173,8 +174,9 @@ async def _event(db: TeamDb, at: datetime, name: str, text: str, option: str) ->
         raise Refused(f"What is given with {option} is not JSON.") from None
     if not isinstance(payload, dict):
         raise Refused(f"What is given with {option} is not an object.")
-    definition = await definition_queries.by_name(db, name)
     try:
+        name = event_name(name, "event")
+        definition = await definition_queries.by_name(db, name)
         if definition is not None and definition.schema is not None:
             payload = fitted(payload, msgspec.json.decode(definition.schema))
         encoded(payload)

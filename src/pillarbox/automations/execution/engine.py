@@ -11,7 +11,9 @@ step fails. So does a step that has ended its process several times.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Final
@@ -43,6 +45,13 @@ RECORD_EVERY: Final = 3600.0
 MOST_HELD: Final = 200
 """Steps that one process has claimed at once."""
 
+MOST_OF_TEAM: Final = 150
+"""Of them, those of one team: its work may be slow, and the others have to find room."""
+
+MOST_HEAVY: Final = 5
+"""The same for a team with heavy graphs: what it has claimed is to be done before its leases run out."""
+
+MOST_HEAVY_TEAMS: Final = 1000
 AT_ONCE: Final = 3
 """Batches that it carries out at once."""
 
@@ -90,7 +99,10 @@ class StepEngine:
         self._watch = LeaseWatch(LEASE.total_seconds(), SILENT)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._heavy = asyncio.Semaphore(1)
+        self._heavy_teams: set[UUID] = set()
         self._held = 0
+        self._held_of: Counter[UUID] = Counter()
         self._left: list[Claimed] = []
         self._after = START
         self._recorded = self._recovered = float("-inf")
@@ -129,7 +141,7 @@ class StepEngine:
             return 0
         share = max(1, min(StepKind.TIMERS.value, free // len(teams)))
         now = self._clock.now()
-        shares = [(team_id, share) for team_id in teams]
+        shares = [(team_id, min(share, self._room(team_id))) for team_id in teams]
         items = await work_queries.claim(self._pool, shares, self._owner, now + LEASE, now)
         await faults.point("automations.claimed")
         for item in items:
@@ -152,7 +164,7 @@ class StepEngine:
             page = await work_queries.teams(self._pool, self._clock.now(), self._after, TEAMS_PER_PAGE)
             for team in page:
                 self._after = team.team_id
-                if team.due:
+                if team.due and self._room(team.team_id) > 0:
                     found.append(team.team_id)
                     if len(found) == most:
                         return found
@@ -162,6 +174,11 @@ class StepEngine:
                     return found
                 self._after = START
         return found
+
+    def _room(self, team_id: UUID) -> int:
+        """How many more steps of a team there is room for."""
+        most = MOST_HEAVY if team_id in self._heavy_teams else MOST_OF_TEAM
+        return most - self._held_of[team_id]
 
     async def _recover(self) -> None:
         """Say that this process is there, and free what others had that are not."""
@@ -182,7 +199,8 @@ class StepEngine:
         for one in lost:
             freed = await work_queries.free(self._pool, *one)
             prometheus.RECOVERED.add(freed)
-            log.warning("automations.recovered", steps=freed)
+            if freed:
+                log.warning("automations.recovered", steps=freed)
 
     async def _give_back(self) -> None:
         """Free what this process has claimed and could not do."""
@@ -214,27 +232,37 @@ class StepEngine:
     # Carrying out ----------------------------------------------------------------------------------
 
     async def _begin(self, items: Sequence[Claimed]) -> None:
-        groups: dict[tuple[UUID, StepKind], list[Claimed]] = {}
-        self._held += len(items)
+        groups: dict[tuple[UUID, StepKind, bool], list[Claimed]] = {}
+        self._hold(items, 1)
         try:
             for item in items:
-                kind = await self._kind(item)
-                groups.setdefault((item.team_id, kind), []).append(item)
+                kind, is_heavy = await self._kind(item)
+                groups.setdefault((item.team_id, kind, is_heavy), []).append(item)
         except BaseException:
-            self._held -= len(items)
+            self._hold(items, -1)
             self._left += items
             raise
-        for (team_id, kind), found in groups.items():
-            calm = [item for item in found if item.deaths <= 0]
+        if len(self._heavy_teams) > MOST_HEAVY_TEAMS:
+            self._heavy_teams.clear()
+        self._heavy_teams |= {team_id for team_id, _, is_heavy in groups if is_heavy}
+        for (team_id, kind, is_heavy), found in groups.items():
+            calm = [] if is_heavy else [item for item in found if item.deaths <= 0]
             batches = [calm[at : at + kind.value] for at in range(0, len(calm), kind.value)]
-            for batch in [*batches, *([item] for item in found if item.deaths > 0)]:
-                task = asyncio.create_task(self._in_turn(team_id, kind, batch))
+            for batch in [*batches, *([item] for item in found if is_heavy or item.deaths > 0)]:
+                task = asyncio.create_task(self._in_turn(team_id, kind, batch, is_heavy=is_heavy))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _kind(self, item: Claimed) -> StepKind:
-        if item.waiting:
-            return StepKind.TIMERS
+    def _hold(self, items: Sequence[Claimed], sign: int) -> None:
+        """Count what this process has, or no longer has."""
+        self._held += sign * len(items)
+        for item in items:
+            self._held_of[item.team_id] += sign
+            if not self._held_of[item.team_id]:
+                del self._held_of[item.team_id]
+
+    async def _kind(self, item: Claimed) -> tuple[StepKind, bool]:
+        """How the step is carried out, and whether its graph asks for much."""
         db = TeamDb(self._pool, item.team_id)
         try:
             graph = await self._runs.versions.graph(db, item.automation_id, item.version)
@@ -242,17 +270,20 @@ class StepEngine:
             raise
         except Exception:
             # It cannot be carried out in any way, which must not hold up the others.
-            return StepKind.TIMERS
-        return _kind_of(graph.steps[item.position].config)
+            return StepKind.TIMERS, False
+        if item.waiting:
+            return StepKind.TIMERS, graph.is_heavy
+        return _kind_of(graph.steps[item.position].config), graph.is_heavy
 
-    async def _in_turn(self, team_id: UUID, kind: StepKind, items: list[Claimed]) -> None:
+    async def _in_turn(self, team_id: UUID, kind: StepKind, items: list[Claimed], *, is_heavy: bool) -> None:
+        """Heavy ones take no more than one place."""
         is_done = False
         try:
-            async with self._turns:
+            async with self._heavy if is_heavy else nullcontext(), self._turns:
                 await self._carry_out(team_id, kind, items)
             is_done = True
         finally:
-            self._held -= len(items)
+            self._hold(items, -1)
             if not is_done:
                 self._left += items
             self._wake.set()

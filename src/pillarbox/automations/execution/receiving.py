@@ -12,10 +12,10 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.automations.execution import contact_queries, prometheus, state_queries
-from pillarbox.automations.execution.state import Opened, open_runs, write
+from pillarbox.automations.execution.state import AT_ONCE, Opened, open_runs, write
 from pillarbox.automations.execution.state_queries import FoundTrigger, NewRun, WorkRow
 from pillarbox.automations.execution.versions import Versions
-from pillarbox.automations.graphs.evaluation import Facts, holds
+from pillarbox.automations.graphs.evaluation import Facts, holds_in_turns
 from pillarbox.automations.graphs.graph import WaitForEvent
 from pillarbox.contacts.change import NOTHING
 from pillarbox.contacts.store import Contacts
@@ -68,16 +68,19 @@ class Receiving:
             return
         dates = await contact_queries.dates(db, [event.name])
         facts = Facts(event.values, event_name=event.name, dates=dates)
-        runs = await open_runs(db, self.versions, waiting, at)
-        ended = [one for one in runs.values() if end_waits(one, event, facts)]
-        known = await state_queries.waited(db, [one.walk.run.id for one in ended])
-        for one in ended:
-            before: dict[str, Any] = msgspec.json.decode(known.get(one.walk.run.id, "{}"))
-            one.walk.waited = {**before, event.name: event.values}
-        await write(db, [one.walk for one in runs.values()])
+        for first in range(0, len(waiting), AT_ONCE):
+            runs = await open_runs(db, self.versions, waiting[first : first + AT_ONCE], at)
+            ended = [one for one in runs.values() if await end_waits(one, event, facts)]
+            known = await state_queries.waited(db, [one.walk.run.id for one in ended])
+            for one in ended:
+                before: dict[str, Any] = msgspec.json.decode(known.get(one.walk.run.id, "{}"))
+                one.walk.waited = {**before, event.name: facts.event}
+                if one.walk.graph.is_heavy:
+                    one.walk.defer()
+            await write(db, [one.walk for one in runs.values()])
 
 
-def end_waits(opened: Opened, event: StoredEvent, facts: Facts) -> bool:
+async def end_waits(opened: Opened, event: StoredEvent, facts: Facts) -> bool:
     """End the waits of a run that the event ends; whether there are any."""
     walk, has_ended = opened.walk, False
     for row in opened.work:
@@ -85,7 +88,7 @@ def end_waits(opened: Opened, event: StoredEvent, facts: Facts) -> bool:
             continue
         config = walk.graph.steps[row.position].config
         assert isinstance(config, WaitForEvent)
-        if config.filter_rule is None or holds(config.filter_rule, facts):
+        if config.filter_rule is None or await holds_in_turns(config.filter_rule, facts):
             walk.finish(row.position, "event_received", {"outcome": "event_received"})
             has_ended = True
     return has_ended

@@ -19,7 +19,7 @@ from pillarbox.automations.execution.state_queries import WorkRow
 from pillarbox.automations.execution.versions import Versions
 from pillarbox.automations.execution.walks import Failure, Walk
 from pillarbox.automations.execution.work_queries import Claimed
-from pillarbox.automations.graphs.evaluation import holds
+from pillarbox.automations.graphs.evaluation import holds_in_turns
 from pillarbox.automations.graphs.graph import Condition
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
@@ -84,16 +84,16 @@ async def decide(db: TeamDb, walks: Iterable[Walk]) -> None:
                 known.waited = walk.waited
             if known.contact is None and walk.contact_deleted_at is None:
                 walk.cancel()
-            settle(walk, known)
+            await settle(walk, known)
 
 
-def settle(walk: Walk, known: RunFacts) -> None:
+async def settle(walk: Walk, known: RunFacts) -> None:
     """Decide the conditions that a walk came to, and those that they lead to."""
     while walk.undecided:
         position = walk.undecided.pop(0)
         config = walk.graph.steps[position].config
         assert isinstance(config, Condition)
-        walk.decide(position, result=holds(config.rule, known.event()))
+        walk.decide(position, result=await holds_in_turns(config.rule, known.event()))
 
 
 async def write(db: TeamDb, walks: Sequence[Walk]) -> None:

@@ -11,8 +11,8 @@ from pillarbox.automations.graphs.graph import Graph
 from pillarbox.automations.queries import graph_of
 from pillarbox.kernel.postgres.database import TeamDb
 
-MOST_STEPS: Final = 10_000
-"""Of all graphs that are remembered together."""
+MOST_OCTETS: Final = 16 * 1024 * 1024
+"""Of the JSON of all graphs that are remembered together."""
 
 Key = tuple[UUID, UUID, int]
 
@@ -25,27 +25,27 @@ class Versions:
     """The graphs that were used last."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Key, Graph] = OrderedDict()
-        self._steps = 0
+        self._known: OrderedDict[Key, tuple[Graph, int]] = OrderedDict()
+        self._octets = 0
 
     async def graph(self, db: TeamDb, automation_id: UUID, version: int) -> Graph:
         """The graph of a version; VersionMissingError where there is none."""
         key = (db.team_id, automation_id, version)
-        found = self._known.get(key)
-        if found is None:
-            stored = await state_queries.version(db, automation_id, version)
-            if stored is None:
-                raise VersionMissingError(f"{automation_id}, version {version}")
-            found = graph_of(*stored)
-            self._remember(key, found)
-        else:
+        known = self._known.get(key)
+        if known is not None:
             self._known.move_to_end(key)
+            return known[0]
+        stored = await state_queries.version(db, automation_id, version)
+        if stored is None:
+            raise VersionMissingError(f"{automation_id}, version {version}")
+        found = graph_of(*stored)
+        self._remember(key, found, sum(len(text) for text in stored))
         return found
 
-    def _remember(self, key: Key, graph: Graph) -> None:
+    def _remember(self, key: Key, graph: Graph, octets: int) -> None:
         if key not in self._known:
-            self._known[key] = graph
-            self._steps += len(graph.steps)
-        while self._steps > MOST_STEPS and len(self._known) > 1:
-            _, dropped = self._known.popitem(last=False)
-            self._steps -= len(dropped.steps)
+            self._known[key] = graph, octets
+            self._octets += octets
+        while self._octets > MOST_OCTETS and len(self._known) > 1:
+            _, (_, dropped) = self._known.popitem(last=False)
+            self._octets -= dropped

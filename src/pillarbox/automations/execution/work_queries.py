@@ -84,10 +84,19 @@ HOLDERS: Final = """
       LEFT JOIN processes p ON p.id = h.owner
 """
 
-# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind.
+# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind. What somebody
+# has locked is left for the next time, so that nothing waits for one long transaction.
 FREE: Final = """
-    UPDATE automation_work SET owner = NULL, leased_until = NULL
-     WHERE owner IS NOT NULL AND owner = $1 AND leased_until <= $2
+    WITH lost AS MATERIALIZED (
+        SELECT team_id, run_id, position
+          FROM automation_work
+         WHERE owner IS NOT NULL AND owner = $1 AND leased_until <= $2
+           FOR UPDATE SKIP LOCKED
+    )
+    UPDATE automation_work w
+       SET owner = NULL, leased_until = NULL
+      FROM lost
+     WHERE w.team_id = lost.team_id AND w.run_id = lost.run_id AND w.position = lost.position
 """
 
 START: Final = UUID(int=0)

@@ -12,6 +12,7 @@ from pillarbox.automations.graphs.members import Path
 from pillarbox.kernel.wire.problems import InvalidField
 
 MOST_CHARACTERS: Final = 100
+MICROSECOND: Final = timedelta(microseconds=1)
 
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _WORDS: Final = {
@@ -55,8 +56,9 @@ def of_seconds(value: object, path: Path) -> Duration:
         raise InvalidField(path, "It must be a number.")
     if value > LONGEST.total_seconds():
         raise InvalidField(path, TOO_LONG)
-    seconds = Decimal(str(value))
-    length = _length(seconds, path)
+    length = _length(Decimal(str(value)), path)
+    # What is shown is what is kept: it has to be read again from there.
+    seconds = Decimal(length // MICROSECOND) / 1_000_000
     unit = next((word for word, size in reversed(_SECONDS.items()) if seconds % size == 0), "second")
     count = seconds / _SECONDS[unit]
     return Duration(length, f"{count.normalize():f} {unit}{'' if count == 1 else 's'}")
@@ -67,4 +69,4 @@ def _length(seconds: Decimal, path: Path) -> timedelta:
         raise InvalidField(path, POSITIVE)
     if seconds > int(LONGEST.total_seconds()):
         raise InvalidField(path, TOO_LONG)
-    return max(timedelta(microseconds=int(seconds * 1_000_000)), timedelta(microseconds=1))
+    return max(int(seconds * 1_000_000) * MICROSECOND, MICROSECOND)

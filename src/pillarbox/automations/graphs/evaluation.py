@@ -4,6 +4,7 @@ is false.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -70,6 +71,19 @@ def holds(rule: Rule, facts: Facts) -> bool:
     if isinstance(rule, AnyOf):
         return any(holds(one, facts) for one in rule.rules)
     return _compares(rule, read(rule.field, facts), facts)
+
+
+async def holds_in_turns(rule: Rule, facts: Facts) -> bool:
+    """The same, for rules of any size: others come to their turn after each group of comparisons. A graph may
+    have tens of thousands, and what they look through has up to 100 KB."""
+    if isinstance(rule, Comparison) or all(isinstance(one, Comparison) for one in rule.rules):
+        await asyncio.sleep(0)
+        return holds(rule, facts)
+    is_or = isinstance(rule, AnyOf)
+    for one in rule.rules:
+        if await holds_in_turns(one, facts) == is_or:
+            return is_or
+    return not is_or
 
 
 def _descend(value: object, path: tuple[str, ...]) -> object:

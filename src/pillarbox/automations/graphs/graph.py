@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final, Literal
 from uuid import UUID
 
-from pillarbox.automations.graphs.rules import Rule, Value
+from pillarbox.automations.graphs.rules import Rule, Value, comparisons
 
 StepType = Literal[
     "trigger",
@@ -41,6 +41,10 @@ class Duration:
 
 LONGEST: Final = timedelta(days=30)
 """The longest delay and the longest wait; a wait without a timeout lasts as long."""
+
+
+LIGHT: Final = 500
+"""So many comparisons are decided for many runs in one transaction; each may look through 100 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +179,12 @@ class Graph:
     def following(self, position: int, outcome: Outcome) -> tuple[int, ...]:
         """The steps that a step leads to when it ends so, by position; none where the way ends."""
         return self._outgoing.get((position, outcome), ())
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Whether its rules are so many that a run is carried out by itself."""
+        rules = [step.config.rule for step in self.steps if isinstance(step.config, Condition)]
+        return sum(comparisons(rule) for rule in rules) > LIGHT
 
     @cached_property
     def order(self) -> tuple[int, ...]:

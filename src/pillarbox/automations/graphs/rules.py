@@ -76,3 +76,8 @@ class AnyOf:
 
 
 Rule = Comparison | AllOf | AnyOf
+
+
+def comparisons(rule: Rule) -> int:
+    """How many fields a rule may have to look at."""
+    return 1 if isinstance(rule, Comparison) else sum(comparisons(one) for one in rule.rules)

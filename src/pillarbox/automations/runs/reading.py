@@ -17,7 +17,7 @@ from pillarbox.automations.runs.queries import FoundRun, ListedRun, Part, RunOwn
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.paging import ListOf, Page, envelope
-from pillarbox.kernel.wire.problems import InvalidField, NotFound
+from pillarbox.kernel.wire.problems import InvalidParameter, NotFound
 
 STATUSES: Final[tuple[RunStatus, ...]] = get_args(RunStatus)
 
@@ -29,7 +29,7 @@ def wanted(text: str | None) -> tuple[RunStatus, ...]:
     words = [word.strip() for word in text.split(",")]
     unknown = [word for word in words if word not in STATUSES]
     if unknown:
-        raise InvalidField("status", f"Use words of {', '.join(STATUSES)}, with commas between.")
+        raise InvalidParameter("status", f"Use words of {', '.join(STATUSES)}, with commas between.")
     return tuple(status for status in STATUSES if status in words)
 
 

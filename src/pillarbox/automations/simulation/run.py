@@ -99,7 +99,7 @@ class SimulatedRun:
         while self.work:
             due_at, position = min((one.due_at, position) for position, one in self.work.items())
             if left and left[0].at < due_at:
-                self._receive(left.pop(0))
+                await self._receive(left.pop(0))
             else:
                 await self._carry_out(position, due_at)
         for one in left:
@@ -117,7 +117,7 @@ class SimulatedRun:
 
     # One after the other ---------------------------------------------------------------------------
 
-    def _receive(self, event: SimulatedEvent) -> None:
+    async def _receive(self, event: SimulatedEvent) -> None:
         if self.contact.is_deleted:
             # It would be another contact.
             self._say(Happened(event.at, None, "not awaited", event=event.name))
@@ -137,11 +137,11 @@ class SimulatedRun:
             event.at,
         )
         facts = Facts(stored.values, event_name=event.name, dates=self.dates)
-        has_ended = end_waits(Opened(walk, rows), stored, facts)
+        has_ended = await end_waits(Opened(walk, rows), stored, facts)
         self._say(Happened(event.at, None, "received" if has_ended else "not awaited", event=event.name))
         if has_ended:
             self.waited = {**self.waited, event.name: stored.values}
-        self._take(walk)
+        await self._take(walk)
 
     async def _carry_out(self, position: int, now: datetime) -> None:
         walk = self._walk(now)
@@ -164,7 +164,7 @@ class SimulatedRun:
                 walk.finish(position)
             case _:
                 timers.advance(walk, position)
-        self._take(walk, mail)
+        await self._take(walk, mail)
 
     async def _send(self, walk: Walk, position: int, config: SendEmail) -> Outgoing | None:
         [made] = await self.maker.made(self.db, [(config, self._facts())], walk.now)
@@ -222,8 +222,8 @@ class SimulatedRun:
             self.dates,
         )
 
-    def _take(self, walk: Walk, mail: Outgoing | None = None) -> None:
-        settle(walk, self._facts())
+    async def _take(self, walk: Walk, mail: Outgoing | None = None) -> None:
+        await settle(walk, self._facts())
         walk.close()
         for position, change in walk.steps.items():
             due_at = walk.ready[position].due_at if position in walk.ready else None
