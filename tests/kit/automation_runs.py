@@ -16,6 +16,8 @@ async def walk(pillarbox: World) -> int:
     """Distribute events and carry out steps until nothing is due; returns how many steps were claimed."""
     total, engine = 0, pillarbox.app.need(StepEngine)
     while True:
+        # What is at work already holds room that the next look may need.
+        await engine.idle()
         jobs, steps = await run_jobs(pillarbox), await engine.look()
         await engine.idle()
         total += steps
