@@ -81,16 +81,23 @@ class Conversation:
         self._cut = cut
         self._sizes = proxy.sizes
         self._is_cut = False
+        self._early = b""
         self.near, self.far = End(self, ASKED), End(self, ANSWERED)
         proxy.running.add(self)
 
     async def connect(self) -> None:
         await asyncio.get_running_loop().create_unix_connection(lambda: self.far, self._proxy.far)
+        if self._early:
+            self.heard(ASKED, self._early)
         if self.near.transport is not None:
             self.near.transport.resume_reading()
 
     def heard(self, direction: str, data: bytes) -> None:
         if self._is_cut:
+            return
+        if direction == ASKED and self.far.transport is None:
+            # Before 3.11.3 a transport that is paused when it is made reads nevertheless.
+            self._early += data
             return
         cut = self._cut if self._cut is not None and self._cut.direction == direction else None
         left = len(data) + 1 if cut is None else cut.at - self._sizes[direction]
