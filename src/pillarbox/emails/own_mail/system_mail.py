@@ -8,18 +8,14 @@ from datetime import datetime
 from pillarbox.domains.senders import Senders
 from pillarbox.emails import queries
 from pillarbox.emails.accept import Accept, Checked
-from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.own_mail.plain_mail import own_sender, plain_mail
 from pillarbox.emails.own_mail.withheld import MARK
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.security.authentication import Caller, Permission
-from pillarbox.mail.message.address import Mailbox, parse_mailbox
 from pillarbox.teams import bootstrap
 
 log = get("system_mail")
-
-NAME = "Pillarbox"
-LOCAL = "no-reply"
 
 
 class StoredSystemMail:
@@ -28,10 +24,7 @@ class StoredSystemMail:
     def __init__(self, accept: Accept, senders: Senders, sender: str | None, hostname: str) -> None:
         self._accept = accept
         self._senders = senders
-        # An address of a host without a domain is none that could be read again.
-        domain = hostname if "." in hostname else f"{hostname}.localdomain"
-        mailbox = parse_mailbox(sender or f"{LOCAL}@{domain}")
-        self._sender = Mailbox(mailbox.local, mailbox.domain, NAME)
+        self._sender = own_sender(hostname, sender)
 
     async def send(self, conn: Connection, at: datetime, *, to: str, subject: str, text: str) -> None:
         """Accept this mail in the transaction of `conn`."""
@@ -41,27 +34,7 @@ class StoredSystemMail:
             log.warning("system_mail.no_team")
             return
         domain = await self._senders.find(team_id, self._sender.domain)
-        checked = Checked(self._outgoing(to, subject, text), domain if domain and domain.may_send else None)
+        mail = plain_mail(self._sender, to, subject, text, (MARK,))
+        checked = Checked(mail, domain if domain and domain.may_send else None)
         caller = Caller(team_id, team.number, None, Permission.FULL)
         await self._accept.store_in(conn, caller, checked)
-
-    def _outgoing(self, to: str, subject: str, text: str) -> Outgoing:
-        return Outgoing(
-            sender_text=f"{NAME} <{self._sender.addr_spec}>",
-            sender=self._sender,
-            to_texts=[to],
-            to=[parse_mailbox(to)],
-            cc_texts=(),
-            cc=(),
-            bcc_texts=(),
-            bcc=(),
-            reply_to_texts=(),
-            reply_to=(),
-            subject=subject,
-            html=None,
-            text=text,
-            headers=[("Auto-Submitted", "auto-generated")],
-            attachments=(),
-            tags=[MARK],
-            scheduled_at=None,
-        )
