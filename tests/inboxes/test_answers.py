@@ -274,6 +274,23 @@ async def test_a_reply_is_repeated_by_its_key(database_url: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("what", ["reply", "forward"])
+async def test_a_key_counts_once_by_id_and_by_address(database_url: str, tmp_path: Path, what: str) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        thread = await inbox.thread()
+        email = await thread.received(ORIGINAL)
+        path = f"threads/{thread.id}/emails/{email}/{what}"
+        body = {"text": "x", "to": "ada@quay.example"}
+        names = [inbox.id, "help%40harbor.example", "Help@HARBOR.example", str(inbox.id).upper()] * 2
+        answers = await asyncio.gather(
+            *[inbox.team.post(f"/inboxes/{name}/{path}", body, idempotency_key="once") for name in names]
+        )
+        assert {one.status_code for one in answers} <= {200, 409}
+        after = await inbox.team.post(f"/inboxes/{names[1]}/{path}", body, idempotency_key="once")
+        assert {one.content for one in answers if one.status_code == 200} == {after.content}
+        assert len((await thread.get("/emails")).json()["data"]) == 3
+
+
+@pytest.mark.parametrize("what", ["reply", "forward"])
 async def test_answers_at_once_are_all_in_the_thread(database_url: str, tmp_path: Path, what: str) -> None:
     async with inbox_world(database_url, tmp_path) as inbox:
         thread = await inbox.thread()

@@ -303,12 +303,22 @@ async def test_creating_is_repeated_by_its_key(database_url: str, tmp_path: Path
         refused = await inbox.team.post(url, {}, idempotency_key="refused")
         assert refused.status_code == 422
         assert (await inbox.team.post(url, READY, idempotency_key="refused")).status_code == 201
-        by_address = await inbox.team.post(
-            "/inboxes/help%40harbor.example/drafts", READY, idempotency_key="once"
-        )
-        assert by_address.status_code == 201
-        assert by_address.json() != first.json(), "a key counts for its path"
-        assert (await inbox.counts())[1] == 3
+        for name in ("help%40harbor.example", "Help@Harbor.Example", str(inbox.id).upper()):
+            named = await inbox.team.post(f"/inboxes/{name}/drafts", READY, idempotency_key="once")
+            assert (named.status_code, named.content) == (201, first.content), "an inbox has one scope"
+        assert (await inbox.counts())[1] == 2
+
+
+async def test_a_key_is_answered_by_id_when_the_inbox_is_gone(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        url = f"{inbox.url}/drafts"
+        by_address = "/inboxes/help%40harbor.example/drafts"
+        first = await inbox.team.post(by_address, READY, idempotency_key="once")
+        assert (await inbox.team.call("DELETE", inbox.url)).status_code == 200
+        again = await inbox.team.post(url, READY, idempotency_key="once")
+        assert (again.status_code, again.content) == (201, first.content)
+        gone = await inbox.team.post(by_address, READY, idempotency_key="once")
+        assert (gone.status_code, gone.json()["message"]) == (404, "Inbox not found")
 
 
 async def test_a_draft_becomes_an_email_in_a_new_thread(database_url: str, tmp_path: Path) -> None:
@@ -360,6 +370,9 @@ async def test_sending_is_repeated_by_its_key(database_url: str, tmp_path: Path)
         again = await inbox.team.post(url, idempotency_key="once")
         assert (again.status_code, again.content) == (200, first.content)
         assert again.headers["idempotent-replayed"] == "true"
+        named = f"/inboxes/help%40harbor.example/drafts/{draft}/send"
+        by_address = await inbox.team.post(named, idempotency_key="once")
+        assert (by_address.status_code, by_address.content) == (200, first.content)
         another = await inbox.team.post(f"{inbox.url}/drafts/{other}/send", idempotency_key="once")
         assert another.json()["id"] == other, "a key counts for its path"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
 from pillarbox.directory import inboxes as directory
 from pillarbox.kernel.http.request import Request
+from pillarbox.kernel.http.routing import Resolve
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
-from pillarbox.kernel.wire.problems import InvalidParameter, NotAUuid, NotFound
+from pillarbox.kernel.wire.problems import InvalidParameter, NotAUuid, NotFound, Problem
 from pillarbox.kernel.wire.uuids import well_formed
 
 PARAMETER: Final = "inbox"
@@ -53,3 +55,17 @@ async def find(db: TeamDb, text: str) -> UUID:
 async def inbox_of(request: Request, db: TeamDb) -> UUID:
     """The id of the inbox that the path of the request names; 404 where the team has none such."""
     return await find(db, request.param(PARAMETER))
+
+
+async def _id_of(db: TeamDb, text: str) -> str | None:
+    """The id for the scope of an Idempotency-Key. An id stands for itself, also where its inbox is gone."""
+    try:
+        name = named(text)
+    except Problem:
+        return None
+    found = await directory.id_of(db, name) if isinstance(name, str) else name
+    return None if found is None else str(found)
+
+
+BY_ADDRESS: Final[Mapping[str, Resolve]] = {PARAMETER: _id_of}
+"""For routes on which an Idempotency-Key counts: an inbox has one scope, by its id and by its address."""

@@ -299,8 +299,9 @@ class Api:
         salt = route.salt(request) if route.salt else ""
         is_large = request.size > SMALL
         made = await in_thread_if_large(request.size, fingerprint, request.body, salt, is_large=is_large)
-        wanted = request.idempotency = Idempotency(route.scope_of(values), key, made)
         team = request.known.team_id
+        values = await route.resolved(TeamDb(self._pool, team), values)
+        wanted = request.idempotency = Idempotency(route.scope_of(values), key, made)
         with self._running.hold(team, wanted):
             stored = await self._answers.find(team, wanted.scope, key)
             if stored is not None:

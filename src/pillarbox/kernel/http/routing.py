@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import ModuleType
@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote, unquote
 
 from pillarbox.kernel.http.request import Failures, Reply, Request
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Access, Scope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
@@ -18,6 +19,8 @@ __all__ = ["Access", "Failures", "Intake", "Route", "RouteTable", "Scope", "Unkn
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
+Resolve = Callable[[TeamDb, str], Awaitable[str | None]]
+"""From a name in a path to the id of what it names; None where it names nothing."""
 
 MIB = 1024 * 1024
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -58,7 +61,8 @@ class Route:
     `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
     those that follow from the rest, and `pages` those of errors that it answers as a page. Scripts of all
     sites may call what is `shared` and read its answers (CORS). `needs` is
-    what an API key must be, `token_scope` what an access token must have.
+    what an API key must be, `token_scope` what an access token must have. `named` says what parameters mean
+    that take a name in place of an id.
     """
 
     method: str
@@ -87,6 +91,7 @@ class Route:
     shared: bool = False
     token_scope: Scope = Scope.FULL
     by_name: bool = False
+    named: Mapping[str, Resolve] = field(default_factory=dict)
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -96,10 +101,20 @@ class Route:
         object.__setattr__(self, "parameters", names)
         object.__setattr__(self, "uuids", tuple(name for name in names if name.endswith("_id")))
         object.__setattr__(self, "scope", f"{self.method} {self.path}")
+        unknown = set(names) - set(self.uuids) - set(self.named)
+        if self.idempotent and unknown:
+            raise TypeError(f"{self.scope}: an Idempotency-Key counts for ids; what is {unknown.pop()}?")
 
     def scope_of(self, values: Sequence[str]) -> str:
         """What an idempotency key counts for: the method and the path with the values of its parameters."""
         return " ".join([self.scope, *[quote(value.lower(), safe="@") for value in values]])
+
+    async def resolved(self, db: TeamDb, values: Sequence[str]) -> list[str]:
+        """The values of its parameters with ids in place of names; a name of nothing stays as it is."""
+        return [
+            await self.named[name](db, value) or value if name in self.named else value
+            for name, value in zip(self.parameters, values, strict=True)
+        ]
 
     @property
     def takes_body(self) -> bool:
@@ -135,6 +150,7 @@ def route(
     shared: bool = False,
     token_scope: Scope = Scope.FULL,
     by_name: bool = False,
+    named: Mapping[str, Resolve] | None = None,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -150,6 +166,7 @@ def route(
     are kept in the log of requests where they authenticate, unless `logged` is False. `failures` and `shared`
     are as in `Route`. `token_scope` is what an access token must have (oauth.md 1). The parameter of a route
     that is `by_name` is a name that people choose, which may be a word of the API in paths of other methods.
+    What is `idempotent` has a `named` for each parameter that is no id, so that one thing has one scope.
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
@@ -186,6 +203,7 @@ def route(
             shared=shared,
             token_scope=token_scope,
             by_name=by_name,
+            named=named or {},
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
