@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit.automation_rows import an_automation, chain, connection, step
-from kit.automation_runs import ADA, outputs, run_of, runs, sent, walk
+from kit.automation_runs import ADA, a_template, mails, outputs, run_of, runs, sent, walk
 from kit.manual_world import clock_of, manual_world, run_jobs
-from pillarbox.automations.execution import engine
+from pillarbox.automations.execution import engine, receiving, state, timers
 from pillarbox.automations.execution import versions as remembered
 from pillarbox.automations.execution.versions import Versions
 from pillarbox.automations.graphs.evaluation import Facts, holds, holds_in_turns
@@ -86,6 +87,106 @@ async def test_an_event_leaves_heavy_conditions_for_later(database_url: str, tmp
         run = await run_of(team, automation)
         assert run["status"] == "completed"
         assert outputs(run)["asks"] == {"result": False}
+
+
+class Slow:
+    """Rules are not decided before the test lets them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked, self.go = asyncio.Event(), asyncio.Event()
+        for module in (state, timers, receiving):
+            monkeypatch.setattr(module, "holds_in_turns", self.holds)
+
+    async def holds(self, wanted: Any, facts: Facts) -> bool:
+        self.asked.set()
+        await self.go.wait()
+        return await holds_in_turns(wanted, facts)
+
+
+@pytest.mark.parametrize("how", ["stop", "delete", "contact"])
+@pytest.mark.parametrize("behind", ["trigger", "contact_update"])
+async def test_what_ends_a_run_does_not_wait_for_its_rules(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, behind: str
+) -> None:
+    slow = Slow(monkeypatch)
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        heavy = {"key": "asks", "type": "condition", "config": many(LIGHT + 1)}
+        changes = [step("named", "contact_update", first_name="Ada")] if behind == "contact_update" else []
+        mail = step("hello", "send_email", template={"id": await a_template(team)})
+        graph = chain(START, *changes, heavy)
+        graph["steps"].append(mail)
+        graph["connections"].append(connection("asks", "hello", "condition_not_met"))
+        automation = await an_automation(team, graph, status="enabled")
+        await sent(team, "user.signed_up", ADA, text="a")
+        walking = asyncio.create_task(walk(pillarbox))
+        async with asyncio.timeout(10):
+            await slow.asked.wait()
+        url, began = f"/automations/{automation}", time.monotonic()
+        match how:
+            case "stop":
+                ended = await team.post(f"{url}/stop")
+            case "delete":
+                ended = await team.call("DELETE", url)
+            case _:
+                ended = await team.call("DELETE", f"/contacts/{ADA}")
+        assert ended.status_code == 200, ended.text
+        assert time.monotonic() - began < 2
+        slow.go.set()
+        await walking
+        assert await mails(team) == []
+        left = await pillarbox.pool.fetch("SELECT status FROM automation_runs WHERE status <> 'cancelled'")
+        assert left == []
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM automation_work") == 0
+
+
+async def test_who_disables_does_not_wait_for_the_filters_of_waits(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=leaf("a"))
+        automation = await an_automation(team, chain(START, wait), status="enabled")
+        listens = chain(step("start", "trigger", event_name="user.paid"))
+        other = await an_automation(team, listens, status="enabled")
+        await sent(team, "user.signed_up", ADA)
+        await walk(pillarbox)
+        slow = Slow(monkeypatch)
+        await sent(team, "user.paid", ADA, text="a")
+        walking = asyncio.create_task(walk(pillarbox))
+        async with asyncio.timeout(10):
+            await slow.asked.wait()
+        began = time.monotonic()
+        for one in (automation, other):
+            assert (await team.post(f"/automations/{one}/stop")).status_code == 200
+        assert time.monotonic() - began < 2
+        slow.go.set()
+        await walking
+        assert len(await runs(team, automation, "cancelled")) == 1
+        assert await runs(team, other) == []
+
+
+async def test_a_filter_is_asked_once_for_all_waits(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[Any]()
+
+    async def counted(wanted: Any, facts: Facts) -> bool:
+        asked.append(wanted)
+        return await holds_in_turns(wanted, facts)
+
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=leaf("a"))
+        automation = await an_automation(team, chain(START, wait), status="enabled")
+        for _ in range(5):
+            await sent(team, "user.signed_up", ADA)
+        await walk(pillarbox)
+        monkeypatch.setattr(receiving, "holds_in_turns", counted)
+        await sent(team, "user.paid", ADA, text="a")
+        await walk(pillarbox)
+        assert len(await runs(team, automation, "completed")) == 5
+        assert len(asked) == 1
 
 
 async def test_one_event_ends_many_waits_of_its_contact(database_url: str, tmp_path: Path) -> None:

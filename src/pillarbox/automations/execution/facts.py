@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -17,6 +17,8 @@ from pillarbox.contact_properties.definitions import fallbacks
 from pillarbox.kernel.postgres.database import TeamDb
 
 Dates = Mapping[str, frozenset[str]]
+
+NO_DATA: Final = state_queries.Data(UUID(int=0), "{}", None)
 
 
 class Subject(NamedTuple):
@@ -44,14 +46,14 @@ class RunFacts:
 
 
 async def facts_of(db: TeamDb, runs: Sequence[Subject], graphs: Iterable[Graph]) -> dict[UUID, RunFacts]:
-    """The facts of each of these runs."""
+    """The facts of each of these runs; of one that was removed, no payloads."""
     stored = {one.id: one for one in await state_queries.data(db, [run.run_id for run in runs])}
     contacts = await _contacts(db, {run.contact_id for run in runs})
     names = {run.event_name for run in runs} | {name for graph in graphs for name in awaited(graph)}
     dates = await contact_queries.dates(db, list(names))
     found: dict[UUID, RunFacts] = {}
     for run in runs:
-        data = stored[run.run_id]
+        data = stored.get(run.run_id, NO_DATA)
         contact = contacts.get(run.contact_id)
         found[run.run_id] = RunFacts(
             run.event_name,

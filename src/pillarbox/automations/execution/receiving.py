@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -13,15 +13,34 @@ import msgspec
 
 from pillarbox.automations.execution import contact_queries, prometheus, state_queries
 from pillarbox.automations.execution.state import AT_ONCE, Opened, open_runs, write
-from pillarbox.automations.execution.state_queries import FoundTrigger, NewRun, WorkRow
+from pillarbox.automations.execution.state_queries import FoundTrigger, NewRun, Wait, WorkRow
 from pillarbox.automations.execution.versions import Versions
 from pillarbox.automations.graphs.evaluation import Facts, holds_in_turns
-from pillarbox.automations.graphs.graph import WaitForEvent
+from pillarbox.automations.graphs.graph import Graph, WaitForEvent
 from pillarbox.contacts.change import NOTHING
 from pillarbox.contacts.store import Contacts
 from pillarbox.events.distribution import StoredEvent
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The runs with waits that an event may end, and what the filters of these waits say of the event."""
+
+    run_ids: list[UUID]
+    facts: Facts
+    known: dict[tuple[UUID, int, int], bool] = field(default_factory=dict)
+
+    async def ends(self, wait: Wait, graph: Graph) -> bool:
+        """Whether the event passes the filter of the wait; each filter is asked once."""
+        name = wait.automation_id, wait.version, wait.position
+        if name not in self.known:
+            config = graph.steps[wait.position].config
+            assert isinstance(config, WaitForEvent)
+            rule = config.filter_rule
+            self.known[name] = rule is None or await holds_in_turns(rule, self.facts)
+        return self.known[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +60,14 @@ class Receiving:
         """Start a run for each trigger that was there when the event was accepted, and end the waits that
         began before."""
         db = TeamDb(conn, event.team_id)
-        triggers = await state_queries.triggers(db, event.name, event.at)
         contact_id = event.contact_id
+        waits = None if contact_id is None else await self._waits(db, contact_id, event)
+        triggers = await state_queries.triggers(db, event.name, event.at)
         if contact_id is None:
             if not triggers:
                 return
             contact_id = (await self.contacts.upsert(db, event.email, NOTHING)).id
-        await self._end_waits(db, contact_id, at, event)
+        await self._end_waits(db, at, event, waits or await self._waits(db, contact_id, event))
         for trigger in triggers:
             await self._start(db, contact_id, at, event, trigger)
         after_commit(conn, self.wake)
@@ -62,33 +82,41 @@ class Receiving:
             await state_queries.add_work(db, [(new.id, position, contact_id, at, False, None, None)])
             after_commit(db.connection, partial(prometheus.STARTED.add, 1))
 
-    async def _end_waits(self, db: TeamDb, contact_id: UUID, at: datetime, event: StoredEvent) -> None:
-        waiting = await state_queries.waits(db, contact_id, event.name, event.at)
-        if not waiting:
-            return
+    async def _waits(self, db: TeamDb, contact_id: UUID, event: StoredEvent) -> Waits:
+        """The waits that the event may end. What their filters say is found here, before anything is locked:
+        it is the same for all runs, and may take a while."""
+        found = await state_queries.waits(db, contact_id, event.name, event.at)
+        waits = Waits(
+            sorted({one.run_id for one in found}), await self._facts(db, event) if found else Facts({})
+        )
+        for one in found:
+            graph = await self.versions.graph(db, one.automation_id, one.version)
+            await waits.ends(one, graph)
+        return waits
+
+    async def _facts(self, db: TeamDb, event: StoredEvent) -> Facts:
         dates = await contact_queries.dates(db, [event.name])
-        facts = Facts(event.values, event_name=event.name, dates=dates)
-        for first in range(0, len(waiting), AT_ONCE):
-            runs = await open_runs(db, self.versions, waiting[first : first + AT_ONCE], at)
-            ended = [one for one in runs.values() if await end_waits(one, event, facts)]
+        return Facts(event.values, event_name=event.name, dates=dates)
+
+    async def _end_waits(self, db: TeamDb, at: datetime, event: StoredEvent, waits: Waits) -> None:
+        for first in range(0, len(waits.run_ids), AT_ONCE):
+            runs = await open_runs(db, self.versions, waits.run_ids[first : first + AT_ONCE], at)
+            ended = [one for one in runs.values() if await end_waits(one, event, waits)]
             known = await state_queries.waited(db, [one.walk.run.id for one in ended])
             for one in ended:
                 before: dict[str, Any] = msgspec.json.decode(known.get(one.walk.run.id, "{}"))
-                one.walk.waited = {**before, event.name: facts.event}
-                if one.walk.graph.is_heavy:
-                    one.walk.defer()
+                one.walk.waited = {**before, event.name: waits.facts.event}
             await write(db, [one.walk for one in runs.values()])
 
 
-async def end_waits(opened: Opened, event: StoredEvent, facts: Facts) -> bool:
+async def end_waits(opened: Opened, event: StoredEvent, waits: Waits) -> bool:
     """End the waits of a run that the event ends; whether there are any."""
     walk, has_ended = opened.walk, False
     for row in opened.work:
         if walk.is_over or not _counts(row, event):
             continue
-        config = walk.graph.steps[row.position].config
-        assert isinstance(config, WaitForEvent)
-        if config.filter_rule is None or await holds_in_turns(config.filter_rule, facts):
+        wait = Wait(walk.run.id, walk.run.automation_id, walk.run.version, row.position)
+        if await waits.ends(wait, walk.graph):
             walk.finish(row.position, "event_received", {"outcome": "event_received"})
             has_ended = True
     return has_ended

@@ -70,9 +70,12 @@ async def open_runs(
     return found
 
 
-async def decide(db: TeamDb, walks: Iterable[Walk]) -> None:
+async def decide(db: TeamDb, walks: Sequence[Walk]) -> None:
     """Decide the conditions that these walks came to, and those that they lead to. A run whose contact is
-    gone is cancelled."""
+    gone is cancelled. Those of heavy graphs become work: nobody waits for their locks while they are decided."""
+    for walk in walks:
+        if walk.graph.is_heavy:
+            walk.defer()
     left = [walk for walk in walks if walk.undecided]
     for first in range(0, len(left), AT_ONCE):
         some = left[first : first + AT_ONCE]

@@ -45,9 +45,10 @@ WORK: Final = """
 """
 
 WAITS: Final = """
-    SELECT run_id
-      FROM automation_work
-     WHERE team_id = $1 AND contact_id = $2 AND event_name = $3 AND waits_from <= $4
+    SELECT w.run_id, r.automation_id, r.version, w.position
+      FROM automation_work w
+      JOIN automation_runs r ON r.team_id = w.team_id AND r.id = w.run_id
+     WHERE w.team_id = $1 AND w.contact_id = $2 AND w.event_name = $3 AND w.waits_from <= $4
 """
 
 DATA: Final = """
@@ -159,6 +160,15 @@ class WorkRow(NamedTuple):
     waits_from: datetime | None
 
 
+class Wait(NamedTuple):
+    """A wait of a run."""
+
+    run_id: UUID
+    automation_id: UUID
+    version: int
+    position: int
+
+
 class Data(NamedTuple):
     """JSON of a run."""
 
@@ -212,9 +222,9 @@ async def work(db: TeamDb, run_ids: Sequence[UUID]) -> list[WorkRow]:
     return await db.all(WorkRow, WORK, run_ids)
 
 
-async def waits(db: TeamDb, contact_id: UUID, event_name: str, at: datetime) -> list[UUID]:
-    """The runs with waits that an event of that instant may end."""
-    return sorted(set(await db.values(WAITS, contact_id, event_name, at)))
+async def waits(db: TeamDb, contact_id: UUID, event_name: str, at: datetime) -> list[Wait]:
+    """The waits that an event of that instant may end."""
+    return await db.all(Wait, WAITS, contact_id, event_name, at)
 
 
 async def data(db: TeamDb, run_ids: Sequence[UUID]) -> list[Data]:

@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
+from pillarbox.automations.execution.facts import Subject, facts_of
 from pillarbox.automations.execution.state import Runs
 from pillarbox.automations.execution.walks import Walk
 from pillarbox.automations.execution.work_queries import Claimed
+from pillarbox.automations.graphs.evaluation import holds_in_turns
 from pillarbox.automations.graphs.graph import Condition, WaitForEvent
+from pillarbox.kernel.postgres.database import TeamDb
+
+
+class Decision(NamedTuple):
+    """What a condition was found to be, and whether the contact was there."""
+
+    result: bool
+    has_contact: bool
 
 
 async def carry_out(runs: Runs, team_id: UUID, items: Sequence[Claimed]) -> None:
-    """All of these in one transaction."""
+    """All of these in one transaction. Conditions of heavy graphs are decided before it."""
+    db = TeamDb(runs.pool, team_id)
+    decisions = [await _decision(runs, db, item) for item in items]
+    decided = {(item.run_id, item.position): one for item, one in zip(items, decisions, strict=True)}
     async with runs.opened(team_id, items) as (_, steps):
         for item, walk in steps:
             if not walk.is_over:
-                advance(walk, item.position)
+                advance(walk, item.position, decided[item.run_id, item.position])
 
 
-def advance(walk: Walk, position: int) -> None:
-    """Carry out a step whose time has come; conditions are left to be decided."""
+def advance(walk: Walk, position: int, decision: Decision | None = None) -> None:
+    """Carry out a step whose time has come; conditions without a decision are left to be decided."""
     match walk.graph.steps[position].config:
         case Condition():
-            walk.undecided.append(position)
+            _decide(walk, position, decision)
         case WaitForEvent():
             walk.finish(position, "timeout", {"outcome": "timeout"})
         case _:
             walk.finish(position)
+
+
+def _decide(walk: Walk, position: int, decision: Decision | None) -> None:
+    if decision is None:
+        walk.undecided.append(position)
+    elif decision.has_contact or walk.contact_deleted_at is not None:
+        walk.decide(position, result=decision.result)
+    else:
+        walk.cancel()
+
+
+async def _decision(runs: Runs, db: TeamDb, item: Claimed) -> Decision | None:
+    graph = await runs.versions.graph(db, item.automation_id, item.version)
+    config = graph.steps[item.position].config
+    if not isinstance(config, Condition) or not graph.is_heavy:
+        return None
+    facts = await facts_of(db, [Subject(item.run_id, item.contact_id, item.event_name)], [graph])
+    known = facts[item.run_id]
+    return Decision(await holds_in_turns(config.rule, known.event()), known.contact is not None)

@@ -17,7 +17,7 @@ import msgspec
 from pillarbox.automations.execution import changes, timers
 from pillarbox.automations.execution.facts import Dates, RunFacts
 from pillarbox.automations.execution.mail import MailMaker, Nobody, Skipped, failure_of
-from pillarbox.automations.execution.receiving import end_waits
+from pillarbox.automations.execution.receiving import Waits, end_waits
 from pillarbox.automations.execution.state import Opened, is_for_nobody, settle
 from pillarbox.automations.execution.state_queries import WorkRow
 from pillarbox.automations.execution.walks import (
@@ -137,7 +137,7 @@ class SimulatedRun:
             event.at,
         )
         facts = Facts(stored.values, event_name=event.name, dates=self.dates)
-        has_ended = await end_waits(Opened(walk, rows), stored, facts)
+        has_ended = await end_waits(Opened(walk, rows), stored, Waits([walk.run.id], facts))
         self._say(Happened(event.at, None, "received" if has_ended else "not awaited", event=event.name))
         if has_ended:
             self.waited = {**self.waited, event.name: stored.values}
