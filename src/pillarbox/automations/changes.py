@@ -14,6 +14,7 @@ from uuid import UUID
 
 from pillarbox.automations import ending_queries, queries
 from pillarbox.automations.graphs.graph import Graph
+from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.automations.queries import Automation
 from pillarbox.automations.references import check_references
 from pillarbox.automations.requests import MOST_NAME, AutomationChange, NewAutomation
@@ -43,9 +44,9 @@ class AutomationChanges:
     wake: Callable[[], None]
 
     async def create(self, db: TeamDb, wanted: NewAutomation) -> UUID:
-        automation_id = await self._insert(db, wanted.name, wanted.graph)
+        automation_id = await self._insert(db, wanted.name, wanted.graph.stored)
         if wanted.status == "enabled":
-            await self._enable(db, automation_id, wanted.graph)
+            await self._enable(db, automation_id, wanted.graph.graph)
         return automation_id
 
     async def change(self, db: TeamDb, automation_id: UUID, wanted: AutomationChange) -> None:
@@ -55,14 +56,15 @@ class AutomationChanges:
             raise GraphInUse
         if before.status == "enabled" and will_be == "disabled":
             await self._disable(db, automation_id)
-        graph = await self._update(db, before, wanted)
+        after = await self._update(db, before, wanted)
         if before.status == "disabled" and will_be == "enabled":
+            graph = await after.graph() if wanted.graph is None else wanted.graph.graph
             await self._enable(db, automation_id, graph)
 
     async def duplicate(self, db: TeamDb, automation_id: UUID) -> UUID:
         """A new one that is disabled, with the same graph."""
         original = await found(db, automation_id)
-        return await self._insert(db, original.name[: MOST_NAME - len(COPY)] + COPY, original.graph)
+        return await self._insert(db, original.name[: MOST_NAME - len(COPY)] + COPY, original.stored)
 
     async def stop(self, db: TeamDb, automation_id: UUID) -> None:
         """From the commit on nothing of it starts, and no run of it goes on."""
@@ -81,22 +83,22 @@ class AutomationChanges:
         await self._cancel(db, automation_id)
         await self._end_later(db, automation_id)
 
-    async def _insert(self, db: TeamDb, name: str, graph: Graph) -> UUID:
+    async def _insert(self, db: TeamDb, name: str, graph: StoredGraph) -> UUID:
         stamp = self.ids.stamp()
         new = Automation(stamp.id, name, "disabled", 1, 0, graph, stamp.at, stamp.at)
         await queries.insert(db, new)
         await queries.insert_version(db, new.id, new.version, graph, stamp.at)
         return new.id
 
-    async def _update(self, db: TeamDb, before: Automation, wanted: AutomationChange) -> Graph:
-        """Write a new name and a new graph; returns the newest graph."""
+    async def _update(self, db: TeamDb, before: Automation, wanted: AutomationChange) -> Automation:
+        """Write a new name and a new graph; returns what it is now."""
         after = before if wanted.name is None else replace(before, name=wanted.name)
-        if wanted.graph is not None and wanted.graph != before.graph:
-            after = replace(after, graph=wanted.graph, version=before.version + 1)
-            await queries.insert_version(db, after.id, after.version, after.graph, self.ids.now())
+        if wanted.graph is not None and wanted.graph.stored != before.stored:
+            after = replace(after, stored=wanted.graph.stored, version=before.version + 1)
+            await queries.insert_version(db, after.id, after.version, after.stored, self.ids.now())
         if after != before:
             await queries.update(db, replace(after, updated_at=self.ids.now()))
-        return after.graph
+        return after
 
     async def _enable(self, db: TeamDb, automation_id: UUID, graph: Graph) -> None:
         await check_references(db, graph)

@@ -9,10 +9,8 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-import msgspec
-
-from pillarbox.automations.graphs import normal, parsing
 from pillarbox.automations.graphs.graph import Graph, Step, Trigger
+from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
@@ -36,25 +34,23 @@ class ListedAutomation:
 
 @dataclass(frozen=True, slots=True)
 class Automation:
-    """An automation with its newest graph."""
+    """An automation with its newest graph, as it is stored."""
 
     id: UUID
     name: str
     status: Status
     version: int
     epoch: int
-    graph: Graph
+    stored: StoredGraph
     created_at: datetime
     updated_at: datetime
 
-
-def graph_of(steps: str, connections: str) -> Graph:
-    """The graph that a version has in its columns."""
-    return parsing.graph(msgspec.json.decode(steps), msgspec.json.decode(connections))
+    async def graph(self) -> Graph:
+        return await self.stored.graph()
 
 
 def _automation(*, steps: str, connections: str, **columns: Any) -> Automation:
-    return Automation(graph=graph_of(steps, connections), **columns)
+    return Automation(stored=StoredGraph(steps, connections), **columns)
 
 
 async def insert(db: TeamDb, automation: Automation) -> None:
@@ -72,7 +68,9 @@ async def insert(db: TeamDb, automation: Automation) -> None:
     )
 
 
-async def insert_version(db: TeamDb, automation_id: UUID, version: int, graph: Graph, at: datetime) -> None:
+async def insert_version(
+    db: TeamDb, automation_id: UUID, version: int, graph: StoredGraph, at: datetime
+) -> None:
     await db.run(
         """
         INSERT INTO automation_versions (team_id, automation_id, version, steps, connections, created_at)
@@ -80,8 +78,8 @@ async def insert_version(db: TeamDb, automation_id: UUID, version: int, graph: G
         """,
         automation_id,
         version,
-        msgspec.json.encode(normal.steps(graph)).decode(),
-        msgspec.json.encode(normal.connections(graph)).decode(),
+        graph.steps,
+        graph.connections,
         at,
     )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pillarbox.automations.graphs import parsing
 from pillarbox.automations.graphs.graph import Graph
+from pillarbox.automations.graphs.stored import StoredGraph, stored
 from pillarbox.automations.queries import Status
 from pillarbox.kernel.wire.fields import NOT_AN_OBJECT, words
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField
@@ -15,10 +16,17 @@ MOST_NAME: Final = 255
 STATUSES: Final[tuple[Status, ...]] = ("enabled", "disabled")
 
 
+class NewGraph(NamedTuple):
+    """A graph that a request wants, and what will be stored of it."""
+
+    graph: Graph
+    stored: StoredGraph
+
+
 @dataclass(frozen=True, slots=True)
 class NewAutomation:
     name: str
-    graph: Graph
+    graph: NewGraph
     status: Status
 
 
@@ -27,7 +35,7 @@ class AutomationChange:
     """What is None stays as it is."""
 
     name: str | None
-    graph: Graph | None
+    graph: NewGraph | None
     status: Status | None
 
 
@@ -83,8 +91,9 @@ def _status(value: object) -> Status:
     raise InvalidField("status", words(STATUSES))
 
 
-def _graph(members: dict[str, Any]) -> Graph:
+def _graph(members: dict[str, Any]) -> NewGraph:
     for name in ("steps", "connections"):
         if not isinstance(members[name], list):
             raise InvalidField(name, "It must be an array.")
-    return parsing.graph(members["steps"], members["connections"])
+    graph = parsing.graph(members["steps"], members["connections"])
+    return NewGraph(graph, stored(graph))

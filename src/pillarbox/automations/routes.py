@@ -11,6 +11,7 @@ from pillarbox.automations.requests import STATUSES, automation_change, new_auto
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope
 
 MOST_BODY: Final = 5 * 1024 * 1024
@@ -26,7 +27,7 @@ MOST_BODY: Final = 5 * 1024 * 1024
     summary="Create an automation",
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
-    wanted = new_automation(request.json())
+    wanted = await in_thread_if_large(request.size, new_automation, request.json())
     automation_id = await request.use(AutomationChanges).create(db, wanted)
     return Reply(wire.AutomationRef("automation", automation_id))
 
@@ -58,7 +59,8 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullAutomation]:
     summary="Change an automation",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
-    wanted, automation_id = automation_change(request.json()), request.uuid("automation_id")
+    wanted = await in_thread_if_large(request.size, automation_change, request.json())
+    automation_id = request.uuid("automation_id")
     await request.use(AutomationChanges).change(db, automation_id, wanted)
     return Reply(wire.AutomationRef("automation", automation_id))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pillarbox.automations.graphs import normal
 from pillarbox.automations.graphs.graph import Outcome, StepType
 from pillarbox.automations.graphs.parsing import MOST_CONNECTIONS, MOST_KEY, MOST_STEPS
 from pillarbox.automations.queries import Automation, ListedAutomation, Status
@@ -111,8 +110,7 @@ def item(row: ListedAutomation) -> AutomationItem:
 
 
 def full(row: Automation) -> FullAutomation:
-    graph = row.graph
-    keys = [step.key for step in graph.steps]
+    """What is stored of the graph is what is shown, so it is not read."""
     return FullAutomation(
         "automation",
         row.id,
@@ -120,9 +118,6 @@ def full(row: Automation) -> FullAutomation:
         row.status,
         database_style(row.created_at),
         database_style(row.updated_at),
-        [ShownStep(step.key, step.type, normal.config(step.config)) for step in graph.steps],
-        [
-            ShownConnection(from_=keys[one.source], to=keys[one.target], type=one.outcome)
-            for one in graph.connections
-        ],
+        cast(list[ShownStep], msgspec.Raw(row.stored.steps.encode())),
+        cast(list[ShownConnection], msgspec.Raw(row.stored.connections.encode())),
     )

@@ -118,13 +118,14 @@ async def shown(connected: Connected, team: str | None, automation: str, *, json
     found = await queries.get(db, automation_id)
     [summary] = [one for one in await overview_queries.every(db) if one.id == automation_id]
     assert found is not None
+    graph = await found.graph()
     known = {one.position: one for one in await overview_queries.steps(db, automation_id, found.version)}
     if json:
         counts = [
-            {"key": found.graph.steps[one.position].key, "waiting": one.waiting, "failed": one.failed}
+            {"key": graph.steps[one.position].key, "waiting": one.waiting, "failed": one.failed}
             for one in known.values()
         ]
-        steps, connections = normal.steps(found.graph), normal.connections(found.graph)
+        steps, connections = normal.steps(graph), normal.connections(graph)
         show_json({**asdict(summary), "steps": steps, "connections": connections, "runs": counts})
         return 0
     since = "" if summary.enabled_at is None else f" since {instant(summary.enabled_at)}"
@@ -138,10 +139,10 @@ async def shown(connected: Connected, team: str | None, automation: str, *, json
     )
     say()
     rows = []
-    for position in found.graph.order:
-        step, one = found.graph.steps[position], known.get(position)
+    for position in graph.order:
+        step, one = graph.steps[position], known.get(position)
         counts_of = ("0", "0", None) if one is None else (f"{one.waiting:,}", f"{one.failed:,}", one.due_at)
-        words = says(found.graph, position), leads(found.graph, position)
+        words = says(graph, position), leads(graph, position)
         rows.append((step.key, step.type, *words, *counts_of))
     show_table(("Step", "Type", "Does", "Leads to", "Waiting", "Failed", "Next due"), rows)
     return 0

@@ -88,7 +88,7 @@ def simulate(
         db, automation_id = await of_team(connected, team, automation)
         found = await queries.get(db, automation_id)
         assert found is not None
-        run = await simulated(connected, db, found.graph, contact, trigger, payload, then or ())
+        run = await simulated(connected, db, await found.graph(), contact, trigger, payload, then or ())
         if json:
             show_json(_document(run))
         else:

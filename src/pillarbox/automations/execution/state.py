@@ -72,7 +72,7 @@ async def open_runs(
 
 async def decide(db: TeamDb, walks: Sequence[Walk]) -> None:
     """Decide the conditions that these walks came to, and those that they lead to. A run whose contact is
-    gone is cancelled. Those of heavy graphs become work: nobody waits for their locks while they are decided."""
+    gone is cancelled. Those of heavy graphs become work, so that nobody waits for their locks meanwhile."""
     for walk in walks:
         if walk.graph.is_heavy:
             walk.defer()

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.automations.execution.walks import LockedRun
+from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.kernel.postgres.database import TeamDb
 
 # In the order of ids, as by everybody who locks several.
@@ -242,9 +243,9 @@ async def mark_contact_deleted(db: TeamDb, run_id: UUID, at: datetime) -> None:
     await db.run(MARK_CONTACT_DELETED, run_id, at)
 
 
-async def version(db: TeamDb, automation_id: UUID, number: int) -> tuple[str, str] | None:
-    """The steps and connections of a version."""
-    return await db.one(lambda steps, connections: (steps, connections), VERSION, automation_id, number)
+async def version(db: TeamDb, automation_id: UUID, number: int) -> StoredGraph | None:
+    """The graph of a version."""
+    return await db.one(StoredGraph, VERSION, automation_id, number)
 
 
 async def write_steps(db: TeamDb, rows: Sequence[tuple[Any, ...]]) -> None:

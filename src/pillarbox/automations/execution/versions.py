@@ -8,7 +8,6 @@ from uuid import UUID
 
 from pillarbox.automations.execution import state_queries
 from pillarbox.automations.graphs.graph import Graph
-from pillarbox.automations.queries import graph_of
 from pillarbox.kernel.postgres.database import TeamDb
 
 MOST_OCTETS: Final = 16 * 1024 * 1024
@@ -38,8 +37,8 @@ class Versions:
         stored = await state_queries.version(db, automation_id, version)
         if stored is None:
             raise VersionMissingError(f"{automation_id}, version {version}")
-        found = graph_of(*stored)
-        self._remember(key, found, sum(len(text) for text in stored))
+        found = await stored.graph()
+        self._remember(key, found, stored.octets)
         return found
 
     def _remember(self, key: Key, graph: Graph, octets: int) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from pillarbox.automations.graphs.graph import Graph, Step
 from pillarbox.automations.graphs.progress import Reached, StepStatus, outcome_of, statuses
-from pillarbox.automations.queries import graph_of
+from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.automations.runs import queries, wire
 from pillarbox.automations.runs.queries import FoundRun, ListedRun, Part, RunOwner, RunStatus, StepRow
 from pillarbox.kernel.postgres.database import TeamDb
@@ -48,7 +48,8 @@ async def shown(db: TeamDb, automation_id: UUID, run_id: UUID) -> wire.FullRun:
     run = await queries.run(db, automation_id, run_id)
     if run is None:
         raise NotFound("Automation run")
-    return full(run, owner, await queries.steps(db, run.id))
+    graph = await StoredGraph(run.steps, run.connections).graph()
+    return full(run, graph, owner, await queries.steps(db, run.id))
 
 
 async def found_owner(db: TeamDb, automation_id: UUID) -> RunOwner:
@@ -58,8 +59,7 @@ async def found_owner(db: TeamDb, automation_id: UUID) -> RunOwner:
     return owner
 
 
-def full(run: FoundRun, owner: RunOwner, rows: Sequence[StepRow]) -> wire.FullRun:
-    graph = graph_of(run.steps, run.connections)
+def full(run: FoundRun, graph: Graph, owner: RunOwner, rows: Sequence[StepRow]) -> wire.FullRun:
     status, completed_at = _status(run, owner), _completed(run, owner)
     return wire.FullRun(
         "automation_run",
