@@ -15,8 +15,10 @@ from kit.automation_rows import an_automation, chain, connection, step
 from kit.automation_runs import ADA, a_template, errors, mails, run_of, runs, sent, statuses, walk
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
+from pillarbox.automations.execution import work_queries
 from pillarbox.automations.execution.engine import MOST_DEATHS, StepEngine
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
 
 START = step("start", "trigger", event_name="user.signed_up")
@@ -294,3 +296,40 @@ async def test_deleting_a_contact_meets_steps_that_change_it(database_url: str, 
 
 async def leased(pool: asyncpg.Pool) -> int:
     return int(await pool.fetchval(LEASED))
+
+
+async def test_what_somebody_has_locked_holds_up_nobody_who_gives_back(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        automation = await enabled(team)
+        for number in range(3):
+            await sent(team, "user.signed_up", f"c{number}@quay.example")
+        while await run_jobs(pillarbox):
+            pass
+        engine = pillarbox.app.need(StepEngine)
+        items = await work_queries.claim(
+            pillarbox.pool,
+            [(UUID(str(team.id)), 3)],
+            engine._owner,
+            pillarbox.clock.now() + timedelta(seconds=60),
+            pillarbox.clock.now(),
+        )
+        db = TeamDb(pillarbox.pool, items[0].team_id)
+        async with pillarbox.pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT FROM automation_work WHERE run_id = $1 FOR UPDATE", items[0].run_id)
+            now = pillarbox.clock.now()
+            async with asyncio.timeout(1):
+                left = await work_queries.postpone(db, items[:2], engine._owner, now, "test", now)
+                assert left == items[:1]
+                assert await work_queries.give_back(db, [items[0], items[2]], engine._owner) == items[:1]
+            engine._left = items[:1]
+            await engine.look()
+            await engine.idle()
+            assert len(await runs(team, automation, "completed")) == 2
+        await walk(pillarbox)
+        assert len(await runs(team, automation, "completed")) == 3
+        rows = await pillarbox.pool.fetch("SELECT attempt - tries AS deaths FROM automation_work")
+        assert rows == []
+        assert await work_queries.give_back(db, items, engine._owner) == [], "of what is gone nothing is left"

@@ -48,6 +48,7 @@ CROSS_TEAM: dict[str, str] = {
     "delivery.LEAVE": "as above",
     "delivery.REMOVE_OLD": "removes what no team's mail has reached for long",
     "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
+    "delivery.OWNS": "asks whether a dead process has items, whoever's they are",
     "delivery.POLICY": "what a recipient's domain asks of every sender is no team's",
     "delivery.STORE_POLICY": "as above",
     "delivery.EXPIRED_POLICIES": "as above",

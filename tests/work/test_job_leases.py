@@ -15,7 +15,7 @@ import pytest
 from kit.clock import START, ManualClock
 from kit.manual_world import clock_of, manual_world
 from pillarbox.kernel.process import process_table
-from pillarbox.kernel.work.jobs import LEASE, RENEW_EVERY, Finished, Job, Jobs
+from pillarbox.kernel.work.jobs import LEASE, RENEW, RENEW_EVERY, Finished, Job, Jobs
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 from pillarbox.kernel.work.recovery import RECOVER_EVERY, forget_dead
 
@@ -149,6 +149,48 @@ async def test_the_jobs_of_a_dead_process_of_this_host_are_free_at_once(
         assert [(job.attempt, job.tries) for job in done] == [(2, 0)], "a death, and counted as one"
         assert await pool.fetchval("SELECT owner FROM jobs WHERE kind = $1", KIND) == ELSEWHERE
         process.wait()
+
+
+async def test_a_job_of_the_dead_that_is_locked_holds_nobody_up(database_url: str, tmp_path: Path) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
+        await pool.execute(REGISTER, HOLDER, process_table.boot_id(), 2**22 + 1, 1, clock.now())
+        for _ in range(2):
+            await pool.execute(ADD, KIND, clock.now())
+        await pool.execute(
+            "UPDATE jobs SET owner = $1, leased_until = $2, attempt = 1 WHERE kind = $3",
+            HOLDER,
+            clock.now() + LEASE,
+            KIND,
+        )
+        other = jobs(pool, clock, OTHER, done)
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT FROM jobs WHERE kind = $1 ORDER BY id LIMIT 1 FOR UPDATE", KIND)
+            async with asyncio.timeout(1):
+                assert await other.look() == 1
+                await other.idle()
+        clock.advance(RECOVER_EVERY)
+        assert await other.look() == 1
+        await other.idle()
+        assert len(done) == 2
+
+
+async def test_a_job_that_is_locked_does_not_keep_others_from_being_renewed(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        pool, now = pillarbox.pool, clock_of(pillarbox).now()
+        for _ in range(2):
+            await pool.execute(ADD, KIND, now)
+        await pool.execute("UPDATE jobs SET owner = $1, leased_until = $2 WHERE kind = $3", HOLDER, now, KIND)
+        rows = await pool.fetch("SELECT team_id, id FROM jobs WHERE kind = $1 ORDER BY id", KIND)
+        keys, until = ([row["team_id"] for row in rows], [row["id"] for row in rows]), now + LEASE
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT FROM jobs WHERE id = $1 FOR UPDATE", keys[1][0])
+            async with asyncio.timeout(1):
+                await pool.execute(RENEW, *keys, HOLDER, until, until + LEASE / 2)
+        found = await pool.fetch("SELECT leased_until FROM jobs WHERE kind = $1 ORDER BY id", KIND)
+        assert [row["leased_until"] for row in found] == [now, until]
 
 
 async def test_who_runs_jobs_is_in_the_register(database_url: str, tmp_path: Path) -> None:

@@ -99,6 +99,29 @@ async def test_the_items_of_a_dead_process_are_taken_at_once(database_url: str, 
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM processes WHERE id = $1", ANOTHER) == 0
 
 
+async def test_an_item_of_the_dead_that_is_locked_holds_nobody_up(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path, clock=ManualClock(), started=False, **SETTINGS) as pillarbox:
+        team, email = await prepared(pillarbox)
+        await team.send()
+        await held_by(team, ANOTHER, seconds=30)
+        await pillarbox.pool.execute(
+            "INSERT INTO processes VALUES ($1, $2, $3, $4, '', now(), now())",
+            ANOTHER,
+            boot_id(),
+            2**22 + 1,
+            1,
+        )
+        claims = pillarbox.app.need(Claims)
+        registered = "SELECT count(*) FROM processes WHERE id = $1"
+        async with pillarbox.pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT FROM deliveries WHERE email_id = $1 FOR UPDATE", UUID(email))
+            async with asyncio.timeout(1):
+                assert await claims.recover() == 1
+            assert await pillarbox.pool.fetchval(registered, ANOTHER) == 1, "it still has one"
+        assert await claims.recover() == 1
+        assert await pillarbox.pool.fetchval(registered, ANOTHER) == 0
+
+
 async def test_a_process_that_ends_in_order_leaves_the_register(database_url: str, tmp_path: Path) -> None:
     """So that the others have its slots at their next heartbeat; not while it holds work of its own."""
     async with world(database_url, tmp_path, clock=ManualClock(), started=False, **SETTINGS) as pillarbox:

@@ -138,16 +138,26 @@ FREE_EXPIRED = """
     RETURNING d.team_id, d.email_id, d.grp, d.begun >= $3 AS quarantined
 """
 
-# Across teams: items of a process that is known to be dead.
+# Across teams: items of a process that is known to be dead. What somebody has locked is left for the next
+# time.
 FREE_OWNED = """
-    UPDATE deliveries
-       SET owner = NULL, leased_until = NULL, uncertain = uncertain + 1,
-           due_at = CASE WHEN begun >= $3 THEN $4::timestamptz
-                         ELSE $2::timestamptz + ($7::interval[])[begun + 1] END,
-           reason = CASE WHEN begun >= $3 THEN $5::text ELSE $6::text END
-     WHERE owner IS NOT NULL AND owner = $1
-    RETURNING team_id, email_id, grp, begun >= $3 AS quarantined
+    WITH lost AS MATERIALIZED (
+        SELECT team_id, email_id, grp
+          FROM deliveries
+         WHERE owner IS NOT NULL AND owner = $1
+           FOR UPDATE SKIP LOCKED
+    )
+    UPDATE deliveries d
+       SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1,
+           due_at = CASE WHEN d.begun >= $3 THEN $4::timestamptz
+                         ELSE $2::timestamptz + ($7::interval[])[d.begun + 1] END,
+           reason = CASE WHEN d.begun >= $3 THEN $5::text ELSE $6::text END
+      FROM lost
+     WHERE d.team_id = lost.team_id AND d.email_id = lost.email_id AND d.grp = lost.grp
+    RETURNING d.team_id, d.email_id, d.grp, d.begun >= $3 AS quarantined
 """
+
+OWNS = "SELECT EXISTS (SELECT FROM deliveries WHERE owner IS NOT NULL AND owner = $1)"
 
 # Says that an attempt begins, of an item that has already lost a holder.
 BEGIN = """
@@ -367,6 +377,12 @@ async def free_expired(conn: Source, lost: Sequence[Lease], now: datetime, rule:
         FREE_EXPIRED, now, literal(teams), *rule, literal(emails), literal(groups), untils
     )
     return [Freed(**row) for row in rows]
+
+
+async def owns_items(conn: Source, owner: UUID) -> bool:
+    """Whether a process still has items."""
+    found: bool = await conn.fetchval(OWNS, owner)
+    return found
 
 
 async def free_owned(conn: Source, owner: UUID, now: datetime, rule: Quarantine) -> list[Freed]:

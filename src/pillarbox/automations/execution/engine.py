@@ -39,6 +39,10 @@ LEASE: Final = timedelta(seconds=60)
 SILENT: Final = 10.0
 """Seconds after which leases that have run out and do not move are nobody's."""
 
+GIVE_BACK_TRIES: Final = 10
+GIVE_BACK_PAUSE: Final = 0.1
+"""Of a process that is stopped, between two tries to give back what somebody has locked."""
+
 LOOK_EVERY: Final = 1.0
 RECOVER_EVERY: Final = 5.0
 RECORD_EVERY: Final = 3600.0
@@ -123,7 +127,11 @@ class StepEngine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            await self._give_back()
+            for _ in range(GIVE_BACK_TRIES):
+                await self._give_back()
+                if not self._left:
+                    return
+                await asyncio.sleep(GIVE_BACK_PAUSE)
         except TROUBLE as trouble:
             log.warning("automations.not_given_back", trouble=repr(trouble)[:200])
 
@@ -203,12 +211,12 @@ class StepEngine:
                 log.warning("automations.recovered", steps=freed)
 
     async def _give_back(self) -> None:
-        """Free what this process has claimed and could not do."""
+        """Free what this process has claimed and could not do; what is locked is left for the next time."""
         left, self._left = self._left, []
         try:
             for team_id in {item.team_id for item in left}:
                 items = [item for item in left if item.team_id == team_id]
-                await work_queries.give_back(TeamDb(self._pool, team_id), items, self._owner)
+                self._left += await work_queries.give_back(TeamDb(self._pool, team_id), items, self._owner)
         except BaseException:
             self._left += left
             raise
@@ -327,7 +335,7 @@ class StepEngine:
             except Exception as trouble:
                 log.warning("automations.not_failed", trouble=repr(trouble)[:200])
         due_at = now + min(LONGEST_PAUSE, max(FIRST_PAUSE, now - since))
-        await work_queries.postpone(db, [item], self._owner, due_at, reason, now)
+        self._left += await work_queries.postpone(db, [item], self._owner, due_at, reason, now)
 
 
 def _kind_of(config: Config) -> StepKind:

@@ -54,23 +54,52 @@ CLAIM: Final = """
               r.automation_id, r.version, w.contact_id, r.event_name
 """
 
-# What went wrong counts as an outcome of the claim. Only what is still this claim's.
+# What went wrong counts as an outcome of the claim. Only what is still this claim's. What somebody has locked
+# is left, and returned, so that nothing waits for one long transaction.
 POSTPONE: Final = """
-    UPDATE automation_work w
-       SET owner = NULL, leased_until = NULL, tries = w.attempt, due_at = $6, reason = $7,
-           failing_since = coalesce(w.failing_since, $8)
-      FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
-     WHERE w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
-       AND w.owner = $5
+    WITH ours AS MATERIALIZED (
+        SELECT w.run_id, w.position
+          FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
+          JOIN automation_work w
+            ON w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
+         WHERE w.owner = $5
+    ), free AS MATERIALIZED (
+        SELECT w.run_id, w.position
+          FROM ours
+          JOIN automation_work w ON w.team_id = $1 AND w.run_id = ours.run_id AND w.position = ours.position
+         WHERE w.owner = $5
+           FOR UPDATE OF w SKIP LOCKED
+    ), freed AS (
+        UPDATE automation_work w
+           SET owner = NULL, leased_until = NULL, tries = w.attempt, due_at = $6, reason = $7,
+               failing_since = coalesce(w.failing_since, $8)
+          FROM free
+         WHERE w.team_id = $1 AND w.run_id = free.run_id AND w.position = free.position
+    )
+    SELECT run_id, position FROM ours EXCEPT SELECT run_id, position FROM free
 """
 
-# What was not begun, or whose process is being stopped, is due as it was.
+# What was not begun, or whose process is being stopped, is due as it was. The same of what is locked.
 GIVE_BACK: Final = """
-    UPDATE automation_work w
-       SET owner = NULL, leased_until = NULL, tries = w.attempt
-      FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
-     WHERE w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
-       AND w.owner = $5
+    WITH ours AS MATERIALIZED (
+        SELECT w.run_id, w.position
+          FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
+          JOIN automation_work w
+            ON w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
+         WHERE w.owner = $5
+    ), free AS MATERIALIZED (
+        SELECT w.run_id, w.position
+          FROM ours
+          JOIN automation_work w ON w.team_id = $1 AND w.run_id = ours.run_id AND w.position = ours.position
+         WHERE w.owner = $5
+           FOR UPDATE OF w SKIP LOCKED
+    ), freed AS (
+        UPDATE automation_work w
+           SET owner = NULL, leased_until = NULL, tries = w.attempt
+          FROM free
+         WHERE w.team_id = $1 AND w.run_id = free.run_id AND w.position = free.position
+    )
+    SELECT run_id, position FROM ours EXCEPT SELECT run_id, position FROM free
 """
 
 # Across teams: who holds work, when the first and the last of the leases end, and its process. One
@@ -108,6 +137,13 @@ class DueTeam(NamedTuple):
 
     team_id: UUID
     due: bool
+
+
+class Place(NamedTuple):
+    """A step of a run that has work."""
+
+    run_id: UUID
+    position: int
 
 
 class Claimed(NamedTuple):
@@ -169,13 +205,19 @@ async def claim(
 
 async def postpone(
     db: TeamDb, items: Sequence[Claimed], owner: UUID, due_at: datetime, reason: str, now: datetime
-) -> None:
-    """Free work that could not be done now."""
-    await db.run(POSTPONE, *_keys(items), owner, due_at, reason, now)
+) -> list[Claimed]:
+    """Free work that could not be done now; returns what somebody else has locked at this moment."""
+    return _among(items, await db.all(Place, POSTPONE, *_keys(items), owner, due_at, reason, now))
 
 
-async def give_back(db: TeamDb, items: Sequence[Claimed], owner: UUID) -> None:
-    await db.run(GIVE_BACK, *_keys(items), owner)
+async def give_back(db: TeamDb, items: Sequence[Claimed], owner: UUID) -> list[Claimed]:
+    """Free work; returns what somebody else has locked at this moment."""
+    return _among(items, await db.all(Place, GIVE_BACK, *_keys(items), owner))
+
+
+def _among(items: Sequence[Claimed], places: Sequence[Place]) -> list[Claimed]:
+    found = set(places)
+    return [item for item in items if Place(item.run_id, item.position) in found]
 
 
 def _keys(items: Sequence[Claimed]) -> tuple[list[UUID], list[int], list[int]]:

@@ -201,7 +201,8 @@ class Claims:
         freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
         for process in await self._dead_processes():
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
-            await recovery.forget_dead(self._pool, process)
+            if not await queries.owns_items(self._pool, process):
+                await recovery.forget_dead(self._pool, process)
         if freed:
             log.warning("delivery.recovered", items=len(freed))
             prometheus.LEASES_RECOVERED.add(len(freed))

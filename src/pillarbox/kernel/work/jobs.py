@@ -85,12 +85,16 @@ POSTPONE = """
 
 
 # Across teams: what this process runs. A renewal that comes late shortens no lease; one after a step back of
-# the clock does (DUR-09).
+# the clock does (DUR-09). What somebody has locked is renewed the next time, so that the others are in time.
 RENEW = """
     UPDATE jobs j
        SET leased_until = CASE WHEN j.leased_until > $5 THEN $4 ELSE greatest(j.leased_until, $4) END
-      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
-     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
+      FROM (SELECT j.team_id, j.id
+              FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+              JOIN jobs j ON j.team_id = k.team_id AND j.id = k.id
+             WHERE j.owner = $3
+               FOR UPDATE OF j SKIP LOCKED) AS mine
+     WHERE j.team_id = mine.team_id AND j.id = mine.id
 """
 
 # Across teams: what this process could not finish; being stopped is no death.

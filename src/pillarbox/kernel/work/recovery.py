@@ -34,9 +34,19 @@ HOLDINGS = """
       LEFT JOIN processes p ON p.id = h.owner AND p.host = $1
 """
 
-# Across teams: what the process that is gone had. It counts as a death: `tries` stays behind.
+# Across teams: what the process that is gone had. It counts as a death: `tries` stays behind. What somebody
+# has locked is left for the next time.
 FREE = """
-    UPDATE jobs SET owner = NULL, leased_until = NULL WHERE owner = $1 AND leased_until <= $2
+    WITH lost AS MATERIALIZED (
+        SELECT team_id, id
+          FROM jobs
+         WHERE owner = $1 AND leased_until <= $2
+           FOR UPDATE SKIP LOCKED
+    )
+    UPDATE jobs j
+       SET owner = NULL, leased_until = NULL
+      FROM lost
+     WHERE j.team_id = lost.team_id AND j.id = lost.id
 """
 
 # Across teams: a dead process. Where it still has jobs, its row says that they are nobody's.
@@ -84,8 +94,9 @@ class Recovery:
         lost = self._watch.lost([Holding(*one[:3]) for one in holders], self._clock.now(), boottime)
         lost += [Lost(one.owner, one.last) for one in holders if one.is_dead()]
         for one in lost:
-            freed = await self._pool.execute(FREE, *one)
-            log.warning("jobs.recovered", jobs=int(freed.rsplit(" ", 1)[-1]))
+            status: str = await self._pool.execute(FREE, *one)
+            if freed := int(status.rsplit(" ", 1)[-1]):
+                log.warning("jobs.recovered", jobs=freed)
 
 
 async def forget_dead(source: Source, process: UUID) -> None:
