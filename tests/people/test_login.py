@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from kit.world import World, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import accounts, sessions
+from pillarbox.people.sessions import Stage
 
 Place = tuple[str, Path]
 
@@ -102,3 +104,32 @@ async def test_whoever_has_logged_in_does_not_see_the_login_again(place: Place) 
         assert (await browser.get("/login")).headers["location"] == "/account"
         assert (await browser.get("/")).headers["location"] == "/account"
         assert (await visit(pillarbox).get("/")).headers["location"] == "/login"
+
+
+async def test_a_person_has_so_many_sessions_and_the_oldest_end(place: Place) -> None:
+    async with opened(place) as pillarbox:
+        eve, other = await somebody(pillarbox, "eve"), await somebody(pillarbox, "other")
+        ids, at, nowhere = pillarbox.app.need(Ids), pillarbox.clock.now(), sessions.Origin(None, None)
+        mine, tokens = await logged_in(pillarbox, other), list[str]()
+        most, waiting = sessions.MOST[Stage.FULL], sessions.MOST[Stage.PENDING]
+        async with transaction(pillarbox.pool) as conn:
+
+            async def begun(second: int, stage: Stage) -> str:
+                when = at + timedelta(seconds=second)
+                token = await sessions.begin(
+                    conn, when, ids.new(), eve.id, ["password"], nowhere, stage=stage
+                )
+                assert token is not None
+                return token
+
+            tokens = [await begun(second, Stage.FULL) for second in range(most + 5)]
+            pending = [await begun(second, Stage.PENDING) for second in range(waiting + 5)]
+            # A clock that was set back does not end the session that has just begun.
+            tokens += [await begun(-60, Stage.FULL)]
+            renewed = await sessions.renew(conn, at, sessions.token_hash(pending[-1]), ["password", "code"])
+            assert renewed is not None
+            left = [t for t in tokens if await sessions.find(conn, at, t) is not None]
+            assert left == tokens[6 : most + 5]
+            assert [t for t in pending if await sessions.find(conn, at, t) is not None] == pending[5:-1]
+            assert await sessions.find(conn, at, renewed) is not None
+        assert (await mine.get("/account")).status_code == 200

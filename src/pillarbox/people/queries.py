@@ -97,7 +97,17 @@ RENEW = """
     UPDATE person_sessions
        SET hash = $2, stage = 'full', ways = $3, confirmed_at = $4, used_at = $4, ends_at = created_at + $5
      WHERE hash = $1 AND ends_at > $4
-    RETURNING id
+    RETURNING person_id
+"""
+
+# The one of that hash is the newest, whatever the clock says.
+END_BEYOND = """
+    DELETE FROM person_sessions
+     WHERE hash IN (SELECT hash
+                      FROM person_sessions
+                     WHERE person_id = $1 AND stage = $2 AND hash <> $3
+                     ORDER BY used_at DESC, id DESC
+                    OFFSET $4)
 """
 
 LOOK_AT = "UPDATE person_sessions SET team_id = $2 WHERE hash = $1"

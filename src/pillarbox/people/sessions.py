@@ -1,7 +1,8 @@
 """Sessions of people: rows by the hash of the token in a cookie (UI-05, docs/decisions/0106).
 
-A session ends after `IDLE` without use and `LONGEST` after it began. Whatever gives a session more power
-gives it a new token, so that a token that somebody planted before is worth nothing (session fixation).
+A session ends after `IDLE` without use and `LONGEST` after it began, and where its person has begun `MOST`
+others that were used later. Whatever gives a session more power gives it a new token, so that a token that
+somebody planted before is worth nothing (session fixation).
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class Stage(Enum):
 
     PENDING = "pending"
     FULL = "full"
+
+
+MOST: Final = {Stage.PENDING: 10, Stage.FULL: 50}
+"""So many sessions a person has; of more, those end that were not used for the longest time."""
 
 
 class Origin(NamedTuple):
@@ -91,7 +96,10 @@ async def begin(
         origin.address,
         agent,
     )
-    return None if found is None else token
+    if found is None:
+        return None
+    await _end_beyond(conn, person_id, stage, token)
+    return token
 
 
 async def find(source: Source, at: datetime, token: str | None) -> Session | None:
@@ -108,8 +116,11 @@ async def renew(conn: Connection, at: datetime, hash_: bytes, ways: Sequence[str
     """A new token for a session whose person has just proved who it is: from now on the session is full and
     confirmed. None where the session has ended meanwhile."""
     token = new_token()
-    found = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), at, LONGEST)
-    return None if found is None else token
+    person_id = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), at, LONGEST)
+    if person_id is None:
+        return None
+    await _end_beyond(conn, person_id, Stage.FULL, token)
+    return token
 
 
 async def look_at(source: Source, token: str, team_id: UUID) -> None:
@@ -132,6 +143,10 @@ async def end_all(source: Source, person_id: UUID, *, but: str | None = None) ->
     """End all sessions of the person, but the one of that token; returns how many there were."""
     kept = None if but is None else token_hash(but)
     return _ended(await source.execute(queries.END_ALL, person_id, kept))
+
+
+async def _end_beyond(conn: Connection, person_id: UUID, stage: Stage, newest: str) -> None:
+    await conn.execute(queries.END_BEYOND, person_id, stage.value, token_hash(newest), MOST[stage] - 1)
 
 
 def _ended(status: str) -> int:
