@@ -133,6 +133,7 @@ def interference(report: Report, server: Server, sink: StampSink, segment: str) 
 def latency(report: Report, server: Server, segment: str) -> None:
     """POST /emails at some 180 requests a second, alone and while a broadcast is sent."""
     seconds = 4 if report.short else 10
+    server.reuse_wal()
     requests = load.single_mails(report.folder)
     alone = accepting(server, requests, seconds)
     wait_until_delivered(server)

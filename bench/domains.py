@@ -67,6 +67,7 @@ def measure(report: Report) -> None:
             fill(server, domains)
             requests = load.single_mails(report.folder)
             seconds = 5.0 if report.short else 60.0
+            server.reuse_wal()
             accepting(server, requests, seconds / 5)
             alone = accepting(server, requests, seconds)
             idle = largest(server)

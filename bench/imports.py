@@ -250,6 +250,7 @@ def latency(report: Report, server: Server, file: Path) -> None:
         report.skip("POST /emails meanwhile", str(missing))
         return
     seconds = 3 if report.short else 10
+    server.reuse_wal()
     requests = load.single_mails(report.folder)
     alone = accepting(server, requests, seconds)
     server.sql(EMPTY)

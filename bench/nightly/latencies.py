@@ -47,6 +47,7 @@ def checks(report: Report) -> Iterator[Turn]:
         with serving(report, report.folder / "data", more=dns) as server:
             server.trust()
             domains.fill(server, CHECKS_A_SECOND * seconds)
+            server.reuse_wal()
             requests = load.single_mails(report.folder)
 
             def turn() -> dict[Figure, float]:
@@ -67,9 +68,11 @@ def an_import(report: Report) -> Iterator[Turn]:
         imports.add_segment(server)
         file = report.folder / "people.csv"
         imports.write(file, IMPORTED)
+        server.reuse_wal()
         requests = load.single_mails(report.folder)
 
         def turn() -> dict[Figure, float]:
+            server.sql("CHECKPOINT")
             alone = imports.accepting(server, requests, seconds)
             server.sql(imports.EMPTY)
             import_id = imports.posted(server, file)
@@ -91,6 +94,7 @@ def a_broadcast(report: Report) -> Iterator[Turn]:
         server.trust()
         segment = broadcasts.made(server, "/segments", name="Readers")
         broadcasts.filled(server, segment, 1, COPIES)
+        server.reuse_wal()
         requests = load.single_mails(report.folder)
 
         def turn() -> dict[Figure, float]:
@@ -112,6 +116,7 @@ def delays(report: Report) -> Iterator[Turn]:
         server.trust()
         pause = automations.step("pause", "delay", duration="30 days")
         automation = automations.made(server, "later", [pause])
+        server.reuse_wal()
         requests = load.single_mails(report.folder)
         due = DELAYS_A_SECOND * seconds
 

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 
 from bench import inbound, submission
 from bench.deliver import sustained
-from bench.kit import load, tools
+from bench.kit import bare_insert, load, tools
 from bench.kit.nameserver import name_server
 from bench.kit.postfix import SESSIONS, postfix
+from bench.kit.processes import tree
 from bench.kit.results import Report
 from bench.kit.server import serving
 from bench.kit.sinks import SmtpSink, smtp_sink
@@ -20,6 +21,7 @@ from bench.nightly.judging import Figure
 from bench.nightly.measurement import Measurement, Turn
 
 ACCEPTED = Figure("POST /emails ÷ Postfix")
+INSERTED = Figure("batches ÷ bare insert")
 DELIVERED = Figure("accept → delivered ÷ Postfix with OpenDKIM")
 RECEIVED = Figure("inbound ÷ Postfix")
 SUBMITTED_NEW = Figure("submission ÷ Postfix, its connections new for each mail")
@@ -42,6 +44,30 @@ def accept(report: Report) -> Iterator[Turn]:
             if ours.trouble:
                 report.fault(f"POST /emails: {ours.trouble}")
             return {ACCEPTED: ours.rate / (mails / peer.offer(mails))}
+
+        yield turn
+
+
+@contextmanager
+def batch(report: Report) -> Iterator[Turn]:
+    seconds, mails = (1, 2000) if report.short else (2, 20_000)
+    nowhere = f"relay:smtp://127.0.0.1:{tools.free_port()}"
+    with serving(report, report.folder / "data", route=nowhere, roles="api") as server:
+        server.trust()
+        server.reuse_wal()
+        requests = load.batches(report.folder)
+        connections = len(tree(server.process.pid).workers)
+
+        def turn() -> dict[Figure, float]:
+            # The bare insert begins with one as well.
+            server.sql("CHECKPOINT")
+            ours = load.wrk(server, requests, connections=10, seconds=seconds)
+            if ours.trouble:
+                report.fault(f"POST /emails/batch: {ours.trouble}")
+            done = bare_insert.inserted(server, mails, connections)
+            for table in done.wrong:
+                report.fault(f"bare insert: {table} got another number of rows than by a batch")
+            return {INSERTED: ours.rate * load.BATCH / done.rate}
 
         yield turn
 
@@ -115,6 +141,7 @@ def submission_mail(report: Report) -> Iterator[Turn]:
 
 MEASUREMENTS: dict[str, Measurement] = {
     "accept": Measurement(accept, (ACCEPTED,)),
+    "batch": Measurement(batch, (INSERTED,)),
     "deliver": Measurement(deliver, (DELIVERED,)),
     "inbound": Measurement(receive, (RECEIVED,)),
     "submission": Measurement(submission_mail, (SUBMITTED_NEW, SUBMITTED_KEPT)),
