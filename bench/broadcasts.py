@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from bench.deliver import BATCH_CONNECTIONS, milliseconds, sustained, wait_until_delivered
 from bench.kit import load, tools
+from bench.kit.beside import report_ratio
 from bench.kit.processes import Meter, memory_mb, shares, tree
 from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import KEY, Server, serving
@@ -47,6 +49,8 @@ OCTETS = """
       FROM emails e WHERE e.broadcast_id = $1::text::uuid
 """
 
+COPIES = "SELECT count(*) FROM (SELECT FROM emails WHERE broadcast_id = $1::text::uuid LIMIT 1) AS one"
+
 DISK = """
     SELECT sum(pg_total_relation_size(name::regclass))
       FROM unnest(ARRAY['emails', 'contents', 'broadcast_recipients']) AS t (name)
@@ -69,6 +73,7 @@ def measure(report: Report) -> None:
         filled(server, segment, 1, mails)
         with smtp_sink(report.folder, port) as sink:
             throughput(report, server, sink, segment, mails)
+            latency(report, server, segment)
         with stamp_sink(port) as stamps:
             interference(report, server, stamps, segment)
     snapshot(report)
@@ -109,8 +114,7 @@ def interference(report: Report, server: Server, sink: StampSink, segment: str) 
     broadcast = sent(server, segment)
     tools.wait_for(lambda: len(sink.arrivals) > count + 200, "the first copies", 60)
     during = singles(server, sink, count, "meanwhile")
-    server.sql("UPDATE broadcasts SET status = 'canceled' WHERE id = $1::text::uuid", broadcast)
-    wait_until_delivered(server)
+    canceled(server, broadcast)
     for name, before, after in (
         ("POST /emails, p99", alone[0], during[0]),
         ("first byte, p99", alone[1], during[1]),
@@ -124,6 +128,44 @@ def interference(report: Report, server: Server, sink: StampSink, segment: str) 
             note=f"alone {load.percentile(before, 99):.1f}; p50 {load.percentile(before, 50):.1f} "
             f"→ {load.percentile(after, 50):.1f}",
         )
+
+
+def latency(report: Report, server: Server, segment: str) -> None:
+    """POST /emails at some 180 requests a second, alone and while a broadcast is sent."""
+    seconds = 4 if report.short else 10
+    server.reuse_wal()
+    requests = load.single_mails(report.folder)
+    alone = accepting(server, requests, seconds)
+    wait_until_delivered(server)
+    broadcast = begun(server, segment)
+    waves = []
+    while not waves or (is_being_sent(server, broadcast) and not report.short):
+        waves.append(accepting(server, requests, seconds))
+    canceled(server, broadcast)
+    report_ratio(report, "a broadcast", alone, waves)
+
+
+def accepting(server: Server, requests: Path, seconds: float) -> load.Answered:
+    return load.wrk(server, requests, connections=4, seconds=seconds, pause=20)
+
+
+def begun(server: Server, segment: str) -> str:
+    """A broadcast of which the first copies are made."""
+    broadcast = sent(server, segment)
+    tools.wait_for(lambda: bool(server.number(COPIES, broadcast)), "the first copies", 60)
+    return broadcast
+
+
+def is_being_sent(server: Server, broadcast: str) -> bool:
+    return bool(server.sql(STATE, broadcast)[0]["status"] != "sent")
+
+
+def canceled(server: Server, broadcast: str) -> None:
+    """Let no more of it be sent, and wait until all that was begun is delivered."""
+    server.sql(
+        "UPDATE broadcasts SET status = 'canceled' WHERE id = $1::text::uuid AND status <> 'sent'", broadcast
+    )
+    wait_until_delivered(server)
 
 
 def singles(server: Server, sink: StampSink, count: int, word: str) -> tuple[list[float], list[float]]:

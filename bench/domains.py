@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from bench.kit import load, tools
+from bench.kit.beside import report_ratio
 from bench.kit.nameserver import NameServer, name_server
 from bench.kit.processes import Meter, memory_mb, tree
 from bench.kit.results import Report, at_most, ended
@@ -65,15 +67,12 @@ def measure(report: Report) -> None:
             fill(server, domains)
             requests = load.single_mails(report.folder)
             seconds = 5.0 if report.short else 60.0
-            load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds / 5, pause=PAUSE_MS)
-            before = accepting(report, server, requests, seconds, "without checks")
+            server.reuse_wal()
+            accepting(server, requests, seconds / 5)
+            alone = accepting(server, requests, seconds)
             idle = largest(server)
-            during = checking(report, server, names, requests, domains)
-            limit = at_most(1.3)
-            note = f"{before.p99:.1f} ms without, {during.p99:.1f} ms with"
-            report.result(
-                "POST /emails p99, with checks to without", during.p99 / before.p99, "×", limit, note
-            )
+            waves = checking(report, server, names, requests, domains)
+            report_ratio(report, f"{domains:,} domain checks", alone, waves)
             report.result(
                 "largest process, after to before",
                 largest(server) / idle,
@@ -95,25 +94,26 @@ def fill(server: Server, domains: int) -> None:
         server.sql(f"VACUUM (ANALYZE) {table}")
 
 
-def accepting(report: Report, server: Server, requests: object, seconds: float, name: str) -> load.Answered:
-    """The load alone."""
-    done = load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds, pause=PAUSE_MS)  # type: ignore[arg-type]
-    print_answered(report, done, name)
-    return done
+def accepting(server: Server, requests: Path, seconds: float) -> load.Answered:
+    """Mail at some 1,000 requests a second."""
+    return load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds, pause=PAUSE_MS)
+
+
+def due(server: Server) -> None:
+    """Let every check be due now."""
+    server.sql("UPDATE jobs SET due_at = now() WHERE kind = 'domain.check'")
 
 
 def checking(
-    report: Report, server: Server, names: NameServer, requests: object, domains: int
-) -> load.Answered:
+    report: Report, server: Server, names: NameServer, requests: Path, domains: int
+) -> list[load.Answered]:
     """Every check is due at once, under the same load; ends when the last one is done."""
     meter = Meter(server.process.pid, nameserver=names.pid)
     waves = []
     began = time.monotonic()
-    server.sql("UPDATE jobs SET due_at = now() WHERE kind = 'domain.check'")
+    due(server)
     while waiting(server):
-        waves.append(
-            load.wrk(server, requests, connections=CONNECTIONS, seconds=5, pause=PAUSE_MS)  # type: ignore[arg-type]
-        )
+        waves.append(accepting(server, requests, 5))
         if time.monotonic() - began > 5 * LIMIT_SECONDS:
             report.fault("the checks did not end")
             break
@@ -124,17 +124,7 @@ def checking(
     )
     shares = ", ".join(f"{name} {seconds / domains * 1e6:,.0f}" for name, seconds in used.items())
     report.note(f"CPU while they ran, the load's included, µs for each domain: {shares}")
-    whole = sorted(waves, key=lambda wave: wave.p99)
-    middle = whole[len(whole) // 2]
-    print_answered(report, middle, f"with checks, the median of {len(waves)} times 5 s")
-    return middle
-
-
-def print_answered(report: Report, done: load.Answered, name: str) -> None:
-    report.result(f"POST /emails {name}", done.rate, "requests/s", note=f"p50 {done.p50:.1f} ms")
-    report.result(f"POST /emails {name}, p99", done.p99, "ms")
-    if done.trouble:
-        report.fault(f"POST /emails {name}: {done.trouble}")
+    return waves
 
 
 def waiting(server: Server) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from uuid import UUID
 
 from bench.kit import load, tools
+from bench.kit.beside import report_ratio
 from bench.kit.processes import children
 from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import KEY, Server, serving
@@ -71,12 +72,7 @@ def measure(report: Report) -> None:
     rows = ROWS_SHORT if report.short else ROWS
     with serving(report, report.folder / "data") as server:
         server.trust()
-        team = server.sql("SELECT id FROM teams")[0][0]
-        server.sql(
-            "INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, 'All', now())",
-            team,
-            SEGMENT,
-        )
+        add_segment(server)
         file = report.folder / "people.csv"
         write(file, rows)
         bare = peer(report, server, rows)
@@ -86,6 +82,11 @@ def measure(report: Report) -> None:
         report.result("the same file again ÷ the first time", again / first, "", at_least(0.5))
         memory(report, server)
         latency(report, server, file)
+
+
+def add_segment(server: Server) -> None:
+    """The segment that imports put people into."""
+    server.sql(ADD_SEGMENT, server.sql("SELECT id FROM teams")[0][0], SEGMENT)
 
 
 def write(path: Path, rows: int, seed: int = 1) -> None:
@@ -249,24 +250,23 @@ def latency(report: Report, server: Server, file: Path) -> None:
         report.skip("POST /emails meanwhile", str(missing))
         return
     seconds = 3 if report.short else 10
+    server.reuse_wal()
     requests = load.single_mails(report.folder)
-    alone = load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds, pause=PAUSE_MS)
+    alone = accepting(server, requests, seconds)
     server.sql(EMPTY)
     import_id = posted(server, file)
     waves = []
     while not waves or running(server):
-        waves.append(load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds, pause=PAUSE_MS))
+        waves.append(accepting(server, requests, seconds))
         if report.short:
             break
     finished(server, import_id)
-    for done, name in [(alone, "alone"), *((wave, "during an import") for wave in waves)]:
-        report.result(
-            f"POST /emails {name}, p99", done.p99, "ms", note=f"{done.rate:.0f}/s, p50 {done.p50:.1f} ms"
-        )
-        if done.trouble:
-            report.fault(f"POST /emails {name}: {done.trouble}")
-    middle = sorted(wave.p99 for wave in waves)[len(waves) // 2]
-    report.result("POST /emails during an import ÷ alone, p99", middle / alone.p99, "", at_most(1.5))
+    report_ratio(report, "an import", alone, waves)
+
+
+def accepting(server: Server, requests: Path, seconds: float) -> load.Answered:
+    """Mail at some 200 requests a second."""
+    return load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds, pause=PAUSE_MS)
 
 
 def running(server: Server) -> bool:

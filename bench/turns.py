@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import random
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,9 +32,9 @@ from bench.kit.receivers import http_receiver
 from bench.kit.results import Report
 from bench.kit.server import KEY, Server, serving
 from bench.kit.sinks import smtp_sink
+from bench.kit.spread import between
 from bench.kit.submitter import submit
 
-DRAWN = 1000
 DELIVERED = 500
 OFFERED = 2000
 """Mails of a turn; where a client has to be started for it, more."""
@@ -51,6 +51,10 @@ class Spent:
 
     ours: list[float] = field(default_factory=list)
     postgres: list[float] = field(default_factory=list)
+
+    @property
+    def together(self) -> list[float]:
+        return [one + other for one, other in zip(self.ours, self.postgres, strict=True)]
 
 
 # Loads --------------------------------------------------------------------------------------------------
@@ -160,8 +164,9 @@ LOADS: dict[str, Callable[[Report, str, str], AbstractContextManager[tuple[Serve
 # Turns --------------------------------------------------------------------------------------------------
 
 
-def compare(report: Report, name: str, other: str, turns: int) -> None:
-    """Print what a mail of this load costs in both versions, and the ratio."""
+def compare(report: Report, name: str, other: str, turns: int) -> list[float]:
+    """Print what a mail of this load costs in both versions, and the ratio; returns the ratios of all its
+    processor time, turn by turn."""
     open_load = LOADS[name]
     with ExitStack() as stack:
         theirs = stack.enter_context(open_load(report, f"{name}-other", other))
@@ -173,9 +178,11 @@ def compare(report: Report, name: str, other: str, turns: int) -> None:
             for (server, work), spent in pairs if turn % 2 else pairs[::-1]:
                 measured(server, work, spent)
     (_, before), (_, after) = pairs
+    ratios = []
     for program, ours_of, theirs_of in (
         ("pillarbox", after.ours, before.ours),
         ("postgres", after.postgres, before.postgres),
+        ("together", after.together, before.together),
     ):
         ratios = [late / early for late, early in zip(ours_of, theirs_of, strict=True)]
         low, high = between(ratios)
@@ -184,6 +191,7 @@ def compare(report: Report, name: str, other: str, turns: int) -> None:
             f"{turns} turns, between {low:.3f} and {high:.3f}"
         )
         report.result(f"{name}: {program}, this ÷ other", statistics.median(ratios), "×", note=note)
+    return ratios
 
 
 def measured(server: Server, work: Work, spent: Spent) -> None:
@@ -201,11 +209,11 @@ def seconds(server: Server) -> tuple[float, float]:
     return sum(map(running_seconds, own)), sum(map(running_seconds, found.postgres))
 
 
-def between(ratios: Sequence[float]) -> tuple[float, float]:
-    """Between what the median lies, drawn again and again from the turns."""
-    chance = random.Random(1)
-    drawn = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(DRAWN))
-    return drawn[DRAWN // 40], drawn[-1 - DRAWN // 40]
+def bootstrapped(checkout: Path, interpreter: str | None = None) -> str:
+    """The Python of a checkout, which is made ready; its environment gets `interpreter` where it is new."""
+    command = [str(checkout / "script" / "bootstrap"), "dev"]
+    chosen = {**os.environ, **({"PYTHON": interpreter} if interpreter else {})}
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=chosen).stdout.strip()
 
 
 def main() -> int:
@@ -214,8 +222,7 @@ def main() -> int:
     parser.add_argument("loads", nargs="*", help=f"of {', '.join(LOADS)}; all without it")
     parser.add_argument("--turns", type=int, default=40, help="turns of each version")
     wanted = parser.parse_args()
-    command = [str(wanted.other / "script" / "bootstrap"), "dev"]
-    python = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    python = bootstrapped(wanted.other)
     with tempfile.TemporaryDirectory(prefix="pillarbox-bench-", ignore_cleanup_errors=True) as folder:
         report = Report("turns", short=False, folder=Path(folder))
         for line in machine.facts(report.folder):

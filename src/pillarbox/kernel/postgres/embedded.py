@@ -76,7 +76,7 @@ SETTINGS: Mapping[str, str] = {
     "synchronous_commit": "on",
     "full_page_writes": "on",
     "wal_compression": "on",
-    "min_wal_size": "256MB",
+    "min_wal_size": "1GB",
     "max_wal_size": "2GB",
     "checkpoint_timeout": "10min",
     "random_page_cost": "1.1",
