@@ -1,22 +1,27 @@
 """How fast mail is accepted: `POST /emails` and `POST /emails/batch`, everything durable, nothing delivered.
 
 The server runs with the role `api` alone, so what it accepts waits in the queue. Beside it Postfix takes
-mail by SMTP into its hold queue, on the same disk in the same run.
+mail by SMTP into its hold queue, on the same disk in the same run. And the rows of a batch are inserted into
+the same tables by the bare driver, over as many connections as there are workers, each of which has one commit
+of mail at a time.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from bench.kit import load, tools
+from bench.kit import bare_insert, load, tools
 from bench.kit.load import Answered
 from bench.kit.postfix import SESSIONS, postfix
-from bench.kit.processes import Meter, shares
+from bench.kit.processes import Meter, shares, tree
 from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import Server, serving
 
 CONNECTIONS = 50
 BATCH_CONNECTIONS = 10
+BARE = 120_000
+BARE_SHORT = 10_000
+"""Mails that the bare driver inserts."""
 
 
 def measure(report: Report) -> None:
@@ -43,10 +48,13 @@ def measure_ours(report: Report) -> float:
         report.result("POST /emails, p50", one.p50, "ms")
         report.result("POST /emails, p99", one.p99, "ms", at_most(30), note=f"worst {one.worst:.0f} ms")
         batches = load.batches(report.folder)
+        server.sql("CHECKPOINT")
         many = phase(report, server, "batch", batches, BATCH_CONNECTIONS, seconds, load.BATCH)
         emails = many.rate * load.BATCH
         note = f"p50 {many.p50:.0f} ms, p99 {many.p99:.0f} ms"
         report.result(f"POST /emails/batch of {load.BATCH}", emails, "emails/s", at_least(15000), note)
+        bare = measure_bare_inserts(report, server)
+        report.result("batches ÷ bare insert", emails / bare, "×", at_least(0.35))
     return one.rate
 
 
@@ -78,6 +86,21 @@ def phase(
         f"{written / max(1.0, new) / 1000:.1f} kB of WAL per mail"
     )
     return answered
+
+
+def measure_bare_inserts(report: Report, server: Server) -> float:
+    """Mails per second when nothing but the driver inserts the rows of batches."""
+    connections = len(tree(server.process.pid).workers)
+    done = bare_insert.inserted(server, BARE_SHORT if report.short else BARE, connections)
+    for table in done.wrong:
+        report.fault(f"bare insert: {table} got another number of rows than by a batch")
+    name = f"the same rows by the bare driver, {connections} connections"
+    report.result(name, done.rate, "emails/s")
+    report.note(
+        f"bare insert: {shares({'postgres': done.postgres}, done.mails)}; "
+        f"{done.wal / done.mails / 1000:.1f} kB of WAL per mail"
+    )
+    return done.rate
 
 
 def counters(server: Server) -> tuple[float, float]:
