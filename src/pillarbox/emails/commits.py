@@ -31,7 +31,7 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, OutcomeUnknown
 from pillarbox.timeline.queries import Wanted
-from pillarbox.timeline.record import Opened, Timeline
+from pillarbox.timeline.record import OpenedBeside, Timeline
 from pillarbox.timeline.rules import Kind
 from pillarbox.usage.quotas import Quotas, Spending
 
@@ -80,7 +80,7 @@ class _Prepared(NamedTuple):
 
     kept: Sequence[Acceptance]
     rows: Rows
-    opened: Opened
+    opened: OpenedBeside
 
 
 class Commits:
@@ -240,7 +240,9 @@ class Commits:
         for acceptance, is_leased in zip(kept, leased, strict=True):
             for draft in acceptance.drafts:
                 rows.add(draft, leased=is_leased and draft.is_handed_over)
-        return _Prepared(kept, rows, self._timeline.opened(rows.openings))
+        opened = self._timeline.opened_beside(rows.openings)
+        rows.name_entries(opened.ids)
+        return _Prepared(kept, rows, opened)
 
     async def _write_and_publish(self, conn: Connection, prepared: _Prepared) -> Origins:
         await faults.point("timeline.events")
