@@ -41,6 +41,7 @@ def measure_ours(report: Report) -> float:
     nowhere = f"relay:smtp://127.0.0.1:{tools.free_port()}"
     with serving(report, report.folder / "data", route=nowhere, roles="api") as server:
         server.trust()
+        server.reuse_wal()
         singles = load.single_mails(report.folder)
         load.wrk(server, singles, connections=CONNECTIONS, seconds=2)
         one = phase(report, server, "POST /emails", singles, CONNECTIONS, seconds, 1)

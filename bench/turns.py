@@ -65,6 +65,7 @@ def accept(report: Report, name: str, python: str) -> Iterator[tuple[Server, Wor
     nowhere = f"relay:smtp://127.0.0.1:{tools.free_port()}"
     with serving(report, report.folder / name, route=nowhere, roles="api", python=python) as server:
         server.trust()
+        server.reuse_wal()
         mails = load.single_mails(report.folder)
         yield server, lambda: load.wrk(server, mails, connections=50, seconds=1).requests
 
@@ -74,6 +75,7 @@ def batch(report: Report, name: str, python: str) -> Iterator[tuple[Server, Work
     nowhere = f"relay:smtp://127.0.0.1:{tools.free_port()}"
     with serving(report, report.folder / name, route=nowhere, roles="api", python=python) as server:
         server.trust()
+        server.reuse_wal()
         mails = load.batches(report.folder)
         yield server, lambda: load.wrk(server, mails, connections=10, seconds=1).requests * load.BATCH
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import httpx
@@ -16,6 +17,7 @@ import pytest
 from kit.database_link import DatabaseLink, database_link
 from kit.world import Team, mail, world
 from pillarbox.emails.accept import Accept
+from pillarbox.emails.large_commits import LARGE
 from pillarbox.kernel.postgres.shards import shard_group
 
 WAITING = """
@@ -24,10 +26,12 @@ WAITING = """
 
 STORED = "SELECT count(*) FROM emails WHERE subject = 'held up'"
 
-BODIES = {
-    "plain": {"subject": "held up"},
-    "scheduled": {"subject": "held up", "scheduled_at": "in 2 hours"},
-    "with a key": {"subject": "held up"},
+HELD_UP = mail(subject="held up")
+BODIES: dict[str, tuple[str, Any]] = {
+    "plain": ("/emails", HELD_UP),
+    "scheduled": ("/emails", {**HELD_UP, "scheduled_at": "in 2 hours"}),
+    "with a key": ("/emails", HELD_UP),
+    "large": ("/emails/batch", [HELD_UP] * LARGE),
 }
 
 
@@ -47,7 +51,7 @@ async def held_up(
             await beside.execute("BEGIN")
             await beside.execute("LOCK TABLE contents IN SHARE MODE")
             headers = {"idempotency_key": "once"} if what == "with a key" else {}
-            asked = asyncio.create_task(team.post("/emails", mail(**BODIES[what]), **headers))
+            asked = asyncio.create_task(team.post(*BODIES[what], **headers))
             while (backend := await beside.fetchval(WAITING)) is None:
                 await asyncio.sleep(0.01)
             yield team, beside, asked, wire, backend
@@ -89,7 +93,7 @@ async def test_a_commit_that_ends_with_its_connection_is_refused(
         assert answer.headers["retry-after"]
         assert await beside.fetchval(STORED) == 0
         headers = {"idempotency_key": "once"} if what == "with a key" else {}
-        again = await team.post("/emails", mail(**BODIES[what]), **headers)
+        again = await team.post(*BODIES[what], **headers)
         assert again.status_code == 200, again.text
 
 

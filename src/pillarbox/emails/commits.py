@@ -16,7 +16,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery.queue.claims import LEASE
-from pillarbox.emails import queries
+from pillarbox.emails import large_commits, queries
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempotency, lock_name
@@ -31,7 +31,7 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, OutcomeUnknown
 from pillarbox.timeline.queries import Wanted
-from pillarbox.timeline.record import Opened, Timeline
+from pillarbox.timeline.record import OpenedBeside, Timeline
 from pillarbox.timeline.rules import Kind
 from pillarbox.usage.quotas import Quotas, Spending
 
@@ -80,7 +80,7 @@ class _Prepared(NamedTuple):
 
     kept: Sequence[Acceptance]
     rows: Rows
-    opened: Opened
+    opened: OpenedBeside
 
 
 class Commits:
@@ -161,7 +161,7 @@ class Commits:
             return Committed({}, await self._plainly(self._prepare(batch, leased)))
 
     async def _plainly(self, prepared: _Prepared) -> Origins | None:
-        if prepared.opened.published:
+        if prepared.opened.published or self._is_large(prepared):
             return await self._in_transaction(prepared)
         await faults.point("timeline.events")
         await faults.point("accept.before_commit")
@@ -240,7 +240,9 @@ class Commits:
         for acceptance, is_leased in zip(kept, leased, strict=True):
             for draft in acceptance.drafts:
                 rows.add(draft, leased=is_leased and draft.is_handed_over)
-        return _Prepared(kept, rows, self._timeline.opened(rows.openings))
+        opened = self._timeline.opened_beside(rows.openings)
+        rows.name_entries(opened.ids)
+        return _Prepared(kept, rows, opened)
 
     async def _write_and_publish(self, conn: Connection, prepared: _Prepared) -> Origins:
         await faults.point("timeline.events")
@@ -260,7 +262,14 @@ class Commits:
         if not writes:
             return {}, {}
         teams = {event.team_id for event in opened.published}
-        return await queries.store(conn, writes, rows.judged, teams, rows)
+        if not self._is_large(prepared):
+            return await queries.store(conn, writes, rows.judged, teams, rows)
+        await large_commits.copy_in(conn, rows)
+        return await queries.store(conn, writes, rows.judged, teams)
+
+    def _is_large(self, prepared: _Prepared) -> bool:
+        """Distributed tables take COPY over connections of their own."""
+        return len(prepared.rows.emails) >= large_commits.LARGE and not self._shards
 
     def _record(self, kept: Sequence[Acceptance]) -> Statement | None:
         """The log rows of the requests that these emails came with."""

@@ -29,8 +29,8 @@ SUPPRESSED_ADDRESSES = """
      WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
 """
 
-# Emails with their contents, and for those with one recipient this one and its work: each comes as one
-# object, which is read once. Bodies go as arrays: as JSON long ones would cost more to read than to store.
+# Emails with their contents and their first line of history (`Timeline.opened_beside`), and for those with
+# one recipient this one and its work: each comes as one object, which is read once. Bodies go as arrays: as JSON long ones would cost more to read than to store.
 # The content of an email has its id. The last part returns what accepting has to know of its teams, as in
 # `SUPPRESSED_ADDRESSES`.
 STORE = """
@@ -42,7 +42,7 @@ STORE = """
                      tags json, scheduled_at timestamptz, topic_id uuid, key_id uuid, domain_id uuid,
                      domain_name text, state text, headers text, attachments smallint, role text,
                      address text, mailbox text, destination text, due_at timestamptz, leased boolean,
-                     template_id uuid, link_places text, inbox_id uuid)
+                     template_id uuid, link_places text, inbox_id uuid, entry_id uuid)
     ), heads AS (
         INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
                             bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
@@ -67,6 +67,9 @@ STORE = """
                CASE WHEN leased THEN 1 ELSE 0 END, scheduled_at IS NULL,
                CASE WHEN leased THEN created_at END, created_at
           FROM accepted WHERE address IS NOT NULL
+    ), history AS (
+        INSERT INTO timeline (team_id, id, email_id, at, kind)
+        SELECT team_id, entry_id, id, created_at, state FROM accepted
     )
     SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
       FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)

@@ -207,6 +207,11 @@ class Rows:
             self._add_attachments(draft)
         self.openings.append(Opening(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None))
 
+    def name_entries(self, ids: Sequence[UUID]) -> None:
+        """Give each email the id of its first line of history."""
+        for row, entry_id in zip(self.emails, ids, strict=True):
+            row["entry_id"] = entry_id
+
     def _add_recipients(self, draft: Draft, state: str, *, leased: bool) -> None:
         for position, role, address, mailbox, grp in draft.targets:
             self.recipients.append(

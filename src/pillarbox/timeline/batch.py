@@ -57,6 +57,10 @@ class Batch:
 
     def open(self, opening: Opening) -> None:
         self._add_row(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
+        self.count_opening(opening)
+
+    def count_opening(self, opening: Opening) -> None:
+        """All of a first entry but its line of history."""
         where = _Counted(
             opening.team_id,
             self._slot(opening.at),
@@ -187,6 +191,13 @@ class Batch:
 
     def head_rows(self) -> list[tuple[UUID, UUID, str, datetime, datetime | None]]:
         return [(*key, kind.value, at, sent_at) for key, (kind, at, sent_at) in self.heads.items()]
+
+    def received(self) -> list[queries.Row]:
+        """The increments where nothing but first entries is counted."""
+        return [
+            {**where._asdict(), "id": self._ids.new(), "received": counts["received"]}
+            for where, counts in self._counts.items()
+        ]
 
     def increments(self) -> list[queries.Row]:
         return [

@@ -160,6 +160,14 @@ COUNTS = """
                  complained integer, unsubscribed integer)
 """
 
+COUNTS_RECEIVED = """
+    INSERT INTO metric_increments (team_id, id, start, domain_id, domain_name, broadcast_id, received)
+    SELECT k.*
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, start timestamptz, domain_id uuid, domain_name text,
+                 broadcast_id uuid, received integer)
+"""
+
 WANTED = """
     SELECT team_id, events FROM webhooks WHERE team_id = ANY ($1::text::uuid[]) AND status = 'enabled'
 """
@@ -283,6 +291,11 @@ def appends(rows: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
     if increments:
         writes.append(Statement(COUNTS, (rows_json(increments),)))
     return writes
+
+
+def counts_received(increments: Sequence[Row]) -> list[Statement]:
+    """The statement that adds increments of which only `received` counts."""
+    return [Statement(COUNTS_RECEIVED, (rows_json(increments),))] if increments else []
 
 
 async def append(conn: Connection, rows: Sequence[Row], increments: Sequence[Row]) -> Wanted:

@@ -63,6 +63,14 @@ class Opened(NamedTuple):
     published: list[Published]
 
 
+class OpenedBeside(NamedTuple):
+    """As `Opened`, for a statement that writes the lines of history with the emails: `ids` are theirs."""
+
+    ids: list[UUID]
+    writes: list[Statement]
+    published: list[Published]
+
+
 class Settled(NamedTuple):
     """What the first events of some emails write, all or nothing."""
 
@@ -123,6 +131,16 @@ class Timeline:
         for opening in openings:
             batch.open(opening)
         return Opened(queries.appends(batch.rows(), batch.increments()), batch.published)
+
+    def opened_beside(self, openings: Sequence[Opening]) -> OpenedBeside:
+        """What the first entries write beside a statement that inserts the emails and, for each of them, the
+        line of history with the id that stands here in its place: its time is that of the email, its kind the
+        email's `last_event`."""
+        batch = Batch(self._ids)
+        for opening in openings:
+            batch.count_opening(opening)
+        writes = queries.counts_received(batch.received())
+        return OpenedBeside(self._ids.several(len(openings)), writes, batch.published)
 
     def settled(
         self, entries: Sequence[Entry], dimensions: Mapping[tuple[UUID, UUID], MetricDimensions]
