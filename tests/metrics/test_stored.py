@@ -22,9 +22,10 @@ from kit.world import Team, World
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.query import Query
-from pillarbox.metrics import answering, pieces, question, read
+from pillarbox.metrics import answering, pieces, question, read, wire
 from pillarbox.metrics.memory import CachedPiece, PieceCache
 from pillarbox.metrics.stored import (
+    FORMAT,
     LIFETIME,
     MOST_DAYS,
     MOST_WAITING,
@@ -33,6 +34,7 @@ from pillarbox.metrics.stored import (
     PieceStore,
     remove_old,
 )
+from pillarbox.metrics.table import Key, of_rows
 from pillarbox.metrics.wire import PeriodRows
 from pillarbox.timeline import rebuilding, rollups
 from pillarbox.timeline.record import Timeline
@@ -309,3 +311,22 @@ async def test_pieces_that_are_stored_beside_writers_and_folders_hold(
         await rollups.fold(here.world.pool, NOW)
         for asked in QUESTIONS:
             await here.check(asked)
+
+
+def test_pieces_are_written_as_ever() -> None:
+    """Whoever changes this gives `stored.FORMAT` another number: what earlier code has stored is found."""
+    asked = {"start_date": "2026-11-20", "dimensions": "period,domain", "metrics": "sent,bounced,open_rate"}
+    wanted = question.read(Query(urlencode(asked).encode()), NOW, 0)
+    counts = (3, 2, 4, 0, 0, 0, 1, 0, 1, 5, 0, 3, 0, 0, 0)
+    table = of_rows([(0, Key("harbor.example", str(UUID(int=1)), None), counts)])
+    made = wire.pieces(wanted, read.cut(wanted), table, [0, 1], {})
+    assert made == {
+        0: PeriodRows(
+            1,
+            b'{"period":"2026-11-20","domain_id":"00000000-0000-0000-0000-000000000001",'
+            b'"domain_name":"harbor.example","sent":2,"bounced":2,"open_rate":75.0}',
+            counts,
+        ),
+        1: PeriodRows(0, b"", (0,) * 15),
+    }
+    assert FORMAT == 1

@@ -1,4 +1,4 @@
-"""SQL of the stored pieces of answers. A piece is found only while its days have the versions it was made of."""
+"""SQL of the stored pieces of answers: one is found only while its days have the versions it was made of."""
 
 from __future__ import annotations
 

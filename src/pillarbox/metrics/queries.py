@@ -85,7 +85,8 @@ PLAIN = """
 # has two uses is read once and summed up before it goes where it belongs; what is only added goes there as
 # it is. Sums are made in `float8`, which is exact up to 2^53 and many times faster than `numeric`, in which
 # PostgreSQL would sum `bigint`. A level is compared with an array of one: so the planner cannot hash all
-# rollups of a team to join them with the parts.
+# rollups of a team to join them with the parts. Rows are sorted so that the keys of most periods are the same
+# text, which is read once.
 SUMMED = """
     WITH parts AS MATERIALIZED (
         SELECT p.level, p.start, p.until, p.added, p.taken
@@ -170,23 +171,25 @@ SUMMED = """
                          g.bounced_transient, g.bounced_permanent, g.bounced_undetermined, g.opened,
                          g.clicked, g.unique_opened, g.unique_clicked, g.complained, g.unsubscribed),
                ',') AS counts
-      FROM (SELECT f.period, f.domain_id, f.domain_name, f.broadcast_id,
-                   sum(f.received)::bigint AS received, sum(f.sent)::bigint AS sent,
-                   sum(f.delivered)::bigint AS delivered,
-                   sum(f.delivery_delayed)::bigint AS delivery_delayed,
-                   sum(f.failed)::bigint AS failed,
-                   sum(f.suppressed)::bigint AS suppressed,
-                   sum(f.bounced_transient)::bigint AS bounced_transient,
-                   sum(f.bounced_permanent)::bigint AS bounced_permanent,
-                   sum(f.bounced_undetermined)::bigint AS bounced_undetermined,
-                   sum(f.opened)::bigint AS opened, sum(f.clicked)::bigint AS clicked,
-                   sum(f.unique_opened)::bigint AS unique_opened,
-                   sum(f.unique_clicked)::bigint AS unique_clicked,
-                   sum(f.complained)::bigint AS complained,
-                   sum(f.unsubscribed)::bigint AS unsubscribed
-              FROM found f
-             GROUP BY 1, 2, 3, 4
-             LIMIT $15) AS g
+      FROM (SELECT s.*
+              FROM (SELECT f.period, f.domain_id, f.domain_name, f.broadcast_id,
+                           sum(f.received)::bigint AS received, sum(f.sent)::bigint AS sent,
+                           sum(f.delivered)::bigint AS delivered,
+                           sum(f.delivery_delayed)::bigint AS delivery_delayed,
+                           sum(f.failed)::bigint AS failed,
+                           sum(f.suppressed)::bigint AS suppressed,
+                           sum(f.bounced_transient)::bigint AS bounced_transient,
+                           sum(f.bounced_permanent)::bigint AS bounced_permanent,
+                           sum(f.bounced_undetermined)::bigint AS bounced_undetermined,
+                           sum(f.opened)::bigint AS opened, sum(f.clicked)::bigint AS clicked,
+                           sum(f.unique_opened)::bigint AS unique_opened,
+                           sum(f.unique_clicked)::bigint AS unique_clicked,
+                           sum(f.complained)::bigint AS complained,
+                           sum(f.unsubscribed)::bigint AS unsubscribed
+                      FROM found f
+                     GROUP BY 1, 2, 3, 4
+                     LIMIT $15) AS s
+             ORDER BY s.period, s.domain_id, s.broadcast_id) AS g
      GROUP BY 1
     UNION ALL
     SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
