@@ -1,5 +1,6 @@
 """How long `GET /emails/metrics` takes, cache off, with a hundred million events over 90 days and 50 domains,
-and how much longer the same question takes when it is put to the events themselves.
+beside the bare statement over the rollups, and how much longer the same question takes when it is put to the
+events themselves.
 
 The rollups of 100,000,000 and of 1,000,000 events are generated in SQL, in the order of time, as folding
 writes them; so are the events of the raw question, a tenth of them, in a table as slim as can be. The busy
@@ -8,17 +9,27 @@ in its middle.
 
 What an answer costs depends on how many rollups it reads, not on how many events these count, and a run
 with `--short` has as many rollups as a long one: only the numbers in them are smaller, and the events of
-the raw question are fewer. Days that are over are remembered, each proved by its version; so there are two
-counts for a query. One is put again and again. The other is put after every day of the team has got a
-new version, which is what any change of its rollups would do: all of them are read and written anew.
+the raw question are fewer.
+
+Days that are over are remembered, each proved by its version: by the process, and as stored pieces by the
+database. So there are three counts for a query. One is put again and again. "For the first time" the process
+that answers knows nothing of the team: its memory is filled with answers to another team before each
+question. That is measured with no piece stored, so that all is counted and written anew, and with the pieces
+that a question of another, longer range has left in the database.
+
+The bare statement is the one that counts where nothing is known (`read.changed` makes the SQL and its
+arguments): asked by asyncpg on one connection, prepared, its rows fetched and dropped. It takes turns with
+the questions of the same figure. It makes no answer, and there is no HTTP around it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import http.client
 import statistics
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -27,6 +38,9 @@ from bench.kit import load, tools
 from bench.kit.fill import IDENTITY
 from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import KEY, Server, serving
+from pillarbox.kernel.wire.query import Query
+from pillarbox.metrics import question, read
+from pillarbox.metrics.definitions import METRICS
 from pillarbox.timeline import rollups
 
 DAYS, DOMAINS = 90, 50
@@ -35,6 +49,10 @@ BUSY = 1_000_000
 CONNECTIONS = 1
 FIRST = 40
 """Questions of which nothing is known, of each kind."""
+OTHERS = 5
+"""Answers of 90 days, 2.3 MB each: more than the 8 MB that a process remembers."""
+STORED = 40
+"""Pieces at least that the longer question stores."""
 
 QUARTERS = """
     INSERT INTO rollups
@@ -117,28 +135,38 @@ def measure(report: Report) -> None:
         few = (str(server.sql("SELECT id FROM teams")[0][0]), KEY)
         lot = server.make_team("lot")
         busy = server.make_team("busy")
-        asyncio.run(grow(server, {few[0]: FEW, lot[0]: many}, end))
-        month = f"start_date={(end - timedelta(days=30)).date()}&end_date={(end - timedelta(days=1)).date()}"
-        daily = f"/emails/metrics?{month}&dimensions=period,domain"
+        other = server.make_team("other")
+        asyncio.run(grow(server, {few[0]: FEW, lot[0]: many, other[0]: FEW}, end))
+        daily = f"/emails/metrics?{_days(end, 30)}&dimensions=period,domain"
         india = f"{daily}&timezone=Asia/Kolkata"
-        utc = first(server, lot, daily)
-        report.result("30 days by day and domain, UTC, for the first time, p50", utc, "ms", at_most(5))
-        again = asked(report, server, lot[1], daily)
-        report.result("the same asked again, p50", again, "ms")
-        local = first(server, lot, india)
-        report.result("30 days by day and domain, Kolkata, for the first time, p50", local, "ms", at_most(40))
-        again = asked(report, server, lot[1], india)
-        report.result("the same asked again, p50", again, "ms")
+        longer = f"/emails/metrics?{_days(end, 45)}&dimensions=period,domain"
+        unknown = Unknown(server, other[1], end)
+        utc = 0.0
+        for zone, path, stored, limit in (
+            ("UTC", daily, longer, 10),
+            ("Kolkata", india, f"{longer}&timezone=Asia/Kolkata", 40),
+        ):
+            name = f"30 days by day and domain, {zone}, for the first time"
+            took, bare = unknown.first(lot, path)
+            utc = utc or took
+            report.result(f"{name}, no piece stored, p50", took, "ms", at_most(limit))
+            report.result("the bare statement, rows dropped, p50", bare, "ms")
+            report.result("the question ÷ the bare statement", took / bare, "×", at_most(2))
+            unknown.store(lot, stored)
+            took, bare = unknown.first(lot, path, stored=True)
+            report.result(f"{name}, pieces of another range stored, p50", took, "ms", at_most(limit))
+            report.result("the question ÷ the bare statement", took / bare, "×", at_most(2))
+            report.result("the same asked again, p50", asked(report, server, lot[1], path), "ms")
         report.result(
             "30 days for the first time, 100 million events ÷ 1 million",
-            utc / first(server, few, daily),
+            utc / unknown.first(few, daily)[0],
             "×",
             at_most(1.5),
         )
         hours = (
             f"start_date={(end - timedelta(days=DAYS)).date()}&granularity=hourly&dimensions=period,domain"
         )
-        refused = first(server, lot, f"/emails/metrics?{hours}", status=422)
+        refused, _ = unknown.first(lot, f"/emails/metrics?{hours}", status=422)
         report.result("refusing 100,000 rows, p50", refused, "ms")
         beside = raw(report, server, end, many // 10)
         report.result("the same from the events, a tenth of them", beside, "ms")
@@ -204,32 +232,88 @@ def raw(report: Report, server: Server, end: datetime, events: int) -> float:
     return asyncio.run(ask())
 
 
-def first(server: Server, team: tuple[str, str], path: str, status: int = 200) -> float:
-    """The p50 of a question when nothing is known of its days."""
+class Unknown:
+    """Questions of which the process that answers knows nothing: before each, its memory is filled with
+    answers to another team, on the same connection and so in the same process."""
 
-    async def changed(conn: asyncpg.Connection) -> None:
-        await conn.execute("UPDATE rollup_versions SET version = DEFAULT WHERE team_id = $1", UUID(team[0]))
+    def __init__(self, server: Server, key: str, end: datetime) -> None:
+        self._server = server
+        self._key = key
+        path = f"/emails/metrics?{_days(end, DAYS)}&dimensions=period,domain&metrics="
+        self._others = [path + ",".join([*METRICS[n:], *METRICS[:n]]) for n in range(OTHERS)]
 
-    async def ask() -> float:
-        conn = await server.connect()
-        client = server.connection()
-        found = []
+    def first(
+        self, team: tuple[str, str], path: str, *, stored: bool = False, status: int = 200
+    ) -> tuple[float, float]:
+        """The p50 of the question and of the bare statement, in turns; unless `stored` no piece is there."""
+        return asyncio.run(self._first(team, path, stored, status))
+
+    async def _first(
+        self, team: tuple[str, str], path: str, stored: bool, status: int
+    ) -> tuple[float, float]:
+        conn = await self._server.connect()
+        client = self._server.connection()
+        took, bare = [], []
         try:
+            statement = await _statement(conn, UUID(team[0]), path) if status == 200 else None
             for _ in range(FIRST):
-                await changed(conn)
+                for other in self._others:
+                    _ask(client, self._key, other, 200)
+                if not stored:
+                    await conn.execute("DELETE FROM metric_pieces WHERE team_id = $1", UUID(team[0]))
                 started = time.monotonic()
-                client.request("GET", path, headers={"Authorization": f"Bearer {team[1]}"})
-                answer = client.getresponse()
-                answer.read()
-                found.append((time.monotonic() - started) * 1000)
-                if answer.status != status:
-                    raise RuntimeError(f"{path} was answered with {answer.status}")
+                _ask(client, team[1], path, status)
+                took.append((time.monotonic() - started) * 1000)
+                if statement is not None:
+                    started = time.monotonic()
+                    await conn.fetch(*statement)
+                    bare.append((time.monotonic() - started) * 1000)
         finally:
             client.close()
             await conn.close()
-        return statistics.median(found)
+        return statistics.median(took), statistics.median(bare or [0])
 
-    return asyncio.run(ask())
+    def store(self, team: tuple[str, str], path: str) -> None:
+        """Ask until the pieces of that answer are stored."""
+        client = self._server.connection()
+        count = "SELECT count(*) FROM metric_pieces WHERE team_id = $1"
+        try:
+            while self._server.number(count, UUID(team[0])) < STORED:
+                for other in self._others:
+                    _ask(client, self._key, other, 200)
+                _ask(client, team[1], path, 200)
+                time.sleep(1.5)
+        finally:
+            client.close()
+
+
+def _ask(client: http.client.HTTPConnection, key: str, path: str, status: int) -> None:
+    client.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+    answer = client.getresponse()
+    answer.read()
+    if answer.status != status:
+        raise RuntimeError(f"{path} was answered with {answer.status}")
+
+
+async def _statement(conn: asyncpg.Connection, team_id: UUID, path: str) -> tuple[Any, ...]:
+    """The statement over the rollups that counts all that this question asks, with its arguments."""
+    statements: list[tuple[Any, ...]] = []
+
+    class Noting:
+        async def fetch(self, *statement: Any) -> list[asyncpg.Record]:
+            statements.append(statement)
+            return list(await conn.fetch(*statement))
+
+    wanted = question.read(Query(path.partition("?")[2].encode()), datetime.now(UTC), 0)
+    periods = read.cut(wanted)
+    pool: Any = Noting()
+    await read.changed(pool, team_id, wanted, periods, [None] * len(periods))
+    (statement,) = statements
+    return statement
+
+
+def _days(end: datetime, days: int) -> str:
+    return f"start_date={(end - timedelta(days=days)).date()}&end_date={(end - timedelta(days=1)).date()}"
 
 
 def asked(report: Report, server: Server, key: str, path: str) -> float:

@@ -122,6 +122,6 @@ async def test_what_large_values_leave_behind_is_vacuumed_as_early_as_their_rows
         rows = await conn.fetch(SETTINGS)
     finally:
         await conn.close()
-    bodies = {"contents", "attachments", "received_sources", "captured"}
+    bodies = {"contents", "attachments", "received_sources", "captured", "metric_pieces"}
     found = {row["name"] for row in rows if "autovacuum_vacuum_scale_factor=0.02" in (row["toast"] or ())}
     assert found == bodies

@@ -7,20 +7,11 @@ piece beside the counts, and can change, is a part of its key: the names of broa
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
-from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
-from uuid import UUID
 
-import asyncpg
-
-from pillarbox.metrics import read, wire
-from pillarbox.metrics.periods import Period
-from pillarbox.metrics.question import DIMENSIONS, Question
 from pillarbox.metrics.read import State
-from pillarbox.metrics.wire import NO_NAMES, Names, PeriodRows
+from pillarbox.metrics.wire import PeriodRows
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of one process: ten answers of a month of fifty domains."""
@@ -64,55 +55,3 @@ class PieceCache:
 
 def _weight(kept: CachedPiece) -> int:
     return ENTRY + len(kept.piece.text) + ID * (kept.ids + len(kept.state))
-
-
-async def answer(
-    pool: asyncpg.Pool,
-    team_id: UUID,
-    question: Question,
-    found: Sequence[Period],
-    memory: PieceCache,
-    names: Names = NO_NAMES,
-) -> bytes:
-    """The answer to a question; what is known of its periods is not counted again."""
-    spans = read.spans(question, found)
-    if spans is None:
-        return wire.answer(question, found, await read.rows(pool, team_id, question, found), names)
-    keys = _keys(team_id, question, found, spans, names)
-    kept = list(map(memory.find, keys))
-    known = [None if one is None else one.state for one in kept]
-    table, asked, states = await read.changed(pool, team_id, question, found, known)
-    made = wire.pieces(question, found, table, asked, names)
-    ids = len(question.domains) + len(question.broadcasts)
-    for at, piece in made.items():
-        state = states[at]
-        if state is not None:
-            memory.put(keys[at], CachedPiece(state, piece, ids))
-    return wire.assembled(
-        question, [made[at] if one is None or at in made else one.piece for at, one in enumerate(kept)]
-    )
-
-
-def _keys(
-    team_id: UUID,
-    question: Question,
-    found: Sequence[Period],
-    spans: Sequence[tuple[datetime, datetime]],
-    names: Names,
-) -> list[Key]:
-    """All that a piece depends on, but for the counts."""
-    shape = (
-        team_id,
-        question.metrics,
-        tuple(name for name in DIMENSIONS if question.by(name)),
-        question.domains,
-        question.broadcasts,
-        _digest(names),
-    )
-    return [(shape, period.label, *span) for period, span in zip(found, spans, strict=True)]
-
-
-def _digest(names: Names) -> bytes:
-    """Names of broadcasts may change at any time; a piece with other names is another piece."""
-    whole = "\0".join(part for pair in sorted(names.items()) for part in pair)
-    return hashlib.sha256(whole.encode()).digest() if names else b""

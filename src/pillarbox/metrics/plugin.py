@@ -1,28 +1,49 @@
-"""What metrics bring: the routes under `/metrics`, and how long their answers are kept."""
+"""What metrics bring: the routes under `/metrics`, and what is kept of their answers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pillarbox.kernel.http.routing import collect
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Kept, Kit, Loop, Retention, Slice
 from pillarbox.metrics import routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.invariants import INVARIANTS
 from pillarbox.metrics.memory import PieceCache
 from pillarbox.metrics.policy import BroadcastNames, MetricsPolicy
 from pillarbox.metrics.settings import METRICS_CACHE_SECONDS
+from pillarbox.metrics.stored import LIFETIME, PieceStore, collect_periodic
 from pillarbox.teams.settings import METRICS_RETENTION_DAYS
 
 
 def _policy(kit: Kit) -> MetricsPolicy:
     settings = kit.settings
-    # What is remembered rests on triggers, which distributed tables do not have (docs/decisions/0052).
     memory = PieceCache(0) if settings.database_shards else PieceCache()
     names = kit.find(BroadcastNames) or BroadcastNames()
-    return MetricsPolicy(
-        settings[METRICS_RETENTION_DAYS], Cache(settings[METRICS_CACHE_SECONDS]), memory, names
-    )
+    cache = Cache(settings[METRICS_CACHE_SECONDS])
+    return MetricsPolicy(settings[METRICS_RETENTION_DAYS], cache, memory, names, kit.find(PieceStore))
+
+
+def _store(kit: Kit) -> PieceStore | None:
+    # What is remembered rests on triggers, which distributed tables do not have (docs/decisions/0052).
+    return None if kit.settings.database_shards else PieceStore(kit.pool, kit.clock)
+
+
+def _loops(kit: Kit) -> Sequence[Loop]:
+    store = kit.find(PieceStore)
+    return [] if store is None else [store.run()]
 
 
 SLICE = Slice(
-    name="metrics", provides={MetricsPolicy: _policy}, routes=collect(routes), invariants=INVARIANTS
+    name="metrics",
+    provides={MetricsPolicy: _policy, PieceStore: _store},
+    routes=collect(routes),
+    retention=[
+        Retention(
+            [Kept("pieces of answers about metrics, which are counted anew when asked for", LIFETIME)],
+            lambda kit: collect_periodic(kit.pool, kit.clock),
+        )
+    ],
+    loops=_loops,
+    invariants=INVARIANTS,
 )

@@ -9,6 +9,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.memory import PieceCache
+from pillarbox.metrics.stored import PieceStore
 
 
 async def _no_names(db: TeamDb, ids: Sequence[UUID]) -> Mapping[str, str]:
@@ -25,9 +26,11 @@ class BroadcastNames:
 
 @dataclass(frozen=True, slots=True)
 class MetricsPolicy:
-    """`retention_days` 0: rollups are kept for ever. `memory` is no setting: it changes no answer."""
+    """`retention_days` 0: rollups are kept for ever. `memory` and `store` are no settings: they change no
+    answer. Without triggers on rollups there is no store."""
 
     retention_days: int
     cache: Cache
     memory: PieceCache = field(default_factory=PieceCache)
     names: BroadcastNames = field(default_factory=BroadcastNames)
+    store: PieceStore | None = None

@@ -81,14 +81,24 @@ PLAIN = """
 
 # $2 to $6: the parts that cover the range, each with the period that it is added to and the one that it is
 # taken from (or null); $7: beginnings of the periods, as above; $8 and $9: from and to where increments
-# count; $10 and $11: filters; $12 and $13: whether rows are distinguished by domain and by broadcast. A part
-# is read once and summed up before it goes where it belongs. Sums are made in `float8`, which is exact up
-# to 2^53 and many times faster than `numeric`, in which PostgreSQL would sum `bigint`.
+# count; $10 and $11: filters; $12 and $13: whether rows are distinguished by domain and by broadcast. What
+# has two uses is read once and summed up before it goes where it belongs; what is only added goes there as
+# it is. Sums are made in `float8`, which is exact up to 2^53 and many times faster than `numeric`, in which
+# PostgreSQL would sum `bigint`. A level is compared with an array of one: so the planner cannot hash all
+# rollups of a team to join them with the parts. Rows are sorted so that the keys of most periods are the same
+# text, which is read once.
 SUMMED = """
-    WITH parts AS (
-        SELECT p.added, p.taken, s.*
+    WITH parts AS MATERIALIZED (
+        SELECT p.level, p.start, p.until, p.added, p.taken
           FROM unnest($2::smallint[], $3::timestamptz[], $4::timestamptz[], $5::integer[], $6::integer[])
                AS p (level, start, until, added, taken)
+    ), shared AS MATERIALIZED (
+        SELECT u.added, u.taken, s.*
+          FROM (SELECT p.added, p.taken, array_agg(p.level) AS levels, array_agg(p.start) AS starts,
+                       array_agg(p.until) AS ends
+                  FROM parts p
+                 WHERE p.taken IS NOT NULL
+                 GROUP BY 1, 2) AS u
          CROSS JOIN LATERAL (
                SELECT CASE WHEN $12 THEN r.domain_id END AS domain_id,
                       CASE WHEN $12 THEN r.domain_name END AS domain_name,
@@ -104,23 +114,50 @@ SUMMED = """
                       sum(r.unique_opened::float8) AS unique_opened,
                       sum(r.unique_clicked::float8) AS unique_clicked,
                       sum(r.complained::float8) AS complained, sum(r.unsubscribed::float8) AS unsubscribed
-                 FROM rollups r
-                WHERE r.team_id = $1 AND r.level = p.level AND r.start >= p.start AND r.start < p.until
-                  AND ($10::uuid[] IS NULL OR r.domain_id = ANY ($10::uuid[]))
+                 FROM unnest(u.levels, u.starts, u.ends) AS p (level, start, until)
+                 JOIN rollups r ON r.team_id = $1 AND r.level = ANY (ARRAY[p.level])
+                               AND r.start >= p.start AND r.start < p.until
+                WHERE ($10::uuid[] IS NULL OR r.domain_id = ANY ($10::uuid[]))
                   AND ($11::uuid[] IS NULL OR r.broadcast_id = ANY ($11::uuid[]))
                 GROUP BY 1, 2, 3) AS s
-        OFFSET 0
     ), found AS (
-        SELECT u.period, u.sign, parts.*
-          FROM parts CROSS JOIN LATERAL (VALUES (added, 1::float8), (taken, -1)) AS u (period, sign)
-         WHERE u.period IS NOT NULL
+        SELECT p.added AS period, CASE WHEN $12 THEN r.domain_id END AS domain_id,
+               CASE WHEN $12 THEN r.domain_name END AS domain_name,
+               CASE WHEN $13 THEN r.broadcast_id END AS broadcast_id,
+               r.received::float8 AS received, r.sent::float8 AS sent, r.delivered::float8 AS delivered,
+               r.delivery_delayed::float8 AS delivery_delayed, r.failed::float8 AS failed,
+               r.suppressed::float8 AS suppressed, r.bounced_transient::float8 AS bounced_transient,
+               r.bounced_permanent::float8 AS bounced_permanent,
+               r.bounced_undetermined::float8 AS bounced_undetermined, r.opened::float8 AS opened,
+               r.clicked::float8 AS clicked, r.unique_opened::float8 AS unique_opened,
+               r.unique_clicked::float8 AS unique_clicked, r.complained::float8 AS complained,
+               r.unsubscribed::float8 AS unsubscribed
+          FROM parts p
+          JOIN rollups r ON r.team_id = $1 AND r.level = ANY (ARRAY[p.level])
+                        AND r.start >= p.start AND r.start < p.until
+         WHERE p.taken IS NULL
+           AND ($10::uuid[] IS NULL OR r.domain_id = ANY ($10::uuid[]))
+           AND ($11::uuid[] IS NULL OR r.broadcast_id = ANY ($11::uuid[]))
         UNION ALL
-        SELECT width_bucket(i.start, $7::timestamptz[]) - 1, 1, NULL, NULL,
+        SELECT s.added, s.domain_id, s.domain_name, s.broadcast_id,
+               s.received, s.sent, s.delivered, s.delivery_delayed, s.failed, s.suppressed,
+               s.bounced_transient, s.bounced_permanent, s.bounced_undetermined, s.opened, s.clicked,
+               s.unique_opened, s.unique_clicked, s.complained, s.unsubscribed
+          FROM shared s
+         WHERE s.added IS NOT NULL
+        UNION ALL
+        SELECT s.taken, s.domain_id, s.domain_name, s.broadcast_id,
+               -s.received, -s.sent, -s.delivered, -s.delivery_delayed, -s.failed, -s.suppressed,
+               -s.bounced_transient, -s.bounced_permanent, -s.bounced_undetermined, -s.opened, -s.clicked,
+               -s.unique_opened, -s.unique_clicked, -s.complained, -s.unsubscribed
+          FROM shared s
+        UNION ALL
+        SELECT width_bucket(i.start, $7::timestamptz[]) - 1,
                CASE WHEN $12 THEN coalesce(i.domain_id, $14) END, CASE WHEN $12 THEN i.domain_name END,
-               CASE WHEN $13 THEN coalesce(i.broadcast_id, $14) END, i.received, i.sent, i.delivered,
-               i.delivery_delayed, i.failed, i.suppressed, i.bounced_transient, i.bounced_permanent,
-               i.bounced_undetermined, i.opened, i.clicked, i.unique_opened, i.unique_clicked, i.complained,
-               i.unsubscribed
+               CASE WHEN $13 THEN coalesce(i.broadcast_id, $14) END,
+               i.received, i.sent, i.delivered, i.delivery_delayed, i.failed, i.suppressed,
+               i.bounced_transient, i.bounced_permanent, i.bounced_undetermined, i.opened, i.clicked,
+               i.unique_opened, i.unique_clicked, i.complained, i.unsubscribed
           FROM metric_increments i
          WHERE i.team_id = $1 AND i.start >= $8 AND i.start < $9
            AND ($10::uuid[] IS NULL OR i.domain_id = ANY ($10::uuid[]))
@@ -134,23 +171,25 @@ SUMMED = """
                          g.bounced_transient, g.bounced_permanent, g.bounced_undetermined, g.opened,
                          g.clicked, g.unique_opened, g.unique_clicked, g.complained, g.unsubscribed),
                ',') AS counts
-      FROM (SELECT f.period, f.domain_id, f.domain_name, f.broadcast_id,
-                   sum(f.received * f.sign)::bigint AS received, sum(f.sent * f.sign)::bigint AS sent,
-                   sum(f.delivered * f.sign)::bigint AS delivered,
-                   sum(f.delivery_delayed * f.sign)::bigint AS delivery_delayed,
-                   sum(f.failed * f.sign)::bigint AS failed,
-                   sum(f.suppressed * f.sign)::bigint AS suppressed,
-                   sum(f.bounced_transient * f.sign)::bigint AS bounced_transient,
-                   sum(f.bounced_permanent * f.sign)::bigint AS bounced_permanent,
-                   sum(f.bounced_undetermined * f.sign)::bigint AS bounced_undetermined,
-                   sum(f.opened * f.sign)::bigint AS opened, sum(f.clicked * f.sign)::bigint AS clicked,
-                   sum(f.unique_opened * f.sign)::bigint AS unique_opened,
-                   sum(f.unique_clicked * f.sign)::bigint AS unique_clicked,
-                   sum(f.complained * f.sign)::bigint AS complained,
-                   sum(f.unsubscribed * f.sign)::bigint AS unsubscribed
-              FROM found f
-             GROUP BY 1, 2, 3, 4
-             LIMIT $15) AS g
+      FROM (SELECT s.*
+              FROM (SELECT f.period, f.domain_id, f.domain_name, f.broadcast_id,
+                           sum(f.received)::bigint AS received, sum(f.sent)::bigint AS sent,
+                           sum(f.delivered)::bigint AS delivered,
+                           sum(f.delivery_delayed)::bigint AS delivery_delayed,
+                           sum(f.failed)::bigint AS failed,
+                           sum(f.suppressed)::bigint AS suppressed,
+                           sum(f.bounced_transient)::bigint AS bounced_transient,
+                           sum(f.bounced_permanent)::bigint AS bounced_permanent,
+                           sum(f.bounced_undetermined)::bigint AS bounced_undetermined,
+                           sum(f.opened)::bigint AS opened, sum(f.clicked)::bigint AS clicked,
+                           sum(f.unique_opened)::bigint AS unique_opened,
+                           sum(f.unique_clicked)::bigint AS unique_clicked,
+                           sum(f.complained)::bigint AS complained,
+                           sum(f.unsubscribed)::bigint AS unsubscribed
+                      FROM found f
+                     GROUP BY 1, 2, 3, 4
+                     LIMIT $15) AS s
+             ORDER BY s.period, s.domain_id, s.broadcast_id) AS g
      GROUP BY 1
     UNION ALL
     SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),

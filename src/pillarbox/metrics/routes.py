@@ -7,7 +7,7 @@ import asyncpg
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.metrics import cache, memory, question, read, wire
+from pillarbox.metrics import answering, cache, question, read, wire
 from pillarbox.metrics.policy import MetricsPolicy
 
 SCALARS = ("start_date", "end_date", "timezone", "granularity")
@@ -44,7 +44,7 @@ async def metrics(request: Request, db: TeamDb) -> Reply[wire.Metrics]:
         found = read.cut(asked)
         names = await policy.names.of(db, asked.broadcasts) if asked.by("broadcast") else wire.NO_NAMES
         pool = request.use(asyncpg.Pool)
-        body = await memory.answer(pool, db.team_id, asked, found, policy.memory, names)
+        body = await answering.answer(pool, db.team_id, asked, found, policy.memory, names, policy.store)
         policy.cache.put(db.team_id, key, request.at, body)
     return Reply(body)
 

@@ -1,0 +1,103 @@
+"""Answering a question from what is known of its periods, and counting the rest.
+
+Each period is looked for in the memory of the process, then among the stored pieces, and is counted where
+neither has it. Whatever was found is proved by the versions of its days in the snapshot of the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.metrics import read, wire
+from pillarbox.metrics.memory import CachedPiece, Key, PieceCache
+from pillarbox.metrics.periods import Period
+from pillarbox.metrics.question import DIMENSIONS, Question
+from pillarbox.metrics.stored import NewPiece, PieceStore, piece_ids
+from pillarbox.metrics.wire import NO_NAMES, Names
+
+
+async def answer(
+    pool: asyncpg.Pool,
+    team_id: UUID,
+    question: Question,
+    found: Sequence[Period],
+    memory: PieceCache,
+    names: Names = NO_NAMES,
+    store: PieceStore | None = None,
+) -> bytes:
+    """The answer to a question; what is known of its periods is not counted again."""
+    spans = read.spans(question, found)
+    if spans is None:
+        return wire.answer(question, found, await read.rows(pool, team_id, question, found), names)
+    keys = _keys(team_id, question, found, spans, names)
+    kept = list(map(memory.find, keys))
+    stored = {} if store is None else await _stored(store, team_id, keys, kept)
+    for at, one in stored.items():
+        kept[at] = one
+    known = [None if one is None else one.state for one in kept]
+    table, asked, states = await read.changed(pool, team_id, question, found, known)
+    made = wire.pieces(question, found, table, asked, names)
+    ids = len(question.domains) + len(question.broadcasts)
+    for at, one in stored.items():
+        if at not in made:
+            memory.put(keys[at], one._replace(ids=ids))
+    new = {}
+    for at, piece in made.items():
+        state = states[at]
+        if state is not None:
+            new[at] = CachedPiece(state, piece, ids)
+            memory.put(keys[at], new[at])
+    if store is not None and new:
+        places = piece_ids(keys[0][0], [keys[at][1:] for at in new])
+        store.offer(
+            team_id,
+            [
+                NewPiece(place, spans[at][0], one.state, one.piece)
+                for place, (at, one) in zip(places, new.items(), strict=True)
+            ],
+        )
+    return wire.assembled(
+        question, [made[at] if one is None or at in made else one.piece for at, one in enumerate(kept)]
+    )
+
+
+async def _stored(
+    store: PieceStore, team_id: UUID, keys: Sequence[Key], kept: Sequence[CachedPiece | None]
+) -> dict[int, CachedPiece]:
+    """The stored pieces of the periods of which the process knows nothing."""
+    missing = [at for at, one in enumerate(kept) if one is None]
+    if not missing:
+        return {}
+    ids = piece_ids(keys[0][0], [keys[at][1:] for at in missing])
+    found = await store.find(team_id, ids)
+    return {at: found[one] for at, one in zip(missing, ids, strict=True) if one in found}
+
+
+def _keys(
+    team_id: UUID,
+    question: Question,
+    found: Sequence[Period],
+    spans: Sequence[tuple[datetime, datetime]],
+    names: Names,
+) -> list[Key]:
+    """All that a piece depends on, but for the counts."""
+    shape = (
+        team_id,
+        question.metrics,
+        tuple(name for name in DIMENSIONS if question.by(name)),
+        question.domains,
+        question.broadcasts,
+        _digest(names),
+    )
+    return [(shape, period.label, *span) for period, span in zip(found, spans, strict=True)]
+
+
+def _digest(names: Names) -> bytes:
+    """Names of broadcasts may change at any time; a piece with other names is another piece."""
+    whole = "\0".join(part for pair in sorted(names.items()) for part in pair)
+    return hashlib.sha256(whole.encode()).digest() if names else b""
