@@ -75,6 +75,7 @@ class Engine:
             clock=clock,
             take=self._take,
             drop=self._drop,
+            linger=settler.linger,
         )
         self._held: dict[Key, Item] = {}
         self._bytes = 0
