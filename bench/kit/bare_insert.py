@@ -99,7 +99,7 @@ class Batch(NamedTuple):
             arrays = [f"${place + at}::{column.type}[]" for at, column in enumerate(of_table, 1)]
             place += len(of_table)
             names = ", ".join([column.name for column in of_table])
-            parts.append(f"INSERT INTO {table} ({names}) SELECT * FROM unnest({', '.join(arrays)})")  # noqa: S608 - names of the catalog
+            parts.append(f"INSERT INTO {table} ({names}) SELECT * FROM unnest({', '.join(arrays)})")
         *first, last = parts
         written = ", ".join([f"w{number} AS ({part})" for number, part in enumerate(first)])
         return f"WITH {written} {last}"
@@ -175,4 +175,4 @@ async def _stored_batch(conn: asyncpg.Connection) -> Batch:
 
 
 async def _counts(conn: asyncpg.Connection) -> dict[str, int]:
-    return {table: await conn.fetchval(f"SELECT count(*) FROM {table}") for table in ROWS}  # noqa: S608 - names of ours
+    return {table: await conn.fetchval(f"SELECT count(*) FROM {table}") for table in ROWS}

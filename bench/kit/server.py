@@ -74,9 +74,9 @@ class Server:
         self.command("domains", "trust", domain, "--create", *chosen)
 
     def run_in(self) -> None:
-        """Have PostgreSQL make its WAL files, as those of a server are that has run for a while. The first
-        gigabyte of WAL goes into files that are filled with zeros first, while commits wait; from then on they
-        are used again."""
+        """Have PostgreSQL make its WAL files, as those of a server are that has run for a while. The
+        first gigabyte of WAL goes into new files, which are filled with zeros while commits wait; from then
+        on files are used again."""
         for _ in range(WAL_FILES):
             self.sql("SELECT pg_logical_emit_message(false, 'bench', ''), pg_switch_wal()")
         self.sql("CHECKPOINT")
