@@ -2,7 +2,7 @@
 
 The server runs with the role `api` alone, so what it accepts waits in the queue. Beside it Postfix takes
 mail by SMTP into its hold queue, on the same disk in the same run. And the rows of a batch are inserted into
-the same tables by the bare driver, over as many connections as there are workers, each of which has one
+the same tables by the bare driver, over as many connections as there are workers: each of these has one
 commit of mail at a time.
 """
 

@@ -41,7 +41,7 @@ ROWS = {
           FROM recipients r WHERE team_id = $1 AND email_id = $2 ORDER BY position
     """,
     "deliveries": """
-        SELECT to_jsonb(r) - ARRAY['email_id', 'due_at', 'leased_until', 'created_at', 'first_attempt_at'] AS row,
+        SELECT to_jsonb(r) - '{email_id, due_at, leased_until, created_at, first_attempt_at}'::text[] AS row,
                CASE WHEN scheduled_at IS NULL THEN r.due_at >= r.created_at ELSE r.due_at = scheduled_at END,
                r.leased_until IS NULL, r.first_attempt_at = r.created_at, r.created_at = e.created_at
           FROM deliveries r JOIN emails e ON e.team_id = r.team_id AND e.id = r.email_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
 
 import asyncpg
@@ -67,6 +67,39 @@ async def test_a_transaction_on_a_database_that_says_nothing_ends_in_time(databa
         wire.flow()
         with TimeLimit(10):
             assert await pool.fetchval("SELECT 4") == 4
+
+
+async def copy(pool: BoundedPool, wire: DatabaseLink) -> None:
+    """COPY of more than the connection takes at once, to a database that stops reading."""
+
+    def lines() -> Iterator[tuple[str]]:
+        # It is asked for when PostgreSQL has said that it takes them.
+        wire.stall()
+        yield from [("x" * 100_000,)] * 100
+
+    async with transaction(pool) as conn:
+        await conn.execute("CREATE TEMPORARY TABLE lines (line text) ON COMMIT DROP")
+        await conn.copy_records_to_table("lines", records=lines())
+
+
+async def test_a_copy_to_a_silent_database_ends_in_time(database_url: str) -> None:
+    """What waits for room in the connection is given up as well."""
+    async with database_link(database_url) as wire, pool_of(wire.url) as pool:
+        with TimeLimit(LIMIT):
+            await gone_in_time(copy(pool, wire))
+        wire.flow()
+        with TimeLimit(10):
+            assert await pool.fetchval("SELECT 1") == 1
+
+
+async def test_a_copy_whose_connection_is_lost_ends_at_once(database_url: str) -> None:
+    async with database_link(database_url) as wire, pool_of(wire.url) as pool:
+        copying = asyncio.create_task(copy(pool, wire))
+        await asyncio.sleep(0.2)
+        assert not copying.done()
+        wire.cut()
+        async with asyncio.timeout(SLACK):
+            await gone_in_time(copying)
 
 
 async def test_a_task_that_is_cancelled_does_not_wait_for_a_silent_database(database_url: str) -> None:

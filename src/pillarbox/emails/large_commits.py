@@ -1,5 +1,5 @@
 """The rows of a large commit by COPY, which costs PostgreSQL two thirds of what one statement does
-(docs/decisions/0118). A small commit is better off with the statement: COPY takes a conversation for each table.
+(docs/decisions/0118). A small commit is better off with the statement: COPY takes more round trips.
 
 The columns are those of `queries.STORE`, and what is written is the same.
 """

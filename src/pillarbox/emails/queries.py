@@ -30,9 +30,9 @@ SUPPRESSED_ADDRESSES = """
 """
 
 # Emails with their contents and their first line of history (`Timeline.opened_beside`), and for those with
-# one recipient this one and its work: each comes as one object, which is read once. Bodies go as arrays: as JSON long ones would cost more to read than to store.
-# The content of an email has its id. The last part returns what accepting has to know of its teams, as in
-# `SUPPRESSED_ADDRESSES`.
+# one recipient this one and its work: each comes as one object, which is read once. Bodies go as arrays: as
+# JSON long ones would cost more to read than to store. The content of an email has its id. The last part
+# returns what accepting has to know of its teams, as in `SUPPRESSED_ADDRESSES`.
 STORE = """
     WITH accepted AS MATERIALIZED (
         SELECT k.*

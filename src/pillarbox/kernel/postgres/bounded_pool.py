@@ -64,6 +64,26 @@ def _with_clear_errors(name: str) -> Any:
     return with_clear_errors
 
 
+def _copying(name: str) -> Any:
+    """The same of COPY into a table. asyncpg waits until there is room to write, and in a connection that is
+    lost there never is: then it stops waiting."""
+    method = _with_clear_errors(name)
+
+    async def copying(self: Stateless, *args: Any, **kwargs: Any) -> Any:
+        protocol = self._protocol
+
+        def stop_waiting(_: object) -> None:
+            protocol.resume_writing()
+
+        self.add_termination_listener(stop_waiting)
+        try:
+            return await method(self, *args, **kwargs)
+        finally:
+            self.remove_termination_listener(stop_waiting)
+
+    return copying
+
+
 class Stateless(asyncpg.Connection):
     """A connection that needs no cleaning: Pillarbox keeps no session state, and the usual clean-up
     would cost every statement a second round trip."""
@@ -88,7 +108,8 @@ class Stateless(asyncpg.Connection):
     _execute = _with_clear_errors("_execute")
     _executemany = _with_clear_errors("_executemany")
     _prepare = _with_clear_errors("_prepare")
-    _copy_in = _with_clear_errors("_copy_in")
+    _copy_in = _copying("_copy_in")
+    copy_records_to_table = _copying("copy_records_to_table")
     _copy_out = _with_clear_errors("_copy_out")
 
     def abandon(self) -> None:
