@@ -36,7 +36,7 @@ def run(folder: Path, *command: str, **environment: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize(
-    "script", ["server", "test", "lint", "bench", "docs", "pin", "bootstrap", "pillarbox", "compile"]
+    "script", ["server", "test", "lint", "bench", "docs", "pin", "bootstrap", "pillarbox"]
 )
 def test_a_script_is_plain_sh_that_can_be_run(script: str) -> None:
     path = ROOT / "script" / script

@@ -14,7 +14,6 @@ import asyncpg
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.process import compiled
 from pillarbox.kernel.storage.disk_space import Space, needed
 
 MIB: Final = 1024 * 1024
@@ -101,7 +100,7 @@ async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
 
 def interpreter() -> Check:
     """Which Python runs the program: those that are built without optimisations need a third more time."""
-    found = f"{platform.python_version()}, {os.path.realpath(sys.executable)}; {compiled.used()}"
+    found = f"{platform.python_version()}, {os.path.realpath(sys.executable)}"
     return Check("python", Level.OK, "The program's Python is new enough", found, "3.11 or newer")
 
 

@@ -15,7 +15,7 @@ from pillarbox.mail.message import charsets
 
 _WORD = re.compile(r"=\?([A-Za-z0-9_.:()+-]{1,40})(?:\*[A-Za-z0-9-]{0,40})?\?([QqBb])\?([^?\r\n]*+)\?=")
 """`?` in the text of a word is not allowed and does not occur; so the search is linear."""
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]+")
 _BLANKS = " \t\r\n"
 
