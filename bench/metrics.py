@@ -51,8 +51,8 @@ FIRST = 40
 """Questions of which nothing is known, of each kind."""
 OTHERS = 5
 """Answers of 90 days, 2.3 MB each: more than the 8 MB that a process remembers."""
-STORED = 40
-"""Pieces at least that the longer question stores."""
+STORED, TRIES = 40, 40
+"""Pieces at least that the longer question stores; a team stores one answer in ten seconds."""
 
 QUARTERS = """
     INSERT INTO rollups
@@ -278,11 +278,14 @@ class Unknown:
         client = self._server.connection()
         count = "SELECT count(*) FROM metric_pieces WHERE team_id = $1"
         try:
-            while self._server.number(count, UUID(team[0])) < STORED:
+            for _ in range(TRIES):
                 for other in self._others:
                     _ask(client, self._key, other, 200)
                 _ask(client, team[1], path, 200)
                 time.sleep(1.5)
+                if self._server.number(count, UUID(team[0])) >= STORED:
+                    return
+            raise RuntimeError(f"the pieces of {path} were not stored")
         finally:
             client.close()
 

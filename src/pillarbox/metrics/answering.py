@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
 from uuid import UUID
 
 import asyncpg
@@ -34,59 +33,46 @@ async def answer(
     spans = read.spans(question, found)
     if spans is None:
         return wire.answer(question, found, await read.rows(pool, team_id, question, found), names)
-    keys = _keys(team_id, question, found, spans, names)
+    shape = _shape(team_id, question, names)
+    labelled = [(period.label, *span) for period, span in zip(found, spans, strict=True)]
+    keys: list[Key] = [(shape, *period) for period in labelled]
     kept = list(map(memory.find, keys))
-    stored = {} if store is None else await _stored(store, team_id, keys, kept)
+    places = [] if store is None or None not in kept else piece_ids(shape, labelled)
+    stored = {} if store is None else await _stored(store, team_id, places, kept)
     for at, one in stored.items():
         kept[at] = one
     known = [None if one is None else one.state for one in kept]
     table, asked, states = await read.changed(pool, team_id, question, found, known)
     made = wire.pieces(question, found, table, asked, names)
     ids = len(question.domains) + len(question.broadcasts)
-    for at, one in stored.items():
-        if at not in made:
-            memory.put(keys[at], one._replace(ids=ids))
-    new = {}
-    for at, piece in made.items():
-        state = states[at]
-        if state is not None:
-            new[at] = CachedPiece(state, piece, ids)
-            memory.put(keys[at], new[at])
+    new = {
+        at: CachedPiece(state, piece, ids) for at, piece in made.items() if (state := states[at]) is not None
+    }
+    proved = {at: one._replace(ids=ids) for at, one in stored.items() if at not in made}
+    for at, one in (*proved.items(), *new.items()):
+        memory.put(keys[at], one)
     if store is not None and new:
-        places = piece_ids(keys[0][0], [keys[at][1:] for at in new])
-        store.offer(
-            team_id,
-            [
-                NewPiece(place, spans[at][0], one.state, one.piece)
-                for place, (at, one) in zip(places, new.items(), strict=True)
-            ],
-        )
+        places = places or piece_ids(shape, labelled)
+        store.offer(team_id, [NewPiece(places[at], spans[at][0], *one[:2]) for at, one in new.items()])
     return wire.assembled(
         question, [made[at] if one is None or at in made else one.piece for at, one in enumerate(kept)]
     )
 
 
 async def _stored(
-    store: PieceStore, team_id: UUID, keys: Sequence[Key], kept: Sequence[CachedPiece | None]
+    store: PieceStore, team_id: UUID, places: Sequence[UUID], kept: Sequence[CachedPiece | None]
 ) -> dict[int, CachedPiece]:
     """The stored pieces of the periods of which the process knows nothing."""
-    missing = [at for at, one in enumerate(kept) if one is None]
+    missing = {places[at]: at for at, one in enumerate(kept) if one is None}
     if not missing:
         return {}
-    ids = piece_ids(keys[0][0], [keys[at][1:] for at in missing])
-    found = await store.find(team_id, ids)
-    return {at: found[one] for at, one in zip(missing, ids, strict=True) if one in found}
+    found = await store.find(team_id, list(missing))
+    return {missing[place]: one for place, one in found.items()}
 
 
-def _keys(
-    team_id: UUID,
-    question: Question,
-    found: Sequence[Period],
-    spans: Sequence[tuple[datetime, datetime]],
-    names: Names,
-) -> list[Key]:
-    """All that a piece depends on, but for the counts."""
-    shape = (
+def _shape(team_id: UUID, question: Question, names: Names) -> Key:
+    """All that a piece depends on, but for its period and the counts."""
+    return (
         team_id,
         question.metrics,
         tuple(name for name in DIMENSIONS if question.by(name)),
@@ -94,7 +80,6 @@ def _keys(
         question.broadcasts,
         _digest(names),
     )
-    return [(shape, period.label, *span) for period, span in zip(found, spans, strict=True)]
 
 
 def _digest(names: Names) -> bytes:

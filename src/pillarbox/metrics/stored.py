@@ -56,13 +56,14 @@ class NewPiece(NamedTuple):
     piece: PeriodRows
 
 
-def piece_ids(shape: object, labelled: Sequence[object]) -> list[UUID]:
-    """The ids of pieces of one shape, which has all that they depend on beside their periods."""
+def piece_ids(shape: object, periods: Sequence[tuple[str, datetime, datetime]]) -> list[UUID]:
+    """The ids of pieces of one shape, which has all that they depend on beside their periods: the label of
+    each, and from when to when it counts."""
     whole = hashlib.sha256(repr((FORMAT, __version__, shape)).encode())
     found = []
-    for period in labelled:
+    for label, start, end in periods:
         one = whole.copy()
-        one.update(repr(period).encode())
+        one.update(f"{label} {start.isoformat()} {end.isoformat()}".encode())
         found.append(UUID(bytes=one.digest()[:16]))
     return found
 

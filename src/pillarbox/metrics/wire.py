@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -100,16 +101,16 @@ def pieces(
     made = dict.fromkeys(asked, NO_PIECE)
     table = _with_zeros(question, table, asked)
     rows, order = _rows(question, found, table, names)
-    shown_of: dict[int, list[Any]] = {}
-    for place in order:
-        shown_of.setdefault(table.periods[place], []).append(rows[place])
-    first = 0
+    ordered = [rows[place] for place in order]
+    periods = [table.periods[place] for place in order]
+    first = first_shown = 0
     for period, places in groupby(table.periods):
         last = first + len(list(places))
+        last_shown = bisect_right(periods, period, first_shown)
+        here = ordered[first_shown:last_shown]
         counts = tuple([sum(column[first:last]) for column in table.counts])
-        here = shown_of.get(period, [])
         made[period] = PeriodRows(len(here), encode(here)[1:-1], counts)
-        first = last
+        first, first_shown = last, last_shown
     return made
 
 
@@ -177,6 +178,8 @@ def _shown(table: Table) -> list[int]:
     if not any(map(all, table.counts)):
         counted = list(map(any, zip(*table.counts, strict=True)))
         order = [place for place in order if counted[place]]
+    if not table.keys or table.keys[0].broadcast_id is None:
+        return order
     return [place for place in order if table.keys[place].broadcast_id != NO_ID]
 
 
@@ -196,7 +199,8 @@ def _periods(found: Sequence[Period], table: Table, _names: Names) -> list[str]:
 
 
 def _domain_ids(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
-    return [None if key.domain_id == NO_ID else key.domain_id for key in table.keys]
+    ids = [key.domain_id for key in table.keys]
+    return [None if one == NO_ID else one for one in ids] if NO_ID in ids else ids
 
 
 def _domain_names(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
