@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 import asyncpg
 
 from pillarbox.kernel.http.client_address import client_of
+from pillarbox.kernel.http.failures import prefers_html
 from pillarbox.kernel.http.request import Html, Octets, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.observability.metrics import Counter
@@ -154,24 +155,6 @@ async def authorize(request: Request) -> Reply[Html]:
     if begun.browser is not None:
         headers["set-cookie"] = cookie(begun.browser)
     return Reply.html("", 302, headers)
-
-
-def prefers_html(accept: str | None) -> bool:
-    """Whether an Accept header names text/html before JSON."""
-    qualities = {"text/html": 0.0, JSON: 0.0}
-    for part in (accept or "").lower().split(","):
-        media, *options = (text.strip() for text in part.split(";"))
-        quality = next((text[2:] for text in options if text.startswith("q=")), "1")
-        if media in qualities:
-            qualities[media] = _number(quality)
-    return qualities["text/html"] > qualities[JSON]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 # Tokens -------------------------------------------------------------------------------------------
