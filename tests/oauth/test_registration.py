@@ -267,6 +267,9 @@ async def test_other_methods_and_preflights(database_url: str, tmp_path: Path) -
             ("/.well-known/oauth-authorization-server", "GET, HEAD"),
             ("/.well-known/oauth-protected-resource", "GET, HEAD"),
         ):
+            for method in ("DELETE", "PATCH"):
+                wrong = await client.request(method, path, headers={"origin": "https://app.example"})
+                assert (wrong.status_code, wrong.headers["access-control-allow-origin"]) == (405, "*")
             preflight = await client.options(path, headers={"origin": "https://app.example"})
             assert preflight.status_code == 204
             assert preflight.headers["access-control-allow-origin"] == "*"

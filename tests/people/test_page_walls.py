@@ -250,6 +250,64 @@ async def test_forms_that_cannot_be_read_are_refused(place: Place) -> None:
         assert large.status_code == 413
 
 
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+NO_PAGE = "There is no such page"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "says"),
+    [
+        ("GET", "/account/nothing", 404, NO_PAGE),
+        ("GET", "/oauth/nothing", 404, NO_PAGE),
+        ("GET", "/team/people/x/y/z", 404, NO_PAGE),
+        ("GET", "/logout", 405, NO_PAGE),
+        ("PUT", "/login", 405, NO_PAGE),
+        ("POST", "/oauth/authorize", 405, NO_PAGE),
+        ("POST", "/login", 413, "That was too much"),
+    ],
+)
+async def test_a_browser_sees_a_page_where_there_is_none(
+    place: Place, method: str, path: str, status: int, says: str
+) -> None:
+    async with opened(place) as pillarbox:
+        browser, content = visit(pillarbox), b"a=" + b"x" * (70_000 if status == 413 else 10)
+        body = {} if method == "GET" else {"content": content}
+        shown = await browser.ask(method, path, headers={"accept": BROWSER}, **body)
+        assert (shown.status_code, heading(shown)) == (status, says)
+        assert shown.headers["content-type"] == "text/html; charset=utf-8"
+        assert "frame-ancestors 'none'" in shown.headers["content-security-policy"]
+        assert ("allow" in shown.headers) is (status == 405)
+        for accept in ("*/*", "application/json", "application/json, text/html;q=0.5"):
+            told = await browser.ask(method, path, headers={"accept": accept}, **body)
+            assert (told.status_code, told.json()["statusCode"]) == (status, status)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/emails", 401),
+        ("PUT", "/emails", 405),
+        ("GET", "/oauth/grants", 401),
+        ("GET", "/oauth/token", 405),
+    ],
+)
+async def test_a_browser_sees_json_of_the_api(place: Place, method: str, path: str, status: int) -> None:
+    async with opened(place) as pillarbox:
+        answer = await visit(pillarbox).ask(method, path, headers={"accept": BROWSER})
+        assert (answer.status_code, answer.json()["statusCode"]) == (status, status)
+
+
+async def test_what_is_no_id_is_said_on_a_page(place: Place) -> None:
+    async with opened(place) as pillarbox:
+        browser = await logged_in(pillarbox, await somebody(pillarbox, "no-id"))
+        path = next(route.path for route in FORMS if route.uuids)
+        for name in next(route.uuids for route in FORMS if route.path == path):
+            path = path.replace(f"{{{name}}}", "nonsense")
+        answer = await browser.ask("POST", path, headers={"accept": BROWSER})
+        assert (answer.status_code, heading(answer)) == (422, "That did not work")
+
+
 async def test_cookies_mean_nothing_on_the_api(place: Place) -> None:
     """UI-06: a session is no credential of the API."""
     async with opened(place) as pillarbox:

@@ -33,6 +33,7 @@ from pillarbox.kernel.security.link_keys import LINK_KEYS, LinkKeys
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.settings.kinds import Role
@@ -211,6 +212,7 @@ SLICE = Slice(
         DatabaseProbe: lambda kit: DatabaseProbe(kit.settings.database_url or ""),
         Windows: lambda kit: Windows(kit.runtime.shared_memory, kit.clock),
         TeamRate: _team_rate,
+        SharedLimits: lambda kit: SharedLimits(kit.need(Windows), kit.need(TeamRate), kit.pool),
         Maintenance: lambda kit: Maintenance(kit.pool, kit.clock),
         IdempotencyRows: lambda kit: IdempotencyRows(kit.pool, kit.clock),
         IdempotencyStore: lambda kit: kit.need(IdempotencyRows),

@@ -17,7 +17,8 @@ import asyncpg
 
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
-from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.security.rate_limit import key_for
+from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.oauth import request_queries
 from pillarbox.oauth.clients import clients, redirects
 from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, Client
@@ -71,9 +72,9 @@ class Begun(NamedTuple):
 class Authorization:
     """Begins authorizations, and keeps them until somebody decides."""
 
-    def __init__(self, pool: asyncpg.Pool, documents: Documents, windows: Windows, issuer: str) -> None:
+    def __init__(self, pool: asyncpg.Pool, documents: Documents, limits: SharedLimits, issuer: str) -> None:
         self._pool = pool
-        self._windows = windows
+        self._limits = limits
         self._documents = documents
         self.issuer = issuer
 
@@ -93,7 +94,7 @@ class Authorization:
         request_id = clients.new_secret()
         known = browser if browser is not None and _SECRET.fullmatch(browser) else clients.new_secret()
         if stored:
-            self._count(address)
+            await self._count(address)
             try:
                 await self._store(at, asked, request_id, known)
             except TROUBLE as trouble:
@@ -102,9 +103,9 @@ class Authorization:
                 return Begun(self.refusal(uri, state, "server_error", failure), None)
         return Begun(f"{self.issuer}/oauth/authorize/{request_id}", known)
 
-    def _count(self, address: str) -> None:
+    async def _count(self, address: str) -> None:
         """Nobody has to be known for a request to be stored: each address may have so many."""
-        taken = self._windows.take(key_for(f"oauth requests of {address}"), MOST_OF_ADDRESS, MINUTE)
+        taken = await self._limits.take(key_for(f"oauth requests of {address}"), MOST_OF_ADDRESS, MINUTE)
         if not taken.allowed:
             raise TooManyRequests(taken.reset)
 

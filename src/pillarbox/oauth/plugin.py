@@ -8,8 +8,8 @@ from pillarbox.kernel.http.request import Html
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.security.authentication import AccessTokens
-from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
 from pillarbox.oauth import routes
 from pillarbox.oauth.authorization import Authorization
@@ -47,11 +47,11 @@ def _documents(kit: Kit) -> Documents:
         frozenset(settings[OAUTH_CIMD_REFUSED_HOSTS]),
         kit.externals.https_port,
     )
-    return Documents(kit.pool, kit.need(Outbound), kit.need(Windows), policy)
+    return Documents(kit.pool, kit.need(Outbound), kit.need(SharedLimits), policy)
 
 
 def _authorization(kit: Kit) -> Authorization:
-    return Authorization(kit.pool, kit.need(Documents), kit.need(Windows), kit.settings.public_url)
+    return Authorization(kit.pool, kit.need(Documents), kit.need(SharedLimits), kit.settings.public_url)
 
 
 def _tokens(kit: Kit) -> Tokens:

@@ -7,10 +7,12 @@ from typing import Any, Final, Protocol
 import asyncpg
 
 from pillarbox.kernel.http.client_address import client_of
+from pillarbox.kernel.http.failures import prefers_html
 from pillarbox.kernel.http.request import Html, Octets, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.observability.metrics import Counter
-from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.security.rate_limit import key_for
+from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.oauth import access_tokens, parameters, prometheus, wire
 from pillarbox.oauth.authorization import Authorization
@@ -107,10 +109,10 @@ async def jwks(request: Request) -> Reply[wire.KeyList]:
     summary="Register a program (RFC 7591)",
 )
 async def register(request: Request) -> Reply[wire.RegisteredClient]:
-    places = Places(request.use(Windows), client_of(request.client))
+    places = Places(request.use(SharedLimits), client_of(request.client))
     places.check()
     client = registration.wanted(_json(request))
-    places.take()
+    await places.take()
     made = await registration.register(request.use(asyncpg.Pool), request.at, client)
     return Reply(wire.registered(made, int(request.at.timestamp())), headers=NOT_KEPT)
 
@@ -156,24 +158,6 @@ async def authorize(request: Request) -> Reply[Html]:
     return Reply.html("", 302, headers)
 
 
-def prefers_html(accept: str | None) -> bool:
-    """Whether an Accept header names text/html before JSON."""
-    qualities = {"text/html": 0.0, JSON: 0.0}
-    for part in (accept or "").lower().split(","):
-        media, *options = (text.strip() for text in part.split(";"))
-        quality = next((text[2:] for text in options if text.startswith("q=")), "1")
-        if media in qualities:
-            qualities[media] = _number(quality)
-    return qualities["text/html"] > qualities[JSON]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
-
 # Tokens -------------------------------------------------------------------------------------------
 
 
@@ -190,7 +174,7 @@ def _number(text: str) -> float:
     summary="Exchange a code or a refresh token",
 )
 async def token(request: Request) -> Reply[wire.TokenAnswer]:
-    with Counted(request, prometheus.TOKENS) as counted:
+    async with Counted(request, prometheus.TOKENS) as counted:
         found = parameters.of_body(request)
         counted.who = who = client_authentication.presented(request, found)
         client = await _authenticated(request, who)
@@ -213,7 +197,7 @@ async def token(request: Request) -> Reply[wire.TokenAnswer]:
     summary="Revoke a grant by its refresh token (RFC 7009)",
 )
 async def revoke(request: Request) -> Reply[Octets]:
-    with Counted(request) as counted:
+    async with Counted(request) as counted:
         found = parameters.of_body(request)
         counted.who = who = client_authentication.presented(request, found)
         client = await _authenticated(request, who)
@@ -250,14 +234,16 @@ class Counted:
 
     def __init__(self, request: Request, failures: Counter | None = None) -> None:
         self._failures = failures
-        self._windows = request.use(Windows)
+        self._limits = request.use(SharedLimits)
         self._address = client_of(request.client)
         self.who: Presented | None = None
 
-    def __enter__(self) -> Counted:
+    async def __aenter__(self) -> Counted:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, _: object
+    ) -> None:
         if not isinstance(failure, OAuthProblem):
             return
         if self._failures is not None:
@@ -265,6 +251,6 @@ class Counted:
         keys = [f"oauth failures at {self._address}"]
         if self.who is not None:
             keys.append(f"oauth failures of {self.who.client_id}")
-        taken = [self._windows.take(key_for(key), MOST_FAILURES, MINUTE) for key in keys]
+        taken = [await self._limits.take(key_for(key), MOST_FAILURES, MINUTE) for key in keys]
         if not all(one.allowed for one in taken):
             raise TooManyRequests(max(one.reset for one in taken if not one.allowed)) from None

@@ -109,6 +109,36 @@ async def test_those_who_come_at_once_all_wait_and_wake_by_few_readings(
         assert read["pages"] <= 5
 
 
+async def test_kept_connections_get_every_answer(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over sockets of the test's own, because HTTP clients have pools that may stand still by themselves."""
+    monkeypatch.setattr(waiters, "MOST_OF_TEAM", MANY)
+    async with telling_world(database_url, tmp_path) as inbox:
+        thread, team = await inbox.thread(is_read=True), inbox.team
+        host, port = team.world.url.removeprefix("http://").split(":")
+        head = f"host: {host}\r\nauthorization: Bearer {team.token}\r\n\r\n"
+        wanted = f"GET {inbox.url}/threads?read=false&wait={LONG} HTTP/1.1\r\n{head}".encode()
+        sockets = [await asyncio.open_connection(host, int(port)) for _ in range(MANY)]
+
+        async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+            writer.write(wanted)
+            fields = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = fields.partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            await reader.readexactly(int(length))
+            return fields.split(b" ", 2)[1]
+
+        async with asyncio.timeout(60):
+            for _ in range(4):
+                tasks = [asyncio.create_task(asked(*one)) for one in sockets]
+                await until(lambda: waiting(team.world) == MANY)
+                assert (await thread.patch(read=False)).status_code == 200
+                assert Counter(await asyncio.gather(*tasks)) == {b"200": MANY}
+                assert (await thread.patch(read=True)).status_code == 200
+        for _, writer in sockets:
+            writer.close()
+
+
 async def test_a_team_with_too_many_at_once_is_told_when_to_come_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

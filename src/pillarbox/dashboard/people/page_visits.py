@@ -214,6 +214,24 @@ def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
 # Routes -------------------------------------------------------------------------------------------
 
 
+def failure_page(problem: Problem) -> Reply[Html]:
+    """What a browser sees of a request that came to no page."""
+    link = ("/", t("missing.link"))
+    if problem.status in (404, 405):
+        return _problem_page(problem, t("missing.title"), t("missing.text"), link)
+    if problem.status == 413:
+        return _problem_page(problem, t("too_large.title"), t("too_large.text"), link)
+    return _problem_page(problem, t("failed.title"), problem.message, link)
+
+
+def _problem_page(
+    problem: Problem, title: str, text: str, link: tuple[str, str] | None = None
+) -> Reply[Html]:
+    reply = said(title, text, status=problem.status, link=link)
+    reply.headers.update(problem.headers)
+    return reply
+
+
 def _with_pages(handler: Handler) -> Handler:
     """A problem is shown as a page."""
 
@@ -223,9 +241,7 @@ def _with_pages(handler: Handler) -> Handler:
             return await handler(request)
         except (Problem, *GONE) as failure:
             problem = problem_for(failure, request.id)
-            reply = said(t("failed.title"), problem.message, status=problem.status)
-            reply.headers.update(problem.headers)
-            return reply
+            return _problem_page(problem, t("failed.title"), problem.message)
 
     return shown
 
@@ -248,6 +264,7 @@ def _marked(
             media=FORM_MEDIA if is_form else None,
             also=(303,),
             pages=FAILURES,
+            screen=failure_page,
         )(handler)
 
     return mark

@@ -8,6 +8,12 @@ TEXTS: Final[dict[str, str]] = {
     "frame.logout": "Log out",
     "frame.skip": "Skip to the content",
     "failed.title": "That did not work",
+    "missing.title": "There is no such page",
+    "missing.text": "The address is not complete, or the page has moved. A form that was sent cannot be "
+    "opened by its address.",
+    "missing.link": "Start again",
+    "too_large.title": "That was too much",
+    "too_large.text": "The form was larger than this site accepts. Nothing was changed.",
     "form.unreadable.title": "The form cannot be read",
     "form.unreadable.text": "Go back, load the page again and send the form once more.",
     "form.foreign.title": "This form does not count",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncpg
 
+from pillarbox.kernel.http.rendering import problem_reply
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.postgres.database import GONE, problem_of
 from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.store_check import BlobStoreGone
-from pillarbox.kernel.wire.problems import Invalid, Overloaded, Problem, ResourceLocked
+from pillarbox.kernel.wire.problems import Invalid, MethodNotAllowed, Overloaded, Problem, ResourceLocked
 
 FULL_SECONDS = 10
 KEY_SECONDS = 60
@@ -47,3 +50,39 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
         return Invalid("A value of the request cannot be stored.")
     log.get("http").error("http.failed", request=str(request_id), exc_info=failure)
     return Problem("Something went wrong on our side. Try again later.")
+
+
+def failed(request: Request, table: RouteTable, problem: Problem) -> Reply:
+    """The answer to a problem: a page where a browser asked for one, else as the route says."""
+    raw_path = request.scope["raw_path"].decode("latin-1")
+    if isinstance(problem, MethodNotAllowed):
+        request.shared = table.is_shared(raw_path)
+    if _is_for_browser(request) and (screen := table.screen(raw_path)) is not None:
+        return screen(problem)
+    return request.failures.reply(problem) if request.failures else problem_reply(problem)
+
+
+def _is_for_browser(request: Request) -> bool:
+    try:
+        return prefers_html(request.header("accept"))
+    except Problem:
+        # Headers that may not be read are what the problem is about.
+        return False
+
+
+def prefers_html(accept: str | None) -> bool:
+    """Whether an Accept header names text/html before JSON."""
+    qualities = {"text/html": 0.0, "application/json": 0.0}
+    for part in (accept or "").lower().split(","):
+        media, *options = (text.strip() for text in part.split(";"))
+        quality = next((text[2:] for text in options if text.startswith("q=")), "1")
+        if media in qualities:
+            qualities[media] = _number(quality)
+    return qualities["text/html"] > qualities["application/json"]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -24,7 +24,7 @@ from pillarbox.kernel.http.body import (
     next_part,
     within,
 )
-from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.http.failures import failed, problem_for
 from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.idempotency import (
     AlreadyAnswered,
@@ -37,7 +37,7 @@ from pillarbox.kernel.http.idempotency import (
     same,
 )
 from pillarbox.kernel.http.maintenance import Maintenance
-from pillarbox.kernel.http.rendering import answer_headers, plain_lines, problem_reply
+from pillarbox.kernel.http.rendering import answer_headers, plain_lines
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
 from pillarbox.kernel.http.request_recording import answered_by, asked_of
@@ -188,8 +188,7 @@ class Api:
         except ClientGone:
             return
         except Exception as failure:
-            problem = problem_for(failure, request.id)
-            reply = request.failures.reply(problem) if request.failures else problem_reply(problem)
+            reply = failed(request, self._table, problem_for(failure, request.id))
             if request.asked is not None:
                 request.asked.is_kept = False
         finally:

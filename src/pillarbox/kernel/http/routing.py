@@ -19,6 +19,7 @@ __all__ = ["Access", "Failures", "Intake", "Route", "RouteTable", "Scope", "Unkn
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
+Screen = Callable[[Problem], Reply]
 Resolve = Callable[[TeamDb, str], Awaitable[str | None]]
 """From a name in a path to the id of what it names; None where it names nothing."""
 
@@ -62,7 +63,8 @@ class Route:
     those that follow from the rest, and `pages` those of errors that it answers as a page. Scripts of all
     sites may call what is `shared` and read its answers (CORS). `needs` is
     what an API key must be, `token_scope` what an access token must have. `named` says what parameters mean
-    that take a name in place of an id.
+    that take a name in place of an id. `screen` shows a problem to a browser that asked for a page: of the
+    pages below this segment of paths, and where there is nothing.
     """
 
     method: str
@@ -92,6 +94,7 @@ class Route:
     token_scope: Scope = Scope.FULL
     by_name: bool = False
     named: Mapping[str, Resolve] = field(default_factory=dict)
+    screen: Screen | None = None
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -151,6 +154,7 @@ def route(
     token_scope: Scope = Scope.FULL,
     by_name: bool = False,
     named: Mapping[str, Resolve] | None = None,
+    screen: Screen | None = None,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -204,6 +208,7 @@ def route(
             token_scope=token_scope,
             by_name=by_name,
             named=named or {},
+            screen=screen,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
@@ -247,9 +252,12 @@ class RouteTable:
         self.routes = list(routes)
         self._root = _Node()
         self._fixed: dict[str, _Node] = {}
+        self._screens: dict[str, Screen] = {}
         for entry in self.routes:
             for path in (entry.path, *entry.aliases):
                 self._add(path, entry)
+            if entry.screen is not None:
+                self._screens[entry.path.split("/")[1]] = entry.screen
 
     def match(self, method: str, raw_path: str) -> tuple[Route, list[str]]:
         """The route and the values of its parameters in order; HEAD means GET. Raises 404 or 405."""
@@ -270,9 +278,24 @@ class RouteTable:
         """The headers of the answer to OPTIONS: `Allow`, and for what is shared those of CORS; raises 404
         when there is nothing under the path."""
         allowed = self.allowed(raw_path)
-        if not any(entry.shared for entry in self._node(raw_path)[0].methods.values()):
+        if not self.is_shared(raw_path):
             return {"allow": allowed}
         return {"allow": allowed, "access-control-allow-methods": allowed, **PREFLIGHT}
+
+    def is_shared(self, raw_path: str) -> bool:
+        """Whether scripts of all sites may read answers under the path; raises 404 where there is nothing."""
+        return any(entry.shared for entry in self._node(raw_path)[0].methods.values())
+
+    def screen(self, raw_path: str) -> Screen | None:
+        """What shows problems under the path to a browser; None where programs alone are answered."""
+        found = self._screens.get(_segments(raw_path)[0])
+        if found is None:
+            return None
+        try:
+            node, _ = self._node(raw_path)
+        except UnknownRoute:
+            return found
+        return found if any(entry.pages for entry in node.methods.values()) else None
 
     def allowed(self, raw_path: str) -> str:
         """The `Allow` header of a path; raises 404 when there is none."""

@@ -54,6 +54,20 @@ TAKE_PORTIONS: Final = """
               extract(epoch FROM ends_at - coalesce($7::timestamptz, now()))::float8 AS seconds
 """
 
+# Of no team: `team_id` is the key of a limit. A window that would last longer than it may began before
+# somebody set the clock back.
+COUNT: Final = """
+    INSERT INTO rate_windows AS w (team_id, ends_at, most, granted, taken)
+    VALUES ($1, now() + make_interval(secs => $3), $2, 0, 1)
+    ON CONFLICT (team_id) DO UPDATE
+       SET (ends_at, most, taken) = (
+           SELECT CASE WHEN o.is_over THEN excluded.ends_at ELSE w.ends_at END, excluded.most,
+                  CASE WHEN o.is_over THEN 1 ELSE least(w.taken, excluded.most) + 1 END
+             FROM (SELECT w.ends_at <= now()
+                       OR w.ends_at > excluded.ends_at + interval '10 seconds' AS is_over) AS o)
+    RETURNING taken, extract(epoch FROM ends_at - now())::float8 AS seconds
+"""
+
 # Nodes belong to the installation.
 SHOW_NODE: Final = """
     WITH shown AS (
@@ -90,6 +104,13 @@ async def take_portions(
         at,
     )
     return {row["team_id"].bytes: Answer(row["granted"], row["free"], row["seconds"]) for row in rows}
+
+
+async def count(source: Source, key: bytes, limit: int, seconds: float) -> tuple[int, float]:
+    """How many requests of the key its window has with this one, one more than the limit at most, and the
+    seconds until it ends."""
+    [row] = await source.fetch(COUNT, UUID(bytes=key), limit, seconds)
+    return row["taken"], row["seconds"]
 
 
 async def show_node(source: Source, node: str) -> int:

@@ -18,7 +18,8 @@ import asyncpg
 from pillarbox.kernel.network.fetch_result import Fetched, FetchError
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
-from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.security.rate_limit import key_for
+from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.oauth.clients import document_queries, document_rules
 from pillarbox.oauth.clients.clients import Client
 from pillarbox.oauth.failures import TooManyRequests, UnknownClient
@@ -69,11 +70,11 @@ class Documents:
     """Documents and logos, as they were fetched a while ago, or now."""
 
     def __init__(
-        self, pool: asyncpg.Pool, outbound: Outbound, windows: Windows, policy: DocumentPolicy
+        self, pool: asyncpg.Pool, outbound: Outbound, limits: SharedLimits, policy: DocumentPolicy
     ) -> None:
         self._pool = pool
         self._outbound = outbound
-        self._windows = windows
+        self._limits = limits
         self._policy = policy
 
     @property
@@ -134,7 +135,7 @@ class Documents:
             (f"oauth fetch of {where.host}", MOST_OF_HOST),
             (f"oauth fetch for {address}", MOST_OF_ADDRESS),
         ):
-            taken = self._windows.take(key_for(key), limit, MINUTE)
+            taken = await self._limits.take(key_for(key), limit, MINUTE)
             if not taken.allowed:
                 raise TooManyRequests(taken.reset)
         target = replace(where, port=self._policy.port)

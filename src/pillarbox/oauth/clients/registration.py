@@ -13,7 +13,8 @@ from uuid import uuid4
 
 import asyncpg
 
-from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.security.rate_limit import key_for
+from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.oauth.clients import client_metadata, client_queries, clients
 from pillarbox.oauth.clients.clients import METHODS, NONE, Client
 from pillarbox.oauth.failures import InvalidRequest, InvalidScope, TooManyRequests
@@ -33,20 +34,25 @@ class Registered(NamedTuple):
 class Places:
     """The registrations that one address may make within an hour."""
 
-    def __init__(self, windows: Windows, address: str) -> None:
-        self._windows = windows
+    def __init__(self, limits: SharedLimits, address: str) -> None:
+        self._limits = limits
         self._keys = [key_for(f"oauth register {number} {address}") for number in range(MOST_AN_HOUR)]
 
     def check(self) -> None:
         """Raise TooManyRequests where none is free."""
-        waits = [self._windows.wait(key, 1) for key in self._keys]
-        if all(waits):
-            raise TooManyRequests(min(waits))
+        if wait := self._wait():
+            raise TooManyRequests(wait)
 
-    def take(self) -> None:
+    async def take(self) -> None:
         """Take one; TooManyRequests where others have just taken the last."""
-        if not any(self._windows.take(key, 1, HOUR).allowed for key in self._keys):
-            self.check()
+        for key in self._keys:
+            if (await self._limits.take(key, 1, HOUR)).allowed:
+                return
+        raise TooManyRequests(self._wait())
+
+    def _wait(self) -> int:
+        """After how many seconds one is free; 0 where one is."""
+        return min(self._limits.wait(key, 1) for key in self._keys)
 
 
 def wanted(said: Any) -> Client:
