@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-
-from kit.clock import ManualClock
 from kit.waiting_items import waiting_item
-from pillarbox.delivery.copy_window import LINGER, CopyWindow
 from pillarbox.delivery.rate_control import Limits, Signal
 from pillarbox.delivery.site_scheduler import COPIES, Site, SiteScheduler
 
@@ -79,43 +73,3 @@ def test_a_slow_site_gives_back_what_it_has_too_much_of() -> None:
     assert len(made.remove_surplus(10, COPIES)) == 15
     assert made.waiting_in((waiting_item("quay.example").team_id, "quay.example"), COPIES) == 10
     assert made.mail_waiting == 0
-
-
-@asynccontextmanager
-async def watched(told: asyncio.Queue[float]) -> AsyncIterator[CopyWindow]:
-    """A window that watches the event loop; what it says of commits goes into the queue."""
-    window = CopyWindow(
-        copies=None,
-        claims=None,
-        scheduler=scheduler(),
-        pauses=None,
-        clock=ManualClock(),
-        take=lambda items: None,
-        drop=lambda item: None,
-        linger=told.put_nowait,
-    )
-    watching = asyncio.create_task(window.keep_punctual())
-    try:
-        yield window
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
-
-
-async def test_outcomes_share_commits_while_copies_and_other_mail_are_there() -> None:
-    told: asyncio.Queue[float] = asyncio.Queue()
-    async with watched(told) as window:
-        window.note_mail()
-        assert await told.get() == 0
-        window.held = 1
-        assert await told.get() == LINGER
-        window.held = 0
-        assert await told.get() == 0
-
-
-async def test_outcomes_of_copies_alone_are_committed_at_once() -> None:
-    told: asyncio.Queue[float] = asyncio.Queue()
-    async with watched(told) as window:
-        window.held = 1
-        assert await told.get() == 0

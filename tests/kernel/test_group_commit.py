@@ -51,19 +51,6 @@ async def test_those_who_arrive_during_a_commit_share_the_next_one() -> None:
     assert store.commits == [["a"], ["b", "c", "d"]]
 
 
-async def test_a_commit_that_lingers_takes_those_who_come_meanwhile() -> None:
-    """How long may change at any time."""
-    store = Store()
-    commits: GroupCommit[str, str] = GroupCommit(store.flush, flushers=1)
-    assert await commits.submit("a") == "A"
-    commits.linger = 0.05
-    first = asyncio.create_task(commits.submit("b"))
-    await asyncio.sleep(0.01)
-    assert await commits.submit("c") == "C"
-    assert await first == "B"
-    assert store.commits == [["a"], ["b", "c"]]
-
-
 @pytest.mark.parametrize("bad", ["", "b"])
 async def test_those_who_wait_join_a_flush_that_they_fit(bad: str) -> None:
     """Each has its own answer, also where the flush fails for one of them."""

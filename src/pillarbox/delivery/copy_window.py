@@ -32,14 +32,9 @@ LATE: Final = 0.003
 LEAST: Final = 4
 """Copies that may run however late it is."""
 
-LINGER: Final = 0.01
-"""Seconds between commits of outcomes while there is other mail: each asks for a sync of the database's log,
-which other commits wait for."""
-
 
 class CopyWindow:
-    """The copies that an engine holds. `take` gets those that are made, `drop` those that are given back;
-    `linger` is told how long outcomes may wait for a commit."""
+    """The copies that an engine holds. `take` gets those that are made, `drop` those that are given back."""
 
     def __init__(
         self,
@@ -51,7 +46,6 @@ class CopyWindow:
         clock: Clock,
         take: Callable[[Sequence[Item]], None],
         drop: Callable[[Item], None],
-        linger: Callable[[float], None],
     ) -> None:
         self._copies = copies
         self._claims = claims
@@ -60,7 +54,6 @@ class CopyWindow:
         self._clock = clock
         self._take = take
         self._drop = drop
-        self._linger = linger
         self._making = asyncio.Lock()
         self._is_stopped = False
         self._has_more = False
@@ -122,15 +115,12 @@ class CopyWindow:
             return len(made)
 
     async def keep_punctual(self) -> None:
-        """While there is other mail, let fewer copies run at once where the event loop is late, and their
-        outcomes share commits."""
+        """While there is other mail, let fewer copies run at once where the event loop is late."""
         loop, scheduler = asyncio.get_running_loop(), self._scheduler
         while True:
             before = loop.time()
             await asyncio.sleep(LOOK_EVERY)
-            is_quiet = self._is_quiet()
-            self._linger(LINGER if self.held and not is_quiet else 0.0)
-            if is_quiet:
+            if self._is_quiet():
                 scheduler.copies_allowed = scheduler.most_copies
             elif loop.time() - before - LOOK_EVERY > LATE:
                 scheduler.copies_allowed = max(LEAST, scheduler.copies_allowed * 3 // 4)

@@ -75,7 +75,6 @@ class Engine:
             clock=clock,
             take=self._take,
             drop=self._drop,
-            linger=settler.linger,
         )
         self._held: dict[Key, Item] = {}
         self._bytes = 0

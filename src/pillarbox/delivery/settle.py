@@ -102,10 +102,6 @@ class Settler:
             shared=RETRIED,
         )
 
-    def linger(self, seconds: float) -> None:
-        """Let outcomes wait so long for others to share their commit, from now on."""
-        self._commits.linger = seconds
-
     async def settle(self, settlement: Settlement) -> None:
         """Return when the settlement is committed, however long the database is away."""
         refusals = 0

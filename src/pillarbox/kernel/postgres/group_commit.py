@@ -47,8 +47,8 @@ class GroupCommit(Generic[Item, Result]):
     `shared` names the exceptions that no item can have caused (the database is gone): they are
     given to every caller at once, without cutting the batch.
 
-    `kind` is the label of its metrics. Where nobody waits for the answers, or something else comes first, a
-    flush may `linger` for so many seconds, so that more share it; with one flusher only.
+    `kind` is the label of its metrics. Where nobody waits for the answers a flush may `linger` for so many
+    seconds, so that more share it; with one flusher only.
 
     At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes
     run at once, and beyond `most_waiting` of waiting weight callers are refused with 503.
@@ -74,7 +74,7 @@ class GroupCommit(Generic[Item, Result]):
         self._most_weight = most_weight
         self._most_waiting = most_waiting
         self._flushers = flushers
-        self.linger = linger
+        self._linger = linger
         self._shared = shared
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._committing: list[Sequence[_Waiting[Item, Result]]] = []
@@ -151,8 +151,8 @@ class GroupCommit(Generic[Item, Result]):
             # One turn of the loop lets everything that is ready to arrive join this flush.
             await asyncio.sleep(0)
             while self._waiting:
-                if self.linger and len(self._waiting) < self._most_items:
-                    await asyncio.sleep(self.linger)
+                if self._linger and len(self._waiting) < self._most_items:
+                    await asyncio.sleep(self._linger)
                 if not self._waiting:
                     break
                 batch = self._gather()
