@@ -16,7 +16,7 @@ from bench.kit.results import Report
 from bench.kit.server import serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from bench.kit.submitter import submit
-from bench.nightly import latencies
+from bench.nightly import latencies, metrics_beside_sql
 from bench.nightly.judging import Figure
 from bench.nightly.measurement import Measurement, Turn
 
@@ -145,5 +145,6 @@ MEASUREMENTS: dict[str, Measurement] = {
     "deliver": Measurement(deliver, (DELIVERED,)),
     "inbound": Measurement(receive, (RECEIVED,)),
     "submission": Measurement(submission_mail, (SUBMITTED_NEW, SUBMITTED_KEPT)),
+    **metrics_beside_sql.MEASUREMENTS,
     **latencies.MEASUREMENTS,
 }
