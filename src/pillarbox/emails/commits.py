@@ -16,7 +16,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery.queue.claims import LEASE
-from pillarbox.emails import large_commits, queries
+from pillarbox.emails import queries
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempotency, lock_name
@@ -161,7 +161,7 @@ class Commits:
             return Committed({}, await self._plainly(self._prepare(batch, leased)))
 
     async def _plainly(self, prepared: _Prepared) -> Origins | None:
-        if prepared.opened.published or self._is_large(prepared):
+        if prepared.opened.published:
             return await self._in_transaction(prepared)
         await faults.point("timeline.events")
         await faults.point("accept.before_commit")
@@ -262,14 +262,7 @@ class Commits:
         if not writes:
             return {}, {}
         teams = {event.team_id for event in opened.published}
-        if not self._is_large(prepared):
-            return await queries.store(conn, writes, rows.judged, teams, rows)
-        await large_commits.copy_in(conn, rows)
-        return await queries.store(conn, writes, rows.judged, teams)
-
-    def _is_large(self, prepared: _Prepared) -> bool:
-        """Distributed tables take COPY over connections of their own."""
-        return len(prepared.rows.emails) >= large_commits.LARGE and not self._shards
+        return await queries.store(conn, writes, rows.judged, teams, rows)
 
     def _record(self, kept: Sequence[Acceptance]) -> Statement | None:
         """The log rows of the requests that these emails came with."""
