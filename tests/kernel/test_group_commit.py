@@ -51,27 +51,6 @@ async def test_those_who_arrive_during_a_commit_share_the_next_one() -> None:
     assert store.commits == [["a"], ["b", "c", "d"]]
 
 
-async def test_a_flush_lingers_only_where_the_one_before_had_company() -> None:
-    store = Store()
-    commits: GroupCommit[str, str] = GroupCommit(store.flush, flushers=1, linger=0.05, company=2)
-
-    async def submit_one_after_another(items: str) -> None:
-        for item in items:
-            later = asyncio.create_task(commits.submit(item))
-            # Longer than a flush takes, shorter than one lingers.
-            await asyncio.sleep(0.01)
-            asked.append(later)
-
-    asked: list[asyncio.Task[str]] = []
-    await submit_one_after_another("ab")
-    assert store.commits == [["a"], ["b"]]
-    asked += [asyncio.create_task(commits.submit(item)) for item in "cd"]
-    await asyncio.wait(asked)
-    await submit_one_after_another("ef")
-    assert [await one for one in asked] == list("ABCDEF")
-    assert store.commits == [["a"], ["b"], ["c", "d"], ["e", "f"]]
-
-
 @pytest.mark.parametrize("bad", ["", "b"])
 async def test_those_who_wait_join_a_flush_that_they_fit(bad: str) -> None:
     """Each has its own answer, also where the flush fails for one of them."""

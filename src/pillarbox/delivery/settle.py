@@ -43,11 +43,6 @@ KeepCaptured = Callable[[Connection, Sequence[Settlement]], Awaitable[None]]
 """Stores the messages that the route `capture` keeps, in the settling transaction."""
 
 PAUSE = 0.5
-LINGER_SECONDS = 0.004
-COMPANY = 4
-"""A commit waits so many seconds for further outcomes where the one before had so many: only connections wait
-for it. What comes one by one, as from a site with few slots, is committed at once (docs/decisions/0121)."""
-
 LIGHT = 4
 """A settlement that makes more deliveries to webhooks is committed in the queue of its team."""
 
@@ -94,8 +89,6 @@ class Settler:
             self._flush,
             kind="settle",
             flushers=1,
-            linger=LINGER_SECONDS,
-            company=COMPANY,
             weigh=lambda s: s.weight,
             most_waiting=1 << 40,
             shared=RETRIED,

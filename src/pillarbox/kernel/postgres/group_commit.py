@@ -48,7 +48,7 @@ class GroupCommit(Generic[Item, Result]):
     given to every caller at once, without cutting the batch.
 
     `kind` is the label of its metrics. Where nobody waits for the answers a flush may `linger` for so many
-    seconds, so that more share it, if the flush before had at least `company` items; with one flusher only.
+    seconds, so that more share it; with one flusher only.
 
     At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes
     run at once, and beyond `most_waiting` of waiting weight callers are refused with 503.
@@ -65,7 +65,6 @@ class GroupCommit(Generic[Item, Result]):
         most_waiting: int = 256 * 1024 * 1024,
         flushers: int = 2,
         linger: float = 0.0,
-        company: int = 0,
         shared: tuple[type[BaseException], ...] = (),
     ) -> None:
         self._flush = flush
@@ -76,9 +75,6 @@ class GroupCommit(Generic[Item, Result]):
         self._most_waiting = most_waiting
         self._flushers = flushers
         self._linger = linger
-        self._company = company
-        self._lately = 0
-        """How many items the flush before had."""
         self._shared = shared
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._committing: list[Sequence[_Waiting[Item, Result]]] = []
@@ -155,12 +151,11 @@ class GroupCommit(Generic[Item, Result]):
             # One turn of the loop lets everything that is ready to arrive join this flush.
             await asyncio.sleep(0)
             while self._waiting:
-                if self._lingers:
+                if self._linger and len(self._waiting) < self._most_items:
                     await asyncio.sleep(self._linger)
                 if not self._waiting:
                     break
                 batch = self._gather()
-                self._lately = len(batch)
                 self._committing.append(batch)
                 self._open = batch
                 try:
@@ -173,11 +168,6 @@ class GroupCommit(Generic[Item, Result]):
             # Counted down in the same step as the last look at what waits: a caller that comes later
             # look starts a flusher of its own.
             self._active -= 1
-
-    @property
-    def _lingers(self) -> bool:
-        is_room = len(self._waiting) < self._most_items
-        return self._linger > 0 and self._lately >= self._company and is_room
 
     def _gather(self) -> list[_Waiting[Item, Result]]:
         batch = [self._waiting.popleft()]
