@@ -37,6 +37,7 @@ def accept(report: Report) -> Iterator[Turn]:
         serving(report, report.folder / "data", route=nowhere, roles="api") as server,
     ):
         server.trust()
+        server.reuse_wal()
         requests = load.single_mails(report.folder)
 
         def turn() -> dict[Figure, float]:
