@@ -53,7 +53,7 @@ class _Keys(NamedTuple):
 
 
 def of_texts(records: Iterable[Any]) -> Table:
-    """The table that arrays of keys and texts of numbers make. Days have the same domains, as a rule, so$
+    """The table that arrays of keys and texts of numbers make. Days have the same domains, as a rule, so
     their keys are compared once."""
     table = Table()
     known: dict[Any, _Keys] = {}
