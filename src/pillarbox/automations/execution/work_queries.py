@@ -54,9 +54,10 @@ CLAIM: Final = """
               r.automation_id, r.version, w.contact_id, r.event_name
 """
 
-# What went wrong counts as an outcome of the claim. Only what is still this claim's. What somebody has locked
-# is left, and returned, so that nothing waits for one long transaction.
-POSTPONE: Final = """
+# Only what is still this claim's. What went wrong counts as an outcome of the claim and has $6 to $8: when it
+# is due, why, and since when it fails; what was not begun, or whose process is being stopped, is due as it was.
+# What somebody has locked is left, and returned, so that nothing waits for one long transaction.
+FREE_CLAIMED: Final = """
     WITH ours AS MATERIALIZED (
         SELECT w.run_id, w.position
           FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
@@ -71,31 +72,9 @@ POSTPONE: Final = """
            FOR UPDATE OF w SKIP LOCKED
     ), freed AS (
         UPDATE automation_work w
-           SET owner = NULL, leased_until = NULL, tries = w.attempt, due_at = $6, reason = $7,
-               failing_since = coalesce(w.failing_since, $8)
-          FROM free
-         WHERE w.team_id = $1 AND w.run_id = free.run_id AND w.position = free.position
-    )
-    SELECT run_id, position FROM ours EXCEPT SELECT run_id, position FROM free
-"""
-
-# What was not begun, or whose process is being stopped, is due as it was. The same of what is locked.
-GIVE_BACK: Final = """
-    WITH ours AS MATERIALIZED (
-        SELECT w.run_id, w.position
-          FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
-          JOIN automation_work w
-            ON w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
-         WHERE w.owner = $5
-    ), free AS MATERIALIZED (
-        SELECT w.run_id, w.position
-          FROM ours
-          JOIN automation_work w ON w.team_id = $1 AND w.run_id = ours.run_id AND w.position = ours.position
-         WHERE w.owner = $5
-           FOR UPDATE OF w SKIP LOCKED
-    ), freed AS (
-        UPDATE automation_work w
-           SET owner = NULL, leased_until = NULL, tries = w.attempt
+           SET owner = NULL, leased_until = NULL, tries = w.attempt,
+               due_at = coalesce($6::timestamptz, w.due_at), reason = coalesce($7::text, w.reason),
+               failing_since = coalesce(w.failing_since, $8::timestamptz)
           FROM free
          WHERE w.team_id = $1 AND w.run_id = free.run_id AND w.position = free.position
     )
@@ -207,12 +186,12 @@ async def postpone(
     db: TeamDb, items: Sequence[Claimed], owner: UUID, due_at: datetime, reason: str, now: datetime
 ) -> list[Claimed]:
     """Free work that could not be done now; returns what somebody else has locked at this moment."""
-    return _among(items, await db.all(Place, POSTPONE, *_keys(items), owner, due_at, reason, now))
+    return _among(items, await db.all(Place, FREE_CLAIMED, *_keys(items), owner, due_at, reason, now))
 
 
 async def give_back(db: TeamDb, items: Sequence[Claimed], owner: UUID) -> list[Claimed]:
     """Free work; returns what somebody else has locked at this moment."""
-    return _among(items, await db.all(Place, GIVE_BACK, *_keys(items), owner))
+    return _among(items, await db.all(Place, FREE_CLAIMED, *_keys(items), owner, None, None, None))
 
 
 def _among(items: Sequence[Claimed], places: Sequence[Place]) -> list[Claimed]:
