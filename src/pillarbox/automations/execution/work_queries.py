@@ -54,9 +54,9 @@ CLAIM: Final = """
               r.automation_id, r.version, w.contact_id, r.event_name
 """
 
-# Only what is still this claim's. What went wrong counts as an outcome of the claim and has $6 to $8: when it
-# is due, why, and since when it fails; what was not begun, or whose process is being stopped, is due as it was.
-# What somebody has locked is left, and returned, so that nothing waits for one long transaction.
+# Only what is still this claim's. What went wrong counts as an outcome of the claim and has $6 to $8: when
+# it is due, why, and since when it fails; what was not begun, or whose process is being stopped, is due as it
+# was. What somebody has locked is left, and returned, so that nothing waits for one long transaction.
 FREE_CLAIMED: Final = """
     WITH ours AS MATERIALIZED (
         SELECT w.run_id, w.position
