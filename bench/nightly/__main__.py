@@ -39,6 +39,8 @@ class Nightly:
         self._records = recorded.load(recorded.FILE, recorded.this_machine())
         self.found: dict[Figure, Seen] = {}
         self.fallen: list[str] = []
+        self.untold: list[str] = []
+        """What was measured and says nothing: without a record, or not to be told from noise."""
 
     def measure(self, name: str, measurement: Measurement) -> None:
         """Measure, once more where a fall and noise cannot be told apart, and judge."""
@@ -91,6 +93,14 @@ class Nightly:
             self._report.note(f"the noise of this run is {found.noise:.0%}, more than 5 %")
         if verdict is Verdict.FELL:
             self.fallen.append(figure.name)
+        elif verdict is not Verdict.KEPT:
+            self.untold.append(f"{figure.name}: {verdict.value}")
+
+    def look_for_forgotten(self) -> None:
+        """A record that nothing measures any more keeps nobody from falling."""
+        known = {figure.name for measurement in MEASUREMENTS.values() for figure in measurement.figures}
+        if forgotten := sorted(self._records.keys() - known):
+            self._report.fault(f"recorded, and measured by nothing: {', '.join(forgotten)}")
 
     def _skip(self, name: str, measurement: Measurement, reason: str) -> None:
         """What is recorded and cannot be measured is not known to have kept its ratio."""
@@ -126,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = wanted.names or known
         if wanted.against:
             count = wanted.turns or TURNS_AGAINST
-            return ended(report, against.compare(report, wanted.against, names, count))
+            return ended(report, *against.compare(report, wanted.against, names, count))
         return nightly(report, names, wanted.turns or (TURNS_SHORT if wanted.short else TURNS), wanted.record)
 
 
@@ -137,10 +147,11 @@ def nightly(report: Report, names: Iterable[str], turns: int, is_recording: bool
     if not recorded.load(recorded.FILE, kind) and not is_recording:
         report.note("this kind of machine has no record; --record writes one")
     run = Nightly(report, turns)
+    run.look_for_forgotten()
     for name in names:
         run.measure(name, MEASUREMENTS[name])
     if not is_recording:
-        return ended(report, [] if report.short else run.fallen)
+        return ended(report, [] if report.short else run.fallen, run.untold)
     if report.faults:
         report.note("nothing is recorded of a run with faults")
     else:
@@ -153,11 +164,14 @@ def nightly(report: Report, names: Iterable[str], turns: int, is_recording: bool
     return 1 if report.faults else 0
 
 
-def ended(report: Report, fallen: Sequence[str]) -> int:
-    """Name what has fallen; the exit status."""
+def ended(report: Report, fallen: Sequence[str], untold: Sequence[str]) -> int:
+    """Name what has fallen, and what is not known to have kept its ratio; the exit status."""
     for one in fallen:
         print(f"  FELL  {one}", flush=True)
-    print(f"  {len(fallen)} fell by more than 5 %, {report.faults} faults", flush=True)
+    for one in untold:
+        print(f"  ?     {one}", flush=True)
+    told = f"{len(fallen)} fell by more than 5 %, {len(untold)} cannot be told"
+    print(f"  {told}, {report.faults} faults", flush=True)
     return 1 if fallen or report.faults else 0
 
 

@@ -19,9 +19,10 @@ from bench.kit.results import Report
 from bench.nightly.judging import is_dearer, seen
 
 
-def compare(report: Report, ref: str, loads: Sequence[str], count: int) -> list[str]:
-    """Compare each load; returns those that are dearer here by more than is allowed."""
-    found = []
+def compare(report: Report, ref: str, loads: Sequence[str], count: int) -> tuple[list[str], list[str]]:
+    """Compare each load; returns those that are dearer here by more than is allowed, and those of which this
+    cannot be told."""
+    found, untold = [], []
     with worktree(report.folder / "other", ref) as checkout:
         python = turns.bootstrapped(checkout, os.path.realpath(sys.executable))
         for load in loads:
@@ -29,8 +30,8 @@ def compare(report: Report, ref: str, loads: Sequence[str], count: int) -> list[
             if is_dearer(ratio):
                 found.append(f"{load}: {ratio.median:.3f} × of {ref}, {ratio.low:.3f} to {ratio.high:.3f}")
             elif ratio.is_noisy:
-                report.note(f"{load}: the noise of this run is {ratio.noise:.0%}, more than 5 %")
-    return found
+                untold.append(f"{load}: the noise of this run is {ratio.noise:.0%}, more than 5 %")
+    return found, untold
 
 
 @contextmanager

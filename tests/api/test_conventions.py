@@ -53,6 +53,17 @@ async def test_trailing_slash_and_percent_encoding_name_the_same_route(database_
             assert (await client.get(f"{one}/a%2Fb")).json()["name"] == "a/b"
 
 
+async def test_a_target_without_a_path_is_answered_to_browsers_too(database_url: str) -> None:
+    """`OPTIONS *` asks about the whole server (RFC 9112, 3.2.4)."""
+    async with http_server(database_url) as api:
+        for method in ("OPTIONS", "GET"):
+            for accept in ("*/*", "text/html"):
+                head = f"{method} * HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
+                answer = await api.raw(head.encode())
+                assert answer.startswith(b"HTTP/1.1 404 "), (method, accept)
+                assert b'"name":"not_found"' in answer
+
+
 async def test_several_slashes_at_the_beginning_are_one(database_url: str) -> None:
     """A client whose base URL ends with a slash asks for `//emails`. Nothing else becomes shorter by it."""
     async with http_server(database_url, probe_routes) as api:

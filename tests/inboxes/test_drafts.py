@@ -321,6 +321,21 @@ async def test_a_key_is_answered_by_id_when_the_inbox_is_gone(database_url: str,
         assert (gone.status_code, gone.json()["message"]) == (404, "Inbox not found")
 
 
+async def test_a_key_kept_by_a_release_that_did_not_resolve_addresses_counts(
+    database_url: str, tmp_path: Path
+) -> None:
+    """It kept answers under the path as it was written. Who repeats a request after the upgrade sends once."""
+    async with inbox_world(database_url, tmp_path) as inbox:
+        draft = await drafted(inbox, **READY)
+        url = f"/inboxes/Help%40Harbor.Example/drafts/{draft}/send"
+        first = await inbox.team.post(url, idempotency_key="once")
+        older = "POST /inboxes/{inbox}/drafts/{draft_id}/send help@harbor.example " + draft
+        await inbox.team.world.pool.execute("UPDATE idempotency_keys SET scope = $1 WHERE key = 'once'", older)
+        again = await inbox.team.post(url, idempotency_key="once")
+        assert (again.status_code, again.content) == (200, first.content)
+        assert again.headers["idempotent-replayed"] == "true"
+
+
 async def test_a_draft_becomes_an_email_in_a_new_thread(database_url: str, tmp_path: Path) -> None:
     async with inbox_world(database_url, tmp_path) as inbox:
         draft = await drafted(inbox, **READY, bcc="boss@x.example", attachments=[file(), file("b" * 300_000)])

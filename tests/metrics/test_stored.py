@@ -278,6 +278,19 @@ async def test_pieces_end_with_their_time_and_with_their_rollups(database_url: s
         assert await remove_old(pool, NOW + LIFETIME + timedelta(minutes=1)) == 3
 
 
+async def test_pieces_of_a_clock_that_was_wrong_do_not_stay_the_newest(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Else they would keep all others out for as long as it was wrong, and a month."""
+    async with asking(database_url, tmp_path) as here:
+        ahead = PieceStore(here.world.pool, ManualClock(NOW + timedelta(days=400)))
+        for store, number in ((ahead, 1), (here.store, 2)):
+            store.offer(here.team.id, [piece(number)])
+            await store.flush()
+        assert await remove_old(here.world.pool, NOW) == 1
+        assert await stored(here) == [2]
+
+
 async def test_a_store_that_cannot_write_changes_no_answer(database_url: str, tmp_path: Path) -> None:
     async with asking(database_url, tmp_path) as here:
         await here.history(1, 30)

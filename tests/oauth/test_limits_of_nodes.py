@@ -17,6 +17,7 @@ from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.oauth.authorization import MOST_OF_ADDRESS
+from pillarbox.oauth.clients.documents import MOST_OF_ADDRESS as FETCHES_OF_ADDRESS
 from pillarbox.oauth.clients.registration import MOST_AN_HOUR
 from pillarbox.oauth.routes import MOST_FAILURES
 
@@ -58,6 +59,27 @@ async def test_failures_are_counted_over_nodes(database_url: str, tmp_path: Path
         found = await statuses(nodes, MOST_FAILURES + 4, "/oauth/token", data=wrong)
         assert 429 not in found[:MOST_FAILURES]
         assert found[MOST_FAILURES:] == [429] * 4
+
+
+async def test_who_is_refused_for_its_address_makes_no_rows_of_other_names(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Names of programs and hosts are made up by whoever asks; each would be a row for an hour."""
+    rows = "SELECT count(*) FROM rate_windows"
+    async with two_nodes(database_url, tmp_path) as (one, two):
+        await one.pool.execute("DELETE FROM rate_windows")
+        client = two.client(None)
+        for number in range(MOST_FAILURES + 10):
+            wrong = {"grant_type": "authorization_code", "client_id": f"nobody-{number}", "code": "x"}
+            last = await client.post("/oauth/token", data=wrong)
+        assert last.status_code == 429
+        assert await one.pool.fetchval(rows) == 1 + MOST_FAILURES
+        await one.pool.execute("DELETE FROM rate_windows")
+        for number in range(FETCHES_OF_ADDRESS + 10):
+            asked = {"client_id": f"https://made-up-{number}.example/client", "response_type": "code"}
+            last = await client.get("/oauth/authorize", params=asked)
+        assert last.status_code == 429
+        assert await one.pool.fetchval(rows) == 1 + FETCHES_OF_ADDRESS
 
 
 async def test_requests_are_counted_over_nodes(database_url: str, tmp_path: Path) -> None:

@@ -49,14 +49,15 @@ TRIM = """
      WHERE p.team_id = $1 AND p.id = o.id AND (o.place > $2 OR o.octets > $3)
 """
 
-# Across teams: what is over its time, or counts days whose rollups retention has removed.
+# Across teams: what is over its time, or counts days whose rollups retention has removed; and what was stored
+# while a clock was wrong and would be the newest of its team until then ($2).
 REMOVE = """
     DELETE FROM metric_pieces p
      USING (SELECT s.team_id, s.id
               FROM metric_pieces s
               LEFT JOIN rollup_purges g ON g.team_id = s.team_id
-             WHERE s.made_at < $1 OR s.first_day < g.before
-             LIMIT $2) AS old
+             WHERE s.made_at < $1 OR s.made_at > $2 OR s.first_day < g.before
+             LIMIT $3) AS old
      WHERE p.team_id = old.team_id AND p.id = old.id
 """
 

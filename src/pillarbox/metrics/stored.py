@@ -44,6 +44,8 @@ MOST_WAITING = 8 * 1024 * 1024
 MOST_OCTETS, MOST_PIECES = 8 * 1024 * 1024, 4000
 """Of one team, in all."""
 COLLECT_EVERY = timedelta(hours=1)
+AHEAD = timedelta(days=1)
+"""What was stored at an instant that is farther ahead was stored while the clock was wrong."""
 BATCH = 1000
 
 
@@ -124,11 +126,11 @@ def _row(one: NewPiece) -> sql.PieceRow:
 
 
 async def remove_old(pool: asyncpg.Pool, now: datetime) -> int:
-    """Remove the pieces that are over their time, or of days whose rollups retention has removed; returns
-    how many."""
+    """Remove the pieces that are over their time or far ahead of it, or of days whose rollups retention has
+    removed; returns how many."""
 
     async def some() -> int:
-        return changed(await pool.execute(sql.REMOVE, now - LIFETIME, BATCH))
+        return changed(await pool.execute(sql.REMOVE, now - LIFETIME, now + AHEAD, BATCH))
 
     return await in_batches(some)
 

@@ -248,9 +248,11 @@ class Counted:
             return
         if self._failures is not None:
             self._failures.add(1, (failure.name,))
+        # The address first: who is refused for it cannot have rows counted of names that it makes up.
         keys = [f"oauth failures at {self._address}"]
         if self.who is not None:
             keys.append(f"oauth failures of {self.who.client_id}")
-        taken = [await self._limits.take(key_for(key), MOST_FAILURES, MINUTE) for key in keys]
-        if not all(one.allowed for one in taken):
-            raise TooManyRequests(max(one.reset for one in taken if not one.allowed)) from None
+        for key in keys:
+            taken = await self._limits.take(key_for(key), MOST_FAILURES, MINUTE)
+            if not taken.allowed:
+                raise TooManyRequests(taken.reset) from None

@@ -59,7 +59,7 @@ CLAIM: Final = """
 # was. What somebody has locked is left, and returned, so that nothing waits for one long transaction.
 FREE_CLAIMED: Final = """
     WITH ours AS MATERIALIZED (
-        SELECT w.run_id, w.position
+        SELECT w.run_id, w.position, w.attempt
           FROM unnest($2::uuid[], $3::smallint[], $4::integer[]) AS k (run_id, position, attempt)
           JOIN automation_work w
             ON w.team_id = $1 AND w.run_id = k.run_id AND w.position = k.position AND w.attempt = k.attempt
@@ -67,7 +67,9 @@ FREE_CLAIMED: Final = """
     ), free AS MATERIALIZED (
         SELECT w.run_id, w.position
           FROM ours
-          JOIN automation_work w ON w.team_id = $1 AND w.run_id = ours.run_id AND w.position = ours.position
+          JOIN automation_work w
+            ON w.team_id = $1 AND w.run_id = ours.run_id AND w.position = ours.position
+               AND w.attempt = ours.attempt
          WHERE w.owner = $5
            FOR UPDATE OF w SKIP LOCKED
     ), freed AS (

@@ -288,7 +288,8 @@ class RouteTable:
 
     def screen(self, raw_path: str) -> Screen | None:
         """What shows problems under the path to a browser; None where programs alone are answered."""
-        found = self._screens.get(_segments(raw_path)[0])
+        segments = _segments(raw_path)
+        found = self._screens.get(segments[0]) if segments else None
         if found is None:
             return None
         try:

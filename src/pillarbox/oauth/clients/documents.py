@@ -131,9 +131,10 @@ class Documents:
 
     async def _fetched(self, where: WebAddress, address: str, accepted: str, most: int) -> Fetched | None:
         """The answer of a site, whatever its status; None where it gave none that can be read."""
+        # The address first: who is refused for it cannot have rows counted of hosts that it makes up.
         for key, limit in (
-            (f"oauth fetch of {where.host}", MOST_OF_HOST),
             (f"oauth fetch for {address}", MOST_OF_ADDRESS),
+            (f"oauth fetch of {where.host}", MOST_OF_HOST),
         ):
             taken = await self._limits.take(key_for(key), limit, MINUTE)
             if not taken.allowed:
