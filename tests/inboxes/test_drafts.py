@@ -330,7 +330,9 @@ async def test_a_key_kept_by_a_release_that_did_not_resolve_addresses_counts(
         url = f"/inboxes/Help%40Harbor.Example/drafts/{draft}/send"
         first = await inbox.team.post(url, idempotency_key="once")
         older = "POST /inboxes/{inbox}/drafts/{draft_id}/send help@harbor.example " + draft
-        await inbox.team.world.pool.execute("UPDATE idempotency_keys SET scope = $1 WHERE key = 'once'", older)
+        await inbox.team.world.pool.execute(
+            "UPDATE idempotency_keys SET scope = $1 WHERE key = 'once'", older
+        )
         again = await inbox.team.post(url, idempotency_key="once")
         assert (again.status_code, again.content) == (200, first.content)
         assert again.headers["idempotent-replayed"] == "true"
