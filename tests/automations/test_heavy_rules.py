@@ -166,6 +166,52 @@ async def test_who_disables_does_not_wait_for_the_filters_of_waits(
         assert await runs(team, other) == []
 
 
+@pytest.mark.parametrize(("automations", "comparisons"), [(1, LIGHT + 1), (receiving.MOST_FILTERS + 1, 1)])
+async def test_who_deletes_a_contact_does_not_wait_for_the_filters_of_waits(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, automations: int, comparisons: int
+) -> None:
+    """Nor does a transaction stay idle until the database ends it, and the event is told again for ever."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=many(comparisons))
+        for _ in range(automations):
+            await an_automation(team, chain(START, wait), status="enabled")
+        await sent(team, "user.signed_up", ADA)
+        await walk(pillarbox)
+        slow = Slow(monkeypatch)
+        await sent(team, "user.paid", ADA, text="a")
+        walking = asyncio.create_task(walk(pillarbox))
+        async with asyncio.timeout(10):
+            await slow.asked.wait()
+        idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        began = time.monotonic()
+        assert await pillarbox.pool.fetchval(f"{idle} AND datname = current_database()") == 0
+        assert (await team.call("DELETE", f"/contacts/{ADA}")).status_code == 200
+        assert time.monotonic() - began < 2
+        slow.go.set()
+        await walking
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM events") == 0
+        ended = await pillarbox.pool.fetch("SELECT status FROM automation_runs")
+        assert [row["status"] for row in ended] == ["cancelled"] * automations
+
+
+async def test_a_large_filter_ends_its_wait(database_url: str, tmp_path: Path) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        large = {"type": "or", "rules": [many(LIGHT + 1), leaf("a")]}
+        wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=large)
+        automation = await an_automation(team, chain(START, wait), status="enabled")
+        await sent(team, "user.signed_up", ADA)
+        await walk(pillarbox)
+        await sent(team, "user.paid", ADA, text="c")
+        await walk(pillarbox)
+        assert len(await runs(team, automation, "running")) == 1
+        await sent(team, "user.paid", ADA, text="a")
+        await walk(pillarbox)
+        assert len(await runs(team, automation, "completed")) == 1
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM events") == 0
+
+
 async def test_a_filter_is_asked_once_for_all_waits(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from automations.test_heavy_rules import START, many
 from kit.automation_rows import an_automation, connection
 from kit.automation_runs import run_of, sent, walk
 from kit.manual_world import manual_world
+from pillarbox.kernel.process.offload import THREADS, in_thread
 from pillarbox.worker import tune_garbage_collector
 
 MOST = 0.15
@@ -87,6 +89,29 @@ async def test_others_are_answered_while_a_large_graph_is_read(database_url: str
         await quick("stop", "POST", f"{url}/stop")
         await quick("delete", "DELETE", url)
         assert [(name, gap) for name, gap in asked if gap > MOST] == []
+
+
+async def test_large_graphs_that_wait_for_a_thread_hold_no_connection(
+    database_url: str, tmp_path: Path
+) -> None:
+    """A program that sends many of them at once would leave none to the other teams."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team, body = await pillarbox.team(), {"name": "Large", **large(1, 1000)}
+        automation = await an_automation(team, large(1, 1))
+        free = threading.Event()
+        busy = [asyncio.create_task(in_thread(free.wait, 60)) for _ in range(THREADS)]
+        try:
+            count = pillarbox.pool.get_max_size()
+            many_of = [asyncio.create_task(team.call("POST", "/automations", body)) for _ in range(count)]
+            changed = asyncio.create_task(team.call("PATCH", f"/automations/{automation}", body))
+            await asyncio.wait(many_of, timeout=1)
+            answer = await asyncio.wait_for(team.get("/automations?limit=1"), 10)
+            assert answer.status_code == 200
+        finally:
+            free.set()
+        await asyncio.gather(*busy)
+        assert {one.status_code for one in await asyncio.gather(*many_of)} == {201}
+        assert (await changed).status_code == 200
 
 
 async def test_the_same_large_graph_is_no_new_version(database_url: str, tmp_path: Path) -> None:

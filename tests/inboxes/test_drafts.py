@@ -324,7 +324,7 @@ async def test_a_key_is_answered_by_id_when_the_inbox_is_gone(database_url: str,
 async def test_a_key_kept_by_a_release_that_did_not_resolve_addresses_counts(
     database_url: str, tmp_path: Path
 ) -> None:
-    """It kept answers under the path as it was written. Who repeats a request after the upgrade sends once."""
+    """It kept answers under the path as it was written. Who repeats a request after an upgrade sends once."""
     async with inbox_world(database_url, tmp_path) as inbox:
         draft = await drafted(inbox, **READY)
         url = f"/inboxes/Help%40Harbor.Example/drafts/{draft}/send"

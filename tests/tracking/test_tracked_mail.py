@@ -231,6 +231,9 @@ async def test_under_the_host_of_a_team_there_are_its_links_alone(database_url: 
             assert answer.status_code == 404, path
             assert "token" not in answer.text
         assert (await reader.asks(f"{BASE}/emails", method="OPTIONS")).status_code == 404
+        for path in ("/", "/login", "/login/x", "/oauth/nothing"):
+            answer = await reader.asks(f"{BASE}{path}", accept="text/html")
+            assert (answer.status_code, answer.json()["name"]) == (404, "not_found"), "no page of ours either"
         # Elsewhere they are there: under the public name, and under one that is nobody's.
         assert (await reader.asks(link, host="mail.pillar.example:8443")).status_code == 302
         assert (await reader.asks(link, host="127.0.0.1:8443")).status_code == 302

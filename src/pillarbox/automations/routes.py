@@ -11,7 +11,6 @@ from pillarbox.automations.requests import STATUSES, automation_change, new_auto
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope
 
 MOST_BODY: Final = 5 * 1024 * 1024
@@ -24,11 +23,11 @@ MOST_BODY: Final = 5 * 1024 * 1024
     status=201,
     body=wire.NewAutomation,
     limit=MOST_BODY,
+    reads=new_automation,
     summary="Create an automation",
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
-    wanted = await in_thread_if_large(request.size, new_automation, request.json())
-    automation_id = await request.use(AutomationChanges).create(db, wanted)
+    automation_id = await request.use(AutomationChanges).create(db, request.wanted)
     return Reply(wire.AutomationRef("automation", automation_id))
 
 
@@ -56,12 +55,12 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullAutomation]:
     needs=Access.FULL,
     body=wire.ChangedAutomation,
     limit=MOST_BODY,
+    reads=automation_change,
     summary="Change an automation",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
-    wanted = await in_thread_if_large(request.size, automation_change, request.json())
     automation_id = request.uuid("automation_id")
-    await request.use(AutomationChanges).change(db, automation_id, wanted)
+    await request.use(AutomationChanges).change(db, automation_id, request.wanted)
     return Reply(wire.AutomationRef("automation", automation_id))
 
 

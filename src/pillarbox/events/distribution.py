@@ -7,8 +7,8 @@ event is told once, and those of a contact in the order in which they were accep
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -34,7 +34,8 @@ log = get("events")
 class StoredEvent:
     """An event as it was accepted at `at`. `contact_id` is the contact that has the address now, None where
     there is none yet; it cannot be deleted before the transaction ends. `payload` is JSON, with the values as
-    the schema wants them."""
+    the schema wants them. `known` is what the receiver has found out about it, and keeps when it is told
+    again."""
 
     team_id: UUID
     id: UUID
@@ -43,12 +44,22 @@ class StoredEvent:
     email: EmailAddress
     payload: str
     at: datetime
+    known: dict[Any, bool] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, Any]:
         """The payload."""
         found: dict[str, Any] = msgspec.json.decode(self.payload)
         return found
+
+
+class TakesLongError(Exception):
+    """What follows from an event takes long to find out: `find_out` does it while no transaction is open and
+    nothing is held, and writes it into `known`. Then the event is told again."""
+
+    def __init__(self, find_out: Callable[[TeamDb], Awaitable[None]]) -> None:
+        super().__init__()
+        self.find_out = find_out
 
 
 class EventReceiver(Protocol):
@@ -64,7 +75,8 @@ class EventReceiver(Protocol):
 
         Events of one contact come one after the other; of different contacts at the same time, in other
         processes too. The receiver makes the contact where there is none and it needs one. Where it
-        raises, nothing of the event has happened, and it is told again.
+        raises, nothing of the event has happened, and it is told again. For what takes longer than a
+        transaction may it raises TakesLongError.
         """
         ...
 
@@ -166,6 +178,16 @@ class Distribution:
 
     async def _tell(self, db: TeamDb, event: WaitingEvent) -> None:
         """Tell one event, unless another process has done it meanwhile."""
+        known: dict[Any, bool] = {}
+        while True:
+            try:
+                await self._tell_now(db, event, known)
+            except TakesLongError as long:
+                await long.find_out(db)
+            else:
+                return
+
+    async def _tell_now(self, db: TeamDb, event: WaitingEvent, known: dict[Any, bool]) -> None:
         assert self.receiver is not None
         outcome = "told"
         async with db.transaction() as inside:
@@ -177,7 +199,7 @@ class Distribution:
             else:
                 email = EmailAddress(event.address, event.email)
                 stored = StoredEvent(
-                    db.team_id, event.id, event.name, contact_id, email, event.payload, event.at
+                    db.team_id, event.id, event.name, contact_id, email, event.payload, event.at, known
                 )
                 await self.receiver.receive(inside.connection, self.clock.now(), stored)
             await faults.point("events.told")

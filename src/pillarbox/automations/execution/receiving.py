@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -19,9 +19,12 @@ from pillarbox.automations.graphs.evaluation import Facts, holds_in_turns
 from pillarbox.automations.graphs.graph import Graph, WaitForEvent
 from pillarbox.contacts.change import NOTHING
 from pillarbox.contacts.store import Contacts
-from pillarbox.events.distribution import StoredEvent
+from pillarbox.events.distribution import StoredEvent, TakesLongError
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
+
+MOST_FILTERS: Final = 10
+"""Filters that are decided while the event's contact is held; more of them, and large ones, come before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Waits:
 
     async def ends(self, wait: Wait, graph: Graph) -> bool:
         """Whether the event passes the filter of the wait; each filter is asked once."""
-        name = wait.automation_id, wait.version, wait.position
+        name = wait.filter
         if name not in self.known:
             config = graph.steps[wait.position].config
             assert isinstance(config, WaitForEvent)
@@ -83,16 +86,23 @@ class Receiving:
             after_commit(db.connection, partial(prometheus.STARTED.add, 1))
 
     async def _waits(self, db: TeamDb, contact_id: UUID, event: StoredEvent) -> Waits:
-        """The waits that the event may end. What their filters say is found here, before anything is locked:
-        it is the same for all runs, and may take a while."""
+        """The waits that the event may end. What their filters say is found here, before runs are locked: it
+        is the same for all of them. What takes longer is found before the transaction."""
         found = await state_queries.waits(db, contact_id, event.name, event.at)
-        waits = Waits(
-            sorted({one.run_id for one in found}), await self._facts(db, event) if found else Facts({})
-        )
-        for one in found:
-            graph = await self.versions.graph(db, one.automation_id, one.version)
-            await waits.ends(one, graph)
+        facts = await self._facts(db, event) if found else Facts({})
+        waits = Waits(sorted({one.run_id for one in found}), facts, event.known)
+        new = list({one.filter: one for one in found if one.filter not in event.known}.values())
+        if len(new) > MOST_FILTERS or any([(await self._graph(db, one)).has_heavy_filters for one in new]):
+            raise TakesLongError(partial(self._decide, waits, new))
+        await self._decide(waits, new, db)
         return waits
+
+    async def _decide(self, waits: Waits, wanted: Sequence[Wait], db: TeamDb) -> None:
+        for one in wanted:
+            await waits.ends(one, await self._graph(db, one))
+
+    async def _graph(self, db: TeamDb, wait: Wait) -> Graph:
+        return await self.versions.graph(db, wait.automation_id, wait.version)
 
     async def _facts(self, db: TeamDb, event: StoredEvent) -> Facts:
         dates = await contact_queries.dates(db, [event.name])

@@ -169,6 +169,11 @@ class Wait(NamedTuple):
     version: int
     position: int
 
+    @property
+    def filter(self) -> tuple[UUID, int, int]:
+        """What its filter is known by: all runs of a version have the same."""
+        return self.automation_id, self.version, self.position
+
 
 class Data(NamedTuple):
     """JSON of a run."""

@@ -187,6 +187,12 @@ class Graph:
         return sum(comparisons(rule) for rule in rules) > LIGHT
 
     @cached_property
+    def has_heavy_filters(self) -> bool:
+        """Whether a wait has so large a filter that nothing may be held while it is decided."""
+        waits = [step.config for step in self.steps if isinstance(step.config, WaitForEvent)]
+        return any(one.filter_rule is not None and comparisons(one.filter_rule) > LIGHT for one in waits)
+
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """The positions in topological order, ties by position: the order in which a run shows its steps."""
         return topological(len(self.steps), self.connections)

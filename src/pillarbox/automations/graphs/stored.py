@@ -33,7 +33,7 @@ def graph_of(stored: StoredGraph) -> Graph:
     steps = [_decode(one) for one in _pieces(stored.steps)]
     found = parsing.graph(steps, _decode(stored.connections))
     # Remembered with the graph: to count its rules later would take the time of the event loop.
-    _ = found.is_heavy
+    _ = found.is_heavy, found.has_heavy_filters
     return found
 
 

@@ -6,7 +6,7 @@ import asyncpg
 
 from pillarbox.kernel.http.rendering import problem_reply
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import RouteTable
+from pillarbox.kernel.http.routing import NotUnderThisName, RouteTable
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.postgres.database import GONE, problem_of
 from pillarbox.kernel.security.secrets import KeyRingError
@@ -57,7 +57,8 @@ def failed(request: Request, table: RouteTable, problem: Problem) -> Reply:
     raw_path = request.scope["raw_path"].decode("latin-1")
     if isinstance(problem, MethodNotAllowed):
         request.shared = table.is_shared(raw_path)
-    if _is_for_browser(request) and (screen := table.screen(raw_path)) is not None:
+    has_pages = not isinstance(problem, NotUnderThisName) and _is_for_browser(request)
+    if has_pages and (screen := table.screen(raw_path)) is not None:
         return screen(problem)
     return request.failures.reply(problem) if request.failures else problem_reply(problem)
 

@@ -41,7 +41,7 @@ from pillarbox.kernel.http.rendering import answer_headers, plain_lines
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
 from pillarbox.kernel.http.request_recording import answered_by, asked_of
-from pillarbox.kernel.http.routing import SHARED, Intake, Route, RouteTable, UnknownRoute
+from pillarbox.kernel.http.routing import SHARED, Intake, NotUnderThisName, Route, RouteTable
 from pillarbox.kernel.http.uploads import UploadLimits, Uploads
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.metrics import SECONDS, Histogram
@@ -213,7 +213,7 @@ class Api:
     async def _answer(self, request: Request, cycle: RequestCycle) -> Reply:
         raw_path = request.scope["raw_path"].decode("latin-1")
         if self._hosts is not None and not await self._hosts.serves(request.raw_header(b"host"), raw_path):
-            raise UnknownRoute
+            raise NotUnderThisName
         if request.method == "OPTIONS":
             return Reply(b"", 204, self._table.options(raw_path))
         route, values = self._table.match(request.method, raw_path)
@@ -320,6 +320,8 @@ class Api:
     async def _handle(self, request: Request, route: Route, values: list[str], holds_nul: bool) -> Reply:
         take_parameters(request, route, values)
         refuse_shape(request, route, holds_nul=holds_nul)
+        if route.reads is not None:
+            request.wanted = await in_thread_if_large(request.size, route.reads, request.body)
         if route.needs is Access.PUBLIC:
             reply = await route.handler(request)
         elif route.transaction:

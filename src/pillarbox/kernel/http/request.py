@@ -77,7 +77,7 @@ class Request:
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
     metrics name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
     keeps, if there is one; `upload` is what the body holds of the memory for bodies that come in pieces.
-    `failures` and `shared` are the route's.
+    `failures` and `shared` are the route's, and `wanted` is what its `reads` has made of the body.
     """
 
     __slots__ = (
@@ -103,6 +103,7 @@ class Request:
         "shared",
         "size",
         "upload",
+        "wanted",
     )
 
     def __init__(
@@ -127,6 +128,7 @@ class Request:
         self.upload: Upload | None = None
         self.failures: Failures | None = None
         self.shared = False
+        self.wanted: Any = None
         self._trusted = trusted
         self._headers: dict[bytes, bytes] | None = None
         self._query: Query | None = None
