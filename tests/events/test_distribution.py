@@ -102,6 +102,24 @@ async def test_what_follows_a_heard_event_of_the_same_contact_is_told_as_well(
         assert await is_open(pillarbox) == 0
 
 
+async def test_a_partition_does_not_wait_for_those_who_send(database_url: str, tmp_path: Path) -> None:
+    """Where many send at the same time, somebody always holds its job. Its end waited until it gave up, and
+    the job stayed claimed by nobody for minutes."""
+    async with listened(database_url, tmp_path, Listener()) as pillarbox:
+        team, pool = await pillarbox.team(), pillarbox.pool
+        await sent(team, "x")
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT FROM jobs WHERE kind = $1 FOR KEY SHARE", JOB)
+            async with asyncio.timeout(2):
+                assert await run_jobs(pillarbox) == 1
+            assert await names(team) == ["x"]
+            assert (
+                await pool.fetchval("SELECT count(*) FROM jobs WHERE kind = $1 AND owner IS NULL", JOB) == 1
+            )
+        await run_jobs(pillarbox)
+        assert await is_open(pillarbox) == 0
+
+
 async def test_without_a_listener_an_event_is_done(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path, slices=with_listener(None)) as pillarbox:
         team = await pillarbox.team()

@@ -15,7 +15,8 @@ import pytest
 from kit.clock import START, ManualClock
 from kit.manual_world import clock_of, manual_world
 from pillarbox.kernel.process import process_table
-from pillarbox.kernel.work.jobs import LEASE, RENEW, RENEW_EVERY, Finished, Job, Jobs
+from pillarbox.kernel.work.fair_turns import Turns
+from pillarbox.kernel.work.jobs import LEASE, RENEW, RENEW_EVERY, Finished, Job, JobLimit, Jobs
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 from pillarbox.kernel.work.recovery import RECOVER_EVERY, forget_dead
 
@@ -191,6 +192,50 @@ async def test_a_job_that_is_locked_does_not_keep_others_from_being_renewed(
                 await pool.execute(RENEW, *keys, HOLDER, until, until + LEASE / 2)
         found = await pool.fetch("SELECT leased_until FROM jobs WHERE kind = $1 ORDER BY id", KIND)
         assert [row["leased_until"] for row in found] == [now, until]
+
+
+IN_TURN = JobLimit((KIND,), 5, 5, 1.0, Turns(10.0, timedelta(seconds=1), 1))
+LOOK_AT = "SELECT FROM jobs WHERE kind = $1 FOR KEY SHARE"
+
+
+@pytest.mark.parametrize("limits", [(), (IN_TURN,)])
+async def test_a_job_that_somebody_holds_against_its_end_is_free_and_can_be_claimed(
+    database_url: str, tmp_path: Path, limits: tuple[JobLimit, ...]
+) -> None:
+    """Every event that is sent holds the job of its partition until its commit: while many are sent, somebody
+    always does, and the events would be told when they stop."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
+
+        async def work(job: Job) -> Finished:
+            done.append(job)
+            return Finished()
+
+        await pool.execute(REGISTER, HOLDER, process_table.boot_id(), 2**22 + 1, 1, clock.now())
+        for _ in range(2):
+            await pool.execute(ADD, KIND, clock.now())
+        await pool.execute(TAKE, HOLDER, clock.now() + LEASE)
+        other = Jobs(pool, clock, OTHER, {KIND: work}, limits)
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute(LOOK_AT, KIND)
+            assert await other.look() == 2
+        await other.idle()
+        assert sorted((job.attempt, job.tries) for job in done) == [(1, 0), (2, 0)]
+
+
+async def test_a_job_that_somebody_holds_against_its_end_is_renewed(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        pool, now = pillarbox.pool, clock_of(pillarbox).now()
+        await pool.execute(ADD, KIND, now)
+        await pool.execute(TAKE, HOLDER, now)
+        [[team_id, job_id]] = await pool.fetch("SELECT team_id, id FROM jobs WHERE kind = $1", KIND)
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute(LOOK_AT, KIND)
+            until = now + LEASE
+            await pool.execute(RENEW, [team_id], [job_id], HOLDER, until, until + LEASE / 2)
+        assert await pool.fetchval("SELECT leased_until FROM jobs WHERE kind = $1", KIND) == until
 
 
 async def test_who_runs_jobs_is_in_the_register(database_url: str, tmp_path: Path) -> None:

@@ -134,12 +134,12 @@ class Distribution:
         return self._end(job, partition)
 
     def _end(self, job: Job, partition: int) -> Decided:
-        """The job is over unless there are events again; who sends one meanwhile waits for the answer."""
+        """The job is over unless there are events again, or somebody is sending one; who sends one after that
+        waits for the answer."""
 
         async def decide(conn: Connection) -> Finished | Postponed:
             db = TeamDb(conn, job.team_id)
-            await queries.hold_job(db, job.id)
-            if await queries.is_waiting(db, partition):
+            if not await queries.hold_job(db, job.id) or await queries.is_waiting(db, partition):
                 return Postponed(self.clock.now(), "next_event")
             return Finished()
 

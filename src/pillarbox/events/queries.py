@@ -39,9 +39,10 @@ HOLD_CONTACT: Final = """
     SELECT id FROM contacts WHERE team_id = $1 AND address = $2 FOR KEY SHARE
 """
 
-# Conflicts with those who put events into the partition.
+# Conflicts with those who put events into the partition. It is not waited for: while many events are sent
+# there is hardly ever a moment at which nobody does.
 HOLD_JOB: Final = """
-    SELECT true FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE
+    SELECT true FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE SKIP LOCKED
 """
 
 # The job may run three times without an outcome; its events are counted one by one instead.
@@ -91,9 +92,10 @@ async def hold_contact(db: TeamDb, address: str) -> UUID | None:
     return found
 
 
-async def hold_job(db: TeamDb, job_id: UUID) -> None:
-    """Nobody puts an event into the partition of the job before the transaction ends."""
-    await db.value(HOLD_JOB, job_id)
+async def hold_job(db: TeamDb, job_id: UUID) -> bool:
+    """Nobody puts an event into the partition of the job before the transaction ends; False where somebody
+    does at this moment."""
+    return bool(await db.value(HOLD_JOB, job_id))
 
 
 async def forgive(db: TeamDb, job_id: UUID, attempt: int) -> None:

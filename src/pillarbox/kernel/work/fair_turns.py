@@ -52,7 +52,7 @@ CLAIM_THESE = """
           FROM unnest($3::uuid[], $4::uuid[]) AS k (team_id, id)
           JOIN jobs j ON j.team_id = k.team_id AND j.id = k.id
          WHERE j.owner IS NULL AND j.due_at <= $5
-           FOR UPDATE OF j SKIP LOCKED
+           FOR NO KEY UPDATE OF j SKIP LOCKED
     )
     UPDATE jobs j
        SET owner = $1, leased_until = $2, attempt = j.attempt + 1

@@ -53,7 +53,8 @@ MARGIN = 5.0
 
 BROKEN_GAP = timedelta(seconds=30)
 
-# Across teams: free work that is due.
+# Across teams: free work that is due. No key changes: who holds a job only against its end (FOR KEY SHARE, as
+# senders of events do all the time) keeps nobody from claiming it, nor from the statements below.
 CLAIM = """
     WITH due AS MATERIALIZED (
         SELECT team_id, id
@@ -61,7 +62,7 @@ CLAIM = """
          WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NULL AND due_at <= $3
          ORDER BY due_at
          LIMIT $4
-           FOR UPDATE SKIP LOCKED
+           FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE jobs j
        SET owner = $1, leased_until = $2, attempt = j.attempt + 1
@@ -93,7 +94,7 @@ RENEW = """
               FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
               JOIN jobs j ON j.team_id = k.team_id AND j.id = k.id
              WHERE j.owner = $3
-               FOR UPDATE OF j SKIP LOCKED) AS mine
+               FOR NO KEY UPDATE OF j SKIP LOCKED) AS mine
      WHERE j.team_id = mine.team_id AND j.id = mine.id
 """
 

@@ -41,7 +41,7 @@ FREE = """
         SELECT team_id, id
           FROM jobs
          WHERE owner = $1 AND leased_until <= $2
-           FOR UPDATE SKIP LOCKED
+           FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE jobs j
        SET owner = NULL, leased_until = NULL
