@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, ReadBlob, Signing, Wire
+from pillarbox.delivery.other_mail import OtherMail
 from pillarbox.mail.authentication import dkim
 from pillarbox.mail.html.links import tracked
 from pillarbox.mail.message.attachments import written
@@ -39,9 +40,6 @@ BATCH = 16
 
 FEW_COPIES = 4
 """Copies of broadcasts that a thread gets at once while there is other mail, which waits so long for it."""
-
-QUIET_AFTER = 2.0
-"""Seconds after which there is no other mail any more."""
 
 BATCH_BYTES = 512 * 1024
 """Beyond it a batch takes no further email; a larger email is a batch of its own."""
@@ -75,9 +73,11 @@ class _Request(NamedTuple):
 
 
 class Composer:
-    """Composes and signs."""
+    """Composes and signs. Beside other mail, copies of broadcasts are composed in smaller batches."""
 
-    def __init__(self, ring: OpensSealed, read: ReadBlob, threads: Executor) -> None:
+    def __init__(
+        self, ring: OpensSealed, read: ReadBlob, threads: Executor, other_mail: OtherMail | None = None
+    ) -> None:
         self._ring = ring
         self._read = read
         self._threads = threads
@@ -86,7 +86,7 @@ class Composer:
         self._copies: deque[_Request] = deque()
         """Copies of broadcasts, which other mail goes before."""
 
-        self._mail_at = float("-inf")
+        self._other_mail = other_mail
         self._batches = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
@@ -160,8 +160,6 @@ class Composer:
             return
         is_copy = email.make is not None
         queue, most = (self._copies, self._most_copies) if is_copy else (self._queued, BATCH)
-        if not is_copy:
-            self._mail_at = asyncio.get_running_loop().time()
         queue.append(_Request(email, copy, attachments, key, done))
         if self._batches == 0:
             self._batches = 1
@@ -173,8 +171,7 @@ class Composer:
 
     @property
     def _most_copies(self) -> int:
-        is_quiet = asyncio.get_running_loop().time() - self._mail_at > QUIET_AFTER
-        return BATCH if is_quiet else FEW_COPIES
+        return FEW_COPIES if self._other_mail is not None and self._other_mail.is_here else BATCH
 
     def _start_batch(self) -> None:
         """Give the next batch to a thread; where nothing is queued, one batch less runs."""

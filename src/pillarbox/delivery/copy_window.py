@@ -4,11 +4,13 @@ never take the place of other mail."""
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from pillarbox.delivery.copies import Copies
 from pillarbox.delivery.items import EVERY_TEAM, Item
+from pillarbox.delivery.other_mail import OtherMail
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses
 from pillarbox.delivery.site_scheduler import COPIES, SiteScheduler
@@ -20,17 +22,20 @@ MOST: Final = 500
 AT_ONCE, FEW = 100, 25
 """Copies that are made in one transaction; fewer while there is other mail."""
 
-QUIET_AFTER: Final = 2.0
-"""Seconds after which there is no other mail any more."""
-
 STUCK_AFTER: Final = 2.0
 
 LOOK_EVERY: Final = 0.02
 LATE: Final = 0.003
 """Seconds that the event loop may be late by: what else this process does comes first."""
 
-LEAST: Final = 4
-"""Copies that may run however late it is."""
+SLOWEST: Final = 25.0
+"""Copies a second that are started beside other mail however late the loop is."""
+
+FASTER: Final = 25.0
+"""How many more a second after each second in which the loop was never late."""
+
+SLOWER: Final = 0.75
+"""Which part of them is left when it was."""
 
 
 class CopyWindow:
@@ -44,16 +49,20 @@ class CopyWindow:
         scheduler: SiteScheduler,
         pauses: Pauses,
         clock: Clock,
+        other_mail: OtherMail,
         take: Callable[[Sequence[Item]], None],
         drop: Callable[[Item], None],
+        start: Callable[[], None],
     ) -> None:
         self._copies = copies
         self._claims = claims
         self._scheduler = scheduler
         self._pauses = pauses
         self._clock = clock
+        self._other_mail = other_mail
         self._take = take
         self._drop = drop
+        self._start = start
         self._making = asyncio.Lock()
         self._is_stopped = False
         self._has_more = False
@@ -61,7 +70,6 @@ class CopyWindow:
         self._full: tuple[float, int] | None = None
         """Since when the window is full, and how many copies had left it then."""
 
-        self._mail_at = float("-inf")
         self.room = asyncio.Event()
         self.held = 0
 
@@ -73,13 +81,6 @@ class CopyWindow:
     def part(self, due: int) -> int:
         """How many may wait for one destination, where copies for `due` destinations are due."""
         return MOST // max(2, due, len(self._scheduler.busy(COPIES)))
-
-    def note_mail(self) -> None:
-        """Other mail has come."""
-        self._mail_at = asyncio.get_running_loop().time()
-
-    def _is_quiet(self) -> bool:
-        return asyncio.get_running_loop().time() - self._mail_at > QUIET_AFTER
 
     def note_end(self) -> None:
         """A copy has left the window."""
@@ -103,7 +104,7 @@ class CopyWindow:
             if self.free < AT_ONCE:
                 return 0
             self._full = None
-            most = AT_ONCE if self._is_quiet() else FEW
+            most = FEW if self._other_mail.is_here else AT_ONCE
             made = await self._copies.make(most, lambda team: self._pauses.cover(team, EVERYWHERE))
             self._has_more = bool(made)
             now = self._clock.boottime()
@@ -114,18 +115,27 @@ class CopyWindow:
                 await self._claims.give_back_soon([item for item in made if item.key not in kept])
             return len(made)
 
-    async def keep_punctual(self) -> None:
-        """While there is other mail, let fewer copies run at once where the event loop is late."""
-        loop, scheduler = asyncio.get_running_loop(), self._scheduler
+    async def keep_pace(self) -> None:
+        """Beside other mail start so many copies a second as leave the event loop punctual."""
+        loop, rate = asyncio.get_running_loop(), SLOWEST
         while True:
             before = loop.time()
             await asyncio.sleep(LOOK_EVERY)
-            if self._is_quiet():
-                scheduler.copies_allowed = scheduler.most_copies
-            elif loop.time() - before - LOOK_EVERY > LATE:
-                scheduler.copies_allowed = max(LEAST, scheduler.copies_allowed * 3 // 4)
-            elif scheduler.copies_allowed < scheduler.most_copies:
-                scheduler.copies_allowed += 1
+            passed = loop.time() - before
+            if not self._other_mail.is_here:
+                self._allow(math.inf)
+                continue
+            is_late = passed - LOOK_EVERY > LATE
+            rate = max(SLOWEST, rate * SLOWER) if is_late else rate + FASTER * LOOK_EVERY
+            self._allow(rate * passed)
+
+    def _allow(self, more: float) -> None:
+        """Let so many more copies be started; what was left before counts up to one copy."""
+        scheduler = self._scheduler
+        was = scheduler.copies_to_start
+        scheduler.copies_to_start = more + (min(was, 1.0) if math.isfinite(was) else 0.0)
+        if was < 1 <= scheduler.copies_to_start:
+            self._start()
 
     async def stop(self, seconds: float) -> None:
         """Make no more; what is being committed is waited for, and given back."""

@@ -13,6 +13,7 @@ from pillarbox.delivery.attempts import Attempts, Transport, log_database_errors
 from pillarbox.delivery.copies import Copies, LastCheck
 from pillarbox.delivery.copy_window import CopyWindow
 from pillarbox.delivery.items import Item, Key
+from pillarbox.delivery.other_mail import OtherMail
 from pillarbox.delivery.queries import Pair, Share
 from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, Claims
 from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
@@ -48,6 +49,7 @@ class Engine:
         window: timedelta,
         chance: Callable[[], float],
         roles: str = "delivery",
+        other_mail: OtherMail,
         copies: Copies | None = None,
     ) -> None:
         self._clock = clock
@@ -66,6 +68,7 @@ class Engine:
             last_check=None if copies is None else LastCheck(clock, copies, claims, settler),
         )
         self._roles = roles
+        self._other_mail = other_mail
         self._scheduler = SiteScheduler(transport.site, MOST_RUNNING)
         self._copies = CopyWindow(
             copies=copies,
@@ -73,8 +76,10 @@ class Engine:
             scheduler=self._scheduler,
             pauses=pauses,
             clock=clock,
+            other_mail=other_mail,
             take=self._take,
             drop=self._drop,
+            start=self._pump,
         )
         self._held: dict[Key, Item] = {}
         self._bytes = 0
@@ -156,7 +161,7 @@ class Engine:
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
             asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
             asyncio.create_task(self._forever(self._copies.fill, CLAIM_EVERY, self._copies.room)),
-            asyncio.create_task(self._copies.keep_punctual()),
+            asyncio.create_task(self._copies.keep_pace()),
         ]
 
     async def stop(self, grace: float) -> None:
@@ -304,7 +309,7 @@ class Engine:
 
     def _hold(self, item: Item) -> None:
         if not item.is_copy:
-            self._copies.note_mail()
+            self._other_mail.note()
         before = self._held.get(item.key)
         self._copies.held += item.is_copy - (before is not None and before.is_copy)
         self._held[item.key] = item

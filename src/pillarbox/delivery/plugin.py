@@ -13,6 +13,7 @@ from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.copies import Copies
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
+from pillarbox.delivery.other_mail import OtherMail
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
 from pillarbox.delivery.queue.misdated import misdated_items
@@ -106,7 +107,8 @@ def _engine(kit: Kit) -> Engine | None:
     settings = kit.settings
     if Role.DELIVERY not in settings.roles:
         return None
-    composer = Composer(kit.need(KeyRing), kit.need(BlobStore).stream, kit.need(SigningThreads))
+    other_mail = kit.need(OtherMail)
+    composer = Composer(kit.need(KeyRing), kit.need(BlobStore).stream, kit.need(SigningThreads), other_mail)
     is_captured = settings.route.kind is RouteKind.CAPTURE
     outside = _captured(kit, composer) if is_captured else _network(kit, composer)
     return Engine(
@@ -119,6 +121,7 @@ def _engine(kit: Kit) -> Engine | None:
         window=settings[DELIVERY_WINDOW],
         chance=kit.externals.random,
         roles=",".join(settings.roles),
+        other_mail=other_mail,
         copies=kit.find(Copies),
     )
 
@@ -228,6 +231,7 @@ SLICE = Slice(
         Claims: _claims,
         Pauses: lambda kit: Pauses(kit.engine_pool),
         KnownDomains: _known_domains,
+        OtherMail: lambda kit: OtherMail(kit.runtime.shared_memory),
         Engine: _engine,
     },
     periodic=_periodic,

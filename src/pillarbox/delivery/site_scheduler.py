@@ -15,6 +15,7 @@ nothing else can be started anywhere, and which leaves some of the slots free fo
 from __future__ import annotations
 
 import heapq
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -102,8 +103,9 @@ class SiteScheduler:
         self._rate_controls: OrderedDict[str, RateControl] = OrderedDict()
         self._ready: tuple[deque[str], deque[str]] = (deque(), deque())
         self._closed: list[tuple[float, str, int]] = []
-        self.most_copies = self.copies_allowed = max(1, int(most_running * COPIES_PART))
-        """How many copies may run, and how many do for now: a process that is late has fewer of them."""
+        self._most_copies = max(1, int(most_running * COPIES_PART))
+        self.copies_to_start = math.inf
+        """How many copies may be started until this is set again; other mail is started in any case."""
 
         self._begun: OrderedDict[int, tuple[float, Item]] = OrderedDict()
         """What runs and is not late, by its identity, in the order in which it began."""
@@ -169,7 +171,9 @@ class SiteScheduler:
         return None
 
     def _has_room(self, number: int) -> bool:
-        return self._has_capacity and (number == MAIL or self._running[COPIES] < self.copies_allowed)
+        if number == COPIES and (self._running[COPIES] >= self._most_copies or self.copies_to_start < 1):
+            return False
+        return self._has_capacity
 
     def next_change_in(self, now: float) -> float | None:
         """Seconds until a site opens again that items wait for, or one that runs is late."""
@@ -303,6 +307,8 @@ class SiteScheduler:
             del priority.waiting[pair]
         queue.rate_control.begin(now)
         self._begun[id(item)] = now, item
+        if priority.number == COPIES:
+            self.copies_to_start -= 1
         self.running += 1
         priority.running += 1
         self._running[priority.number] += 1

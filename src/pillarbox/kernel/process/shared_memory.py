@@ -1,7 +1,8 @@
-"""A small piece of memory that all worker processes of this host share (the rate limiter's).
+"""A small piece of memory that all worker processes of this host share.
 
-The first `WINDOWS` bytes hold counts of this host alone, the rest the limits of teams, which it may share
-with others. What nobody has written takes no memory.
+The first `WINDOWS` bytes hold the rate limiter's counts of this host alone, the next `PORTIONS` the limits of
+teams, which it may share with others, and the last when there was mail that is no copy of a broadcast
+(`delivery.other_mail`). What nobody has written takes no memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import tempfile
 
 WINDOWS = 8 * 2**20
 PORTIONS = 4 * 2**20
-SIZE = WINDOWS + PORTIONS
+OTHER_MAIL = 8
+SIZE = WINDOWS + PORTIONS + OTHER_MAIL
 
 
 def create(size: int = SIZE) -> int:

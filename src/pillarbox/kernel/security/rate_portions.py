@@ -106,7 +106,8 @@ class Portions:
 
     def __init__(self, fd: int, clock: Clock) -> None:
         self._clock = clock
-        self._slots = SharedSlots(fd, SLOT, shared_memory.WINDOWS, shared_memory.SIZE)
+        begin, end = shared_memory.WINDOWS, shared_memory.WINDOWS + shared_memory.PORTIONS
+        self._slots = SharedSlots(fd, SLOT, begin, end)
 
     def take(self, key: bytes, limit: int, nodes: int, *, again: bool = False) -> Offer:
         """Count one request of `key`, or refuse it without counting. `again`: it was counted as waiting."""
