@@ -15,6 +15,8 @@ import pytest
 
 from kit.http_client import http_client
 from kit.process import KEY, connected, first_team, reconciled, served, verified, worker_processes
+from kit.world import mail
+from pillarbox.contacts.imports.pace import FEW_ROWS
 from pillarbox.kernel.work.jobs import LEASE
 
 SMALL, LARGE = 27_500, 200_000
@@ -53,6 +55,13 @@ async def ended(url: str, import_id: str) -> dict[str, Any]:
         while (found := await conn.fetchrow(one, import_id))["status"] not in ("completed", "failed"):
             await asyncio.sleep(0.05)
     return dict(found)
+
+
+async def row_of(url: str, import_id: str) -> int:
+    """The rows of the file that are done."""
+    query = "SELECT (checkpoint->>'row')::int FROM contact_imports WHERE id = $1::text::uuid"
+    async with connected(url) as conn:
+        return int(await conn.fetchval(query, import_id))
 
 
 async def held_by_the_dead(url: str) -> bool:
@@ -99,6 +108,26 @@ async def test_a_worker_that_dies_in_the_middle_of_a_file(
                 assert await held_by_the_dead(database_url)
                 workers.start(fault)
             await is_right(database_url, import_id, rows)
+    await reconciled(database_url)
+
+
+async def test_a_worker_that_dies_while_an_import_gives_way_to_mail(
+    database_url: str, tmp_path: Path
+) -> None:
+    """DUR-03. The batches are small, one after it is large where the mail has ended: each row is applied and
+    counted once."""
+    await first_team(database_url)
+    with worker_processes(database_url, tmp_path) as workers:
+        workers.start("import.batch_written=kill@3")
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            assert (await client.post("/emails", json=mail())).status_code == 200
+            import_id = await posted(client, SMALL)
+            assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+            assert await row_of(database_url, import_id) == 2 * FEW_ROWS
+            workers.start("import.batch_committed=kill@2")
+            assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+            workers.start()
+            await is_right(database_url, import_id, SMALL)
     await reconciled(database_url)
 
 

@@ -12,6 +12,7 @@ from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
 from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.contacts.mail_values import mail_values
 from pillarbox.contacts.store import ContactEnds, Contacts
+from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -36,7 +37,9 @@ SLICE = Slice(
         Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher), kit.find(ContactEnds)),
         ContactSource: lambda _: ContactSource(mail_values),
         ImportIntake: _import_intake,
-        ImportJobs: lambda kit: ImportJobs(kit.engine_pool, kit.need(BlobStore), kit.clock),
+        ImportJobs: lambda kit: ImportJobs(
+            kit.engine_pool, kit.need(BlobStore), kit.clock, kit.need(RecentMail)
+        ),
         ImportRetention: lambda kit: ImportRetention(kit.pool, kit.need(BlobStore), kit.clock),
     },
     routes=collect(routes, import_routes),

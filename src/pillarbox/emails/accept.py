@@ -112,6 +112,7 @@ class Accept:
         rules: Rules,
         engine: Engine | None,
         claims: Claims,
+        note_mail: Callable[[], None],
         wake: Callable[[], None],
     ) -> None:
         self._pool = pool
@@ -125,6 +126,7 @@ class Accept:
         self._rules = rules
         self._engine = engine
         self._claims = claims
+        self._note_mail = note_mail
         self._wake = wake
         self._commits = self._group("accept")
         self._metered = self._group("accept metered")
@@ -294,6 +296,7 @@ class Accept:
         except BaseException:
             self._cancel_reservations(batch, reserved)
             raise
+        self._note_mail()
         prometheus.accepted(draft for i, a in enumerate(batch) if i not in failed for draft in a.drafts)
         for index, (item, count) in enumerate(zip(batch, reserved, strict=True)):
             # Committed is committed: the answer is yes, and work that is lost here comes back by its lease.

@@ -25,6 +25,7 @@ from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource, Templating
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
@@ -77,6 +78,7 @@ def _accept(kit: Kit) -> Accept:
         rules=Rules(settings[REJECT_RESERVED_RECIPIENTS]),
         engine=kit.find(Engine),
         claims=kit.need(Claims),
+        note_mail=kit.need(RecentMail).note,
         wake=kit.need(DeliveryNotifier).notify,
     )
 
@@ -173,6 +175,7 @@ SLICE = Slice(
     name="emails",
     provides={
         Accept: _accept,
+        RecentMail: lambda kit: RecentMail(kit.clock),
         PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
         CopyLoader: _copy_loader,

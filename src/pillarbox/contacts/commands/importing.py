@@ -20,6 +20,7 @@ from pillarbox.contacts.imports.intake import ImportIntake
 from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
 from pillarbox.contacts.imports.options import options_of
 from pillarbox.contacts.imports.queries import Counted, ListedError
+from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.bounded_pool import close_within
@@ -135,7 +136,7 @@ async def doing(pool: asyncpg.Pool, blobs: BlobStore, *, is_server_there: bool) 
         yield
         return
     clock = SystemClock()
-    handlers = ImportJobs(pool, blobs, clock).handlers()
+    handlers = ImportJobs(pool, blobs, clock, RecentMail(clock)).handlers()
     jobs = Jobs(pool, clock, Ids(clock).new(), handlers, limits=(LIMIT,))
     await jobs.start()
     try:

@@ -83,13 +83,19 @@ class _Row:
     properties: dict[str, str]
 
 
-def batches(read: Callable[[], bytes], plan: Plan, now: Callable[[], int]) -> Iterator[Batch]:
-    """The batches of a file from the plan's offset on; the last one says that it is."""
+def batches(
+    read: Callable[[], bytes],
+    plan: Plan,
+    now: Callable[[], int],
+    wanted: Callable[[], int] = lambda: MOST_ROWS,
+) -> Iterator[Batch]:
+    """The batches of a file from the plan's offset on; the last one says that it is. Before each, `wanted`
+    says how many rows it may have, up to `MOST_ROWS`."""
     lines = Lines(read, plan.encoding, plan.offset)
     reader = _Reader(plan)
     source = records(lines, plan.delimiter)
     while True:
-        batch = reader.next(source, lines)
+        batch = reader.next(source, lines, wanted())
         batch.at = now()
         batch.given = reader.given
         batch.lines = reader.staged(batch.at)
@@ -117,8 +123,8 @@ class _Reader:
         self._width = max(columns) + 1
         self._found: dict[str, _Row] = {}
 
-    def next(self, source: Iterator[list[str]], lines: Lines) -> Batch:
-        """Read until the batch is full or the file ends."""
+    def next(self, source: Iterator[list[str]], lines: Lines, most: int) -> Batch:
+        """Read until the batch has so many rows, or is large, or the file ends."""
         batch = Batch()
         self._found = {}
         size = 0
@@ -135,7 +141,7 @@ class _Reader:
                     size += self._take(record)
                 except RowFault as fault:
                     self._failed(batch, record[self._email], fault.reason)
-                if batch.rows >= MOST_ROWS or size >= MOST_CHARACTERS:
+                if batch.rows >= most or size >= MOST_CHARACTERS:
                     break
             else:
                 batch.is_last = True

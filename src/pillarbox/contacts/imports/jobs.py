@@ -19,8 +19,10 @@ from pillarbox.contact_properties import columns as property_columns
 from pillarbox.contacts.imports import batch_transaction, queries
 from pillarbox.contacts.imports.batch_transaction import Overtaken, PlanChanged, Running
 from pillarbox.contacts.imports.files import remove_file
+from pillarbox.contacts.imports.pace import Pace
 from pillarbox.contacts.imports.queries import JOB
 from pillarbox.contacts.imports.reading import ReaderDied, reading
+from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.observability.log import get
@@ -74,6 +76,7 @@ class ImportJobs:
     pool: asyncpg.Pool
     blobs: BlobStore
     clock: Clock
+    mail: RecentMail
 
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB: self.run}
@@ -156,11 +159,13 @@ class ImportJobs:
         at = running.checkpoint
         now = int((self.clock.now() - EPOCH) / timedelta(milliseconds=1))
         file = self.blobs.stream(running.blob, at.offset, running.size)
+        pace = Pace(self.mail, self.clock)
         # One connection for all batches: each that is used keeps what it needed for a batch.
         async with reading(running.plan(numbers), now, file) as reader, self.pool.acquire() as conn:
             is_over = False
             while not is_over:
-                head = await reader.next()
+                head = await reader.next(await pace.rows(conn))
+                began = self.clock.boottime()
                 is_over = head.is_last
                 running = await batch_transaction.apply(
                     conn, job, running, numbers, reader, head, self.clock.now()
@@ -169,6 +174,8 @@ class ImportJobs:
                 ROWS.add(head.failed, ("failed",))
                 await faults.point("import.batch_committed")
                 yield running
+                if not is_over:
+                    await pace.rest(began)
         ENDED.add(1, ("failed" if head.fault else "completed",))
         log.info("imports.ended", id=running.id, rows=head.row, fault=head.fault)
 

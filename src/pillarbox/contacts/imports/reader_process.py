@@ -2,8 +2,9 @@
 
 A process of its own, because a worker's event loop would wait for a thread that computes as long as this. It
 has no database, no settings and no secrets, and ends with its worker. On standard input come the plan, as
-one line of JSON, and the octets of the file from the plan's offset on. On standard output go batches: two
-lengths, a head (JSON) and lines for COPY. Little is loaded here: its memory comes on top of the workers'.
+one line of JSON, and the octets of the file from the plan's offset on. On a pipe of its own comes how many
+rows are wanted, once for each batch: nothing is made that was not asked for. On standard output go batches:
+two lengths, a head (JSON) and lines for COPY. Little is loaded here: its memory comes on top of the workers'.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pillarbox.contacts.imports.dialect import PIECE
 from pillarbox.kernel.process.parent import die_with_parent
 
 LENGTHS: Final = struct.Struct(">II")
+WANTED: Final = struct.Struct(">I")
 NICENESS: Final = 10
 """Requests come first."""
 
@@ -47,10 +49,12 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the process is told: how to read, and the time, in milliseconds since 1970."""
+    """What the process is told: how to read, the time, in milliseconds since 1970, and the descriptor of the
+    pipe that says how many rows are wanted."""
 
     plan: Plan
     now: int
+    wanted: int
 
 
 def main() -> int:
@@ -61,9 +65,20 @@ def main() -> int:
     gc.disable()
     source = BufferedReader(FileIO(sys.stdin.fileno(), closefd=False), PIECE)
     start = json.loads(source.readline())
-    for batch in batches(lambda: source.read1(PIECE), Plan(**start["plan"]), clock(start["now"])):
+    requests = FileIO(start["wanted"])
+    plan, now = Plan(**start["plan"]), clock(start["now"])
+    for batch in batches(lambda: source.read1(PIECE), plan, now, lambda: wanted(requests)):
         write(batch)
     return 0
+
+
+def wanted(requests: FileIO) -> int:
+    """How many rows the worker wants next. The process ends where it wants no more."""
+    said = requests.read(WANTED.size)
+    if not said:
+        sys.exit(0)
+    rows: int = WANTED.unpack(said)[0]
+    return rows
 
 
 def write(batch: Batch) -> None:

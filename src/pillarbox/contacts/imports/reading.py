@@ -14,10 +14,13 @@ from typing import Final
 import msgspec
 
 from pillarbox.contacts.imports.batches import Plan
-from pillarbox.contacts.imports.reader_process import LENGTHS, Head, Start
+from pillarbox.contacts.imports.reader_process import LENGTHS, WANTED, Head, Start
 
 PROGRAM: Final = "pillarbox.contacts.imports.reader_process"
 BUFFER: Final = 256 * 1024
+AHEAD: Final = 1
+"""Batches that are made while one is applied."""
+
 INHERITED: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 
 _head = msgspec.json.Decoder(Head)
@@ -31,19 +34,31 @@ class FileReader:
     """Batches of one file, in their order. Each has lines for COPY, which are taken before the next batch
     is."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, requests: int) -> None:
         self._out = process.stdout
+        self._requests = requests
+        self._asked = 0
         self._left = 0
 
-    async def next(self) -> Head:
-        """What the next batch is. Its lines are waiting."""
+    async def next(self, rows: int) -> Head:
+        """What the next batch is. Its lines are waiting. The one after it is made meanwhile and has up to
+        `rows` rows, as many as this one where it was not asked for before."""
         assert self._out is not None
         assert not self._left
+        self._ask(rows)
         try:
             head, self._left = LENGTHS.unpack(await self._out.readexactly(LENGTHS.size))
+            self._asked -= 1
             return _head.decode(await self._out.readexactly(head))
         except (asyncio.IncompleteReadError, msgspec.DecodeError) as trouble:
             raise ReaderDied from trouble
+
+    def _ask(self, rows: int) -> None:
+        """Ask for batches. They are few, so the pipe has room for all that were not read."""
+        with contextlib.suppress(BrokenPipeError):
+            while self._asked < 1 + AHEAD:
+                os.write(self._requests, WANTED.pack(rows))
+                self._asked += 1
 
     async def lines(self) -> AsyncIterator[bytes]:
         """The batch's lines for COPY, in pieces."""
@@ -60,31 +75,45 @@ class FileReader:
 async def reading(plan: Plan, now: int, file: AsyncIterator[bytes]) -> AsyncIterator[FileReader]:
     """A process that reads the file, whose octets from the plan's offset on are given; it ends with the
     block. Raises what `file` raises."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", PROGRAM, stdin=PIPE, stdout=PIPE, env=_environment(), limit=BUFFER
-    )
-    feeding = asyncio.create_task(_feed(process, plan, now, file))
+    told, requests = os.pipe()
     try:
-        yield FileReader(process)
-    except ReaderDied:
-        if feeding.done() and not feeding.cancelled() and (trouble := feeding.exception()):
-            raise trouble from None
-        raise
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                PROGRAM,
+                stdin=PIPE,
+                stdout=PIPE,
+                env=_environment(),
+                limit=BUFFER,
+                pass_fds=(told,),
+            )
+        finally:
+            os.close(told)
+        feeding = asyncio.create_task(_feed(process, Start(plan, now, told), file))
+        try:
+            yield FileReader(process, requests)
+        except ReaderDied:
+            if feeding.done() and not feeding.cancelled() and (trouble := feeding.exception()):
+                raise trouble from None
+            raise
+        finally:
+            feeding.cancel()
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+            await asyncio.gather(feeding, return_exceptions=True)
+            await process.wait()
     finally:
-        feeding.cancel()
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        await asyncio.gather(feeding, return_exceptions=True)
-        await process.wait()
+        os.close(requests)
 
 
-async def _feed(process: Process, plan: Plan, now: int, file: AsyncIterator[bytes]) -> None:
+async def _feed(process: Process, start: Start, file: AsyncIterator[bytes]) -> None:
     """Write the file to the process. Where that cannot be read, the process is ended, so that it does not
     take what came for all of it."""
     assert process.stdin is not None
     try:
-        process.stdin.write(msgspec.json.encode(Start(plan, now)) + b"\n")
+        process.stdin.write(msgspec.json.encode(start) + b"\n")
         async for piece in file:
             process.stdin.write(piece)
             await process.stdin.drain()
