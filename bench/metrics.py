@@ -17,9 +17,11 @@ that answers knows nothing of the team: its memory is filled with answers to ano
 question. That is measured with no piece stored, so that all is counted and written anew, and with the pieces
 that a question of another, longer range has left in the database.
 
-The bare statement is the one that counts where nothing is known (`read.changed` makes the SQL and its
-arguments): asked by asyncpg on one connection, prepared, its rows fetched and dropped. It takes turns with
-the questions of the same figure. It makes no answer, and there is no HTTP around it.
+Beside them stand two statements, asked by asyncpg on one connection, prepared, their rows fetched and
+dropped, in turns with the questions of the same figure. The bare statement is the one that counts where
+nothing is known (`read.changed` makes the SQL and its arguments); it becomes faster as the product does. The
+plain statement, in UTC, selects the same rollups as they are (`ROLLUPS`), and stays the same whatever the
+product does. Neither makes an answer, and there is no HTTP around them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ import http.client
 import statistics
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -74,6 +76,14 @@ HIGHER = """
      WHERE team_id = $1::uuid AND level = 1
      GROUP BY 1, 2, 3, 4, 5, 6
      ORDER BY 1, 2, 3, 4, 5, 6
+"""
+
+ROLLUPS = """
+    SELECT start, domain_id, domain_name, broadcast_id, received, sent, delivered, delivery_delayed, failed,
+           suppressed, bounced_transient, bounced_permanent, bounced_undetermined, opened, clicked,
+           unique_opened, unique_clicked, complained, unsubscribed
+      FROM rollups
+     WHERE team_id = $1 AND level = 3 AND start >= $2 AND start < $3
 """
 
 EVENTS = """
@@ -147,27 +157,30 @@ def measure(report: Report) -> None:
             ("Kolkata", india, f"{longer}&timezone=Asia/Kolkata", 40),
         ):
             name = f"30 days by day and domain, {zone}, for the first time"
-            took, bare = unknown.first(lot, path)
+            took, bare, plain = unknown.first(lot, path)
             utc = utc or took
             report.result(f"{name}, no piece stored, p50", took, "ms", at_most(limit))
             report.result("the bare statement, rows dropped, p50", bare, "ms")
             report.result("the question ÷ the bare statement", took / bare, "×", at_most(2))
+            if zone == "UTC":
+                report.result("the plain statement, rows dropped, p50", plain, "ms")
+                report.result("the question ÷ the plain statement", took / plain, "×", at_most(2))
             unknown.store(lot, stored)
-            took, bare = unknown.first(lot, path, stored=True)
+            took, bare, _ = unknown.first(lot, path, stored=True)
             report.result(f"{name}, pieces of another range stored, p50", took, "ms", at_most(limit))
             report.result("the question ÷ the bare statement", took / bare, "×", at_most(2))
             report.result("the same asked again, p50", asked(report, server, lot[1], path), "ms")
         report.result(
             "30 days for the first time, 100 million events ÷ 1 million",
-            utc / unknown.first(few, daily)[0],
+            utc / unknown.first(few, daily).question,
             "×",
             at_most(1.5),
         )
         hours = (
             f"start_date={(end - timedelta(days=DAYS)).date()}&granularity=hourly&dimensions=period,domain"
         )
-        refused, _ = unknown.first(lot, f"/emails/metrics?{hours}", status=422)
-        report.result("refusing 100,000 rows, p50", refused, "ms")
+        refused = unknown.first(lot, f"/emails/metrics?{hours}", status=422)
+        report.result("refusing 100,000 rows, p50", refused.question, "ms")
         beside = raw(report, server, end, many // 10)
         report.result("the same from the events, a tenth of them", beside, "ms")
         report.result("the events ÷ the rollups", beside / utc, "×", at_least(100))
@@ -232,6 +245,14 @@ def raw(report: Report, server: Server, end: datetime, events: int) -> float:
     return asyncio.run(ask())
 
 
+class Medians(NamedTuple):
+    """Milliseconds of a question, of the bare statement and of the plain one (docs/decisions/0124)."""
+
+    question: float
+    bare: float
+    plain: float
+
+
 class Unknown:
     """Questions of which the process that answers knows nothing: before each, its memory is filled with
     answers to another team, on the same connection and so in the same process."""
@@ -242,20 +263,17 @@ class Unknown:
         path = f"/emails/metrics?{_days(end, DAYS)}&dimensions=period,domain&metrics="
         self._others = [path + ",".join([*METRICS[n:], *METRICS[:n]]) for n in range(OTHERS)]
 
-    def first(
-        self, team: tuple[str, str], path: str, *, stored: bool = False, status: int = 200
-    ) -> tuple[float, float]:
-        """The p50 of the question and of the bare statement, in turns; unless `stored` no piece is there."""
+    def first(self, team: tuple[str, str], path: str, *, stored: bool = False, status: int = 200) -> Medians:
+        """The p50 of the question and of the statements, in turns; unless `stored` no piece is there."""
         return asyncio.run(self._first(team, path, stored, status))
 
-    async def _first(
-        self, team: tuple[str, str], path: str, stored: bool, status: int
-    ) -> tuple[float, float]:
+    async def _first(self, team: tuple[str, str], path: str, stored: bool, status: int) -> Medians:
         conn = await self._server.connect()
         client = self._server.connection()
-        took, bare = [], []
+        took: list[float] = []
+        beside: list[list[float]] = [[], []]
         try:
-            statement = await _statement(conn, UUID(team[0]), path) if status == 200 else None
+            statements = await _statements(conn, UUID(team[0]), path) if status == 200 else ()
             for _ in range(FIRST):
                 for other in self._others:
                     _ask(client, self._key, other, 200)
@@ -264,14 +282,14 @@ class Unknown:
                 started = time.monotonic()
                 _ask(client, team[1], path, status)
                 took.append((time.monotonic() - started) * 1000)
-                if statement is not None:
+                for statement, found in zip(statements, beside, strict=False):
                     started = time.monotonic()
                     await conn.fetch(*statement)
-                    bare.append((time.monotonic() - started) * 1000)
+                    found.append((time.monotonic() - started) * 1000)
         finally:
             client.close()
             await conn.close()
-        return statistics.median(took), statistics.median(bare or [0])
+        return Medians(statistics.median(took), *(statistics.median(found or [0]) for found in beside))
 
     def store(self, team: tuple[str, str], path: str) -> None:
         """Ask until the pieces of that answer are stored."""
@@ -298,8 +316,11 @@ def _ask(client: http.client.HTTPConnection, key: str, path: str, status: int) -
         raise RuntimeError(f"{path} was answered with {answer.status}")
 
 
-async def _statement(conn: asyncpg.Connection, team_id: UUID, path: str) -> tuple[Any, ...]:
-    """The statement over the rollups that counts all that this question asks, with its arguments."""
+async def _statements(
+    conn: asyncpg.Connection, team_id: UUID, path: str
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The statement over the rollups that counts all that this question asks, and the one that selects its
+    UTC days; each with its arguments."""
     statements: list[tuple[Any, ...]] = []
 
     class Noting:
@@ -312,7 +333,7 @@ async def _statement(conn: asyncpg.Connection, team_id: UUID, path: str) -> tupl
     pool: Any = Noting()
     await read.changed(pool, team_id, wanted, periods, [None] * len(periods))
     (statement,) = statements
-    return statement
+    return statement, (ROLLUPS, team_id, wanted.range.start, wanted.range.reach)
 
 
 def _days(end: datetime, days: int) -> str:

@@ -28,9 +28,9 @@ def asked(report: Report) -> Iterator[Turn]:
         path = f"/emails/metrics?start_date={first}&end_date={last}&dimensions=period,domain"
 
         def turn() -> dict[Figure, float]:
-            utc, bare = unknown.first(lot, path)
-            india, bare_india = unknown.first(lot, f"{path}&timezone=Asia/Kolkata")
-            return {UTC_ASKED: utc / bare, INDIA_ASKED: india / bare_india}
+            utc = unknown.first(lot, path)
+            india = unknown.first(lot, f"{path}&timezone=Asia/Kolkata")
+            return {UTC_ASKED: utc.question / utc.bare, INDIA_ASKED: india.question / india.bare}
 
         yield turn
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 from kit.clock import ManualClock
 from kit.histories import instant
@@ -50,13 +51,13 @@ def test_what_is_said_twice_of_one_combination_is_added_up() -> None:
     def text(first: int) -> str:
         return ",".join(map(str, (first, *NOTHING[1:])))
 
-    ids = "{00000000-0000-0000-0000-000000000002,00000000-0000-0000-0000-000000000001}"
-    names = ["quay.example", "pier.example"]
+    ids = UUID(int=2).bytes + UUID(int=1).bytes
+    names = "quay.example\npier.example"
     table = of_texts(
         [
             (1, ids, names, None, f"{text(5)},{text(6)}"),
             (0, ids, names, None, f"{text(1)},{text(2)}"),
-            (1, ids[:37] + "}", names[:1], None, text(10)),
+            (1, ids[:16], "quay.example", None, text(10)),
         ]
     )
     found = {(period, key.domain_name): counts[0] for period, key, counts in table.rows()}

@@ -5,22 +5,31 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from kit.clock import ManualClock
 from kit.histories import Sender, generate, instant
 from kit.manual_world import manual_world
 from kit.world import Team, World
+from pillarbox.backup import restore
+from pillarbox.backup.make import BackupOptions, make
+from pillarbox.backup.programs import Programs
+from pillarbox.backup.target import Target
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.query import Query
 from pillarbox.metrics import answering, pieces, question, read, wire
 from pillarbox.metrics.memory import CachedPiece, PieceCache
@@ -79,7 +88,8 @@ class CountingStore(PieceStore):
 
 @dataclass
 class Asking:
-    """A team whose questions several processes answer; `clock` is theirs."""
+    """A team whose questions several processes answer; `clock` is theirs. `pool` leads to another database
+    than the world's."""
 
     world: World
     team: Team
@@ -87,6 +97,7 @@ class Asking:
     store: CountingStore
     memory: PieceCache = field(default_factory=PieceCache)
     written: int = 0
+    pool: asyncpg.Pool | None = None
 
     async def history(self, seed: int, emails: int) -> None:
         self.written += 1
@@ -103,7 +114,13 @@ class Asking:
         wanted = question.read(Query(urlencode(asked).encode()), NOW, 0)
         store = self.store if with_pieces else None
         answer = await answering.answer(
-            self.world.pool, self.team.id, wanted, read.cut(wanted), memory or PieceCache(), {}, store
+            self.pool or self.world.pool,
+            self.team.id,
+            wanted,
+            read.cut(wanted),
+            memory or PieceCache(),
+            {},
+            store,
         )
         self.clock.advance(WRITE_EVERY)
         await self.store.flush()
@@ -326,13 +343,45 @@ async def test_pieces_that_are_stored_beside_writers_and_folders_hold(
             await here.check(asked)
 
 
+@pytest.fixture
+def blank(databases: Any) -> Iterator[str]:
+    url = databases.fresh(template="template0")
+    yield url
+    databases.drop(url)
+
+
+async def test_stored_pieces_hold_after_a_restore(database_url: str, blank: str, tmp_path: Path) -> None:
+    """A process on the restored database finds them and answers as before, also after more was counted."""
+    target = Target.open(str(tmp_path / "target"))
+    async with asking(database_url, tmp_path) as here:
+        await here.history(1, 30)
+        await rollups.fold(here.world.pool, NOW)
+        before = [await here.answer(asked) for asked in QUESTIONS]
+        blobs = here.world.app.need(BlobStore)
+        options = BackupOptions(KeyRing.generate_text(), None)
+        made = await make(database_url, blobs, target, Programs(None), options, SystemClock(), "0000")
+        await restore.load(target, made.manifest, blank, Programs(None), SystemClock(), tmp_path)
+        await target.close()
+        async with asyncpg.create_pool(blank, min_size=1, max_size=2) as pool:
+            restored = replace(here, store=CountingStore(pool, here.clock), memory=PieceCache(), pool=pool)
+            stored = await pool.fetchval("SELECT count(*) FROM metric_pieces")
+            assert [await restored.answer(asked) for asked in QUESTIONS] == before
+            assert restored.store.found >= stored > 0
+            await pool.execute("UPDATE rollups SET opened = opened + 1 WHERE start >= $1", DAYS[2])
+            for asked in QUESTIONS:
+                await restored.check(asked)
+            assert await restored.answer(QUESTIONS[0]) != before[0]
+
+
 def test_pieces_are_written_as_ever() -> None:
     """Whoever changes this gives `stored.FORMAT` another number: what earlier code has stored is found."""
     asked = {"start_date": "2026-11-20", "dimensions": "period,domain", "metrics": "sent,bounced,open_rate"}
     wanted = question.read(Query(urlencode(asked).encode()), NOW, 0)
     counts = (3, 2, 4, 0, 0, 0, 1, 0, 1, 5, 0, 3, 0, 0, 0)
     table = of_rows([(0, Key("harbor.example", str(UUID(int=1)), None), counts)])
-    made = wire.pieces(wanted, read.cut(wanted), table, [0, 1], {})
+    texts = wire.texts(wanted, read.cut(wanted), table, [0, 1], {})
+    sums = wire.counts(table, [0, 1])
+    made = {at: PeriodRows(*text, sums[at]) for at, text in texts.items()}
     assert made == {
         0: PeriodRows(
             1,

@@ -7,7 +7,7 @@ neither has it. Whatever was found is proved by the versions of its days in the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import asyncpg
@@ -17,7 +17,14 @@ from pillarbox.metrics.memory import CachedPiece, Key, PieceCache
 from pillarbox.metrics.periods import Period
 from pillarbox.metrics.question import DIMENSIONS, Question
 from pillarbox.metrics.stored import NewPiece, PieceStore, piece_ids
-from pillarbox.metrics.wire import NO_NAMES, Names
+from pillarbox.metrics.wire import NO_NAMES, Names, PeriodRows, PeriodText
+
+Later = Callable[[Callable[[], None]], object]
+
+
+def at_once(task: Callable[[], None]) -> None:
+    """Run what may be done later."""
+    task()
 
 
 async def answer(
@@ -28,8 +35,10 @@ async def answer(
     memory: PieceCache,
     names: Names = NO_NAMES,
     store: PieceStore | None = None,
+    later: Later = at_once,
 ) -> bytes:
-    """The answer to a question; what is known of its periods is not counted again."""
+    """The answer to a question; what is known of its periods is not counted again. What was learnt is kept by
+    a function that `later` is given: whoever asked need not wait for it."""
     spans = read.spans(question, found)
     if spans is None:
         return wire.answer(question, found, await read.rows(pool, team_id, question, found), names)
@@ -43,20 +52,28 @@ async def answer(
         kept[at] = one
     known = [None if one is None else one.state for one in kept]
     table, asked, states = await read.changed(pool, team_id, question, found, known)
-    made = wire.pieces(question, found, table, asked, names)
-    ids = len(question.domains) + len(question.broadcasts)
-    new = {
-        at: CachedPiece(state, piece, ids) for at, piece in made.items() if (state := states[at]) is not None
-    }
-    proved = {at: one._replace(ids=ids) for at, one in stored.items() if at not in made}
-    for at, one in (*proved.items(), *new.items()):
-        memory.put(keys[at], one)
-    if store is not None and new:
-        places = places or piece_ids(shape, labelled)
-        store.offer(team_id, [NewPiece(places[at], spans[at][0], *one[:2]) for at, one in new.items()])
-    return wire.assembled(
-        question, [made[at] if one is None or at in made else one.piece for at, one in enumerate(kept)]
-    )
+    made = wire.texts(question, found, table, asked, names)
+    old = {at: one.piece for at, one in enumerate(kept) if one is not None and at not in made}
+    texts: dict[int, PeriodText | PeriodRows] = {**made, **old}
+    body = wire.assembled(question, table, list(old.values()), [texts[at] for at in range(len(found))])
+
+    def keep() -> None:
+        ids = len(question.domains) + len(question.broadcasts)
+        sums = wire.counts(table, asked)
+        new = {
+            at: CachedPiece(state, PeriodRows(*text, sums[at]), ids)
+            for at, text in made.items()
+            if (state := states[at]) is not None
+        }
+        proved = {at: one._replace(ids=ids) for at, one in stored.items() if at not in made}
+        for at, one in (*proved.items(), *new.items()):
+            memory.put(keys[at], one)
+        if store is not None and new:
+            ids_of = places or piece_ids(shape, labelled)
+            store.offer(team_id, [NewPiece(ids_of[at], spans[at][0], *one[:2]) for at, one in new.items()])
+
+    later(keep)
+    return body
 
 
 async def _stored(

@@ -93,12 +93,12 @@ def _percents(parts: Sequence[int], wholes: Sequence[int]) -> list[Raw]:
         return [texts[0]] * len(parts)
     try:
         return [
-            texts[(part * 20000 + whole) // (whole + whole)] if part and whole else texts[0]
+            texts[(part * 20000 + whole) // (whole + whole)] if whole else texts[0]
             for part, whole in zip(parts, wholes, strict=True)
         ]
     except IndexError:
         return [
-            _text((part * 20000 + whole) // (whole + whole)) if part and whole else texts[0]
+            _text((part * 20000 + whole) // (whole + whole)) if whole else texts[0]
             for part, whole in zip(parts, wholes, strict=True)
         ]
 

@@ -1,10 +1,11 @@
 """SQL of the metrics over rollups. All statements of one answer run in one snapshot, so what is being folded
 meanwhile is counted exactly once.
 
-The counts of rollups come as one row for each period: arrays of the keys, and one text of all numbers, those
-of a key in the order of `definitions.COLUMNS`. A few long values cost a small part of what thousands of small
-ones cost on both sides of the connection. With them comes a row of period -1: the versions of the days
-between and these days (in seconds since 1970), and since when there are increments that are not folded yet.
+The counts of rollups come as one row for each period: the octets of the ids of its keys, a line for each of
+their names, and one text of all numbers, those of a key in the order of `definitions.COLUMNS`. A few long
+values cost a small part of what thousands of small ones cost on both sides of the connection. With them comes
+a row of period -1: a line for each day between (in seconds since 1970) with its version, and since when there
+are increments that are not folded yet.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ PLAIN = """
     SELECT p.period, g.domain_ids, g.domain_names, g.broadcast_ids, g.counts
       FROM unnest($2::smallint[], $3::timestamptz[], $4::integer[]) AS p (level, start, period)
      CROSS JOIN LATERAL (
-           SELECT array_agg(r.domain_id)::text AS domain_ids, array_agg(r.domain_name) AS domain_names,
-                  CASE WHEN $12 THEN array_agg(r.broadcast_id)::text END AS broadcast_ids,
+           SELECT string_agg(uuid_send(r.domain_id), '') AS domain_ids,
+                  string_agg(r.domain_name, E'\\n') AS domain_names,
+                  CASE WHEN $12 THEN string_agg(uuid_send(r.broadcast_id), '') END AS broadcast_ids,
                   string_agg(
                       concat_ws(',', r.received, r.sent, r.delivered, r.delivery_delayed, r.failed,
                                 r.suppressed, r.bounced_transient, r.bounced_permanent,
@@ -44,8 +46,8 @@ PLAIN = """
                     LIMIT $11) AS r) AS g
      WHERE g.counts IS NOT NULL
     UNION ALL
-    SELECT i.period, array_agg(i.domain_id)::text, array_agg(i.domain_name),
-           CASE WHEN $12 THEN array_agg(i.broadcast_id)::text END,
+    SELECT i.period, string_agg(uuid_send(i.domain_id), ''), string_agg(i.domain_name, E'\\n'),
+           CASE WHEN $12 THEN string_agg(uuid_send(i.broadcast_id), '') END,
            string_agg(
                concat_ws(',', i.received, i.sent, i.delivered, i.delivery_delayed, i.failed, i.suppressed,
                          i.bounced_transient, i.bounced_permanent, i.bounced_undetermined, i.opened,
@@ -70,8 +72,7 @@ PLAIN = """
              LIMIT $11 * cardinality($5::timestamptz[])) AS i
      GROUP BY 1
     UNION ALL
-    SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
-           array_agg(extract(epoch FROM v.day)::bigint::text ORDER BY v.day), NULL,
+    SELECT -1, NULL, string_agg(concat(extract(epoch FROM v.day)::bigint, ' ', v.version), E'\\n'), NULL,
            (SELECT extract(epoch FROM min(m.start))::bigint::text
               FROM metric_increments m
              WHERE m.team_id = $1 AND m.start >= $6 AND m.start < $7)
@@ -163,9 +164,9 @@ SUMMED = """
            AND ($10::uuid[] IS NULL OR i.domain_id = ANY ($10::uuid[]))
            AND ($11::uuid[] IS NULL OR i.broadcast_id = ANY ($11::uuid[]))
     )
-    SELECT g.period, CASE WHEN $12 THEN array_agg(g.domain_id)::text END AS domain_ids,
-           array_agg(g.domain_name) AS domain_names,
-           CASE WHEN $13 THEN array_agg(g.broadcast_id)::text END AS broadcast_ids,
+    SELECT g.period, string_agg(uuid_send(g.domain_id), '') AS domain_ids,
+           string_agg(g.domain_name, E'\\n') AS domain_names,
+           string_agg(uuid_send(g.broadcast_id), '') AS broadcast_ids,
            string_agg(
                concat_ws(',', g.received, g.sent, g.delivered, g.delivery_delayed, g.failed, g.suppressed,
                          g.bounced_transient, g.bounced_permanent, g.bounced_undetermined, g.opened,
@@ -192,8 +193,7 @@ SUMMED = """
              ORDER BY s.period, s.domain_id, s.broadcast_id) AS g
      GROUP BY 1
     UNION ALL
-    SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
-           array_agg(extract(epoch FROM v.day)::bigint::text ORDER BY v.day), NULL,
+    SELECT -1, NULL, string_agg(concat(extract(epoch FROM v.day)::bigint, ' ', v.version), E'\\n'), NULL,
            (SELECT extract(epoch FROM min(i.start))::bigint::text
               FROM metric_increments i
              WHERE i.team_id = $1 AND i.start >= $8 AND i.start < $9)
@@ -203,8 +203,7 @@ SUMMED = """
 
 # The last row of both, alone.
 COUNTS_WITHOUT_ROWS = """
-    SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
-           array_agg(extract(epoch FROM v.day)::bigint::text ORDER BY v.day), NULL,
+    SELECT -1, NULL, string_agg(concat(extract(epoch FROM v.day)::bigint, ' ', v.version), E'\\n'), NULL,
            (SELECT extract(epoch FROM min(m.start))::bigint::text
               FROM metric_increments m
              WHERE m.team_id = $1 AND m.start >= $2 AND m.start < $3)
@@ -341,10 +340,11 @@ async def counts_without_rows(db: TeamDb, start: datetime, end: datetime) -> Sum
 
 
 def _sums(records: Sequence[Record]) -> Sums:
-    _, versions, days, _, pending = next(record for record in records if record[0] < 0)
+    _, _, days, _, pending = next(record for record in records if record[0] < 0)
     known = {}
-    if days:
-        known = {int(day) // DAY: version for day, version in zip(days, versions.split(","), strict=True)}
+    for line in days.split("\n") if days else ():
+        day, version = line.split(" ")
+        known[int(day) // DAY] = version
     rows = [record for record in records if record[0] >= 0]
     return Sums(rows, known, None if pending is None else int(pending))
 

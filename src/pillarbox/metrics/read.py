@@ -27,7 +27,7 @@ from pillarbox.metrics.cover import DAY as DAY_LEVEL
 from pillarbox.metrics.cover import FINE, HOUR, UNITS, Part, cover
 from pillarbox.metrics.periods import DAY, QUARTER, Period, periods
 from pillarbox.metrics.question import Question, Range
-from pillarbox.metrics.table import Counts, Key, Table, of_rows, of_texts
+from pillarbox.metrics.table import ID_OCTETS, Counts, Key, Table, of_rows, of_texts
 
 MOST_PERIODS = 10_000
 MOST_ROWS = 10_000
@@ -212,7 +212,7 @@ async def _sums(
     if buckets is not None:
         few = wanted._replace(most=MOST_PLAIN // max(1, len(asked)) + 1)
         read = await queries.plain(db, buckets, begins, made.lower, made.upper, few)
-        if all(len(names) < few.most for _, _, names, _, _ in read.rows):
+        if all(len(domain_ids) < few.most * ID_OCTETS for _, domain_ids, *_ in read.rows):
             return of_texts(read.rows), read
     read = await queries.summed(db, _parts(made, found, asked), begins, made.lower, made.upper, wanted)
     table = of_texts(read.rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import asyncpg
 
 from pillarbox.kernel.http.request import Reply, Request
@@ -44,7 +46,10 @@ async def metrics(request: Request, db: TeamDb) -> Reply[wire.Metrics]:
         found = read.cut(asked)
         names = await policy.names.of(db, asked.broadcasts) if asked.by("broadcast") else wire.NO_NAMES
         pool = request.use(asyncpg.Pool)
-        body = await answering.answer(pool, db.team_id, asked, found, policy.memory, names, policy.store)
+        later = asyncio.get_running_loop().call_soon
+        body = await answering.answer(
+            pool, db.team_id, asked, found, policy.memory, names, policy.store, later
+        )
         policy.cache.put(db.team_id, key, request.at, body)
     return Reply(body)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import add
+from operator import add, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +15,11 @@ Counts = tuple[int, ...]
 """One row's counts, in the order of `definitions.COLUMNS`."""
 
 NOTHING: Counts = (0,) * len(COLUMNS)
+
+ID_OCTETS = 16
+
+_GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
+"""Of the digits of an id as text."""
 
 _numbers = msgspec.json.Decoder(list[int]).decode
 
@@ -53,17 +58,17 @@ class _Keys(NamedTuple):
 
 
 def of_texts(records: Iterable[Any]) -> Table:
-    """The table that arrays of keys and texts of numbers make. Days have the same domains, as a rule, so
+    """The table that rows of keys and texts of numbers make. Days have the same domains, as a rule, so
     their keys are compared once."""
     table = Table()
     known: dict[Any, _Keys] = {}
     texts = []
     repeated = False
     last = -1
-    for period, domain_ids, names, broadcast_ids, text in sorted(records, key=_period):
-        found = known.get((domain_ids, broadcast_ids, *names))
+    for period, *keys, text in sorted(records, key=itemgetter(0)):
+        found = known.get(tuple(keys))
         if found is None:
-            found = known[(domain_ids, broadcast_ids, *names)] = _keys(domain_ids, names, broadcast_ids)
+            found = known[tuple(keys)] = _keys(*keys)
         base = len(table.keys)
         table.order += [base + place for place in found.order]
         table.keys += found.keys
@@ -90,20 +95,21 @@ def of_rows(rows: Iterable[tuple[int, Key, Counts]]) -> Table:
     return Table(periods, keys, _columns(map(sums.__getitem__, places)), list(range(len(places))))
 
 
-def _keys(domain_ids: str | None, names: Sequence[str | None], broadcast_ids: str | None) -> _Keys:
-    """The keys that three arrays make."""
-    keys = list(map(Key, names, _ids(domain_ids, len(names)), _ids(broadcast_ids, len(names))))
-    return _Keys(keys, sorted(range(len(keys)), key=keys.__getitem__), len(set(keys)) < len(keys))
+def _keys(domain_ids: bytes | None, names: str | None, broadcast_ids: bytes | None) -> _Keys:
+    """The keys of which a period's row tells; one where nothing is distinguished."""
+    size = max(len(domain_ids or b""), len(broadcast_ids or b""), ID_OCTETS) // ID_OCTETS
+    named = [None] * size if names is None else names.split("\n")
+    keys = list(map(Key, named, _ids(domain_ids, size), _ids(broadcast_ids, size)))
+    return _Keys(keys, sorted(range(size), key=keys.__getitem__), len(set(keys)) < size)
 
 
-def _ids(array: str | None, size: int) -> Sequence[str | None]:
-    """The elements of an array of ids in PostgreSQL's text for it."""
-    return [None] * size if array is None else array[1:-1].split(",")
-
-
-def _period(record: Any) -> int:
-    period: int = record[0]
-    return period
+def _ids(octets: bytes | None, size: int) -> Sequence[str | None]:
+    """As many ids as text."""
+    if octets is None:
+        return [None] * size
+    digits = octets.hex()
+    starts = range(0, len(digits), 2 * ID_OCTETS)
+    return ["-".join([digits[at + low : at + high] for low, high in _GROUPS]) for at in starts]
 
 
 def _columns(rows: Iterable[Counts]) -> list[Sequence[int]]:

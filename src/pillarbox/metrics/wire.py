@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -73,16 +72,22 @@ class Metrics(msgspec.Struct):
 END = b"]}"
 
 
+class PeriodText(NamedTuple):
+    """What an answer shows of one period: how many rows, and these as JSON with commas between."""
+
+    rows: int
+    text: bytes
+
+
 class PeriodRows(NamedTuple):
-    """What an answer says of one period: how many rows, these as JSON with commas between, and all counts,
-    also those of rows that are not shown."""
+    """The same with all counts, also those of rows that are not shown."""
 
     rows: int
     text: bytes
     counts: Counts
 
 
-NO_PIECE = PeriodRows(0, b"", NOTHING)
+NO_ROWS = PeriodText(0, b"")
 
 
 def answer(question: Question, found: Sequence[Period], table: Table, names: Names = NO_NAMES) -> bytes:
@@ -94,31 +99,42 @@ def answer(question: Question, found: Sequence[Period], table: Table, names: Nam
     return _joined(question, totals, [encode([rows[place] for place in order])[1:-1]])
 
 
-def pieces(
+def texts(
     question: Question, found: Sequence[Period], table: Table, asked: Sequence[int], names: Names
-) -> dict[int, PeriodRows]:
-    """The same in pieces: one for each of the periods `asked`, of which the table speaks."""
-    made = dict.fromkeys(asked, NO_PIECE)
+) -> dict[int, PeriodText]:
+    """What the answer shows of each of the periods `asked`, of which the table speaks."""
+    made = dict.fromkeys(asked, NO_ROWS)
     table = _with_zeros(question, table, asked)
     rows, order = _rows(question, found, table, names)
     ordered = [rows[place] for place in order]
-    periods = [table.periods[place] for place in order]
-    first = first_shown = 0
-    for period, places in groupby(table.periods):
+    first = 0
+    for period, places in groupby([table.periods[place] for place in order]):
         last = first + len(list(places))
-        last_shown = bisect_right(periods, period, first_shown)
-        here = ordered[first_shown:last_shown]
-        counts = tuple([sum(column[first:last]) for column in table.counts])
-        made[period] = PeriodRows(len(here), encode(here)[1:-1], counts)
-        first, first_shown = last, last_shown
+        made[period] = PeriodText(last - first, encode(ordered[first:last])[1:-1])
+        first = last
     return made
 
 
-def assembled(question: Question, found: Sequence[PeriodRows]) -> bytes:
-    """The whole answer from the pieces of its periods; TooManyRows as above."""
+def counts(table: Table, asked: Sequence[int]) -> dict[int, Counts]:
+    """All counts of each of the periods `asked`, added up."""
+    made = dict.fromkeys(asked, NOTHING)
+    first = 0
+    for period, places in groupby(table.periods):
+        last = first + len(list(places))
+        made[period] = tuple([sum(column[first:last]) for column in table.counts])
+        first = last
+    return made
+
+
+def assembled(
+    question: Question, table: Table, known: Sequence[PeriodRows], found: Sequence[PeriodText | PeriodRows]
+) -> bytes:
+    """The whole answer: totals are those of the table and of what is known beside it, rows those of all
+    periods. TooManyRows as above."""
     if sum(piece.rows for piece in found) > MOST_ROWS:
         raise TooManyRows
-    totals = list(map(sum, zip(*(piece.counts for piece in found), strict=True)))
+    counted = [tuple(map(sum, table.counts)), *(piece.counts for piece in known)]
+    totals = list(map(sum, zip(*counted, strict=True)))
     return _joined(question, totals, [piece.text for piece in found if piece.rows])
 
 
@@ -195,7 +211,8 @@ def _by_name(table: Table, order: Sequence[int], names: Names) -> list[int]:
 
 
 def _periods(found: Sequence[Period], table: Table, _names: Names) -> list[str]:
-    return [found[period].label for period in table.periods]
+    labels = [period.label for period in found]
+    return list(map(labels.__getitem__, table.periods))
 
 
 def _domain_ids(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
