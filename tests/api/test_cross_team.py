@@ -64,7 +64,7 @@ CAPABILITY_LINKS = (
 
 PAGES_OF_PEOPLE = ("/team/", "/oauth/authorize/", "/account/address/link/")
 """Pages that show what the session, or the cookie of the browser, lets them: `people/test_page_matrix.py`,
-`oauth/test_consent.py` and `people/test_address_change.py` ask for things of others."""
+`oauth/test_consent.py` and `people/test_address_links.py` ask for things of others."""
 
 GUARDED = [entry for entry in ROUTES if entry.needs is not Access.PUBLIC]
 MATRIX = [entry for entry in GUARDED if entry.parameters]

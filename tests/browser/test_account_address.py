@@ -3,7 +3,6 @@ mouse and keyboard, on a phone, at night."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,15 +52,14 @@ async def proves(tab: Tab) -> None:
     await tab.enters("Enter")
 
 
-async def looks(tab: Tab, name: str) -> None:
+async def looks(tab: Tab, folder: Path, name: str) -> None:
     """Nothing is too wide and axe-core finds no barrier, on a phone and a desk, by day and by night."""
     for width in (320, 1100):
         for is_dark in (False, True):
             await tab.look(width, is_dark=is_dark)
             assert not await tab.run(TOO_WIDE), name
             assert await tab.barriers() == [], name
-            if folder := os.environ.get("PILLARBOX_PICTURES"):
-                await tab.picture(Path(folder, f"{name}-{width}-{'night' if is_dark else 'day'}.png"))
+            await tab.picture(folder / f"{name}-{width}-{'night' if is_dark else 'day'}.png")
 
 
 async def test_another_address_is_asked_for_and_taken(
@@ -71,29 +69,29 @@ async def test_another_address_is_asked_for_and_taken(
         ada = await a_person(await here.team(), f"{'long' * 12}@{'quay' * 12}.example")
         new = f"{'other' * 10}@{'quay' * 12}.example"
         await logs_in(tab, here, ada, "/account")
-        await looks(tab, "account")
+        await looks(tab, tmp_path, "account")
         await tab.open(f"{here.url}/account/address")
         assert await tab.run(FOCUSED) == "email"
-        await looks(tab, "address")
+        await looks(tab, tmp_path, "address")
         await fills(tab, email=ada.email)
         await tab.enters("Enter")
         assert "You log in with this address already." in await tab.run(TEXT)
-        await looks(tab, "address-wrong")
+        await looks(tab, tmp_path, "address-wrong")
         await fills(tab, email=new)
         await tab.presses("Send the link")
         assert "A mail is on its way to the new address." in await tab.run(TEXT)
-        await looks(tab, "address-asked")
+        await looks(tab, tmp_path, "address-asked")
         [link] = [found[0] for row in await here.pool.fetch(MAILS) if (found := LINK.search(row["text"]))]
         await ages(here)
         await tab.open(link)
         await proves(tab)
         assert await tab.run(HEADING) == "Log in with the new address"
-        await looks(tab, "address-link")
+        await looks(tab, tmp_path, "address-link")
         await tab.presses("Change the address")
         assert (await tab.run(PATH), new in await tab.run(TEXT)) == ("/account", True)
         await tab.open(link)
         assert await tab.run(HEADING) == "This link does not work"
-        await looks(tab, "address-gone")
+        await looks(tab, tmp_path, "address-gone")
         assert tab.violations == []
 
 
@@ -112,13 +110,13 @@ async def test_what_was_typed_is_there_again_and_sent_by_keyboard(
             "/confirm",
             True,
         )
-        await looks(tab, "confirm")
+        await looks(tab, tmp_path, "confirm")
         await proves(tab)
         assert await tab.run(PATH) == "/team/members"
         assert await tab.run(FOCUSED) == AGAIN
         assert await tab.run("document.getElementById('email').value") == "nell@quay.example"
         assert await tab.run("document.getElementById('role').value") == "viewer"
-        await looks(tab, "members-again")
+        await looks(tab, tmp_path, "members-again")
         await tab.keys("Enter", "Tab")
         assert await tab.run(FOCUSED) == "email"
         await tab.enters("Enter")
@@ -140,7 +138,7 @@ async def test_a_form_behind_another_button_is_open_again(
         await tab.enters("Enter")
         await proves(tab)
         assert (await tab.run(PATH), await tab.run(FOCUSED)) == ("/team/keys", AGAIN)
-        await looks(tab, "keys-again")
+        await looks(tab, tmp_path, "keys-again")
         await tab.keys("Tab")
         await tab.enters("Enter")
         assert "The key is deleted." in await tab.run(TEXT)
@@ -151,5 +149,5 @@ async def test_a_form_behind_another_button_is_open_again(
         await tab.submit("form.inline >> nth=0")
         await proves(tab)
         assert (await tab.run(f"{role}.value"), await tab.run(FOCUSED)) == ("viewer", AGAIN)
-        await looks(tab, "role-again")
+        await looks(tab, tmp_path, "role-again")
         assert tab.violations == []

@@ -195,7 +195,7 @@ async def kept_fields(team: Team, person: Person, browser: Visit) -> dict[str, s
     """What the cookie holds."""
     session = await team.world.pool.fetchval("SELECT id FROM person_sessions WHERE person_id = $1", person.id)
     sealed = urlsafe_b64decode(browser.cookies[NAME])
-    plain = team.world.app.need(KeyRing).open(sealed, b"kept input" + session.bytes)
+    plain = team.world.app.need(KeyRing).open(sealed, b"kept input" + session.bytes + team.id.bytes)
     found: dict[str, str] = json.loads(plain)["fields"]
     return found
 
@@ -219,6 +219,18 @@ async def test_the_cookie_of_somebody_else_fills_in_nothing(place: Place) -> Non
             assert (shown.status_code, "guest@kept" in shown.text, AGAIN in shown.text) == (200, False, False)
             shown = await found.get("/confirm?to=/team/members")
             assert "What you have typed" not in shown.text
+
+
+async def test_a_form_about_one_team_is_not_filled_in_for_another(place: Place) -> None:
+    async with somebody(place, "jim") as (team, jim, browser):
+        second = await team.world.team("Second")
+        await members_too(second, jim)
+        asks = await browser.post("/team/invitations", email="guest@kept.example", role="admin")
+        await browser.get("/team")
+        await browser.post("/team/switch", team=str(second.id))
+        back = await proves(browser, asks)
+        assert "guest@kept" not in back.text
+        assert AGAIN not in text_of(back)
 
 
 async def test_the_cookie_is_of_one_page_and_ends(place: Place) -> None:

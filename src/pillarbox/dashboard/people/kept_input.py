@@ -1,6 +1,6 @@
 """What somebody typed into a form that first had to ask who it is (docs/decisions/0125).
 
-It travels in a cookie that only we can read, for one session and one form, and fills that form in when its
+It travels in a cookie that only we can read, for one session, team and form, and fills that form in when its
 person comes back; then the cookie is taken away. Nothing is done by itself: the person presses the button
 again. A form says which of its fields are kept; secrets are never among them.
 """
@@ -107,5 +107,7 @@ def _is_here(request: Request, found: Kept) -> bool:
 
 
 def _context(visitor: Visitor) -> bytes:
-    # A proof of who one is gives the session another token, and leaves its id.
-    return b"kept input" + visitor.session_id.bytes
+    # A proof of who one is gives the session another token, and leaves its id. A form about one team is not
+    # filled in where another team is looked at.
+    team = visitor.team_id.bytes if visitor.team_id else b""
+    return b"kept input" + visitor.session_id.bytes + team

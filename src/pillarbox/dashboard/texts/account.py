@@ -91,7 +91,7 @@ TEXTS: Final[dict[str, str]] = {
     "address.submit": "Send the link",
     "address.own": "You log in with this address already.",
     "address.wanted": "You have asked for",
-    "address.waits": "Look into the mailbox of the new address. The mail there works until",
+    "address.waits": "Look into the mailbox of the new address. The request ends on",
     "address.withdraw": "Keep the address as it is",
     "address.done.asked": "A mail is on its way to the new address. Nothing has changed yet.",
     "address.done.withdrawn": "Your address stays as it is.",
