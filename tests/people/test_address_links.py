@@ -15,6 +15,7 @@ from kit.manual_world import clock_of, run_jobs
 from kit.people import PASSWORD, WAITS, Person, a_person, heading, logged_in, text_of, visit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import accounts, links
 from pillarbox.people.addresses.own_address import LASTS, PER_ADDRESS, PER_PAIR, PER_PERSON, WINDOW
 from pillarbox.people.collectors import KEPT, PeopleCollector
@@ -146,6 +147,21 @@ async def test_a_lost_password_is_mailed_to_the_address_of_now(place: Place) -> 
         subjects = [subject for subject, _ in await quin.mails("quin@old.example")]
         assert "Another password for Pillarbox" not in subjects
         assert (await quin.mails("quin@new.example"))[-1][0] == "Another password for Pillarbox"
+
+
+async def test_a_lost_password_that_is_mailed_meanwhile_goes_to_the_new_address(place: Place) -> None:
+    """A job that was on its way makes no link for the mailbox of before that outlives the change."""
+    async with moving(place, "ruth") as ruth:
+        world = ruth.team.world
+        await visit(world).send("/password/lost", email="ruth@old.example")
+        async with transaction(world.pool) as conn:
+            await accounts.set_address(conn, ruth.person.id, email_address("ruth@new.example"))
+            job = asyncio.create_task(run_jobs(world))
+            while not await world.pool.fetchval(WAITS):
+                await asyncio.sleep(0.01)
+        await job
+        assert await ruth.mails("ruth@old.example") == []
+        assert len(await ruth.mails("ruth@new.example")) == 1
 
 
 # Proofs, limits, races ---------------------------------------------------------------------------

@@ -43,9 +43,6 @@ REMOVE_OLD = """
      WHERE person_id IN (SELECT person_id FROM person_address_changes WHERE expires_at < $1 LIMIT $2)
 """
 
-# Comes first: changes of what one person logs in with are one after the other.
-HOLD = "SELECT email FROM people WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE"
-
 SET_ADDRESS = "UPDATE people SET email = $2, email_key = $3 WHERE id = $1"
 
 # Across teams: those of one person. A team that has the address for itself keeps both.

@@ -120,7 +120,7 @@ class OwnAddress:
     async def _held(self, conn: Connection, acting: Acting) -> str:
         """The address of now; nobody else changes what this person logs in with until the transaction ends.
         Raises SessionEnded for whoever was logged out before its turn came."""
-        email: str | None = await conn.fetchval(address_queries.HOLD, acting.visitor.person_id)
+        email: str | None = await conn.fetchval(queries.HOLD, acting.visitor.person_id)
         if email is None or await sessions.find(conn, acting.at, acting.visitor.token) is None:
             raise SessionEnded
         return email

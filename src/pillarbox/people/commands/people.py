@@ -15,7 +15,6 @@ from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, s
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people import accounts, audit, links, queries, sessions
-from pillarbox.people.addresses import address_queries
 from pillarbox.people.audit import OPERATOR, Act
 from pillarbox.people.commands import audit as audit_command
 from pillarbox.people.commands import members
@@ -210,7 +209,7 @@ async def move(connected: Connected, email: str, new: str) -> int:
         raise Refused(f"{person.email} is the address already.")
     at = Ids(SystemClock()).now()
     async with transaction(connected.pool) as conn:
-        if await conn.fetchval(address_queries.HOLD, person.id) is None:
+        if await conn.fetchval(queries.HOLD, person.id) is None:
             raise Refused(f"{person.email} is disabled.")
         try:
             await accounts.set_address(conn, person.id, address)
