@@ -62,9 +62,9 @@ CAPABILITY_LINKS = (
 """Public routes whose signed token, whose operator's token, or whose link that works once is the credential
 (conventions section 3)."""
 
-PAGES_OF_PEOPLE = ("/team/", "/oauth/authorize/")
-"""Pages that show what the session, or the cookie of the browser, lets them: `people/test_page_matrix.py` and
-`oauth/test_consent.py` ask for things of others."""
+PAGES_OF_PEOPLE = ("/team/", "/oauth/authorize/", "/account/address/link/")
+"""Pages that show what the session, or the cookie of the browser, lets them: `people/test_page_matrix.py`,
+`oauth/test_consent.py` and `people/test_address_links.py` ask for things of others."""
 
 GUARDED = [entry for entry in ROUTES if entry.needs is not Access.PUBLIC]
 MATRIX = [entry for entry in GUARDED if entry.parameters]

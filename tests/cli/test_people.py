@@ -74,6 +74,38 @@ async def test_the_operator_helps_people_back_in_and_shuts_them_out(
         assert acts.count("login.failed") == 1
 
 
+async def test_the_operator_gives_somebody_another_address(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path, started=False) as pillarbox:
+        here = Installation(database_url, tmp_path)
+        ada = await a_person(await pillarbox.team(), ADA, Role.ADMIN)
+        bob = await a_person(await pillarbox.team(), "bob@harbor.example", Role.ADMIN)
+        browser = await logged_in(pillarbox, ada)
+        link = (await asyncio.to_thread(here.run, "people", "reset", ADA)).stdout
+        done = await asyncio.to_thread(
+            here.run, "people", "set-address", "ADA@harbor.example", "Ada@Quay.example"
+        )
+        assert done.stdout == f"{ADA} logs in with ada@quay.example from now on.\n"
+        assert (await browser.get("/account")).status_code == 303
+        assert (await visit(pillarbox).get(path_in(link))).status_code == 404
+        assert (await visit(pillarbox).log_in(ada)).status_code == 403
+        await logged_in(pillarbox, Person(ada.id, "ada@quay.example"))
+        for new, said in (
+            (bob.email, "There is a person with the address bob@harbor.example already.\n"),
+            ("ada@QUAY.example", "ada@quay.example is the address already.\n"),
+        ):
+            refused = await asyncio.to_thread(here.run, "people", "set-address", "ada@quay.example", new)
+            assert (refused.exit_code, refused.stderr) == (1, f"pillarbox: {said}")
+        refused = await asyncio.to_thread(here.run, "people", "set-address", "ada@quay.example", "nothing")
+        assert (refused.exit_code, "is not an email address" in refused.stderr) == (1, True)
+        await asyncio.to_thread(here.run, "people", "disable", bob.email)
+        refused = await asyncio.to_thread(here.run, "people", "set-address", bob.email, "b@quay.example")
+        assert (refused.exit_code, refused.stderr) == (1, f"pillarbox: {bob.email} is disabled.\n")
+        row = await pillarbox.pool.fetchrow(
+            "SELECT target, actor, details::text FROM audit_entries WHERE what = 'address.changed'"
+        )
+        assert tuple(row) == (ADA, "operator", '{"address": "ada@quay.example"}')
+
+
 @pytest.mark.parametrize("command", ["reset", "revoke-sessions", "disable", "enable"])
 def test_nobody_of_that_address_is_said(empty: Installation, command: str) -> None:
     done = empty.run("people", command, "nobody@harbor.example")

@@ -13,7 +13,9 @@ from pillarbox.application import SLICES
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
-from pillarbox.people import links
+from pillarbox.people import links, sessions
+from pillarbox.people.addresses import address_queries
+from pillarbox.people.addresses.own_address import LASTS
 from pillarbox.people.links import Kind
 from pillarbox.people.roles import Role
 
@@ -71,6 +73,8 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
             at = team.world.app.need(Ids).now()
             token = await links.make(conn, at, LINKS[entry.path], person_id=person.id)
         return entry.path.format(token=token)
+    if entry.path == "/account/address/link/{token}":
+        return entry.path.format(token=await an_address_change(team, person))
     if entry.path == "/invitation/{token}":
         return entry.path.format(token=await an_invitation(team))
     ids = {}
@@ -80,6 +84,14 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
             "SELECT id FROM team_members WHERE person_id = $1", other.id
         )
     return entry.path.format(**{name: uuid4() for name in entry.parameters} | ids)
+
+
+async def an_address_change(team: Team, person: Person) -> str:
+    """The token by which the person logs in with another address."""
+    token, at = sessions.new_token(), team.world.app.need(Ids).now()
+    values = person.id, sessions.token_hash(token), f"{uuid4().hex}@pages.example", at, at + LASTS
+    await team.world.pool.execute(address_queries.ASK, *values)
+    return token
 
 
 async def an_invitation(team: Team) -> str:

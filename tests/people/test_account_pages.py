@@ -33,6 +33,9 @@ NEW = "another nine words nobody has"
 
 FORMS = [
     "/account/name",
+    "/account/address",
+    "/account/address/withdraw",
+    "/account/address/link/nothing",
     "/account/password",
     "/account/sessions/end",
     "/account/sessions/end-all",
@@ -47,6 +50,7 @@ FORMS = [
     "/confirm/passkey/answer",
 ]
 NEEDS_PROOF = [path for path in FORMS if path.startswith(("/account/f", "/account/pass"))]
+NEEDS_PROOF += ["/account/address", "/account/address/link/nothing"]
 
 
 @pytest.fixture(scope="module")

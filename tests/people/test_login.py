@@ -15,6 +15,7 @@ from kit.people import HASHED, SESSION, WAITS, Person, a_person, heading, logged
 from kit.world import World, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import accounts, sessions
 from pillarbox.people.sessions import Stage
 
@@ -67,7 +68,7 @@ async def test_a_wrong_password_is_said_and_leaves_no_session(place: Place) -> N
         assert bea.email in answer.text
 
 
-@pytest.mark.parametrize("change", ["password", "factor", "disabled"])
+@pytest.mark.parametrize("change", ["password", "address", "factor", "disabled"])
 async def test_what_changes_while_a_password_is_compared_counts(place: Place, change: str) -> None:
     """SEC-03: a login that was on its way outlives neither the old password nor the lack of a factor."""
     async with opened(place) as pillarbox:
@@ -79,6 +80,8 @@ async def test_what_changes_while_a_password_is_compared_counts(place: Place, ch
                 await accounts.set_password(conn, at, cleo.id, HASHED)
             elif change == "disabled":
                 await accounts.disable(conn, at, cleo.id)
+            elif change == "address":
+                await accounts.set_address(conn, cleo.id, email_address("moved.cleo@quay.example"))
             else:
                 await conn.execute(
                     "UPDATE people SET totp = 'seed', totp_confirmed_at = $2 WHERE id = $1", cleo.id, at

@@ -41,6 +41,7 @@ STAYS = (
         "person_challenges",
         "person_recovery_codes",
         "person_links",
+        "person_address_changes",
     }
     | {
         "oauth_keys",

@@ -9,6 +9,7 @@ from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (
     account,
+    account_address,
     account_factors,
     confirm,
     login,
@@ -53,6 +54,7 @@ SLICE = Slice(
         lost_password,
         confirm,
         account,
+        account_address,
         account_factors,
         scripts,
         overview,

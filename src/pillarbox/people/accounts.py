@@ -12,6 +12,7 @@ from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.wire.problems import Conflict
 from pillarbox.people import queries, sessions
+from pillarbox.people.addresses import address_queries
 from pillarbox.people.roles import Role
 
 LONGEST_NAME = 100
@@ -55,11 +56,35 @@ async def join(
 async def set_password(
     conn: Connection, at: datetime, person_id: UUID, hashed: str, *, keep: str | None = None
 ) -> None:
-    """A new password: all sessions end but the one of the token `keep`, and so do links for another password
-    or for setting up, which ask for no second factor (SEC-03)."""
+    """A new password: all sessions end but the one of the token `keep`, and so do links: those for another
+    password or for setting up ask for no second factor (SEC-03)."""
     await conn.execute(queries.NEW_HASH, person_id, hashed, at)
     await sessions.end_all(conn, person_id, but=keep)
+    await end_links(conn, person_id)
+
+
+async def set_address(
+    conn: Connection, person_id: UUID, address: EmailAddress, *, keep: str | None = None
+) -> None:
+    """Another address to log in with: all sessions end but the one of the token `keep`, and so do all links,
+    which were mailed to the address of before. Raises AddressTaken; then nothing is changed."""
+    try:
+        async with conn.transaction():
+            await conn.execute(address_queries.SET_ADDRESS, person_id, address.shown, address.address)
+            await conn.execute(address_queries.FOLLOW, person_id, address.shown)
+    except asyncpg.UniqueViolationError as clash:
+        if clash.constraint_name not in ("people_email_key_key", "team_members_team_email_key"):
+            raise
+        raise AddressTaken from None
+    await sessions.end_all(conn, person_id, but=keep)
+    await end_links(conn, person_id)
+
+
+async def end_links(conn: Connection, person_id: UUID) -> None:
+    """No link that was made for the person works any more: for another password, for setting up, for another
+    address."""
     await conn.execute(queries.END_LINKS, person_id, ["password", "set_up"])
+    await conn.execute(address_queries.END, person_id)
 
 
 async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
@@ -71,7 +96,7 @@ async def disable(conn: Connection, at: datetime, person_id: UUID) -> bool:
     """The person cannot log in any more, and its sessions and links end; False where it was so already."""
     done = await conn.fetchval(queries.DISABLE, person_id, at)
     await sessions.end_all(conn, person_id)
-    await conn.execute(queries.END_LINKS, person_id, ["password", "set_up"])
+    await end_links(conn, person_id)
     return done is not None
 
 

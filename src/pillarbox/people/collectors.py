@@ -1,4 +1,4 @@
-"""What ends by itself is removed: sessions, links, challenges."""
+"""What ends by itself is removed: sessions, links, challenges, changes of addresses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.people import queries
+from pillarbox.people.addresses import address_queries
 from pillarbox.people.sessions import IDLE
 
 EVERY: Final = timedelta(hours=1)
 KEPT: Final = timedelta(days=1)
-"""For so long after their end links and challenges stay."""
+"""For so long after their end links, challenges and changes of addresses stay."""
 
 BATCH: Final = 1000
 
@@ -36,7 +37,8 @@ class PeopleCollector:
         sessions = await self._removed(queries.END_OLD, now, now - IDLE)
         links = await self._removed(queries.REMOVE_LINKS, now - KEPT)
         challenges = await self._removed(queries.REMOVE_CHALLENGES, now - KEPT)
-        return f"{sessions} sessions, {links} links, {challenges} challenges"
+        changes = await self._removed(address_queries.REMOVE_OLD, now - KEPT)
+        return f"{sessions} sessions, {links} links, {challenges} challenges, {changes} changes of addresses"
 
     async def _removed(self, statement: str, *values: object) -> int:
         total, last = 0, BATCH

@@ -104,7 +104,7 @@ class Logins:
         better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
         stamp = self._ids.stamp()
         async with transaction(self._pool) as conn:
-            has_factor = await conn.fetchval(queries.STILL, person.id, person.password_changed_at)
+            has_factor = await conn.fetchval(queries.STILL, person.id, person.password_changed_at, key)
             if has_factor is None:
                 return Wrong()
             stage = Stage.PENDING if has_factor else Stage.FULL

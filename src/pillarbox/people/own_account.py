@@ -106,7 +106,7 @@ class OwnAccount:
         async with transaction(self.pool) as conn:
             await accounts.set_password(conn, acting.at, visitor.person_id, hashed, keep=visitor.token)
             await acting.record(conn, Act.PASSWORD_CHANGED)
-            return await self._renewed(conn, acting)
+            return await renew_session(conn, acting)
 
     # The second factor ---------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class OwnAccount:
                 return None
             await sessions.end_all(conn, visitor.person_id, but=visitor.token)
             await acting.record(conn, Act.FACTOR_ADDED)
-            return await self._renewed(conn, acting, codes)
+            return await renew_session(conn, acting, codes)
 
     async def new_codes(self, acting: Acting) -> Renewed | None:
         """Other recovery codes; None without a second factor."""
@@ -137,7 +137,7 @@ class OwnAccount:
             if codes is None:
                 return None
             await acting.record(conn, Act.RECOVERY_CODES_MADE)
-            return await self._renewed(conn, acting, codes)
+            return await renew_session(conn, acting, codes)
 
     async def remove_factor(self, acting: Acting) -> Renewed | None:
         """The password alone is enough again; None where it was."""
@@ -145,7 +145,7 @@ class OwnAccount:
             if not await second_factor.remove(conn, acting.visitor.person_id):
                 return None
             await acting.record(conn, Act.FACTOR_REMOVED)
-            return await self._renewed(conn, acting)
+            return await renew_session(conn, acting)
 
     # Passkeys ------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class OwnAccount:
             if not await self.passkeys.add(conn, acting.at, person_id, asked, answer, name):
                 return None
             await acting.record(conn, Act.PASSKEY_ADDED, {"name": name})
-            return await self._renewed(conn, acting)
+            return await renew_session(conn, acting)
 
     async def remove_passkey(self, acting: Acting, passkey_id: bytes) -> bool:
         """False where the person has no such one."""
@@ -182,11 +182,12 @@ class OwnAccount:
             ended = await sessions.end_all(conn, acting.visitor.person_id)
             await acting.record(conn, Act.LOGGED_OUT_EVERYWHERE, {"sessions": ended})
 
-    async def _renewed(self, conn: Connection, acting: Acting, codes: Sequence[str] = ()) -> Renewed:
-        """A new token for the session. Raises SessionEnded: who was logged out meanwhile, by another password
-        for instance, changes nothing any more."""
-        visitor = acting.visitor
-        token = await sessions.renew(conn, acting.at, sessions.token_hash(visitor.token), list(visitor.ways))
-        if token is None:
-            raise SessionEnded
-        return Renewed(token, codes)
+
+async def renew_session(conn: Connection, acting: Acting, codes: Sequence[str] = ()) -> Renewed:
+    """A new token for the session. Raises SessionEnded: who was logged out meanwhile, by another password
+    for instance, changes nothing any more."""
+    visitor = acting.visitor
+    token = await sessions.renew(conn, acting.at, sessions.token_hash(visitor.token), list(visitor.ways))
+    if token is None:
+        raise SessionEnded
+    return Renewed(token, codes)

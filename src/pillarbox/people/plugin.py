@@ -9,6 +9,7 @@ from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.work.jobs import Handler
+from pillarbox.people.addresses.own_address import OwnAddress
 from pillarbox.people.audit.retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.factors.factor_logins import FactorLogins
@@ -41,6 +42,11 @@ def _factor_logins(kit: Kit) -> FactorLogins:
 
 def _own_account(kit: Kit) -> OwnAccount:
     return OwnAccount(kit.pool, kit.need(Passwords), kit.need(SecondFactor), kit.need(Passkeys))
+
+
+def _own_address(kit: Kit) -> OwnAddress:
+    mail: SystemMail = kit.need(SystemMail)  # type: ignore[type-abstract]
+    return OwnAddress(kit.pool, kit.need(Windows), mail, kit.settings.public_url)
 
 
 def _set_up(kit: Kit) -> SetUp:
@@ -77,6 +83,7 @@ SLICE = Slice(
         Logins: _logins,
         FactorLogins: _factor_logins,
         OwnAccount: _own_account,
+        OwnAddress: _own_address,
         SecondFactor: lambda kit: SecondFactor(kit.need(KeyRing)),
         Passkeys: lambda kit: Passkeys(RelyingParty.of_url(kit.settings.public_url)),
         SetUp: _set_up,
@@ -89,7 +96,10 @@ SLICE = Slice(
             [
                 Kept("sessions of people without use", IDLE),
                 Kept("sessions of people", LONGEST),
-                Kept("links for setting up, invitations and passwords, and challenges, after they end", KEPT),
+                Kept(
+                    "links for setting up, invitations, passwords and addresses, challenges: after they end",
+                    KEPT,
+                ),
             ],
             lambda kit: PeopleCollector(kit.pool, kit.clock).periodic(),
         ),

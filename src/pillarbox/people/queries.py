@@ -148,11 +148,15 @@ async def looked_at(source: Source, person_id: UUID, team_id: UUID | None) -> Lo
     return None if row is None else LookedAtTeam(**row)
 
 
-# Comparing takes its time: in the meantime the password may have been changed, or a second factor added.
+# Comes first: changes of what one person logs in with, and links mailed to it, are one after the other.
+HOLD = "SELECT email FROM people WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE"
+
+# Comparing takes its time: in the meantime the password or the address may have been changed, or a second
+# factor added.
 STILL = """
     SELECT totp_confirmed_at IS NOT NULL
       FROM people
-     WHERE id = $1 AND password_changed_at IS NOT DISTINCT FROM $2 AND disabled_at IS NULL
+     WHERE id = $1 AND password_changed_at IS NOT DISTINCT FROM $2 AND email_key = $3 AND disabled_at IS NULL
        FOR NO KEY UPDATE
 """
 

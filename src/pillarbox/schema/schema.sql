@@ -147,6 +147,17 @@ CREATE INDEX person_links_person ON person_links (person_id);
 CREATE INDEX person_links_invitation ON person_links (team_id, invitation_id);
 CREATE INDEX person_links_expires ON person_links (expires_at);
 
+-- A change of the address that somebody logs in with, which waits for the link that was mailed to the new one; `hash`
+-- is of its token. A person has one at most.
+CREATE TABLE person_address_changes (
+    person_id  uuid        NOT NULL PRIMARY KEY,
+    hash       bytea       NOT NULL,
+    email      text        NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+CREATE INDEX person_address_changes_expires ON person_address_changes (expires_at);
+
 CREATE TABLE team_invitations (
     team_id     uuid        NOT NULL,
     id          uuid        NOT NULL,

@@ -7,8 +7,18 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.dashboard import pages
+from pillarbox.dashboard.people import kept_input
 from pillarbox.dashboard.people.local_paths import with_return
-from pillarbox.dashboard.people.page_visits import HEADERS, Form, draw, form, page, said, see_other
+from pillarbox.dashboard.people.page_visits import (
+    HEADERS,
+    Form,
+    draw,
+    form,
+    page,
+    said,
+    see_other,
+    to_confirm,
+)
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Reply, Request
@@ -76,7 +86,7 @@ async def decide(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     if decision != "approve" or not well_formed(team_id):
         return said(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
     if _needs_proof(request, visitor, asked):
-        return see_other(with_return("/confirm", request.path))
+        return to_confirm(request, visitor, fields, ["team_id"])
     return _sent(await _approved(request, visitor, UUID(team_id)))
 
 
@@ -138,7 +148,7 @@ def _over() -> Reply[Html]:
 
 
 def _drawn(request: Request, visitor: Visitor, asked: Asked, able: list[TeamOfPerson]) -> Reply[Html]:
-    client = asked.client
+    client, kept = asked.client, kept_input.kept(request, visitor)
     return draw(
         "consent/ask.html",
         visitor=visitor,
@@ -151,7 +161,8 @@ def _drawn(request: Request, visitor: Visitor, asked: Asked, able: list[TeamOfPe
         is_local=_is_local(client, asked.redirect_uri),
         scopes=[_in_words(name) for name in asked.scopes],
         teams=able,
-        team_id=visitor.team_id,
+        team_id=kept.get(request.path, "team_id", str(visitor.team_id)),
+        kept=kept,
         action=request.path,
     )
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people.cookies import no_session_cookie, session_cookie
+from pillarbox.dashboard.people.kept_input import NOTHING, Kept
 from pillarbox.dashboard.people.new_passwords import wrong_with
-from pillarbox.dashboard.people.page_visits import (
-    Form,
-    draw,
-    form,
-    no_session_cookie,
-    origin_of,
-    page,
-    see_other,
-    session_cookie,
-)
+from pillarbox.dashboard.people.page_visits import Form, draw, form, origin_of, page, see_other
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.uuids import well_formed
@@ -24,14 +18,17 @@ from pillarbox.people.own_account import Acting, OwnAccount
 from pillarbox.people.visitors import Visitor
 
 ACCOUNT = "/account"
-DONE = frozenset({"name", "password", "factor_removed", "passkey", "passkey_removed", "session", "recovery"})
+DONE = frozenset(
+    {"name", "address", "password", "factor_removed", "passkey", "passkey_removed", "session", "recovery"}
+)
 """What the page may say was done."""
 
 
 @page("GET", ACCOUNT, summary="One's own account", query={"done": str})
 async def show(request: Request, visitor: Visitor) -> Reply[Html]:
     done = request.query.last("done")
-    return await account_page(request, visitor, done=t(f"account.done.{done}") if done in DONE else None)
+    said = t(f"account.done.{done}") if done in DONE else None
+    return await account_page(request, visitor, done=said, kept=kept_input.kept(request, visitor))
 
 
 @form("POST", "/account/name", back=ACCOUNT, summary="Change one's name")
@@ -42,7 +39,8 @@ async def rename(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
 
 @page("GET", "/account/password", confirm=True, summary="Choose another password")
 async def show_password(request: Request, visitor: Visitor) -> Reply[Html]:
-    return draw("people/password.html", visitor=visitor, wrong=None)
+    kept = kept_input.kept(request, visitor)
+    return draw("people/password.html", visitor=visitor, wrong=None, kept=kept)
 
 
 @form("POST", "/account/password", confirm=True, summary="Change one's password")
@@ -85,6 +83,7 @@ async def account_page(
     done: str | None = None,
     wrong: str | None = None,
     status: int = 200,
+    kept: Kept = NOTHING,
 ) -> Reply[Html]:
     """Everything of the account on one page."""
     overview = await request.use(OwnAccount).overview(request.at, visitor.person_id)
@@ -97,5 +96,6 @@ async def account_page(
         overview=overview,
         done=done,
         wrong=wrong,
+        kept=kept,
         are_passkeys_possible=request.use(Passkeys).are_possible,
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from pillarbox.dashboard.people import kept_input
 from pillarbox.dashboard.people.account import ACCOUNT, account_page, acting, done
+from pillarbox.dashboard.people.cookies import session_cookie
 from pillarbox.dashboard.people.login import too_many
-from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other, session_cookie
+from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other
 from pillarbox.dashboard.people.passkey_page import MAKE, impossible, passkey_page
 from pillarbox.dashboard.people.qr_code import qr_picture
 from pillarbox.dashboard.texts import t
@@ -73,7 +75,14 @@ async def add_passkey(request: Request, visitor: Visitor, fields: Form) -> Reply
     return done("passkey", renewed.token)
 
 
-@form("POST", "/account/passkeys/remove", confirm=True, back=ACCOUNT, summary="Remove a passkey")
+@form(
+    "POST",
+    "/account/passkeys/remove",
+    confirm=True,
+    back=ACCOUNT,
+    keeps=["id"],
+    summary="Remove a passkey",
+)
 async def remove_passkey(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
     try:
         passkey_id = bytes.fromhex(fields.get("id"))
@@ -95,6 +104,7 @@ async def enrolment_page(
         "people/enrolment.html",
         visitor=visitor,
         status=status,
+        kept=kept_input.kept(request, visitor),
         wrong=wrong,
         enrolment=enrolment,
         picture=await asyncio.to_thread(qr_picture, enrolment.uri),

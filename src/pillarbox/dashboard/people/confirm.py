@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import asyncpg
 
+from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people.cookies import session_cookie
 from pillarbox.dashboard.people.local_paths import local_path
 from pillarbox.dashboard.people.login import HOME, waiting
-from pillarbox.dashboard.people.page_visits import (
-    Form,
-    draw,
-    form,
-    origin_of,
-    page,
-    see_other,
-    session_cookie,
-)
+from pillarbox.dashboard.people.page_visits import Form, draw, form, origin_of, page, see_other
 from pillarbox.dashboard.people.passkey_page import has_passkeys
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
@@ -56,4 +50,12 @@ async def confirm_page(
 ) -> Reply[Html]:
     """The form for the password, and the way by a passkey for who has one."""
     can_sign = await has_passkeys(request, visitor.person_id)
-    return draw("people/confirm.html", visitor=visitor, status=status, to=to, wrong=wrong, can_sign=can_sign)
+    return draw(
+        "people/confirm.html",
+        visitor=visitor,
+        status=status,
+        to=to,
+        wrong=wrong,
+        can_sign=can_sign,
+        has_input=kept_input.has_fields(request, visitor, to),
+    )

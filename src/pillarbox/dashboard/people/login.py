@@ -7,20 +7,18 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
+from pillarbox.dashboard.people.cookies import cookie, no_session_cookie, session_cookie
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.page_visits import (
     Form,
     Guest,
     actor_of,
-    cookie,
     draw,
-    no_session_cookie,
     open_form,
     open_page,
     origin_of,
     said,
     see_other,
-    session_cookie,
 )
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request

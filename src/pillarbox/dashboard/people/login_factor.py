@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from pillarbox.dashboard.people.cookies import cookie, session_cookie
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.login import HOME, too_many, waiting
 from pillarbox.dashboard.people.page_visits import (
     Form,
     Guest,
-    cookie,
     draw,
     form,
     open_form,
@@ -15,7 +15,6 @@ from pillarbox.dashboard.people.page_visits import (
     origin_of,
     said,
     see_other,
-    session_cookie,
 )
 from pillarbox.dashboard.people.passkey_page import has_passkeys, impossible, passkey_page
 from pillarbox.dashboard.texts import t

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pillarbox.dashboard.people.cookies import no_session_cookie
 from pillarbox.dashboard.people.login import too_many
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
     Form,
     Guest,
     draw,
-    no_session_cookie,
     open_form,
     open_page,
     origin_of,

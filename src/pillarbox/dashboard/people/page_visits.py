@@ -18,6 +18,9 @@ from urllib.parse import parse_qsl, urlsplit
 import asyncpg
 
 from pillarbox.dashboard import pages
+from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people.cookies import FORM_COOKIE, cookie, form_cookie
+from pillarbox.dashboard.people.kept_input import NOTHING, Kept
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.failures import problem_for
@@ -28,12 +31,9 @@ from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people import sessions
 from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
-from pillarbox.people.sessions import LONGEST, Origin
+from pillarbox.people.sessions import Origin
 from pillarbox.people.visitors import Visitor, visitor_of
 
-COOKIE: Final = "__Host-pillarbox"
-FORM_COOKIE: Final = "__Host-pillarbox-form"
-SETTINGS_OF_COOKIES: Final = "Path=/; Secure; HttpOnly; SameSite=Lax"
 FORM_MEDIA: Final = "application/x-www-form-urlencoded"
 FORM_BYTES: Final = 64 * 1024
 MOST_FIELDS: Final = 200
@@ -86,11 +86,12 @@ def draw(
     headers: Mapping[str, str] | None = None,
     form_targets: Iterable[str] = (),
     has_scripts: bool = False,
+    kept: Kept = NOTHING,
     **values: Any,
 ) -> Reply[Html]:
-    """A page with all headers of UI-04. The template knows `visitor` (None for a guest without a session) and
-    `form_token`. `form_targets` are origins to which the answer of a form may send the browser on;
-    `has_scripts` allows script files of this site."""
+    """A page with all headers of UI-04. The template knows `visitor` (None for a guest without a session),
+    `form_token`, and `kept`, what it fills in. `form_targets` are origins to which the answer of a form may
+    send the browser on; `has_scripts` allows script files of this site."""
     person = visitor.visitor if isinstance(visitor, Guest) else visitor
     policy = policy_with(form_targets, has_scripts=has_scripts)
     return pages.page(
@@ -99,6 +100,7 @@ def draw(
         headers={**HEADERS, "content-security-policy": policy, **(headers or {})},
         visitor=person,
         form_token=visitor.form_token if visitor else "",
+        kept=kept,
         **values,
     )
 
@@ -126,24 +128,7 @@ def see_other(path: str, *, cookie: str | None = None) -> Reply[Html]:
     return Reply.html("", 303, headers)
 
 
-def session_cookie(token: str) -> str:
-    """The Set-Cookie value of a session."""
-    return f"{COOKIE}={token}; Max-Age={int(LONGEST.total_seconds())}; {SETTINGS_OF_COOKIES}"
-
-
-def no_session_cookie() -> str:
-    """The Set-Cookie value that takes the session's cookie away."""
-    return f"{COOKIE}=; Max-Age=0; {SETTINGS_OF_COOKIES}"
-
-
 # Requests -----------------------------------------------------------------------------------------
-
-
-def cookie(request: Request, name: str = COOKIE) -> str | None:
-    """The value of one of our cookies; None where there is none, or two."""
-    pairs = (pair.strip().partition("=") for pair in (request.header("cookie") or "").split(";"))
-    found = [value for key, _, value in pairs if key == name]
-    return found[0] if len(found) == 1 else None
 
 
 def origin_of(request: Request) -> Origin:
@@ -178,7 +163,7 @@ async def guest_of(request: Request) -> Guest:
     if known and len(known) <= sessions.LONGEST_TOKEN:
         return Guest(sessions.form_token(known))
     token = sessions.new_token()
-    return Guest(sessions.form_token(token), None, f"{FORM_COOKIE}={token}; {SETTINGS_OF_COOKIES}")
+    return Guest(sessions.form_token(token), None, form_cookie(token))
 
 
 def fields_of(request: Request) -> Form | None:
@@ -293,7 +278,7 @@ def page(
                 return refused(visitor)
             if confirm and not visitor.is_confirmed(request.at):
                 return see_other(with_return("/confirm", _here(request)))
-            return await handler(request, visitor)
+            return kept_input.taken_away(request, visitor, await handler(request, visitor))
 
         return _marked(method, path, summary, query)(_with_pages(shown))
 
@@ -308,9 +293,13 @@ def form(
     right: Right | None = None,
     confirm: bool = False,
     back: str | None = None,
+    keeps: Iterable[str] = (),
 ) -> Callable[[FormHandler], Handler]:
     """A form of whoever has logged in. `confirm`: who has not proved lately who it is does so first, and
-    comes to `back` (the form's own path without it)."""
+    comes to `back` (the form's own path without it), where the fields that it `keeps` are filled in."""
+    names = frozenset(keeps)
+    if names & kept_input.SECRETS:
+        raise ValueError(f"{path} keeps secrets: {sorted(names & kept_input.SECRETS)}")
 
     def made(handler: FormHandler) -> Handler:
         @wraps(handler)
@@ -324,8 +313,9 @@ def form(
             if right is not None and not visitor.may(right):
                 return refused(visitor)
             if confirm and not visitor.is_confirmed(request.at):
-                return see_other(with_return("/confirm", back or request.path))
-            return await handler(request, visitor, fields)
+                return to_confirm(request, visitor, fields, names, back)
+            reply = await handler(request, visitor, fields)
+            return kept_input.taken_away(request, visitor, reply, is_done=confirm)
 
         return _marked(method, path, summary, None)(_with_pages(submitted))
 
@@ -363,6 +353,17 @@ def open_form(method: str, path: str, *, summary: str) -> Callable[[OpenFormHand
         return _marked(method, path, summary, None)(_with_pages(submitted))
 
     return made
+
+
+def to_confirm(
+    request: Request, visitor: Visitor, fields: Form, keeps: Iterable[str], back: str | None = None
+) -> Reply[Html]:
+    """On to where the visitor proves who it is, and from there to `back`, where the fields are filled in."""
+    place, names = back or request.path, frozenset(keeps)
+    found = {name: value for name, value in fields.fields if name in names}
+    return see_other(
+        with_return("/confirm", place), cookie=kept_input.keeping(request, visitor, place, found)
+    )
 
 
 def refused(visitor: Visitor) -> Reply[Html]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from pillarbox.dashboard.people.cookies import cookie, session_cookie
 from pillarbox.dashboard.people.login import HOME
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
     Form,
     Guest,
-    cookie,
     draw,
     open_form,
     open_page,
     origin_of,
     said,
     see_other,
-    session_cookie,
 )
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request

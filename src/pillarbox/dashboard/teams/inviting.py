@@ -28,6 +28,7 @@ REFUSED: Final = {
     right=Right.MANAGE,
     confirm=True,
     back=HERE,
+    keeps=["email", "role"],
     summary="Invite somebody to the team",
 )
 async def invite(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:

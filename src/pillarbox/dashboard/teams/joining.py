@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncpg
 
+from pillarbox.dashboard.people.cookies import cookie, session_cookie
 from pillarbox.dashboard.people.local_paths import with_return
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
     Form,
     Guest,
-    cookie,
     draw,
     open_form,
     open_page,
     origin_of,
     said,
     see_other,
-    session_cookie,
 )
 from pillarbox.dashboard.teams.looked_at import ROLES
 from pillarbox.dashboard.texts import t

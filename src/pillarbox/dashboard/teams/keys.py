@@ -7,6 +7,7 @@ from uuid import UUID
 from pillarbox.api_keys import queries as key_queries
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.api_keys.keys import MadeKey
+from pillarbox.dashboard.people import kept_input
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.domains import overview
@@ -34,7 +35,15 @@ async def index(request: Request, visitor: Visitor) -> Reply[Html]:
     return await keys_page(request, visitor, Page.read(request.query, ROWS), notice=done_text(request, DONE))
 
 
-@form("POST", "/team/keys", right=Right.USE, confirm=True, back=HERE, summary="Make an API key")
+@form(
+    "POST",
+    "/team/keys",
+    right=Right.USE,
+    confirm=True,
+    back=HERE,
+    keeps=["name", "permission", "domain"],
+    summary="Make an API key",
+)
 async def make(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
     wanted = wanted_of(fields)
     if wanted is None:
@@ -105,7 +114,7 @@ async def keys_page(
     made: str = "",
 ) -> Reply[Html]:
     """A page of the list, with what the visitor may do."""
-    db, rows = team_db(request, visitor), rows or Page(ROWS)
+    db, rows, kept = team_db(request, visitor), rows or Page(ROWS), kept_input.kept(request, visitor)
     found = envelope(await key_queries.shown_page(db, rows), rows, lambda key: key)
     may_use = visitor.may(Right.USE)
     return draw_team(
@@ -122,7 +131,8 @@ async def keys_page(
         may_use=may_use,
         may_manage=visitor.may(Right.MANAGE),
         longest=LONGEST_NAME,
-        name=name,
+        name=name or kept.get(HERE, "name"),
+        kept=kept,
         token=token,
         made=made,
     )

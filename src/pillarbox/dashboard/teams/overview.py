@@ -6,6 +6,7 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.dashboard.people import kept_input
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
@@ -81,4 +82,5 @@ async def team_page(
         teams=[team for team in teams if team.team_id != visitor.team_id],
         may_rename=visitor.may(Right.OWN),
         longest=LONGEST_TEAM_NAME,
+        kept=kept_input.kept(request, visitor),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.api_keys.credentials import KeyCredentials
+from pillarbox.dashboard.people import kept_input
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.teams.looked_at import (
     REFUSED,
@@ -41,6 +42,7 @@ async def index(request: Request, visitor: Visitor) -> Reply[Html]:
     right=Right.MANAGE,
     confirm=True,
     back=HERE,
+    keeps=["role"],
     summary="Give a member another role",
 )
 async def set_role(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
@@ -67,7 +69,7 @@ async def ask(request: Request, visitor: Visitor) -> Reply[Html]:
     "/team/members/{member_id}/remove",
     right=Right.MANAGE,
     confirm=True,
-    back=HERE,
+    keeps=["keys"],
     summary="Take a member out of the team",
 )
 async def remove(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
@@ -97,7 +99,10 @@ async def removal_page(request: Request, visitor: Visitor, member_id: UUID) -> R
         change = Change.GONE if member is None else Change.NOT_ALLOWED
         return await answered(request, visitor, change, "removed")
     keys = [] if member.person_id is None else await members.keys_of(db, member.person_id)
-    return draw_team("teams/removal.html", visitor, HERE, member=member, keys=keys)
+    kept = kept_input.kept(request, visitor)
+    return draw_team(
+        "teams/removal.html", visitor, HERE, member=member, keys=keys, action=request.path, kept=kept
+    )
 
 
 async def members_page(
@@ -110,7 +115,7 @@ async def members_page(
     email: str = "",
 ) -> Reply[Html]:
     """The list, with what the visitor may change."""
-    db = team_db(request, visitor)
+    db, kept = team_db(request, visitor), kept_input.kept(request, visitor)
     may_invite = visitor.may(Right.MANAGE)
     return draw_team(
         "teams/members.html",
@@ -123,5 +128,6 @@ async def members_page(
         invitations=await member_queries.invitations(db, request.at) if may_invite else [],
         may_invite=may_invite,
         roles=manageable(visitor.role),
-        email=email,
+        email=email or kept.get("/team/invitations", "email"),
+        kept=kept,
     )

@@ -63,6 +63,8 @@ TEXTS: Final[dict[str, str]] = {
     "reset.gone.text": "It works once, for half an hour. Ask for another one.",
     "confirm.title": "Is it you?",
     "confirm.text": "Give your password again before you go on: this gives somebody more power.",
+    "confirm.kept": "What you have typed is kept.",
+    "confirm.again": "It is you. Nothing was done yet: press the button again.",
     "confirm.submit": "Go on",
     "confirm.wrong": "The password is wrong.",
     "login.insecure": "Logging in needs HTTPS, or a browser on the machine itself under the name localhost: "

@@ -34,6 +34,9 @@ group.command("remove")(members.remove)
 group.command("audit")(audit_command.audit)
 
 Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's email address.")]
+NewAddress = Annotated[
+    str, typer.Argument(metavar="NEW-ADDRESS", help="The address that the person logs in with from now on.")
+]
 RoleOption = Annotated[Role, typer.Option("--role", help="What the person may do in the team.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the person is called.")]
 
@@ -82,6 +85,13 @@ def reset(
 def revoke_sessions(email: Email, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Log a person out everywhere."""
     perform(lambda connected: log_out(connected, email), data=data, database_url=database_url)
+
+
+@group.command("set-address")
+def set_address(email: Email, new: NewAddress, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Give a person another address to log in with. It is logged out everywhere, and links that were mailed
+    to the address of before do not work any more."""
+    perform(lambda connected: move(connected, email, new), data=data, database_url=database_url)
 
 
 @group.command("disable")
@@ -190,6 +200,26 @@ async def log_out(connected: Connected, email: str) -> int:
             conn, at, Act.LOGGED_OUT_EVERYWHERE, team_id=None, actor=OPERATOR, target=person.email
         )
     say(f"{person.email}: {counted(ended, 'session')} ended.")
+    return 0
+
+
+async def move(connected: Connected, email: str, new: str) -> int:
+    person, address = await found(connected, email), address_of(new)
+    if address.address == address_of(person.email).address:
+        raise Refused(f"{person.email} is the address already.")
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        if await conn.fetchval(queries.HOLD, person.id) is None:
+            raise Refused(f"{person.email} is disabled.")
+        try:
+            await accounts.set_address(conn, person.id, address)
+        except accounts.AddressTaken:
+            raise Refused(f"There is a person with the address {address.shown} already.") from None
+        details = {"address": address.shown}
+        await audit.record(
+            conn, at, Act.ADDRESS_CHANGED, team_id=None, actor=OPERATOR, target=person.email, details=details
+        )
+    say(f"{person.email} logs in with {address.shown} from now on.")
     return 0
 
 

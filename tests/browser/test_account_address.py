@@ -1,0 +1,153 @@
+"""Another address to log in with, and forms whose input survives the question who one is: in a browser, by
+mouse and keyboard, on a phone, at night."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.browser import Chromium, Tab, chromium
+from kit.people import PASSWORD, Person, a_person
+from kit.world import World, world
+
+HEADING = "document.querySelector('h1').innerText"
+TEXT = "document.body.innerText"
+PATH = "location.pathname"
+FOCUSED = "document.activeElement.id || document.activeElement.innerText"
+TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+AGAIN = "It is you. Nothing was done yet: press the button again."
+LINK = re.compile(r"http://[^\s]+/account/address/link/[\w-]+")
+MAILS = "SELECT c.text FROM emails e JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as found:
+        yield found
+
+
+async def fills(tab: Tab, **fields: str) -> None:
+    for name, value in fields.items():
+        await tab.run(f"document.getElementById({name!r}).value = {value!r}")
+
+
+async def logs_in(tab: Tab, here: World, person: Person, to: str) -> None:
+    await tab.open(f"{here.url}/login?to={to}")
+    await fills(tab, email=person.email, password=person.password)
+    await tab.presses("Log in")
+
+
+async def ages(here: World) -> None:
+    """The last proof of who one is was eleven minutes ago."""
+    await here.pool.execute("UPDATE person_sessions SET confirmed_at = confirmed_at - interval '11 minutes'")
+
+
+async def proves(tab: Tab) -> None:
+    """By keyboard: the field has the focus already."""
+    assert await tab.run(FOCUSED) == "password"
+    await fills(tab, password=PASSWORD)
+    await tab.enters("Enter")
+
+
+async def looks(tab: Tab, folder: Path, name: str) -> None:
+    """Nothing is too wide and axe-core finds no barrier, on a phone and a desk, by day and by night."""
+    for width in (320, 1100):
+        for is_dark in (False, True):
+            await tab.look(width, is_dark=is_dark)
+            assert not await tab.run(TOO_WIDE), name
+            assert await tab.barriers() == [], name
+            await tab.picture(folder / f"{name}-{width}-{'night' if is_dark else 'day'}.png")
+
+
+async def test_another_address_is_asked_for_and_taken(
+    database_url: str, tmp_path: Path, browser: Chromium
+) -> None:
+    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
+        ada = await a_person(await here.team(), f"{'long' * 12}@{'quay' * 12}.example")
+        new = f"{'other' * 10}@{'quay' * 12}.example"
+        await logs_in(tab, here, ada, "/account")
+        await looks(tab, tmp_path, "account")
+        await tab.open(f"{here.url}/account/address")
+        assert await tab.run(FOCUSED) == "email"
+        await looks(tab, tmp_path, "address")
+        await fills(tab, email=ada.email)
+        await tab.enters("Enter")
+        assert "You log in with this address already." in await tab.run(TEXT)
+        await looks(tab, tmp_path, "address-wrong")
+        await fills(tab, email=new)
+        await tab.presses("Send the link")
+        assert "A mail is on its way to the new address." in await tab.run(TEXT)
+        await looks(tab, tmp_path, "address-asked")
+        [link] = [found[0] for row in await here.pool.fetch(MAILS) if (found := LINK.search(row["text"]))]
+        await ages(here)
+        await tab.open(link)
+        await proves(tab)
+        assert await tab.run(HEADING) == "Log in with the new address"
+        await looks(tab, tmp_path, "address-link")
+        await tab.presses("Change the address")
+        assert (await tab.run(PATH), new in await tab.run(TEXT)) == ("/account", True)
+        await tab.open(link)
+        assert await tab.run(HEADING) == "This link does not work"
+        await looks(tab, tmp_path, "address-gone")
+        assert tab.violations == []
+
+
+async def test_what_was_typed_is_there_again_and_sent_by_keyboard(
+    database_url: str, tmp_path: Path, browser: Chromium
+) -> None:
+    """The keyboard is put before the form, not on its button: a key that is held down does nothing."""
+    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
+        ada = await a_person(await here.team("Harbor"), "ada@harbor.example")
+        await logs_in(tab, here, ada, "/team/members")
+        await fills(tab, email="nell@quay.example")
+        await tab.run("document.getElementById('role').value = 'viewer'")
+        await ages(here)
+        await tab.presses("Invite")
+        assert (await tab.run(PATH), "What you have typed is kept." in await tab.run(TEXT)) == (
+            "/confirm",
+            True,
+        )
+        await looks(tab, tmp_path, "confirm")
+        await proves(tab)
+        assert await tab.run(PATH) == "/team/members"
+        assert await tab.run(FOCUSED) == AGAIN
+        assert await tab.run("document.getElementById('email').value") == "nell@quay.example"
+        assert await tab.run("document.getElementById('role').value") == "viewer"
+        await looks(tab, tmp_path, "members-again")
+        await tab.keys("Enter", "Tab")
+        assert await tab.run(FOCUSED) == "email"
+        await tab.enters("Enter")
+        assert "The invitation is on its way by mail." in await tab.run(TEXT)
+        assert tab.violations == []
+
+
+async def test_a_form_behind_another_button_is_open_again(
+    database_url: str, tmp_path: Path, browser: Chromium
+) -> None:
+    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
+        team = await here.team("Harbor")
+        ada = await a_person(team, "ada@harbor.example")
+        await a_person(team, "bea@harbor.example")
+        await logs_in(tab, here, ada, "/team/keys")
+        await ages(here)
+        await tab.run("document.querySelector('summary').focus()")
+        await tab.keys("Enter", "Tab")
+        await tab.enters("Enter")
+        await proves(tab)
+        assert (await tab.run(PATH), await tab.run(FOCUSED)) == ("/team/keys", AGAIN)
+        await looks(tab, tmp_path, "keys-again")
+        await tab.keys("Tab")
+        await tab.enters("Enter")
+        assert "The key is deleted." in await tab.run(TEXT)
+        await tab.open(f"{here.url}/team/members")
+        await ages(here)
+        role = "document.querySelector('form.inline select')"
+        await tab.run(f"{role}.value = 'viewer'")
+        await tab.submit("form.inline >> nth=0")
+        await proves(tab)
+        assert (await tab.run(f"{role}.value"), await tab.run(FOCUSED)) == ("viewer", AGAIN)
+        await looks(tab, tmp_path, "role-again")
+        assert tab.violations == []
