@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import os
+
 from kit.waiting_items import waiting_item
+from pillarbox.delivery.copy_rate import FASTER, LATE, SLOWEST, CopyRate
+from pillarbox.delivery.other_mail import QUIET_AFTER, OtherMail
 from pillarbox.delivery.rate_control import Limits, Signal
 from pillarbox.delivery.site_scheduler import COPIES, Site, SiteScheduler
+from pillarbox.kernel.process import shared_memory
 
 WIDE = Limits(8, 8)
 
@@ -73,3 +80,43 @@ def test_a_slow_site_gives_back_what_it_has_too_much_of() -> None:
     assert len(made.remove_surplus(10, COPIES)) == 15
     assert made.waiting_in((waiting_item("quay.example").team_id, "quay.example"), COPIES) == 10
     assert made.mail_waiting == 0
+
+
+def test_copies_that_may_not_be_started_leave_other_mail_alone() -> None:
+    made = scheduler()
+    made.copies_to_start = 2
+    for _ in range(4):
+        made.add(waiting_item("quay.example", is_copy=True))
+    assert [made.take(0.0) is not None for _ in range(3)] == [True, True, False]
+    made.add(waiting_item("quay.example"))
+    assert (other := made.take(0.0)) is not None
+    assert not other.is_copy
+    assert made.take(0.0) is None
+    made.copies_to_start = math.inf
+    assert [made.take(0.0) is not None for _ in range(3)] == [True, True, False]
+
+
+def test_copies_are_started_more_slowly_where_the_loop_is_late_and_never_stop() -> None:
+    rate, step = CopyRate(), 0.02
+    punctual = [rate.copies(step, step) for _ in range(500)]
+    assert punctual == sorted(punctual)
+    assert math.isclose(punctual[-1] / step, SLOWEST + 10 * FASTER)
+    late = step + LATE * 2
+    slowed = [rate.copies(late, step) for _ in range(100)]
+    assert slowed == sorted(slowed, reverse=True)
+    assert math.isclose(slowed[-1] / late, SLOWEST)
+    assert rate.copies(step, step) / step > SLOWEST
+
+
+async def test_all_processes_of_a_host_know_of_its_mail() -> None:
+    """They share the processors, and a client with one connection gives all its mail to one of them."""
+    memory = shared_memory.create()
+    try:
+        one, another = OtherMail(memory), OtherMail(memory)
+        assert not another.is_here
+        one.note()
+        assert another.is_here
+        await asyncio.sleep(QUIET_AFTER * 1.5)
+        assert not one.is_here
+    finally:
+        os.close(memory)

@@ -16,7 +16,7 @@ import pytest
 from kit.http_client import http_client
 from kit.process import KEY, connected, first_team, reconciled, served, verified, worker_processes
 from kit.world import mail
-from pillarbox.contacts.imports.pace import FEW_ROWS
+from pillarbox.contacts.imports.speed import FEW_ROWS
 from pillarbox.kernel.work.jobs import LEASE
 
 SMALL, LARGE = 27_500, 200_000

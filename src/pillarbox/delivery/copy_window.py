@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from pillarbox.delivery.copies import Copies
+from pillarbox.delivery.copy_rate import CopyRate
 from pillarbox.delivery.items import EVERY_TEAM, Item
 from pillarbox.delivery.other_mail import OtherMail
 from pillarbox.delivery.queue.claims import Claims
@@ -25,17 +26,6 @@ AT_ONCE, FEW = 100, 25
 STUCK_AFTER: Final = 2.0
 
 LOOK_EVERY: Final = 0.02
-LATE: Final = 0.003
-"""Seconds that the event loop may be late by: what else this process does comes first."""
-
-SLOWEST: Final = 25.0
-"""Copies a second that are started beside other mail however late the loop is."""
-
-FASTER: Final = 25.0
-"""How many more a second after each second in which the loop was never late."""
-
-SLOWER: Final = 0.75
-"""Which part of them is left when it was."""
 
 
 class CopyWindow:
@@ -115,19 +105,14 @@ class CopyWindow:
                 await self._claims.give_back_soon([item for item in made if item.key not in kept])
             return len(made)
 
-    async def keep_pace(self) -> None:
+    async def limit_copies(self) -> None:
         """Beside other mail start so many copies a second as leave the event loop punctual."""
-        loop, rate = asyncio.get_running_loop(), SLOWEST
+        loop, rate = asyncio.get_running_loop(), CopyRate()
         while True:
             before = loop.time()
             await asyncio.sleep(LOOK_EVERY)
-            passed = loop.time() - before
-            if not self._other_mail.is_here:
-                self._allow(math.inf)
-                continue
-            is_late = passed - LOOK_EVERY > LATE
-            rate = max(SLOWEST, rate * SLOWER) if is_late else rate + FASTER * LOOK_EVERY
-            self._allow(rate * passed)
+            is_alone = not self._other_mail.is_here
+            self._allow(math.inf if is_alone else rate.copies(loop.time() - before, LOOK_EVERY))
 
     def _allow(self, more: float) -> None:
         """Let so many more copies be started; what was left before counts up to one copy."""

@@ -161,7 +161,7 @@ class Engine:
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
             asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
             asyncio.create_task(self._forever(self._copies.fill, CLAIM_EVERY, self._copies.room)),
-            asyncio.create_task(self._copies.keep_pace()),
+            asyncio.create_task(self._copies.limit_copies()),
         ]
 
     async def stop(self, grace: float) -> None:

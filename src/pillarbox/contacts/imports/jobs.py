@@ -19,9 +19,9 @@ from pillarbox.contact_properties import columns as property_columns
 from pillarbox.contacts.imports import batch_transaction, queries
 from pillarbox.contacts.imports.batch_transaction import Overtaken, PlanChanged, Running
 from pillarbox.contacts.imports.files import remove_file
-from pillarbox.contacts.imports.pace import Pace
 from pillarbox.contacts.imports.queries import JOB
 from pillarbox.contacts.imports.reading import ReaderDied, reading
+from pillarbox.contacts.imports.speed import ImportSpeed
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH
@@ -159,12 +159,12 @@ class ImportJobs:
         at = running.checkpoint
         now = int((self.clock.now() - EPOCH) / timedelta(milliseconds=1))
         file = self.blobs.stream(running.blob, at.offset, running.size)
-        pace = Pace(self.mail, self.clock)
+        speed = ImportSpeed(self.mail, self.clock)
         # One connection for all batches: each that is used keeps what it needed for a batch.
         async with reading(running.plan(numbers), now, file) as reader, self.pool.acquire() as conn:
             is_over = False
             while not is_over:
-                head = await reader.next(await pace.rows(conn))
+                head = await reader.next(await speed.rows(conn))
                 began = self.clock.boottime()
                 is_over = head.is_last
                 running = await batch_transaction.apply(
@@ -175,7 +175,7 @@ class ImportJobs:
                 await faults.point("import.batch_committed")
                 yield running
                 if not is_over:
-                    await pace.rest(began)
+                    await speed.rest(began)
         ENDED.add(1, ("failed" if head.fault else "completed",))
         log.info("imports.ended", id=running.id, rows=head.row, fault=head.fault)
 

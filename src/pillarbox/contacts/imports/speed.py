@@ -19,8 +19,8 @@ LONGEST_REST: Final = 0.5
 """Seconds. A batch that waited for a lock or for the disk is not waited for once more."""
 
 
-class Pace:
-    """The pace of one import; mail comes first, and never stops it."""
+class ImportSpeed:
+    """The speed of one import: mail comes first, and never stops it."""
 
     def __init__(self, mail: RecentMail, clock: Clock) -> None:
         self._mail = mail

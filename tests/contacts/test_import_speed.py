@@ -11,7 +11,7 @@ from kit.clock import ManualClock
 from kit.imports import accepted, ended, importing_team
 from kit.process import reconciled
 from pillarbox.contacts.imports.batches import MOST_ROWS, Plan, batches
-from pillarbox.contacts.imports.pace import FEW_ROWS, LONGEST_REST, REST, Pace
+from pillarbox.contacts.imports.speed import FEW_ROWS, LONGEST_REST, REST, ImportSpeed
 from pillarbox.emails.recent_mail import LOOK_EVERY, QUIET_AFTER, RecentMail
 
 ROWS = 12_000
@@ -19,12 +19,12 @@ STEP = 1 / 64
 """Seconds; a sum of them is exact."""
 
 
-async def rested(pace: Pace, clock: ManualClock, took: float) -> float:
+async def rested(speed: ImportSpeed, clock: ManualClock, took: float) -> float:
     """How long the import rests after a batch that took so long."""
     began = clock.boottime()
     clock.advance(took)
     ended_at = clock.boottime()
-    resting = asyncio.create_task(pace.rest(began))
+    resting = asyncio.create_task(speed.rest(began))
     await asyncio.sleep(0)
     while not resting.done():
         clock.advance(STEP)
@@ -35,11 +35,11 @@ async def rested(pace: Pace, clock: ManualClock, took: float) -> float:
 
 async def test_without_mail_an_import_takes_all_it_can(database_url: str) -> None:
     clock = ManualClock()
-    pace = Pace(RecentMail(clock), clock)
+    speed = ImportSpeed(RecentMail(clock), clock)
     conn = await asyncpg.connect(database_url)
     try:
-        assert await pace.rows(conn) == MOST_ROWS
-        assert await rested(pace, clock, 0.2) == 0
+        assert await speed.rows(conn) == MOST_ROWS
+        assert await rested(speed, clock, 0.2) == 0
     finally:
         await conn.close()
 
@@ -49,14 +49,14 @@ async def test_beside_mail_an_import_takes_a_quarter_of_the_time(database_url: s
     async with importing_team(database_url, tmp_path) as team:
         clock = ManualClock()
         mail = RecentMail(clock)
-        pace = Pace(mail, clock)
+        speed = ImportSpeed(mail, clock)
         mail.note()
         async with team.world.pool.acquire() as conn:
-            assert await pace.rows(conn) == FEW_ROWS
-            assert await rested(pace, clock, STEP) == STEP * REST
-            assert await rested(pace, clock, 1.0) == LONGEST_REST
+            assert await speed.rows(conn) == FEW_ROWS
+            assert await rested(speed, clock, STEP) == STEP * REST
+            assert await rested(speed, clock, 1.0) == LONGEST_REST
             clock.advance(QUIET_AFTER)
-            assert await pace.rows(conn) == MOST_ROWS
+            assert await speed.rows(conn) == MOST_ROWS
 
 
 async def test_mail_that_another_process_accepts_is_known(database_url: str, tmp_path: Path) -> None:
