@@ -104,6 +104,9 @@ async def reading(plan: Plan, now: int, file: AsyncIterator[bytes]) -> AsyncIter
                     process.kill()
             await asyncio.gather(feeding, return_exceptions=True)
             await process.wait()
+            # That the pipe broke is as it should be here; nobody else asks for it, and asyncio would log it.
+            assert process.stdin is not None
+            await asyncio.gather(process.stdin.wait_closed(), return_exceptions=True)
     finally:
         os.close(requests)
 
