@@ -108,6 +108,12 @@ def test_copies_are_started_more_slowly_where_the_loop_is_late_and_never_stop() 
     assert rate.copies(step, step) / step > SLOWEST
 
 
+def test_a_rate_that_is_not_reached_does_not_grow() -> None:
+    """Else a second of slow destinations would let thousands of copies start at once."""
+    rate, step = CopyRate(), 0.02
+    assert {rate.copies(step, step, all_started=False) for _ in range(500)} == {SLOWEST * step}
+
+
 async def test_all_processes_of_a_host_know_of_its_mail() -> None:
     """They share the processors, and a client with one connection gives all its mail to one of them."""
     memory = shared_memory.create()

@@ -23,10 +23,11 @@ class CopyRate:
     def __init__(self) -> None:
         self._rate = SLOWEST
 
-    def copies(self, passed: float, planned: float) -> float:
-        """How many copies may be started for the seconds that passed, where so many were planned."""
+    def copies(self, passed: float, planned: float, *, all_started: bool = True) -> float:
+        """How many copies may be started for the seconds that passed, where so many were planned. A rate that
+        was not reached, since not all were started that might be, says nothing and stays."""
         if passed - planned > LATE:
             self._rate = max(SLOWEST, self._rate * SLOWER)
-        else:
+        elif all_started:
             self._rate += FASTER * planned
         return self._rate * passed

@@ -111,8 +111,9 @@ class CopyWindow:
         while True:
             before = loop.time()
             await asyncio.sleep(LOOK_EVERY)
-            is_alone = not self._other_mail.is_here
-            self._allow(math.inf if is_alone else rate.copies(loop.time() - before, LOOK_EVERY))
+            passed = loop.time() - before
+            is_alone, all_started = not self._other_mail.is_here, self._scheduler.copies_to_start < 1
+            self._allow(math.inf if is_alone else rate.copies(passed, LOOK_EVERY, all_started=all_started))
 
     def _allow(self, more: float) -> None:
         """Let so many more copies be started; what was left before counts up to one copy."""
