@@ -42,11 +42,11 @@ async def test_a_link_works_once(place: Place) -> None:
         for browser in (kim.browser, *answers):
             await browser.get(path)
         results = await asyncio.gather(*[one.post(path) for one in (kim.browser, *answers)])
-        assert [answer.headers.get("location") for answer in results].count("/account?done=address") == 1
-        assert sorted(answer.status_code for answer in results) in (
-            [303, 404, 404, 404],
-            [303, 409, 409, 409],
-        )
+        [won] = [one for one in results if one.headers.get("location") == "/account?done=address"]
+        for lost in results:
+            # Its session ended with the change: before it was asked for who it is, or after.
+            is_out = lost.status_code == 303 and lost.headers["location"].startswith("/login")
+            assert lost is won or is_out or lost.status_code in (404, 409), lost.text
         assert (await kim.acts()).count("address.changed") == 1
 
 
