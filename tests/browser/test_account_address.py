@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kit.browser import Chromium, Tab, chromium
-from kit.people import PASSWORD, Person, a_person
+from kit.browser_forms import fills, logs_in
+from kit.people import PASSWORD, a_person
 from kit.world import World, world
 
 HEADING = "document.querySelector('h1').innerText"
@@ -27,17 +28,6 @@ MAILS = "SELECT c.text FROM emails e JOIN contents c ON c.team_id = e.team_id AN
 def browser() -> Iterator[Chromium]:
     with chromium() as found:
         yield found
-
-
-async def fills(tab: Tab, **fields: str) -> None:
-    for name, value in fields.items():
-        await tab.run(f"document.getElementById({name!r}).value = {value!r}")
-
-
-async def logs_in(tab: Tab, here: World, person: Person, to: str) -> None:
-    await tab.open(f"{here.url}/login?to={to}")
-    await fills(tab, email=person.email, password=person.password)
-    await tab.presses("Log in")
 
 
 async def ages(here: World) -> None:

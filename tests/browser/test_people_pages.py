@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kit.browser import Chromium, Tab, chromium
+from kit.browser_forms import fills
 from kit.people import PASSWORD, Person, a_person
 from kit.seed_data import CAPTURE_TOKEN
 from kit.world import World, world
@@ -36,11 +37,6 @@ def browser() -> Iterator[Chromium]:
 async def opened(url: str, folder: Path, browser: Chromium) -> AsyncIterator[tuple[World, Tab]]:
     async with world(url, folder, started=False) as pillarbox, browser.tab() as tab:
         yield pillarbox, tab
-
-
-async def fills(tab: Tab, **fields: str) -> None:
-    for name, value in fields.items():
-        await tab.run(f"document.getElementById({name!r}).value = {value!r}")
 
 
 async def logs_in(tab: Tab, pillarbox: World, person: Person, password: str = PASSWORD) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kit.browser import Chromium, Tab, chromium
-from kit.people import PASSWORD, Person, a_person
+from kit.browser_forms import fills, logs_in
+from kit.people import PASSWORD, a_person
 from kit.world import World, world
 
 HEADING = "document.querySelector('h1').innerText"
@@ -24,17 +25,6 @@ LINK = re.compile(r"http://[^\s]+/invitation/[\w-]+")
 def browser() -> Iterator[Chromium]:
     with chromium() as found:
         yield found
-
-
-async def fills(tab: Tab, **fields: str) -> None:
-    for name, value in fields.items():
-        await tab.run(f"document.getElementById({name!r}).value = {value!r}")
-
-
-async def logs_in(tab: Tab, here: World, person: Person, to: str) -> None:
-    await tab.open(f"{here.url}/login?to={to}")
-    await fills(tab, email=person.email, password=person.password)
-    await tab.presses("Log in")
 
 
 async def link_in_the_mail(tab: Tab, here: World) -> str:
