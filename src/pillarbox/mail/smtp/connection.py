@@ -17,6 +17,9 @@ from typing import cast
 from pillarbox.mail.smtp.reply import Reply, ReplyReader, our_reply
 from pillarbox.mail.smtp.tls import TlsInfo, info_of
 
+FLUSH_INTERVAL = 0.002
+"""Seconds between two looks at a buffer below TLS that is to be empty."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
@@ -45,6 +48,8 @@ class Wire(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._socket_transport: asyncio.Transport | None = None
+        """The transport below TLS; without TLS the same as `_transport`."""
         self._reader = ReplyReader()
         self._replies: deque[Reply] = deque()
         self._owed = 1  # the banner
@@ -99,11 +104,41 @@ class Wire(asyncio.Protocol):
         self._owed -= 1
         return self._replies.popleft()
 
+    @property
+    def unsent(self) -> int:
+        """Octets, encrypted or not, that the kernel has not taken yet."""
+        transports = {self._transport, self._socket_transport} - {None}
+        return sum(transport.get_write_buffer_size() for transport in transports if transport is not None)
+
     async def drain(self, seconds: float) -> None:
-        """Return when all that was written has gone to the network, an answer came, or the end did."""
+        """Return when more may be written, an answer came, or the connection ended.
+
+        In clear the kernel has everything then. Under TLS the last block that was encrypted may still wait.
+        """
         self._set_deadline(seconds, True)
         while self._paused and self._failure is None and not self._replies:
             await self._wait()
+
+    async def flush(self, seconds: float) -> None:
+        """Return when the kernel has taken all that was written, an answer came, or the connection ended."""
+        await self.drain(seconds)
+        last = self.unsent
+        while last and self._failure is None and not self._replies:
+            # No callback tells when the buffer below TLS is empty.
+            check = self._loop.call_later(FLUSH_INTERVAL, self._wake)
+            try:
+                await self._wait()
+            finally:
+                check.cancel()
+            last = self._progress_since(last, seconds)
+
+    def _progress_since(self, last: int, seconds: float) -> int:
+        """The octets that are unsent now; fewer than `last` count as a sign of life of the peer."""
+        unsent = self.unsent
+        if unsent < last:
+            self._moved_at = self._loop.time()
+            self._set_deadline(seconds, True)
+        return unsent
 
     async def start_tls(
         self, context: ssl.SSLContext, name: str, seconds: float, *, verified: bool
@@ -170,7 +205,7 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._fail(our_reply(421, "4.4.2", "the connection was lost"))
-        self._transport = None
+        self._transport = self._socket_transport = None
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -185,8 +220,12 @@ class Wire(asyncio.Protocol):
 
     def _use(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        # High mark zero: `drain` then means that the kernel has taken every byte.
-        transport.set_write_buffer_limits(high=0)
+        if self._socket_transport is None:
+            self._socket_transport = transport
+        # The lowest marks that work: `drain` returns when the buffer is empty. Not zero: with both marks at
+        # zero the TLS layers of asyncio and uvloop pause and resume in turn at every write, and a drain of an
+        # empty buffer may wait for ever.
+        transport.set_write_buffer_limits(high=1, low=0)
 
     def _set_deadline(self, seconds: float, within_budget: bool) -> None:
         self._deadline = self._loop.time() + seconds

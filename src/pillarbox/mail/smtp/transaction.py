@@ -258,7 +258,7 @@ class TransactionRun:
 
     async def _observed(self, stage: Stage) -> None:
         if self._observe is not None:
-            await self._wire.drain(self._timeouts.block)
+            await self._wire.flush(self._timeouts.block)
             await self._observe(stage)
 
     async def _blocks(self, stuffed: AsyncIterator[bytes | memoryview]) -> bool:
@@ -269,10 +269,17 @@ class TransactionRun:
             async for block in blocks:
                 self._wire.write(block, answers=0)
                 await self._wire.drain(self._timeouts.block)
-                if self._wire.has_reply or self._wire.failure is not None:
-                    await self._refused_early()
-                    return False
+                if self._has_ended_early():
+                    break
+            else:
+                await self._wire.flush(self._timeouts.block)
+        if self._has_ended_early():
+            await self._refused_early()
+            return False
         return True
+
+    def _has_ended_early(self) -> bool:
+        return self._wire.has_reply or self._wire.failure is not None
 
     async def _refused_early(self) -> None:
         early = await self._wire.reply(0)
