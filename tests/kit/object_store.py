@@ -4,6 +4,7 @@ uploads."""
 from __future__ import annotations
 
 import hashlib
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,9 +19,10 @@ NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 class ObjectStore:
-    """Buckets in memory. `silent` makes it take requests and answer none of them."""
+    """Buckets in memory. `silent` makes it take requests and answer none of them; `tls` makes it HTTPS."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.buckets: dict[str, dict[str, bytes]] = {"mail": {}}
         self.silent = False
         self.uploads: dict[str, dict[int, bytes]] = {}
@@ -32,8 +34,9 @@ class ObjectStore:
     def environment(self) -> Mapping[str, str]:
         """What leads a process to this store."""
         return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
+            "AWS_ENDPOINT_URL": f"{'http' if self._tls is None else 'https'}://127.0.0.1:{self.port}",
             "AWS_ALLOW_HTTP": "true",
+            "AWS_ALLOW_INVALID_CERTIFICATES": "true",
             "AWS_ACCESS_KEY_ID": "harbor",
             "AWS_SECRET_ACCESS_KEY": "berth-twelve",
             "AWS_REGION": "us-east-1",
@@ -44,6 +47,8 @@ class ObjectStore:
         handler = type("Handler", (_Handler,), {"store": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), handler)
         self._server.daemon_threads = True
+        if self._tls is not None:
+            self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 

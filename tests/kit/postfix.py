@@ -2,6 +2,8 @@
 
 with postfix(port, login=False) as peer:        # skips where it cannot run, and says why
     …hand it mail at peer.port; it relays to `port`, with lmtp=True by LMTP; read peer.log
+
+With `certificate` it offers STARTTLS: a PEM file with a key and its certificate.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ inet_interfaces = 127.0.0.1
 inet_protocols = ipv4
 mynetworks = 127.0.0.0/8
 smtpd_recipient_restrictions = permit_mynetworks, reject
-smtpd_tls_security_level = none
+{server_tls}
+message_size_limit = 60000000
 {way}
 transport_maps = inline:{{probe.invalid=discard:}}
 smtp_tls_security_level = {level}
@@ -123,7 +126,9 @@ class Postfix:
 
 
 @contextlib.contextmanager
-def postfix(relay: int, *, login: bool, lmtp: bool = False) -> Iterator[Postfix]:
+def postfix(
+    relay: int, *, login: bool, lmtp: bool = False, certificate: bytes | None = None
+) -> Iterator[Postfix]:
     """Postfix in a folder of its own, relaying to a port of ours. Skips where it cannot run."""
     program = shutil.which("postfix", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:
@@ -142,7 +147,8 @@ def postfix(relay: int, *, login: bool, lmtp: bool = False) -> Iterator[Postfix]
         command = [program, "-c", str(folder / "etc")]
         made = Postfix(port, folder)
         try:
-            configure(folder, port, way, str(Path(program).with_name("postconf")), login=login)
+            postconf = str(Path(program).with_name("postconf"))
+            configure(folder, port, way, postconf, login=login, certificate=certificate)
             started = subprocess.run([*command, "start"], capture_output=True, text=True, timeout=60)
         except PermissionError as refused:  # to give files away: root without its rights
             pytest.skip(f"Postfix cannot be set up here: {refused!r}")
@@ -154,7 +160,9 @@ def postfix(relay: int, *, login: bool, lmtp: bool = False) -> Iterator[Postfix]
             subprocess.run([*command, "stop"], capture_output=True, timeout=120)
 
 
-def configure(folder: Path, port: int, way: str, postconf: str, *, login: bool) -> None:
+def configure(
+    folder: Path, port: int, way: str, postconf: str, *, login: bool, certificate: bytes | None
+) -> None:
     for name, owner, mode in FOLDERS:
         (folder / name).mkdir()
         (folder / name).chmod(mode)
@@ -164,6 +172,11 @@ def configure(folder: Path, port: int, way: str, postconf: str, *, login: bool) 
         [postconf, "-d", "-h", "daemon_directory"], capture_output=True, text=True
     ).stdout
     settings = {"level": "encrypt" if login else "may", "login": "yes" if login else "no"}
+    settings["server_tls"] = "smtpd_tls_security_level = none"
+    if certificate is not None:
+        chain = folder / "etc" / "chain.pem"
+        chain.write_bytes(certificate)
+        settings["server_tls"] = f"smtpd_tls_security_level = may\nsmtpd_tls_chain_files = {chain}"
     filled = MAIN.format(folder=folder, daemons=daemons.strip(), way=way, key=KEY, **settings)
     (folder / "etc" / "main.cf").write_text(filled)
     (folder / "etc" / "master.cf").write_text(MASTER.format(port=port))

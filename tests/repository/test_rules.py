@@ -317,3 +317,9 @@ def test_no_instant_is_taken_from_an_id() -> None:
     """Ids may be ahead of the clock; what is due is reckoned from `Ids.now` or the clock itself."""
     users = [str(path.relative_to(SOURCE)) for path in modules() if "stamp().at" in text_of(path)]
     assert users == []
+
+
+def test_no_write_buffer_has_a_high_mark_of_zero() -> None:
+    """Under TLS such a transport pauses and resumes in turn, and who waits for room may wait for ever."""
+    limits = re.compile(r"set_write_buffer_limits\((?![^)]*high=[1-9])")
+    assert not [path for path in SOURCE.rglob("*.py") if limits.search(text_of(path))]

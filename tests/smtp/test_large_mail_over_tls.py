@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
+import trustme
+from aiosmtpd.smtp import SMTP
 
 from kit.blocking_peer import (
     NOT_TO_THE_END,
@@ -17,8 +23,9 @@ from kit.blocking_peer import (
     TlsKind,
     blocking_peer,
 )
+from kit.postfix import postfix
 from kit.smtp_listener import on_each_loop
-from kit.smtp_sink import TlsAuthority
+from kit.smtp_sink import Sink, TlsAuthority
 from pillarbox.mail.smtp.client import Connection, Timeouts, Transaction
 from pillarbox.mail.smtp.content import AHEAD, BLOCK, dot_stuffed
 from pillarbox.mail.smtp.tls import TlsMode
@@ -123,3 +130,80 @@ async def test_the_fence_is_asked_when_the_network_has_the_message(tls: TlsKind)
         await connection.quit()
         assert done.final is not None
         assert asked == [0]
+
+
+# Peers --------------------------------------------------------------------------------------------------
+
+
+async def opportunistic(port: int) -> Connection:
+    """A session as direct delivery and relays open it."""
+    opened = await Connection.open(
+        ("127.0.0.1", port), server_name="mx.sink.test", hello="mx.pillar.example", tls=TlsMode.OPPORTUNISTIC
+    )
+    assert isinstance(opened, Connection), opened
+    assert opened.tls is not None
+    return opened
+
+
+class Keeper:
+    """What aiosmtpd took."""
+
+    def __init__(self) -> None:
+        self.contents: list[bytes] = []
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        self.contents.append(envelope.content)
+        return "250 2.0.0 taken"
+
+
+@contextmanager
+def aiosmtpd_server(keeper: Keeper) -> Iterator[int]:
+    """aiosmtpd with STARTTLS on an event loop of its own; its port."""
+    loop = asyncio.new_event_loop()
+
+    def session() -> SMTP:
+        return SMTP(
+            keeper, loop=loop, tls_context=AUTHORITY.server, data_size_limit=90_000_000, hostname="peer"
+        )
+
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    starting = asyncio.run_coroutine_threadsafe(loop.create_server(session, "127.0.0.1", 0), loop)
+    server = starting.result()
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@on_each_loop
+async def test_mail_of_each_size_arrives_at_aiosmtpd() -> None:
+    keeper = Keeper()
+    with aiosmtpd_server(keeper) as port:
+        connection = await opportunistic(port)
+        for size in (1_000, 90_000, 220_000, 600_000, 2_000_000, 40_000_000):
+            done = await connection.send("ada@harbor.example", ["bob@quay.example"], message(size))
+            assert done.final is not None, (size, done.answers)
+            assert keeper.contents.pop() == message(size)
+        await connection.quit()
+
+
+async def test_mail_of_each_size_arrives_at_postfix() -> None:
+    """Over STARTTLS on one connection; Postfix hands each on to a server of the test."""
+    issued = trustme.CA().issue_cert("mx.sink.test")
+    certificate = issued.private_key_and_cert_chain_pem.bytes()
+    sizes = (1_000, 220_000, 2_000_000, 20_000_000)
+    async with Sink(extensions=("PIPELINING", "SIZE 90000000", "8BITMIME")) as sink:
+        with postfix(sink.port, login=False, certificate=certificate) as peer:
+            connection = await opportunistic(peer.port)
+            for count, size in enumerate(sizes, 1):
+                done = await connection.send("ada@harbor.example", ["bob@quay.example"], message(size))
+                assert done.final is not None, (size, done.answers)
+                await sink.messages(count, 60)
+            await connection.quit()
+    for mail in sink.received:
+        assert b"(Postfix) with ESMTPS id" in mail.content
+    arrived = [mail.content.split(b"\r\n\r\n", 1)[1] for mail in sink.received]
+    assert sorted(arrived) == sorted(message(size).split(b"\r\n\r\n", 1)[1] for size in sizes)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from kit.peers import RECEIVING, SENDER, Peered, eventually, peered, submitted
 from kit.postfix import postfix
@@ -132,3 +133,23 @@ async def test_postfix_receives_from_us(database_url: str, tmp_path: Path) -> No
         assert mail.recipients == ["ada@quay.example"]
         assert b"Subject: onwards" in mail.content
         assert b"by mta.quay.example (Postfix)" in mail.content
+
+
+async def test_large_mail_goes_through_a_relay_with_starttls(database_url: str, tmp_path: Path) -> None:
+    """OUT-18: small mail behind it on the same relay arrives too."""
+    certificate = trustme.CA().issue_cert("mta.quay.example").private_key_and_cert_chain_pem.bytes()
+    async with Sink() as sink:
+
+        def through() -> None:
+            with postfix(sink.port, login=False, certificate=certificate) as peer:
+                route = f"relay:smtp://127.0.0.1:{peer.port}"
+                with peered(tmp_path / "data", database_url, processes="1", route=route) as server:
+                    submitted(server, message_bytes(subject="large", html="<p>Ready</p>\n" * 150_000))
+                    submitted(server, message_bytes(subject="small"))
+                    for subject in ("large", "small"):
+                        assert server.email(subject)["last_event"] == "delivered"
+                    eventually(lambda: len(sink.received) == 2, "both behind Postfix")
+
+        await asyncio.to_thread(through)
+        for mail in sink.received:
+            assert b"by mta.quay.example (Postfix) with ESMTPS id" in mail.content
