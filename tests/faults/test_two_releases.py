@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kit.commands import command
 from kit.ledger import Journal, acknowledged, arrivals, compare, open_work, states
 from kit.load import LoadClient, to_each
 from kit.process import KEY, connected, reconciled, served, settled
@@ -91,3 +93,15 @@ async def test_two_releases_under_load_lose_and_double_nothing(
     assert found.accepted == 2 * MAILS + MAILS // 2 + MAILS // 4
     await reconciled(blank_url)
     assert not [line for line in (*old.log.all, *running.log.all) if '"level": "error"' in line]
+
+
+def test_upgrade_check_reads_the_release_that_runs(previous: Path, tmp_path: Path) -> None:
+    """Its note has another form: the secrets stood in it."""
+    with served(tmp_path / "old", sources=previous, processes="1") as old:
+        old.ready()
+        done = command("upgrade", "--check", "--json", "--data", str(tmp_path / "old"))
+    found = json.loads(done.stdout)
+    assert found["schema_version"] == 16
+    assert found["known_version"] == len(migrations_in())
+    assert found["free_octets"] > 0
+    assert done.returncode == (0 if found["ready"] else 1)

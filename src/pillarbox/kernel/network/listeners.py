@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import combinations
 
-from pillarbox.kernel.settings.kinds import HostPort, SubmissionListener
+from pillarbox.kernel.settings.kinds import HostPort, Role, SubmissionListener
+from pillarbox.kernel.settings.settings import ConfigError, Settings
 
 HTTP, SMTP, LMTP = "http", "smtp", "lmtp"
 
@@ -45,6 +48,48 @@ def bind(name: str, at: HostPort) -> socket.socket:
             f"Cannot listen on {at} ({name}): {REASONS.get(error.errno or 0, error.strerror)}."
         ) from None
     return listener
+
+
+def refuse_shared_ports(settings: Settings) -> None:
+    """ConfigError where two listeners of this machine would share a port: the system binds both, and refuses
+    the second only when a worker listens on it."""
+    for (flag, at), (other_flag, other) in combinations(opened(settings), 2):
+        if at.port and at.port == other.port and _overlap(_address(at), _address(other)):
+            raise ConfigError(
+                f"{flag} {at} and {other_flag} {other} are one port; give each listener its own."
+            )
+
+
+def opened(settings: Settings) -> Iterator[tuple[str, HostPort]]:
+    """The listeners that the roles of this machine open, each with its flag."""
+    if Role.API in settings.roles:
+        yield "--http", settings.http
+    if Role.SMTP in settings.roles:
+        if settings.smtp is not None:
+            yield "--smtp", settings.smtp
+        for listener in settings.submission:
+            yield "--submission", listener.at
+        if settings.lmtp is not None:
+            yield "--lmtp", settings.lmtp
+    if settings.metrics is not None:
+        yield "--metrics", settings.metrics
+
+
+def _address(at: HostPort) -> IPv4Address | IPv6Address | None:
+    """The address that `bind` would take; None where it would refuse the name."""
+    try:
+        found = socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        return None
+    return ip_address(found[0][4][0])
+
+
+def _overlap(one: IPv4Address | IPv6Address | None, other: IPv4Address | IPv6Address | None) -> bool:
+    """Whether a client could mean both: equal, or one of them is a wildcard (`::` is that of IPv4 too)."""
+    if one is None or other is None:
+        return False
+    wildcards = [address for address in (one, other) if address.is_unspecified]
+    return one == other or any(address.version == 6 or one.version == other.version for address in wildcards)
 
 
 def with_duplicates(listener: socket.socket) -> list[socket.socket]:

@@ -24,7 +24,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bind, bound_at, submission_names
+from pillarbox.kernel.network.listeners import (
+    HTTP,
+    LMTP,
+    SMTP,
+    ListenError,
+    bind,
+    bound_at,
+    refuse_shared_ports,
+    submission_names,
+)
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.postgres import connection_limits
@@ -81,6 +90,12 @@ SENTENCES = (
 )
 """What stops a start with one sentence for the operator."""
 
+WRONG_SETTINGS = (BlobStoreRefused, ConfigError, KeyRingRefused, PoolerError)
+"""Those that no later start with the same settings gets over."""
+
+FAILED, WRONG_SETTING = 1, 2
+"""The status of a start that may work later, and of one that will not: systemd does not repeat it."""
+
 logger = log.get("supervisor")
 
 
@@ -97,12 +112,23 @@ def serve(
     os.umask(0o077)
     log.configure(settings.log, level=settings.log_level)
     try:
+        refuse_wrong(settings)
         with locked(settings.data):
             refuse_unfinished(settings.data)
             return asyncio.run(Supervisor(settings, first_team, sealed, factory, fork_server).run())
     except SENTENCES as problem:
         print(f"pillarbox: {problem}", file=sys.stderr, flush=True)
-        return 1
+        return WRONG_SETTING if isinstance(problem, WRONG_SETTINGS) else FAILED
+
+
+def refuse_wrong(settings: Settings) -> None:
+    """ConfigError where settings do not fit each other, or the files that they name."""
+    refuse_shared_ports(settings)
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        # Loads cryptography.
+        from pillarbox.kernel.security.certificates import refuse_unusable
+
+        refuse_unusable(settings.tls_cert, settings.tls_key)
 
 
 class Supervisor:

@@ -10,12 +10,13 @@ import contextlib
 import os
 import ssl
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -23,6 +24,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.metrics import LEAST, Gauge, Labels
+from pillarbox.kernel.settings.settings import ConfigError
 
 log = get("tls")
 
@@ -117,6 +119,56 @@ def server_context(chain: Path, key: Path) -> ssl.SSLContext:
     # An encrypted key would make OpenSSL ask on the terminal.
     context.load_cert_chain(chain, key, password=_no_password)
     return context
+
+
+def refuse_unusable(chain: Path, key: Path) -> None:
+    """ConfigError where a server cannot show this certificate with this key; the sentence says why."""
+    try:
+        content, private = chain.read_bytes(), key.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"--tls-cert or --tls-key cannot be read: {error.strerror}.") from None
+    certificates = _certificates(chain, content)
+    public = _public_key(key, private)
+    matching = [index for index, found in enumerate(certificates) if found.public_key() == public]
+    if not matching:
+        raise ConfigError(
+            f"The key in {key} (--tls-key) is not that of the certificate in {chain} (--tls-cert)."
+        )
+    if matching[0]:
+        raise ConfigError(
+            f"The server's own certificate must be the first in {chain} (--tls-cert); it is number "
+            f"{matching[0] + 1}."
+        )
+    try:
+        server_context(chain, key)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or str(error)
+        raise ConfigError(f"The certificate of --tls-cert cannot be used with its key: {reason}.") from None
+
+
+def _certificates(chain: Path, content: bytes) -> Sequence[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(content)
+    except (ValueError, UnsupportedAlgorithm):
+        hint = (
+            " but a private key: --tls-cert and --tls-key may be swapped" if b"PRIVATE KEY" in content else ""
+        )
+        raise ConfigError(f"{chain} (--tls-cert) holds no certificate in PEM form{hint}.") from None
+
+
+def _public_key(key: Path, content: bytes) -> object:
+    """The public key of a file with a private one."""
+    try:
+        return serialization.load_pem_private_key(content, None).public_key()
+    except TypeError:
+        raise ConfigError(
+            f"The private key in {key} (--tls-key) is encrypted; store it without a password."
+        ) from None
+    except (ValueError, UnsupportedAlgorithm):
+        hint = (
+            " but a certificate: --tls-cert and --tls-key may be swapped" if b"CERTIFICATE" in content else ""
+        )
+        raise ConfigError(f"{key} (--tls-key) holds no private key in PEM form{hint}.") from None
 
 
 def renewing_context(certificate: Certificate) -> ssl.SSLContext:

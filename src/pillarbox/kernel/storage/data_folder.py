@@ -6,12 +6,14 @@ made of it meanwhile is known as one, and nobody takes the note in it for a serv
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,35 +59,76 @@ class CopiedFolder(FolderError):  # noqa: N818 (a state, reported as a sentence)
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder alone. The lock ends with this process, however that ends (flock(2))."""
+    """Hold the folder alone. The lock ends with this process, however that ends (flock(2)).
+
+    A block that ends with an exception leaves nothing of a lock, a folder `run` or a data folder that this
+    call made, unless something else was stored there meanwhile.
+    """
+    descriptor, created = _lock(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (folder / RUN_FOLDER).mkdir(exist_ok=True, mode=0o700)
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
-        raise FolderError(f"The data folder {folder} cannot be used: {reason}.") from None
-    try:
-        _lock(descriptor, folder)
         _refuse_torn_copy(folder)
         try:
             yield
         finally:
             note_path(folder).unlink(missing_ok=True)
+    except BaseException:
+        # Under the lock: whoever opened the file meanwhile sees that it is gone, and makes another.
+        _remove(folder, created)
+        raise
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, folder: Path) -> None:
-    """Take the lock; a command that only looks whether it is free (`is_in_use`) is waited for."""
+def _lock(folder: Path) -> tuple[int, list[Path]]:
+    """The descriptor of the lock, held, and what was made for it; a command that only looks whether it is
+    free (`is_in_use`) is waited for, and a lock that its holder removes is made again."""
+    created: list[Path] = []
     for pause in LOCK_PAUSES:
+        descriptor = _open_lock(folder, created)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_same(descriptor, folder / LOCK_FILE):
+                return descriptor, created
+            os.close(descriptor)
         except BlockingIOError:
+            os.close(descriptor)
             time.sleep(pause)
-        else:
-            return
     raise FolderInUse(folder)
+
+
+def _open_lock(folder: Path, created: list[Path]) -> int:
+    """Open the lock; what had to be made for it is appended to `created`, the outermost first."""
+    run, lock = folder / RUN_FOLDER, folder / LOCK_FILE
+    try:
+        created += [path for path in (*reversed(folder.parents), folder, run, lock) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        run.mkdir(exist_ok=True, mode=0o700)
+        return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise FolderError(f"The data folder {folder} cannot be used: {reason}.") from None
+
+
+def _is_same(descriptor: int, path: Path) -> bool:
+    """Whether the open file is the one that has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _remove(folder: Path, created: Sequence[Path]) -> None:
+    """Remove what a refused start has made, while nothing else is in the folder that came with it."""
+    run, lock = folder / RUN_FOLDER, folder / LOCK_FILE
+    if lock not in created or (folder in created and {*folder.iterdir()} - {run, lock}):
+        return
+    with contextlib.suppress(OSError):
+        if run in created:
+            shutil.rmtree(run)
+        lock.unlink()
+        for path in reversed(created):
+            if path not in (run, lock):
+                path.rmdir()
 
 
 def is_in_use(folder: Path) -> bool:

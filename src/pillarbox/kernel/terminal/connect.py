@@ -192,11 +192,20 @@ async def database(
         note = read_note(settings.data)
         if note is None:
             raise
-    secrets = ask(settings.data)["settings"]
+    secrets = secrets_of(settings.data, note)
     url = settings.database_url or note["database_url"] or secrets["database_url"]
     if not any_schema:
         await refuse_unmigrated_url(url)
     yield joined(settings, note, secrets, url), note
+
+
+def secrets_of(folder: Path, note: Note) -> Mapping[str, str]:
+    """The secret settings of the running server. Releases before schema version 17 wrote them into their
+    note, which `pillarbox upgrade --check` of a later release reads."""
+    if "secret_key" in note:
+        return {name: note[name] for name in ("secret_key", "database_url") if note[name]}
+    found: Mapping[str, str] = ask(folder)["settings"]
+    return found
 
 
 def joined(settings: Settings, note: Note, secrets: Mapping[str, str], url: str) -> Settings:
