@@ -28,7 +28,7 @@ def test_a_backup_does_not_go_into_the_data_folder(harbor: Installation) -> None
     for place in (harbor.folder, harbor.folder / "blobs", harbor.folder / "backup"):
         refused = harbor.run("backup", str(place), "--keep", "1")
         assert refused.exit_code == 1
-        assert "lie in each other" in refused.stderr
+        assert "data folder" in refused.stderr
     assert sorted(harbor.folder.rglob("*")) == before
 
 
@@ -167,3 +167,15 @@ def blank(databases: object, tmp_path: Path) -> Iterator[Installation]:
     url = databases.fresh(template="template0")  # type: ignore[attr-defined]
     yield Installation(url, tmp_path / "restored")
     databases.drop(url)  # type: ignore[attr-defined]
+
+
+def test_the_data_folder_of_whichever_installation_is_no_target(harbor: Installation, tmp_path: Path) -> None:
+    """Of one that the command was not told of, because its database was named."""
+    other = tmp_path / "other"
+    (other / "postgres").mkdir(parents=True)
+    (other / "postgres" / "PG_VERSION").write_text("18")
+    for target in (other, other / "backups", tmp_path / "other" / ".." / "other"):
+        refused = harbor.run("backup", str(target), "--without-keys")
+        assert refused.exit_code == 1
+        assert "which is a data folder" in refused.stderr
+        assert [path.name for path in other.iterdir()] == ["postgres"]

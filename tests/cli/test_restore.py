@@ -185,7 +185,6 @@ def damaged(name: str, change: Callable[[bytes], bytes]) -> Any:
     [
         damaged("backups/*/database.dump", lambda text: text[: len(text) // 2]),
         damaged("backups/*/blobs.index", lambda text: text[:-10]),
-        damaged("blobs/*/*/*", lambda text: text[:-1] + b"!"),
     ],
 )
 def test_what_is_damaged_is_not_restored(
@@ -198,6 +197,31 @@ def test_what_is_damaged_is_not_restored(
     assert done.exit_code == 1
     assert "damaged: its checksum is another one" in done.stderr
     assert blank.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")[0][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text[:-1] + b"!", "is damaged: its checksum is another one"),
+        (lambda text: text[:10], "is damaged: its checksum is another one"),
+        (None, "is missing"),
+    ],
+)
+def test_a_damaged_blob_is_named_and_the_rest_restored(
+    made: Path, blank: Installation, tmp_path: Path, change: Callable[[bytes], bytes] | None, reason: str
+) -> None:
+    shutil.copytree(made, tmp_path / "target")
+    (file,) = (tmp_path / "target").glob("blobs/*/*/*")
+    if change is None:
+        file.unlink()
+    else:
+        file.write_bytes(change(file.read_bytes()))
+    done = blank.run("restore", str(tmp_path / "target"))
+    assert done.exit_code == 3, done.output + done.stderr
+    assert f"PROBLEM: The blob attachments/{file.name} {reason}; it is not restored." in done.output
+    assert blank.sql("SELECT count(*) FROM emails")[0][0] > 0
+    assert blank.blobs() == []
+    assert not (blank.folder / ".restoring").exists()
 
 
 def test_a_database_of_which_only_the_dump_was_loaded_is_refused(made: Path, blank: Installation) -> None:

@@ -151,3 +151,49 @@ def test_a_service_logs_no_chatter_unless_it_is_asked_to(tmp_path: Path) -> None
         running.ready()
         running.log.wait_for("worker.ready", count=2)
         running.log.wait_for("database system is ready to accept connections")
+
+
+def test_a_signal_ends_a_question(tmp_path: Path) -> None:
+    """While it waits no event loop runs that would see it."""
+    for press, status in ((b"\x03", 130), (b"\x1c", 131), (b"\x04", 1)):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-c", ASKING],
+            cwd=tmp_path,
+            env={**environment(""), "TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: controlled_by(0),
+        )
+        os.close(theirs)
+        seen = b""
+        while b"[y/N]" not in seen:
+            seen += os.read(ours, 4096)
+        os.write(ours, press)
+        assert process.wait(TIMEOUT) == status
+        rest = "\n".join(until_closed(ours))
+        assert "Traceback" not in rest
+        assert "let go" in rest
+        os.close(ours)
+
+
+ASKING = """
+import asyncio, sys, typer
+from pillarbox.kernel.terminal.answers import Refused, stopped
+from pillarbox.kernel.terminal.connect import run_until_signal
+from pillarbox.kernel.terminal.questions import confirm
+
+async def work():
+    try:
+        confirm("Drop it?")
+    finally:
+        await asyncio.sleep(0)
+        print("let go", flush=True)
+
+try:
+    sys.exit(run_until_signal(work()))
+except Refused:
+    sys.exit(1)
+"""

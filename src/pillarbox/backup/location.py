@@ -8,11 +8,16 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from pillarbox.backup.failure import BackupError
+from pillarbox.kernel.settings.table import KEY_RING_FILE
 from pillarbox.kernel.storage.blobs import SCHEMES
+from pillarbox.kernel.storage.data_folder import NOTE_FILE, POSTGRES_FOLDER, RUN_FOLDER
 
 BACKUPS = "backups"
 BLOBS = "blobs"
 LOCAL_HOSTS = ("", "localhost")
+MARKS = (KEY_RING_FILE, f"{RUN_FOLDER}/{NOTE_FILE}", f"{POSTGRES_FOLDER}/PG_VERSION")
+"""Files that only a data folder has."""
+
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
@@ -85,6 +90,19 @@ def refuse_shared_place(target: Location, data: Path, blob_url: str) -> None:
             f"The blob store {blob_url} lies in the target {target.place}: give the backups a bucket or a "
             "prefix of their own."
         )
+
+
+def refuse_data_folder(target: Location) -> None:
+    """BackupError where the target is, or lies in, the data folder of an installation, whichever it is."""
+    if target.folder is None:
+        return
+    resolved = target.folder.resolve()
+    for folder in (resolved, *resolved.parents):
+        if any((folder / name).is_file() for name in MARKS):
+            raise BackupError(
+                f"The target {target.place} lies in {folder}, which is a data folder; a backup belongs onto "
+                "another disk."
+            )
 
 
 def _overlap(one: Path, other: Path) -> bool:

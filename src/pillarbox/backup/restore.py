@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -34,6 +35,7 @@ from pillarbox.kernel.postgres.migrations import (
 from pillarbox.kernel.security.ring_check import known_keys, lacking
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.table import KEY_RING_FILE
+from pillarbox.kernel.storage.backend import BlobFailed, BlobMissing, BlobsUnreachable
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.data_folder import LOCK_FILE, RUN_FOLDER
 
@@ -184,29 +186,65 @@ async def missing_keys(url: str, ring: str | None) -> list[str]:
     return sorted({*lacking(parsed, known), *(needed - set(parsed.key_ids if parsed else ()))})
 
 
-async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scratch: Path) -> tuple[int, int]:
-    """Copy the blobs of a backup to a store, each compared with its checksum; how many were copied, and how
-    many there are. A blob that is there with its size already is kept: blobs are never changed."""
+@dataclass(slots=True)
+class BroughtBlobs:
+    """What became of the blobs of a backup. `damaged` are those that could not be restored, each as a phrase
+    with its key."""
+
+    blobs: int = 0
+    copied: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+
+async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scratch: Path) -> BroughtBlobs:
+    """Copy the blobs of a backup to a store, each compared with its checksum; one that is damaged is left
+    out. A blob that is there with its size already is kept: blobs are never changed."""
     index = scratch / INDEX
     await target.fetch(manifest.name, INDEX, index, manifest.files[INDEX])
     listed = blob_index.entries(index)
-    copied = blobs = 0
+    done = BroughtBlobs()
     with sentences("The blob store or the target"):
         while batch := list(islice(listed, blob_index.AT_ONCE)):
-            copied += sum(await blob_index.together(_bring(target, entry, store) for entry in batch))
-            blobs += len(batch)
-    return copied, blobs
+            for outcome in await blob_index.together(_bring(target, entry, store) for entry in batch):
+                done.blobs += 1
+                done.copied += outcome is True
+                if isinstance(outcome, str):
+                    done.damaged.append(outcome)
+    return done
 
 
-async def _bring(target: Target, entry: blob_index.IndexEntry, store: BlobStore) -> bool:
+async def _bring(target: Target, entry: blob_index.IndexEntry, store: BlobStore) -> bool | str:
+    """Whether the blob was copied; a phrase where the backup no longer has it as it was."""
     if await store.size(entry.key) == entry.size:
         return False
     content = Hashed(target.blobs.stream(entry.key))
-    await store.put(entry.key, content.__aiter__())
+    try:
+        await store.put(entry.key, content.__aiter__())
+    except BlobMissing:
+        return f"{entry.key} is missing"
+    except BlobFailed:
+        # Of the two stores it may be the one that is written to: then nothing can be restored.
+        if (reason := await _unreadable(target, entry.key)) is None:
+            raise
+        return f"{entry.key} cannot be read ({reason})"
     if (content.file.size, content.file.sha256) != entry[1:]:
         await store.delete(entry.key)
-        raise BackupError(f"The blob {entry.key} of the backup is damaged: its checksum is another one.")
+        return f"{entry.key} is damaged: its checksum is another one"
     return True
+
+
+async def _unreadable(target: Target, key: str) -> str | None:
+    """Why a blob of a target that can be reached cannot be read; None where it can be."""
+    try:
+        async for _ in target.blobs.stream(key):
+            pass
+    except BlobsUnreachable:
+        return None
+    except BlobFailed as failure:
+        return failure.reason
+    except BlobMissing:
+        return "it is gone"
+    return None
 
 
 async def mark_store(url: str, store: BlobStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -107,6 +108,7 @@ COMMANDS: dict[str, Command | Group] = {
 
 def main() -> None:
     """Run the command that the arguments name; what the operator can mend ends in one sentence."""
+    open_closed_streams()
     wanted = sys.argv[1] if len(sys.argv) > 1 else None
     # Loading the program takes longest in a start: it begins before we load what reads the command line.
     fork_server = begun_early() if wanted == "serve" and "--help" not in sys.argv else None
@@ -125,6 +127,16 @@ def main() -> None:
     finally:
         if fork_server is not None:
             fork_server.process.kill()
+
+
+def open_closed_streams() -> None:
+    """Give each standard stream that the caller has closed to the null device: a file that is opened later
+    would take its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            # The descriptor that was closed is the lowest that is free, so this takes it.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def begun_early() -> ForkServerProcess | None:

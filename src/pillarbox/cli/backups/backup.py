@@ -13,7 +13,7 @@ import typer
 from pillarbox.backup import check as checking
 from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.drill import drill
-from pillarbox.backup.location import refuse_shared_place
+from pillarbox.backup.location import refuse_data_folder, refuse_shared_place
 from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.restore import refuse_newer_program
@@ -116,6 +116,7 @@ async def back_up(
     settings: Settings, place: str, keep: int | None, *, without_keys: bool, reread: bool
 ) -> int:
     target = Target.open(place)
+    refuse_data_folder(target.location)
     phrase = None if without_keys else passphrase("Passphrase for the key ring", twice=True)
     if phrase is None and not without_keys:
         raise Refused(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -26,6 +24,7 @@ from pillarbox.kernel.settings.settings import (
 from pillarbox.kernel.terminal.answers import DATABASE_TROUBLE, FAILED, WRONG_SETTING, Refused, stopped
 from pillarbox.kernel.terminal.connect import Note, database, run_until_signal
 from pillarbox.kernel.terminal.program import running_program
+from pillarbox.kernel.terminal.questions import secret
 
 PgBin = Annotated[
     str | None,
@@ -92,10 +91,8 @@ def passphrase(prompt: str, *, twice: bool) -> str | None:
     file = PASSPHRASE_VARIABLE + "_FILE"
     if text is None and file in os.environ:
         text = content_of(file, os.environ[file])
-    if text is None and sys.stdin.isatty():
-        text = getpass.getpass(f"{prompt}: ", sys.stderr)
-        if twice and text != getpass.getpass("Once more: ", sys.stderr):
-            raise Refused("The passphrases differ.")
+    if text is None and (text := secret(prompt)) is not None and twice and text != secret("Once more"):
+        raise Refused("The passphrases differ.")
     if text == "":
         raise Refused("The passphrase is empty.")
     if text is not None and not _is_utf8(text):

@@ -25,8 +25,10 @@ from pillarbox.kernel.process.supervisor import postgres_folder
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE, Settings
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.data_folder import RESTORING, locked
-from pillarbox.kernel.terminal.answers import Refused, counted, instant, say
+from pillarbox.kernel.terminal.answers import Refused, clean, counted, instant, say
 from pillarbox.kernel.terminal.connect import Data, DatabaseUrl
+
+INCOMPLETE = 3
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, or s3://BUCKET/PREFIX.")]
 SecretKey = Annotated[
@@ -59,7 +61,8 @@ def command(
     """Bring a backup into an empty data folder or an empty database.
 
     Nothing is sent: what was open when the backup was made is put aside until `pillarbox restored release` or
-    `drop`. Status 0: restored; 1: not.
+    `drop`. Status 0: restored; 1: not; 3: restored, but for blobs or rows that the backup no longer has
+    as they were, which are named.
     """
     perform(
         lambda settings: restore_backup(settings, source, backup, without_keys=without_keys),
@@ -83,11 +86,11 @@ async def restore_backup(settings: Settings, source: str, backup: str | None, *,
         restore.refuse_newer_program(manifest)
         ring = await chosen_ring(settings, target, manifest, without_keys=without_keys)
         with locked(settings.data):
-            await into(settings, target, manifest, ring, clock)
+            is_whole = await into(settings, target, manifest, ring, clock)
     finally:
         await target.close()
     say("Look at it with `pillarbox verify`, then start the server.")
-    return 0
+    return 0 if is_whole else INCOMPLETE
 
 
 async def chosen_ring(
@@ -112,19 +115,22 @@ async def chosen_ring(
 
 async def into(
     settings: Settings, target: Target, manifest: Manifest, ring: str | None, clock: SystemClock
-) -> None:
-    """Everything of the backup, the database last."""
+) -> bool:
+    """Everything of the backup, the database last; False where something of it was damaged."""
     scratch = settings.data / RESTORING
     scratch.mkdir(mode=0o700)
     say(f"Restoring {manifest.name}: the installation at {instant(manifest.snapshot_at)}.")
     store = BlobStore.open(settings.blobs)
     try:
-        copied, blobs = await restore.bring_blobs(target, manifest, store, scratch)
-        say(f"{counted(blobs, 'blob')}, {copied:,} of them copied.")
-        await load(settings, target, manifest, ring, store, clock)
+        brought = await restore.bring_blobs(target, manifest, store, scratch)
+        say(f"{counted(brought.blobs, 'blob')}, {brought.copied:,} of them copied.")
+        for phrase in brought.damaged:
+            say(f"PROBLEM: The blob {clean(phrase)}; it is not restored.")
+        problems = await load(settings, target, manifest, ring, store, clock)
     finally:
         await store.close()
     shutil.rmtree(scratch)
+    return not (brought.damaged or problems)
 
 
 async def load(
@@ -134,13 +140,14 @@ async def load(
     ring: str | None,
     store: BlobStore,
     clock: SystemClock,
-) -> None:
-    """The database, and what is said of it."""
+) -> list[str]:
+    """The database, and what is said of it; what is not as the manifest says."""
     async with database(settings) as url:
         scratch = settings.data / RESTORING
         await restore.load(target, manifest, url, Programs(settings.pg_bin), clock, scratch)
         await restore.mark_store(url, store)
-        for line in await restore.differences(url, manifest, ("schema_migrations", "processes", "restored")):
+        problems = await restore.differences(url, manifest, ("schema_migrations", "processes", "restored"))
+        for line in problems:
             say(f"PROBLEM: {line}")
         lost = await restore.missing_keys(url, ring)
         if ring is not None and settings.secret_key is None:
@@ -161,6 +168,7 @@ async def load(
     if manifest.blobs.missing:
         say(f"{counted(manifest.blobs.missing, 'blob was', 'blobs were')} missing already in the backup.")
     show_restored_work(work, manifest.snapshot_at)
+    return problems
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from pillarbox.delivery.commands.queue_control import wake_engines
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.terminal.answers import Refused, counted, instant, perform, say, show_table, stopped
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.questions import confirm
 
 group = typer.Typer(
     invoke_without_command=True,
@@ -95,7 +96,7 @@ def drop(
             raise Refused("Nothing is put aside.")
         if not yes:
             show_restored_work(work, None)
-            typer.confirm("Give it up?", abort=True)
+            confirm("Give it up?")
         dropped = await restored.drop(connected.pool, choice(mail, webhooks), timeline_of(clock), clock.now)
         say(f"{counted(dropped, 'item is', 'items are')} dropped.")
         await say_what_is_left(connected)

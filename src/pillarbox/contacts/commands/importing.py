@@ -155,9 +155,10 @@ async def followed(db: TeamDb, import_id: UUID) -> Counted:
                 raise Refused("The import is gone.")
             shown.reach(await queries.position(db, import_id) or 0, total_of(found))
             if found.status in ENDED:
-                say(f"{shown.summary}.")
-                return found
+                break
             await asyncio.sleep(LOOK_EVERY)
+    say(f"{shown.summary}.")
+    return found
 
 
 async def told(db: TeamDb, found: Counted, wanted: Wanted) -> int:

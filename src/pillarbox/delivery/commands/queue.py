@@ -89,14 +89,17 @@ def retry(
     team: TeamOption = None,
     domain: Destination = None,
     email: EmailOption = None,
+    everything: queue_control.All = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Try now what waits for its next attempt or was put aside.
+    """Try now what waits for its next attempt or was put aside: the named part, else (or with --all) all.
 
     Paused mail stays paused, mail that a process works on is left alone, and scheduled mail is not sent
     before its time.
     """
+    if everything and (team or domain or email):
+        raise stopped("Either --all, or --team, --domain and --email.", 2)
     perform(lambda connected: try_now(connected, team, domain, email), data=data, database_url=database_url)
 
 

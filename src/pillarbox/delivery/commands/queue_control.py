@@ -18,6 +18,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.terminal.answers import Refused, counted, instant, perform, say
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.questions import confirm
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
 Destination = Annotated[
@@ -143,7 +144,7 @@ async def drop_scope(
         raise Refused("Nothing waits there.")
     waiting = in_conditions(before, DROPPED)
     if waiting and not yes:
-        typer.confirm(f"Drop {waiting}? The recipients end `failed`.", abort=True)
+        confirm(f"Drop {waiting}? The recipients end `failed`.")
     dropped = await dropping.drop(connected.pool, timeline_of(clock), part, clock.now)
     say(f"{counted(dropped, 'item is', 'items are')} dropped.")
     if left := (await overview.totals(connected.pool, part, clock.now())).items:

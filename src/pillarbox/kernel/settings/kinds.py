@@ -12,11 +12,14 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 T = TypeVar("T")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+SERVER = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::(\d{1,5}))?")
+"""One server of a database URL: a host, an address or a folder, and a port."""
 
 DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
 DURATION_UNITS = {
@@ -238,9 +241,21 @@ def email_address(text: str) -> str:
     return text
 
 
+def url_parts(text: str) -> SplitResult:
+    """The parts of a URL; brackets without an address in them are none."""
+    try:
+        return urlsplit(text)
+    except ValueError:
+        raise WrongValue("is not a URL") from None
+
+
 def public_url(text: str) -> str:
     """The base of links: http or https, no path, no slash at the end."""
-    parts = urlsplit(text)
+    parts = url_parts(text)
+    try:
+        _ = parts.port
+    except ValueError:
+        raise WrongValue("has a port that is none") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise WrongValue("is not a URL such as https://mail.example.com")
     if parts.path not in ("", "/") or parts.query or parts.fragment or parts.username is not None:
@@ -249,13 +264,17 @@ def public_url(text: str) -> str:
 
 
 def database_url(text: str) -> str:
-    if urlsplit(text).scheme not in ("postgresql", "postgres"):
+    if url_parts(text).scheme not in ("postgresql", "postgres"):
         raise WrongValue("is not a URL such as postgresql://user:password@host/database")
+    for server in url_parts(text).netloc.rpartition("@")[2].split(","):
+        place = SERVER.fullmatch(server)
+        if place is None or int(place[1] or 0) > 65535:
+            raise WrongValue("has a host or a port that is none")
     return text
 
 
 def blob_url(text: str) -> str:
-    if urlsplit(text).scheme not in ("file", "s3", "gs", "az"):
+    if url_parts(text).scheme not in ("file", "s3", "gs", "az"):
         raise WrongValue("is not a URL that starts with file:, s3://, gs:// or az://")
     return text
 

@@ -47,6 +47,7 @@ DATABASE_TROUBLE = (
     asyncpg.InsufficientResourcesError,
     asyncpg.PostgresSystemError,
     asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.exceptions.ClientConfigurationError,
 )
 """What the operator can mend; any other error of the database is ours and shows where it came from."""
 
