@@ -10,8 +10,7 @@ import asyncpg
 
 from pillarbox.api_keys import queries
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.observability import log
-from pillarbox.kernel.postgres.database import TROUBLE
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.security.authentication import Caller, Credential, Permission
 from pillarbox.kernel.security.remembered import Remembered
 
@@ -25,7 +24,7 @@ class LastUsed:
     """Collects uses and writes them once a second, off the path of the requests."""
 
     write: Write = staticmethod(queries.set_last_used)
-    event = "api_keys.last_used_not_written"
+    loop = "api_keys.last_used"
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
@@ -51,18 +50,13 @@ class LastUsed:
 
     async def run(self) -> None:
         """Flush every second, and once more when cancelled."""
+        failures = LoopFailures(self.loop)
         try:
             while True:
-                await self._clock.sleep(FLUSH_SECONDS)
-                await self._try_flush()
+                await self._clock.sleep(max(FLUSH_SECONDS, failures.pause))
+                await failures.attempt(self.flush())
         finally:
-            await self._try_flush()
-
-    async def _try_flush(self) -> None:
-        try:
-            await self.flush()
-        except TROUBLE as failure:
-            log.get("api_keys").warning(self.event, error=type(failure).__name__)
+            await failures.attempt(self.flush())
 
 
 class KeyCredentials:

@@ -19,7 +19,8 @@ from pillarbox.delivery.reports import Report, Settlement
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import GONE, Connection
+from pillarbox.kernel.observability.loop_failures import LoopFailures
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.mail.message.address import Mailbox
@@ -173,18 +174,17 @@ class Capture:
         return after
 
     async def _clean_up(self) -> None:
+        failures = LoopFailures("capture.clean_up")
         while True:
             await self._needs_cleaning.wait()
             self._needs_cleaning.clear()
-            try:
-                unwanted, self._unreferenced_blobs = self._unreferenced_blobs, []
-                await self._forget(unwanted)
-                await self.trim()
-            except GONE as trouble:
-                log.info("capture.not_tidied", trouble=type(trouble).__name__)
-            except Exception:
-                log.exception("capture.tidying_failed")
-            await self._clock.sleep(TRIM_EVERY)
+            await failures.attempt(self._clean_up_once())
+            await self._clock.sleep(max(TRIM_EVERY, failures.pause))
+
+    async def _clean_up_once(self) -> None:
+        unwanted, self._unreferenced_blobs = self._unreferenced_blobs, []
+        await self._forget(unwanted)
+        await self.trim()
 
     async def _forget(self, blobs: Iterable[str | None]) -> None:
         """Delete blobs whose rows are gone; one that stays is collected as an orphan."""

@@ -24,7 +24,7 @@ from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import RETRIED
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 
 log = get("delivery")
 
@@ -288,15 +288,15 @@ class Engine:
     async def _forever(
         self, work: Callable[[], Awaitable[None]], pause: float, wake: asyncio.Event | None = None
     ) -> None:
+        failures = LoopFailures(f"delivery.{work.__name__.strip('_')}")
         while True:
-            try:
-                await work()
-            except RETRIED as trouble:
-                log.warning("delivery.database_away", trouble=repr(trouble)[:200])
-            except Exception:
-                log.exception("delivery.loop_failed")
+            await failures.attempt(work())
             if wake is None:
+                # Leases and heartbeats keep their rhythm, whatever fails.
                 await self._clock.sleep(pause)
+                continue
+            if failures.pause:
+                await self._clock.sleep(failures.pause)
                 continue
             try:
                 async with asyncio.timeout(pause):

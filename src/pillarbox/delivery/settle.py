@@ -20,6 +20,7 @@ from pillarbox.delivery.smtp.known_domains import KnownDomains
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.combined_statement import (
     Expected,
     RowCountMismatch,
@@ -85,6 +86,7 @@ class Settler:
         self._owner = owner
         self._keep = keep
         self._known_domains = known_domains
+        self._failures = LoopFailures("delivery.settle")
         self._commits: GroupCommit[Settlement, None] = GroupCommit(
             self._flush,
             kind="settle",
@@ -108,20 +110,21 @@ class Settler:
         while True:
             try:
                 if self._is_heavy(settlement):
-                    return await self._team_commits.submit(settlement.item.team_id, settlement)
-                return await self._commits.submit(settlement)
+                    await self._team_commits.submit(settlement.item.team_id, settlement)
+                else:
+                    await self._commits.submit(settlement)
+                self._failures.succeeded()
+                return
             except _Heavy:
                 continue
             except RETRIED as trouble:
-                log.warning(
-                    "delivery.settle_waits", email=settlement.item.email_id, trouble=repr(trouble)[:200]
-                )
-            except Exception:
+                self._failures.failed(trouble, email=settlement.item.email_id)
+            except Exception as trouble:
                 # Given up at last: a settlement that waits for ever would hold its slot and its lease.
                 refusals += 1
                 if refusals == MOST_REFUSALS:
                     raise
-                log.exception("delivery.settle_refused", email=settlement.item.email_id, refusals=refusals)
+                self._failures.failed(trouble, email=settlement.item.email_id, refusals=refusals)
             await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[BaseException | None]:

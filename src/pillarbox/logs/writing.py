@@ -14,6 +14,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.observability.request_log import Answered, Asked
 from pillarbox.kernel.postgres.combined_statement import Statement
@@ -46,6 +47,7 @@ class RequestLog:
         self._policy = policy
         self._later: list[Answered] = []
         self._weight = 0
+        self._failures = LoopFailures("logs.write")
         self._alone: GroupCommit[Answered, None] = GroupCommit(
             self._commit, kind="log", flushers=1, weigh=_weight_of, most_waiting=8 * MOST_WAITING
         )
@@ -84,7 +86,7 @@ class RequestLog:
         """Write what waits, four times a second, and once more when cancelled."""
         try:
             while True:
-                await self._clock.sleep(FLUSH_SECONDS)
+                await self._clock.sleep(max(FLUSH_SECONDS, self._failures.pause))
                 await self.flush()
         finally:
             await self.flush()
@@ -96,6 +98,7 @@ class RequestLog:
             some = waiting[at : at + AT_ONCE]
             try:
                 await self._commit(some)
+                self._failures.succeeded()
             except Exception as trouble:
                 self._give_up(len(some), trouble)
             finally:
@@ -111,7 +114,7 @@ class RequestLog:
 
     def _give_up(self, rows: int, trouble: Exception) -> None:
         DROPPED.add(rows)
-        log.warning("logs.not_written", rows=rows, error=type(trouble).__name__)
+        self._failures.failed(trouble, rows=rows)
 
 
 def _weight_of(answered: Answered) -> int:

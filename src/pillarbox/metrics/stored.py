@@ -22,6 +22,7 @@ from pillarbox import __version__
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, TeamDb, transaction
 from pillarbox.kernel.work.collectors import changed, in_batches
 from pillarbox.kernel.work.periodic import Periodic
@@ -115,9 +116,10 @@ class PieceStore:
 
     async def run(self) -> None:
         """Write every second. What still waits at the end is counted again when it is asked for."""
+        failures = LoopFailures("metrics.store_pieces")
         while True:
-            await self._clock.sleep(FLUSH_SECONDS)
-            await self.flush()
+            await self._clock.sleep(max(FLUSH_SECONDS, failures.pause))
+            await failures.attempt(self.flush())
 
 
 def _row(one: NewPiece) -> sql.PieceRow:

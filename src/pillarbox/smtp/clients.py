@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.client_address import client_of
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.smtp import prometheus
 
@@ -85,11 +86,15 @@ class Clients:
 
     async def keep_sharing(self) -> None:
         """Write the counts to shared memory again and again, for ever."""
+        failures = LoopFailures("smtp.share_clients")
         while True:
-            await self._clock.sleep(SHARE_EVERY)
-            for client in tuple(self._held):
-                self._share(client)
-                await asyncio.sleep(0)
+            await self._clock.sleep(max(SHARE_EVERY, failures.pause))
+            await failures.attempt(self._share_all())
+
+    async def _share_all(self) -> None:
+        for client in tuple(self._held):
+            self._share(client)
+            await asyncio.sleep(0)
 
     def _change(self, client: str, by: int) -> None:
         self._held[client] += by

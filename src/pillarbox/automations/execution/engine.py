@@ -27,6 +27,7 @@ from pillarbox.automations.execution.walks import Failure
 from pillarbox.automations.execution.work_queries import START, Claimed
 from pillarbox.automations.graphs.graph import AddToSegment, Config, ContactDelete, ContactUpdate, SendEmail
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import GONE, RETRIED, TROUBLE, TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
@@ -222,20 +223,21 @@ class StepEngine:
             raise
 
     async def _forever(self) -> None:
+        failures = LoopFailures("automations.claim")
         while True:
             self._wake.clear()
-            try:
-                while await self.look():
-                    pass
-            except RETRIED as trouble:
-                log.warning("automations.database_away", trouble=repr(trouble)[:200])
-            except Exception:
-                log.exception("automations.loop_failed")
+            if not await failures.attempt(self._look_until_empty()):
+                await asyncio.sleep(failures.pause)
+                continue
             try:
                 async with asyncio.timeout(LOOK_EVERY):
                     await self._wake.wait()
             except TimeoutError:
                 pass
+
+    async def _look_until_empty(self) -> None:
+        while await self.look():
+            pass
 
     # Carrying out ----------------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ from pillarbox.delivery.queue.queue_metrics import COUNTING
 from pillarbox.delivery.smtp.relay_faults import PREFIX
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Labels
 from pillarbox.kernel.observability.queue_counts import EVERY, QUERY_TIMEOUT
-from pillarbox.kernel.postgres.database import TROUBLE
 
 log = get("metrics")
 
@@ -74,12 +74,10 @@ class DestinationCounts:
 
     async def keep(self) -> None:
         """Count now, and again and again from then on."""
+        failures = LoopFailures("metrics.count_destinations")
         while True:
-            try:
-                await self.count()
-            except TROUBLE as trouble:
-                log.warning("metrics.queue_not_counted", queue="destinations", trouble=repr(trouble)[:200])
-            await self._clock.sleep(EVERY)
+            await failures.attempt(self.count())
+            await self._clock.sleep(max(EVERY, failures.pause))
 
     async def count(self) -> None:
         """Count once. In a long queue a sample stands for all, as in `QueueCounts`."""

@@ -11,7 +11,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.wire.problems import Overloaded
 
 log = get("delivery")
@@ -53,6 +53,7 @@ class QueueLimit:
         self._clock = clock
         self._most = most
         self._pages = pages
+        self._failures = LoopFailures("delivery.count_queue")
         self._most_with_copies = most * COPIES_PERCENT // 100
         self.is_over = False
         self.is_full_for_copies = False
@@ -69,12 +70,11 @@ class QueueLimit:
             raise QueueFull
 
     async def look(self) -> None:
-        """Count the queue; the last result is kept while the database does not answer."""
-        try:
-            items = await self._items()
-        except TROUBLE as trouble:
-            log.warning("delivery.depth_unknown", trouble=repr(trouble)[:200])
-            return
+        """Count the queue; where that fails the last result is kept."""
+        await self._failures.attempt(self._count())
+
+    async def _count(self) -> None:
+        items = await self._items()
         self.is_full_for_copies = items > self._most_with_copies
         was_over, self.is_over = self.is_over, items > self._most
         if self.is_over != was_over:
@@ -84,7 +84,7 @@ class QueueLimit:
         """Check every few seconds, where there is a cap."""
         while self._most:
             await self.look()
-            await self._clock.sleep(LOOK_EVERY)
+            await self._clock.sleep(max(LOOK_EVERY, self._failures.pause))
 
     async def _items(self) -> int:
         """About how many items there are; 0 where the size alone shows that there is room for all mail."""

@@ -12,6 +12,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Source
 from pillarbox.kernel.wire.problems import Overloaded
 
@@ -69,9 +70,10 @@ class Maintenance:
 
     async def run(self) -> None:
         """Look once a second."""
+        failures = LoopFailures("maintenance.watch")
         while True:
-            await self._clock.sleep(LOOK_SECONDS)
-            await self.look()
+            await self._clock.sleep(max(LOOK_SECONDS, failures.pause))
+            await failures.attempt(self.look())
 
 
 async def current(source: Source) -> int | None:

@@ -13,8 +13,8 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import LEAST, Gauge
-from pillarbox.kernel.postgres.database import TROUBLE
 
 log = get("metrics")
 
@@ -48,9 +48,10 @@ class BackupAge:
     async def keep(self) -> None:
         """Look now, and every half minute from then on."""
         AGE.read = self.read
+        failures = LoopFailures("metrics.backup_age")
         while True:
-            try:
-                self._last = await self._pool.fetchval(LAST, timeout=QUERY_TIMEOUT)
-            except TROUBLE as trouble:
-                log.warning("metrics.backup_age_unknown", trouble=repr(trouble)[:200])
-            await self._clock.sleep(EVERY)
+            await failures.attempt(self._look())
+            await self._clock.sleep(max(EVERY, failures.pause))
+
+    async def _look(self) -> None:
+        self._last = await self._pool.fetchval(LAST, timeout=QUERY_TIMEOUT)

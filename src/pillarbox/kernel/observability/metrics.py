@@ -21,9 +21,7 @@ from pathlib import Path
 import msgspec
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.observability.log import get
-
-log = get("metrics")
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 
 Labels = tuple[str, ...]
 
@@ -159,12 +157,10 @@ class MetricsFile:
     async def keep(self) -> None:
         """Write once a second until cancelled. A busy disk may take half a second for a rename, so the loop
         does not wait for it."""
+        failures = LoopFailures("metrics.write")
         while True:
-            try:
-                await asyncio.to_thread(self._put, _all_numbers())
-            except OSError as trouble:
-                log.warning("metrics.not_written", trouble=trouble.strerror)
-            await self._clock.sleep(WRITE_EVERY)
+            await failures.attempt(asyncio.to_thread(self._put, _all_numbers()))
+            await self._clock.sleep(max(WRITE_EVERY, failures.pause))
 
     def _put(self, numbers: bytes) -> None:
         self._draft.write_bytes(numbers)

@@ -15,7 +15,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 
 log = get("metrics")
 
@@ -64,14 +64,10 @@ class QueueCounts:
 
     async def keep(self) -> None:
         """Count now, and every 15 seconds from then on."""
+        failures = LoopFailures(f"metrics.count_{self._counting.name}")
         while True:
-            try:
-                await self.count()
-            except TROUBLE as trouble:
-                log.warning(
-                    "metrics.queue_not_counted", queue=self._counting.name, trouble=repr(trouble)[:200]
-                )
-            await self._clock.sleep(EVERY)
+            await failures.attempt(self.count())
+            await self._clock.sleep(max(EVERY, failures.pause))
 
     async def count(self) -> None:
         """Count once. Ages in a queue that is sampled are at least what is reported."""

@@ -12,7 +12,8 @@ from typing import Any
 import asyncpg
 
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE, open_connection
+from pillarbox.kernel.observability.loop_failures import LoopFailures
+from pillarbox.kernel.postgres.database import open_connection
 from pillarbox.kernel.postgres.time_limit import unlimited
 
 log = get("wakeup")
@@ -29,6 +30,7 @@ class Notifier:
         self._channel = channel
         self._notifying: asyncio.Task[None] | None = None
         self._wanted = False
+        self._failures = LoopFailures(f"wakeup.{channel}")
 
     def notify(self) -> None:
         """Request a notification, after a commit."""
@@ -39,14 +41,8 @@ class Notifier:
     async def _notify_until_done(self) -> None:
         while self._wanted:
             self._wanted = False
-            await self._notify()
-            await asyncio.sleep(COALESCE_SECONDS)
-
-    async def _notify(self) -> None:
-        try:
-            await self._pool.execute("SELECT pg_notify($1, '')", self._channel)
-        except TROUBLE as trouble:
-            log.info("wakeup.not_sent", channel=self._channel, trouble=type(trouble).__name__)
+            await self._failures.attempt(self._pool.execute("SELECT pg_notify($1, '')", self._channel))
+            await asyncio.sleep(max(COALESCE_SECONDS, self._failures.pause))
 
 
 class Listener:
@@ -67,19 +63,18 @@ class Listener:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _forever(self) -> None:
+        failures = LoopFailures(f"wakeup.{self._channel}")
         while True:
-            try:
-                await self._listen()
-            except TROUBLE as trouble:
-                log.info("wakeup.lost", channel=self._channel, trouble=type(trouble).__name__)
-            await asyncio.sleep(RECONNECT_SECONDS)
+            await failures.attempt(self._listen(failures.succeeded))
+            await asyncio.sleep(max(RECONNECT_SECONDS, failures.pause))
 
-    async def _listen(self) -> None:
+    async def _listen(self, listening: Callable[[], None]) -> None:
         conn = await open_connection(self._url, application="pillarbox-listen")
         lost = asyncio.Event()
         try:
             conn.add_termination_listener(lambda _: lost.set())
             await conn.add_listener(self._channel, self._on_notify)
+            listening()
             self._notified()
             await lost.wait()
         finally:

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.postgres.database import TROUBLE, Source
 
@@ -111,9 +112,10 @@ class ClockWatch:
 
     async def run(self) -> None:
         """Look once a second."""
+        failures = LoopFailures("clock.watch")
         while True:
-            await self._clock.sleep(LOOK_SECONDS)
-            await self.look()
+            await self._clock.sleep(max(LOOK_SECONDS, failures.pause))
+            await failures.attempt(self.look())
 
     def _jump(self) -> Jump | None:
         before = self._clock.boottime()

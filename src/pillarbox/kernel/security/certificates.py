@@ -23,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import LEAST, Gauge, Labels
 from pillarbox.kernel.settings.settings import ConfigError
 
@@ -87,9 +88,13 @@ class Certificate:
 
     async def watch(self) -> None:
         """Look for a renewed certificate regularly, until cancelled."""
+        failures = LoopFailures("tls.watch")
         while True:
-            await self._clock.sleep(LOOK_EVERY)
-            self.refresh()
+            await self._clock.sleep(max(LOOK_EVERY, failures.pause))
+            await failures.attempt(self._look())
+
+    async def _look(self) -> None:
+        self.refresh()
 
     def _warn(self) -> None:
         now = self._clock.now()

@@ -18,6 +18,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.settings.settings import Settings, create_key_ring_file, key_ring_text
@@ -191,6 +192,7 @@ class RingWatch:
 
     async def run(self) -> None:
         """Look every few seconds."""
+        failures = LoopFailures("key_ring.watch")
         while True:
-            await self.look()
-            await self._clock.sleep(WATCH_SECONDS)
+            await failures.attempt(self.look())
+            await self._clock.sleep(max(WATCH_SECONDS, failures.pause))

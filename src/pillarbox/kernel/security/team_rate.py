@@ -20,6 +20,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.postgres.database import TROUBLE
 from pillarbox.kernel.postgres.time_limit import unlimited
@@ -66,6 +67,7 @@ class TeamRate:
         self._due: dict[bytes, int] = {}
         self._asks: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
+        self._failures = LoopFailures("rate_limit.ask")
         self.nodes = 1
 
     async def take(self, team_id: UUID, limit: int) -> Taken:
@@ -94,10 +96,11 @@ class TeamRate:
 
     async def run(self) -> None:
         """Look once a second; the other processes of the node read what the first one has found."""
+        failures = LoopFailures("rate_limit.show_node")
         while True:
-            await self._clock.sleep(LOOK_SECONDS)
+            await self._clock.sleep(max(LOOK_SECONDS, failures.pause))
             if self._is_first:
-                await self.look()
+                await failures.attempt(self.look())
             else:
                 self._set(self._windows.shown(NODES_KEY) or self.nodes)
 
@@ -141,7 +144,7 @@ class TeamRate:
             found = [self._portions.question(key, limit, self.nodes) for key, limit in due]
             if questions := [question for question in found if question is not None]:
                 await self._ask(questions)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(max(PAUSE, self._failures.pause))
 
     async def _ask(self, questions: Sequence[Question]) -> None:
         sent = self._clock.boottime()
@@ -150,8 +153,9 @@ class TeamRate:
                 answers = await rate_queries.take_portions(self._pool, questions, self.nodes)
         except TROUBLE as trouble:
             QUESTIONS.add(len(questions), ("no_answer",))
-            log.warning("rate_limit.no_answer", teams=len(questions), trouble=repr(trouble)[:200])
+            self._failures.failed(trouble, teams=len(questions))
             return
+        self._failures.succeeded()
         for question in questions:
             answer: Answer = answers[question.key]
             QUESTIONS.add(1, ("granted" if answer.granted or not question.wanted else "spent",))

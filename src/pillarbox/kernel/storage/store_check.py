@@ -18,6 +18,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.storage.backend import BlobFailed, BlobMissing, BlobsSilent, BlobsUnreachable
@@ -196,6 +197,7 @@ class StoreWatch:
 
     async def run(self) -> None:
         """Look every few seconds."""
+        failures = LoopFailures("blob_store.watch")
         while True:
-            await self._clock.sleep(self._pause)
-            await self.look()
+            await self._clock.sleep(max(self._pause, failures.pause))
+            await failures.attempt(self.look())

@@ -27,7 +27,8 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import GONE, TROUBLE, Connection, transaction
+from pillarbox.kernel.observability.loop_failures import LoopFailures
+from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
 from pillarbox.kernel.work.fair_turns import (
     CANDIDATES,
     CLAIM_THESE,
@@ -170,6 +171,7 @@ class _Track:
     look_at: float = 0.0
     backlog: bool = False
     latest: bool = False
+    failures: LoopFailures = field(default_factory=lambda: LoopFailures("jobs.claim"))
 
 
 class _OvertakenError(Exception):
@@ -199,6 +201,8 @@ class Jobs:
         self._tasks: dict[asyncio.Task[None], Job] = {}
         self._limits: dict[UUID, asyncio.Timeout] = {}
         self._loops: list[asyncio.Task[None]] = []
+        self._failures = {kind: LoopFailures(f"jobs.{kind}") for kind in handlers}
+        self._settle_failures = LoopFailures("jobs.settle")
         self._wake = asyncio.Event()
         watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
         self._recovery = Recovery(pool, clock, owner, roles, watch)
@@ -296,41 +300,36 @@ class Jobs:
             await asyncio.wait(tuple(self._tasks))
 
     async def _forever(self) -> None:
-        time = asyncio.get_running_loop().time
+        time, failures = asyncio.get_running_loop().time, LoopFailures("jobs.recover")
         while True:
             woken = self._wake.is_set()
             self._wake.clear()
-            await self._safely(self._recovery.recover())
+            await failures.attempt(self._recovery.recover())
             for track in self._tracks:
-                if woken or time() >= track.look_at:
+                is_failing = track.failures.pause > 0
+                if (woken and not is_failing) or time() >= track.look_at:
                     began = time()
-                    await self._safely(self._look(track))
-                    track.look_at = began + (track.limit.pause if track.backlog else LOOK_EVERY)
+                    await track.failures.attempt(self._look(track))
+                    pause = track.limit.pause if track.backlog else LOOK_EVERY
+                    track.look_at = began + max(pause, track.failures.pause)
             try:
                 async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
                     await self._wake.wait()
             except TimeoutError:
                 pass
 
-    async def _safely(self, work: Awaitable[object]) -> None:
-        try:
-            await work
-        except GONE as trouble:
-            log.warning("jobs.database_away", trouble=repr(trouble)[:200])
-        except Exception:
-            log.exception("jobs.loop_failed")
-
     async def _keep(self) -> None:
         """Renew the leases of what runs: some jobs take longer than a lease."""
+        failures = LoopFailures("jobs.renew")
         while True:
             await self._clock.sleep(RENEW_EVERY)
-            try:
-                if self._tasks:
-                    until = self._clock.now() + LEASE
-                    keys = _keys(self._tasks.values())
-                    await self._pool.execute(RENEW, *keys, self._owner, until, until + LEASE / 2)
-            except TROUBLE as trouble:
-                log.warning("jobs.not_renewed", trouble=repr(trouble)[:200])
+            await failures.attempt(self._renew())
+
+    async def _renew(self) -> None:
+        if self._tasks:
+            until = self._clock.now() + LEASE
+            keys = _keys(self._tasks.values())
+            await self._pool.execute(RENEW, *keys, self._owner, until, until + LEASE / 2)
 
     async def _give_back(self, jobs: Collection[Job]) -> None:
         try:
@@ -340,15 +339,18 @@ class Jobs:
 
     async def _run(self, job: Job) -> None:
         outcome: Finished | Postponed | Decided
+        failures = self._failures[job.kind]
         try:
             outcome = await self._handle(job)
-        except Exception:
-            log.exception("jobs.failed", kind=job.kind, job=job.id)
+            failures.succeeded()
+        except Exception as trouble:
+            failures.failed(trouble, job=job.id)
             outcome = Postponed(self._clock.now() + BROKEN_GAP, "internal_error")
         try:
             await self._settle(job, outcome)
-        except Exception:
-            log.exception("jobs.settle_failed", kind=job.kind, job=job.id)
+            self._settle_failures.succeeded()
+        except Exception as trouble:
+            self._settle_failures.failed(trouble, kind=job.kind, job=job.id)
 
     async def _handle(self, job: Job) -> Finished | Postponed | Decided:
         limit = asyncio.timeout(None)

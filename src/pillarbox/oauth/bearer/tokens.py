@@ -53,7 +53,7 @@ class GrantsLastUsed(LastUsed):
     """When each grant was last used."""
 
     write: Write = staticmethod(queries.set_last_used)
-    event = "oauth.last_used_not_written"
+    loop = "oauth.last_used"
 
 
 class BearerTokens:

@@ -10,6 +10,7 @@ from typing import Any
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.secrets import KeyRingError
@@ -77,6 +78,7 @@ class Dispatcher:
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._has_news = False
+        self._claim_failures = LoopFailures("webhooks.claim_endpoint")
         self._pause = CLAIM_EVERY
         self._recovered = float("-inf")
         self._stopping = False
@@ -147,13 +149,11 @@ class Dispatcher:
         return met
 
     async def _claim_loop(self) -> None:
+        failures = LoopFailures("webhooks.claim")
         while True:
-            try:
-                await self.look()
-            except RETRIED as trouble:
-                log.warning("webhooks.database_away", trouble=repr(trouble)[:200])
-            except Exception:
-                log.exception("webhooks.loop_failed")
+            if not await failures.attempt(self.look()):
+                await asyncio.sleep(failures.pause)
+                continue
             await asyncio.sleep(CLAIM_PAUSE)
             try:
                 async with asyncio.timeout(self._pause):
@@ -163,15 +163,17 @@ class Dispatcher:
             self._wake.clear()
 
     async def _renew_loop(self) -> None:
+        failures = LoopFailures("webhooks.renew")
         while True:
+            # A lease does not wait for longer pauses: what fails is tried again at the next turn.
             await self._clock.sleep(RENEW_EVERY)
-            try:
-                await self._claims.write_heartbeat(self._roles)
-                behind = await self._claims.renew(list(self._held.values()))
-                if behind:
-                    log.info("webhooks.renewal_behind", deliveries=behind)
-            except RETRIED as trouble:
-                log.warning("webhooks.not_renewed", trouble=repr(trouble)[:200])
+            await failures.attempt(self._renew())
+
+    async def _renew(self) -> None:
+        await self._claims.write_heartbeat(self._roles)
+        behind = await self._claims.renew(list(self._held.values()))
+        if behind:
+            log.info("webhooks.renewal_behind", deliveries=behind)
 
     async def _recover(self) -> None:
         """Recover lost leases, once a second however often work is claimed."""
@@ -197,13 +199,15 @@ class Dispatcher:
                     self._claiming[webhook] = False
                     if (most := self._wanted(webhook)) > 0:
                         await self._take(webhook, most, notifies=notifies)
+            self._claim_failures.succeeded()
         except RETRIED as trouble:
-            log.warning("webhooks.claim_failed", trouble=repr(trouble)[:200])
+            self._claim_failures.failed(trouble)
+            self._paused[webhook] = self._clock.boottime() + self._claim_failures.pause
         except KeyRingError as trouble:
             log.error("webhooks.secret_unreadable", webhook=webhook[1], trouble=str(trouble))
             self._paused[webhook] = self._clock.boottime() + PAUSE_SECONDS
-        except Exception:
-            log.exception("webhooks.claim_failed", webhook=webhook[1])
+        except Exception as trouble:
+            self._claim_failures.failed(trouble, webhook=webhook[1])
             self._paused[webhook] = self._clock.boottime() + PAUSE_SECONDS
         finally:
             del self._claiming[webhook]

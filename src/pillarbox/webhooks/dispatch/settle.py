@@ -14,6 +14,7 @@ import asyncpg
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import RETRIED, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
@@ -37,6 +38,7 @@ class Settler:
         self._pool = pool
         self._ids = ids
         self._owner = owner
+        self._failures = LoopFailures("webhooks.settle")
         self._commits: GroupCommit[Settlement, None] = GroupCommit(
             self._flush,
             kind="webhooks",
@@ -53,14 +55,16 @@ class Settler:
         while True:
             try:
                 await faults.point("webhooks.after_answer")
-                return await self._commits.submit(settlement)
+                await self._commits.submit(settlement)
+                self._failures.succeeded()
+                return
             except RETRIED as trouble:
-                log.warning("webhooks.settle_waits", trouble=repr(trouble)[:200])
-            except Exception:
+                self._failures.failed(trouble)
+            except Exception as trouble:
                 refusals += 1
                 if refusals == MOST_REFUSALS:
                     raise
-                log.exception("webhooks.settle_refused", refusals=refusals)
+                self._failures.failed(trouble, refusals=refusals)
             await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
