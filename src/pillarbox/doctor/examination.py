@@ -12,10 +12,12 @@ import asyncpg
 from pillarbox.delivery.settings import REMOTE_SMTP_PORT
 from pillarbox.doctor import backups, clocks, machine, shared_state
 from pillarbox.doctor.checks import Check
+from pillarbox.doctor.endpoints import endpoints
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import PROBED, Outside
 from pillarbox.doctor.outward import outgoing
+from pillarbox.doctor.own_certificate import certificate
 from pillarbox.doctor.reputation import reputation_checks
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.settings.kinds import HostPort
@@ -64,6 +66,8 @@ async def examined(installation: CheckedInstallation, outside: Outside) -> list[
         *names,
         return_path,
         *listeners,
+        await certificate(settings, outside.clock.now(), is_known=installation.knows("tls_cert")),
+        *await endpoints(installation.pool, outside.clock.now()),
         *await reputation_checks(installation.pool, outside.clock.now()),
         await machine.clock(installation.pool, outside.clock),
         await clocks.jumps(installation.pool),

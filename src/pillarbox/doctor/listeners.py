@@ -74,7 +74,12 @@ async def return_path_check(
         return Check(name, Level.SKIPPED, title, "the route is `capture`: nothing comes back", expected)
     trouble = Level.PROBLEM if receives and route is not RouteKind.CAPTURE else Level.WARNING
     contact = Contact(Reached.NO_ROUTE)
-    for address in await outside.addresses(hostname):
+    addresses = await outside.addresses(hostname)
+    if not addresses:
+        found = await outside.why_no_address(hostname)
+        step = f"Publish an A record of {hostname}, or give the server its name in DNS with `--hostname`."
+        return Check(name, trouble, title, found, expected, step)
+    for address in addresses:
         contact = await outside.connect(address, SMTP_PORT, True)
         if contact.line.startswith("220"):
             return Check(name, Level.OK, title, contact.line, expected)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
-from pillarbox.doctor.outside import Outside, is_address
+from pillarbox.doctor.outside import Outside, absence, is_address
 from pillarbox.domains.dns.answers import AnswerKind
 from pillarbox.kernel.settings.kinds import RouteKind
 
@@ -49,7 +49,7 @@ async def naming(outside: Outside, hostname: str, route: RouteKind | None) -> li
                 f"{HELO}.no_address",
                 trouble,
                 HELO_TITLE,
-                f"{hostname} has no address in DNS",
+                absence(hostname, seen),
                 "an A record (and AAAA, where the machine has IPv6) with the address of this machine",
                 f"Publish it: {hostname} A <public address of this machine>.",
             )

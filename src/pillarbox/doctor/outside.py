@@ -127,9 +127,23 @@ class Outside:
         seen = await self.look_up(name, "ADDRESSES")
         return seen.values if seen.kind is AnswerKind.VALUES else ()
 
+    async def why_no_address(self, name: str) -> str:
+        """What DNS says of a name that has no address, as the end of a sentence."""
+        seen = await self.look_up(name, "ADDRESSES")
+        return absence(name, seen)
+
     async def pointers(self, address: str) -> DnsAnswer:
         """The names that an address has in DNS."""
         return await self.look_up(ip_address(address).reverse_pointer, "PTR")
+
+
+def absence(name: str, seen: DnsAnswer) -> str:
+    """Why there is nothing to connect to, as the end of a sentence."""
+    if seen.kind is AnswerKind.NO_NAME:
+        return f"DNS says that there is no name {name} (NXDOMAIN)"
+    if seen.kind is AnswerKind.TROUBLE:
+        return f"DNS does not say what {name} is: {seen.detail or 'no answer'}"
+    return f"{name} has no address in DNS"
 
 
 @dataclass(frozen=True, slots=True)

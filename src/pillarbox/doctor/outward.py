@@ -15,6 +15,7 @@ from pillarbox.kernel.settings.kinds import Relay, Route, RouteKind
 
 NAME: Final = "outgoing"
 TITLE: Final = "Mail servers can be reached"
+EXPECTED: Final = "a greeting (220) from port {port} of well-known mail servers"
 MOST_ADDRESSES: Final = 2
 
 USE_SMARTHOST: Final = "use a smarthost meanwhile: `--route relay:smtp://user:password@host:587`"
@@ -31,6 +32,11 @@ CAUSES: Final = {
     "no_dns": Cause(
         "DNS does not answer, so no mail server can be found",
         "Check the DNS servers of this machine (/etc/resolv.conf), or name others with `--dns`.",
+    ),
+    "no_names": Cause(
+        "DNS says that the domains of well-known mail servers do not exist, or have none: {line}",
+        "The DNS servers of this machine do not know the internet: check /etc/resolv.conf, or name others with "
+        "`--dns`.",
     ),
     "no_route": Cause(
         "this machine has no route to the internet",
@@ -84,14 +90,20 @@ async def outgoing(outside: Outside, route: Route | None, port: int, domains: Se
     if route.relay is not None:
         return await smarthost(outside, route.relay)
     tried = await asyncio.gather(*(greeted(outside, domain, port) for domain in domains))
-    return await judged(outside, [one for one in tried if one is not None], port, domains)
+    if denied := next((one for one in tried if isinstance(one, str)), None):
+        if not any(isinstance(one, Tried) for one in tried):
+            return _problem("no_names", port, denied)
+    return await judged(outside, [one for one in tried if isinstance(one, Tried)], port, domains)
 
 
-async def greeted(outside: Outside, domain: str, port: int) -> Tried | None:
-    """The best mail server of the domain and its answer; None where DNS names none."""
+async def greeted(outside: Outside, domain: str, port: int) -> Tried | str | None:
+    """The best mail server of the domain and its answer; the domain where DNS says that it has none; None
+    where DNS does not answer."""
     seen = await outside.look_up(domain, "MX")
-    if seen.kind is not AnswerKind.VALUES:
+    if seen.kind is AnswerKind.TROUBLE:
         return None
+    if seen.kind is not AnswerKind.VALUES:
+        return domain
     preferred = sorted((int(preference), host) for preference, host in map(str.split, seen.values))
     host = preferred[0][1]
     contact = None
@@ -103,7 +115,7 @@ async def greeted(outside: Outside, domain: str, port: int) -> Tried | None:
 
 
 async def judged(outside: Outside, tried: Sequence[Tried], port: int, domains: Sequence[str]) -> Check:
-    expected = f"a greeting (220) from port {port} of well-known mail servers"
+    expected = EXPECTED.format(port=port)
     good = [one for one in tried if one.accepted]
     if good:
         found = f"{good[0].host} says {good[0].contact.line}"
@@ -112,9 +124,13 @@ async def judged(outside: Outside, tried: Sequence[Tried], port: int, domains: S
         bad = ", ".join(domain for domain in domains if domain not in {one.domain for one in good})
         return Check(NAME, Level.WARNING, TITLE, f"{found}; not reached: {bad}", expected, "Try again later.")
     cause, line = await _cause(outside, tried, domains), _line(tried)
+    return _problem(cause, port, line)
+
+
+def _problem(cause: str, port: int, line: str) -> Check:
     explanation = CAUSES[cause]
     found = explanation.found.format(port=port, line=line)
-    return Check(f"{NAME}.{cause}", Level.PROBLEM, TITLE, found, expected, explanation.step)
+    return Check(f"{NAME}.{cause}", Level.PROBLEM, TITLE, found, EXPECTED.format(port=port), explanation.step)
 
 
 async def _cause(outside: Outside, tried: Sequence[Tried], domains: Sequence[str]) -> str:
@@ -151,7 +167,7 @@ async def smarthost(outside: Outside, relay: Relay) -> Check:
     title, expected = "The smarthost takes our mail", f"a session with {relay.host} port {relay.port}"
     addresses = await outside.addresses(relay.host)
     if not addresses:
-        found, step = f"{relay.host} has no address in DNS", "Check the host name in `--route`."
+        found, step = await outside.why_no_address(relay.host), "Check the host name in `--route`."
         return Check(f"{NAME}.no_dns", Level.PROBLEM, title, found, expected, step)
     contact = Contact(Reached.TIMEOUT)
     for address in addresses[:MOST_ADDRESSES]:

@@ -29,7 +29,7 @@ async def tracking_host_check(outside: Outside, host: str, public_url: str) -> C
             f"{NAME}.no_dns",
             Level.PROBLEM,
             title,
-            f"{host} has no address in DNS",
+            await outside.why_no_address(host),
             expected,
             AWAY.format(host=host, port=port),
         )
