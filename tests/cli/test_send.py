@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from kit.world import World, world
 from pillarbox.cli import program
+from pillarbox.cli.send import KEY_VARIABLES, URL_VARIABLES
 from pillarbox.kernel.storage.data_folder import LOCK_FILE, RUN_FOLDER, write_note
 
 
@@ -130,6 +131,36 @@ async def test_a_slow_rate_is_waited_for(database_url: str, tmp_path: Path) -> N
         team = await pillarbox.team()
         done = await sent(pillarbox, tmp_path, team.token)
         assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "Delivered.")
+
+
+@pytest.mark.parametrize("variable", ["RESEND_API_URL", "RESEND_BASE_URL"])
+async def test_the_server_that_the_sdks_are_told_is_asked(
+    database_url: str, tmp_path: Path, variable: str
+) -> None:
+    """Unless another one is named on the command line."""
+    async with world(database_url, tmp_path / "server") as pillarbox:
+        team = await pillarbox.team()
+        given = {"PILLARBOX_API_KEY": team.token, variable: f"{pillarbox.url}/"}
+        done = await asyncio.to_thread(sent_from, tmp_path, **given)
+        assert (done.exit_code, "Delivered." in done.output) == (0, True), done.output + done.stderr
+        wrong = await asyncio.to_thread(sent_from, tmp_path, "--url", "http://127.0.0.1:1", **given)
+        assert "http://127.0.0.1:1 cannot be reached" in wrong.stderr
+        other = await asyncio.to_thread(sent_from, tmp_path, "--data", str(tmp_path / "none"), **given)
+        assert pillarbox.url not in other.stderr
+
+
+@pytest.mark.parametrize("text", ["nowhere", "ftp://127.0.0.1", "http://", "http://[::1", "http://h:port"])
+def test_a_url_that_is_none_is_a_wrong_setting(tmp_path: Path, text: str) -> None:
+    done = sent_from(tmp_path, PILLARBOX_API_KEY="re_x", RESEND_API_URL=text)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("pillarbox: RESEND_API_URL: ")
+    assert "is not a URL" in done.stderr
+
+
+def sent_from(folder: Path, *arguments: str, **environment: str) -> Result:
+    """`pillarbox send` in a folder where nothing is, with these variables."""
+    clean: dict[str, str | None] = dict.fromkeys((*KEY_VARIABLES, *URL_VARIABLES))
+    return CliRunner().invoke(program(), ["send", *arguments], env={**clean, **environment})
 
 
 def test_no_server_is_one_line(tmp_path: Path) -> None:

@@ -236,3 +236,40 @@ def test_what_others_wrote_cannot_steer_the_terminal(empty: Installation) -> Non
     shown = empty.run("teams", "list").stdout
     assert "Har\\x1b[2Jbor \\u202egnimraf" in shown
     assert "\x1b" not in shown
+
+
+def test_a_domain_is_added_with_the_records_to_publish(empty: Installation) -> None:
+    empty.run("teams", "create", "Harbor", "--email", "ann@harbor.example")
+    made = empty.json("domains", "create", "Harbor.example", "--receiving", "--return-path", "bounce")
+    assert list(made) == ["object", "id", "name", "team", "records"]
+    assert (made["name"], made["team"]["name"]) == ("harbor.example", "Harbor")
+    names = {(record["type"], record["name"]) for record in made["records"]}
+    assert {("MX", "bounce.harbor.example"), ("TXT", "pillarbox._domainkey.harbor.example")} <= {
+        (kind, name.rstrip(".")) for kind, name in names
+    }
+    assert made["records"] == empty.json("domains", "dns", "harbor.example")["data"]
+    shown = empty.run("domains", "create", "quay.example")
+    assert shown.exit_code == 0
+    assert "Publish these records" in shown.output
+    assert "v=spf1" in shown.output
+    assert "pillarbox domains verify quay.example" in shown.output
+    assert "domain.created" in empty.run("people", "audit").output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["harbor.example"], "registered already"),
+        (["a_b"], "name"),
+        (["co.uk"], "public suffix"),
+        (["pier.example", "--tls", "perhaps"], "tls"),
+        (["pier.example", "--return-path", "a b"], "custom_return_path"),
+        (["pier.example", "--team", "Nobody"], "There is no team"),
+    ],
+)
+def test_a_domain_that_cannot_be_added(empty: Installation, words: list[str], said: str) -> None:
+    empty.run("teams", "create", "Harbor", "--email", "ann@harbor.example")
+    assert empty.run("domains", "create", "harbor.example").exit_code == 0
+    refused = empty.run("domains", "create", *words)
+    assert refused.exit_code == 1
+    assert said in refused.stderr

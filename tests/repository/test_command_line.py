@@ -43,6 +43,25 @@ def test_the_version() -> None:
     assert pillarbox_command("version").stdout == f"{pillarbox.__version__}\n"
 
 
+def test_the_version_is_an_option_too() -> None:
+    assert pillarbox_command("--version").stdout == f"{pillarbox.__version__}\n"
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    """Of what is loaded when it is called, too."""
+
+    def completed(line: str) -> list[str]:
+        variables = {"_PILLARBOX_COMPLETE": "complete_bash", "COMP_WORDS": line}
+        number = str(len(line.split(" ")) - 1)
+        return pillarbox_command(**variables, COMP_CWORD=number, _TYPER_COMPLETE_ARGS=line).stdout.split()
+
+    assert completed("pillarbox que") == ["queue"]
+    assert sorted(completed("pillarbox queue re")) == ["resume", "retry"]
+    assert completed("pillarbox queue retry --do") == ["--domain"]
+    assert "--http" in completed("pillarbox serve --ht")
+    assert "complete" in pillarbox_command("--show-completion", "bash").stdout
+
+
 def test_a_wrong_flag_value_is_one_sentence_and_status_2() -> None:
     done = pillarbox_command("serve", "--http", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")

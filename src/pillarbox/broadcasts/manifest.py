@@ -27,6 +27,7 @@ def _commands() -> typer.Typer:
 
 MANIFEST = Manifest(
     name="broadcasts",
+    title="Broadcasts",
     plugin=_plugin,
     settings=SETTINGS,
     commands={

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, repeat
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import typer
@@ -35,6 +36,9 @@ from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 
 KEY_VARIABLES = ("PILLARBOX_API_KEY", "RESEND_API_KEY")
+URL_VARIABLES = ("RESEND_API_URL", "RESEND_BASE_URL")
+"""The server, as the official SDKs are told: of Python and PHP, of Node.js and Ruby."""
+
 STILL_OPEN = 3
 
 GOOD = frozenset({"delivered", "opened", "clicked", "complained"})
@@ -65,7 +69,10 @@ Text = Annotated[str, typer.Option("--text", metavar="TEXT", help="Body.")]
 Url = Annotated[
     str | None,
     typer.Option(
-        "--url", metavar="URL", help="The server (default: the one on this data folder).", show_default=False
+        "--url",
+        metavar="URL",
+        help=f"The server (default: the one on this data folder) [{', '.join(URL_VARIABLES)}].",
+        show_default=False,
     ),
 ]
 Key = Annotated[
@@ -167,7 +174,29 @@ def reachable(url: str | None, data: str | None) -> tuple[str, Sequence[str]]:
     """The server's URL and the simulator domains of these settings."""
     environment = {name: text for name, text in os.environ.items() if name not in KEY_VARIABLES}
     settings = read_settings(SETTINGS, {"data": data}, environment)
-    return (url or local_server(settings)).rstrip("/"), settings[SIMULATOR_DOMAINS]
+    chosen = chosen_url(url, data) or local_server(settings)
+    return chosen.rstrip("/"), settings[SIMULATOR_DOMAINS]
+
+
+def chosen_url(url: str | None, data: str | None, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The server that was named: by the option, else, unless a data folder was, by a variable of the SDKs."""
+    named = [("--url", url)]
+    if data is None:
+        named += [(name, environment.get(name)) for name in URL_VARIABLES]
+    for source, text in named:
+        if text:
+            return checked_url(source, text)
+    return None
+
+
+def checked_url(source: str, text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        if parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0:
+            return text
+    except ValueError:
+        pass
+    raise ConfigError(f"{source}: {text!r} is not a URL such as https://mail.example.com.")
 
 
 def local_server(settings: Settings) -> str:

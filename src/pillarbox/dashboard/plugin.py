@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.page_work import PageWork
@@ -57,6 +58,7 @@ SLICE = Slice(
         account_address,
         account_factors,
         scripts,
+        icon,
         overview,
         people_of_team,
         inviting,

@@ -35,8 +35,8 @@ CAUSES: Final = {
     ),
     "no_names": Cause(
         "DNS says that the domains of well-known mail servers do not exist, or have none: {line}",
-        "The DNS servers of this machine do not know the internet: check /etc/resolv.conf, or name others with "
-        "`--dns`.",
+        "The DNS servers of this machine do not know the internet: check /etc/resolv.conf, or name others "
+        "with `--dns`.",
     ),
     "no_route": Cause(
         "this machine has no route to the internet",
@@ -90,10 +90,11 @@ async def outgoing(outside: Outside, route: Route | None, port: int, domains: Se
     if route.relay is not None:
         return await smarthost(outside, route.relay)
     tried = await asyncio.gather(*(greeted(outside, domain, port) for domain in domains))
-    if denied := next((one for one in tried if isinstance(one, str)), None):
-        if not any(isinstance(one, Tried) for one in tried):
-            return _problem("no_names", port, denied)
-    return await judged(outside, [one for one in tried if isinstance(one, Tried)], port, domains)
+    reached = [one for one in tried if isinstance(one, Tried)]
+    denied = next((one for one in tried if isinstance(one, str)), None)
+    if denied is not None and not reached:
+        return _problem("no_names", port, denied)
+    return await judged(outside, reached, port, domains)
 
 
 async def greeted(outside: Outside, domain: str, port: int) -> Tried | str | None:

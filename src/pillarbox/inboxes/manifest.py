@@ -27,6 +27,7 @@ def _inboxes() -> typer.Typer:
 
 MANIFEST = Manifest(
     name="inboxes",
+    title="Inboxes",
     plugin=_plugin,
     settings=SETTINGS,
     commands={"inboxes": Group(_inboxes, "List and create inboxes, read their threads and answer them.")},

@@ -47,6 +47,10 @@ class Manifest:
     settings: Sequence[Setting[Any]] = ()
     commands: Mapping[str, Command | Group] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.settings and not self.title:
+            raise ValueError(f"the settings of {self.name} need a title")
+
 
 def settings_in(manifests: Iterable[Manifest]) -> tuple[Setting[Any], ...]:
     """Every setting that there is: the kernel's, then those of the slices; two cannot have one name."""

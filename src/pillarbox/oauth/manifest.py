@@ -27,6 +27,7 @@ def _commands() -> typer.Typer:
 
 MANIFEST = Manifest(
     name="oauth",
+    title="OAuth",
     plugin=_plugin,
     settings=SETTINGS,
     commands={"oauth": Group(_commands, "Look at programs that act for people, and disable them.")},

@@ -11,6 +11,7 @@ from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.commands.records import (
     Zone,
     check_again,
+    create_domain,
     domain_context,
     installation_of,
     rotate_dkim,
@@ -33,6 +34,25 @@ Tracking = Annotated[
     typer.Option("--tracking", help="Vouch for the host of its tracked links as well: that it leads here."),
 ]
 
+ReturnPath = Annotated[
+    str, typer.Option("--return-path", metavar="LABEL", help="Where bounces come, below the domain.")
+]
+Receiving = Annotated[bool, typer.Option("--receiving", help="Receive mail of the domain as well.")]
+OpenTracking = Annotated[bool, typer.Option("--open-tracking", help="See when mails are opened.")]
+ClickTracking = Annotated[bool, typer.Option("--click-tracking", help="See which links are followed.")]
+TrackingSubdomain = Annotated[
+    str | None,
+    typer.Option(
+        "--tracking-subdomain",
+        metavar="LABEL",
+        help="The host of tracked links, below the domain.",
+        show_default=False,
+    ),
+]
+Tls = Annotated[
+    str, typer.Option("--tls", metavar="MODE", help="`opportunistic`, or `enforced`: never in the clear.")
+]
+
 
 @group.command("trust")
 def trust_one(
@@ -46,6 +66,37 @@ def trust_one(
     """Vouch for a domain: the team may use it at once, whatever DNS says."""
     perform(
         lambda connected: trust_domain(connected, name, team, create=create, tracking=tracking),
+        data=data,
+        database_url=database_url,
+    )
+
+
+@group.command("create")
+def create(
+    name: Name,
+    team: TeamOption = None,
+    return_path: ReturnPath = "send",
+    receiving: Receiving = False,
+    open_tracking: OpenTracking = False,
+    click_tracking: ClickTracking = False,
+    tracking_subdomain: TrackingSubdomain = None,
+    tls: Tls = "opportunistic",
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Add a domain to a team, and print the records to publish in DNS."""
+    wanted = {
+        "name": name,
+        "custom_return_path": return_path,
+        "capabilities": {"receiving": "enabled" if receiving else "disabled"},
+        "open_tracking": open_tracking,
+        "click_tracking": click_tracking,
+        "tracking_subdomain": tracking_subdomain,
+        "tls": tls,
+    }
+    perform(
+        lambda connected: create_domain(connected, wanted, team, json=json),
         data=data,
         database_url=database_url,
     )

@@ -3,6 +3,7 @@ at it now, and a new signing key, published before it is used."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import typer
@@ -12,18 +13,21 @@ from pillarbox.domains.checks import start
 from pillarbox.domains.claims import queries as claim_queries
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.context import DomainContext
+from pillarbox.domains.create import add, prepared
 from pillarbox.domains.dns.zone import ZoneLine, snippet, zone_lines
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.names import relative
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
+from pillarbox.domains.wire import NewDomain
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Refused, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.people.audit import Act, record_command
-from pillarbox.teams.commands.choosing import chosen_teams
+from pillarbox.teams.commands.choosing import chosen_teams, one_team
 from pillarbox.teams.queries import Team
 from pillarbox.webhooks.publish import Publisher
 
@@ -56,6 +60,36 @@ async def team_domain(connected: Connected, text: str, team: str | None) -> Team
     return found[0]
 
 
+async def create_domain(
+    connected: Connected, wanted: Mapping[str, object], team: str | None, *, json: bool
+) -> int:
+    owner = await one_team(connected, team)
+    db, context = TeamDb(connected.pool, owner.id), domain_context(connected)
+    new = {name: value for name, value in wanted.items() if value is not None}
+    domain, key = await prepared(db, parse(NewDomain, new), context)
+    async with db.transaction() as inner:
+        await add(inner, domain, key, context)
+        await record_command(inner, Act.DOMAIN_CREATED, domain.name, {"id": str(domain.id)})
+    lines = await lines_of(connected, TeamDomain(owner, domain, db))
+    if json:
+        show_json(
+            {
+                "object": "domain",
+                "id": domain.id,
+                "name": domain.name,
+                "team": {"id": owner.id, "name": owner.name},
+                "records": [shape(line) for line in lines],
+            }
+        )
+        return 0
+    say(f"{domain.name} belongs to {owner.name}. Publish these records:")
+    say()
+    show_lines(lines)
+    say()
+    say(f"`pillarbox domains verify {domain.name}` looks for them when they are there.")
+    return 0
+
+
 async def show_dns(connected: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
     lines = await lines_of(connected, await team_domain(connected, name, team))
     if json:
@@ -63,13 +97,18 @@ async def show_dns(connected: Connected, name: str, team: str | None, *, json: b
     elif zone:
         say_lines(snippet(lines))
     else:
-        show_table(
-            ("Record", "Type", "Name", "Value", "Priority", "Status"),
-            [(one.purpose, one.type, one.owner, one.value, one.priority, one.status) for one in lines],
-        )
-        say()
-        say_lines(snippet(lines))
+        show_lines(lines)
     return 0
+
+
+def show_lines(lines: Sequence[ZoneLine]) -> None:
+    """Records as a table, and as lines of a zone file."""
+    show_table(
+        ("Record", "Type", "Name", "Value", "Priority", "Status"),
+        [(one.purpose, one.type, one.owner, one.value, one.priority, one.status) for one in lines],
+    )
+    say()
+    say_lines(snippet(lines))
 
 
 async def lines_of(connected: Connected, found: TeamDomain) -> list[ZoneLine]:

@@ -298,13 +298,14 @@ class RouteTable:
     def screen(self, raw_path: str) -> Screen | None:
         """What shows problems under the path to a browser; None where programs alone are answered."""
         segments = _segments(raw_path)
-        found = self._screens.get(segments[0]) if segments else None
-        if found is None:
-            return None
+        found = self._screens.get(segments[0] if segments else "")
         try:
             node, _ = self._node(raw_path)
         except UnknownRoute:
-            return found
+            # A person has mistyped it, or followed an old link: a program does not ask for HTML.
+            return found or next(iter(self._screens.values()), None)
+        if found is None:
+            return None
         return found if any(entry.pages for entry in node.methods.values()) else None
 
     def allowed(self, raw_path: str) -> str:

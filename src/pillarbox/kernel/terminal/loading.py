@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+import pillarbox
 from pillarbox.kernel.manifests import Command, Group
 from pillarbox.kernel.terminal.program import Program, running
 
@@ -24,10 +25,9 @@ def command_line(program: Program, commands: Iterable[Named]) -> typer.Typer:
         name="pillarbox",
         help="A self-hosted email platform.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
     )
-    app.callback()(nothing)
+    app.callback()(root)
     for name, found in sorted(brought.items(), key=lambda item: isinstance(item[1][0], Group)):
         app.command(name, help=help_of(found))(nothing)
     return app
@@ -57,7 +57,9 @@ class LoadedWhenCalled(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, found, rest = super().resolve_command(ctx, args)
-        return name, found if name is None else loaded(name, self.brought[name]), rest
+        # Completion resolves commands, and invokes none.
+        with running(self.program):
+            return name, found if name is None else loaded(name, self.brought[name]), rest
 
     def invoke(self, ctx: Any) -> Any:
         with running(self.program):
@@ -86,6 +88,22 @@ def joined(groups: list[typer.Typer], help: str) -> typer.Typer:
     for group in groups:
         whole.add_typer(group)
     return whole
+
+
+def show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(pillarbox.__version__)
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version.", callback=show_version, is_eager=True),
+]
+
+
+def root(version: Version = False) -> None:
+    """What stands before the commands."""
 
 
 def nothing() -> None:
