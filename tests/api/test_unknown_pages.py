@@ -40,5 +40,5 @@ async def test_the_icon(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path) as pillarbox, pillarbox.client(None) as client:
         icon = await client.get("/favicon.ico")
         assert (icon.status_code, icon.headers["content-type"]) == (200, "image/x-icon")
-        assert icon.headers["cache-control"] == "public, max-age=86400"
+        assert icon.headers["cross-origin-resource-policy"] == "same-origin"
         assert icon.content.startswith(b"\x00\x00\x01\x00")

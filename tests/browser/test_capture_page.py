@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -260,3 +261,44 @@ async def test_the_capture_pages_keep_nobody_out(
             assert await tab.barriers() == [], path
         await tab.run("document.body.append(document.createElement('img'))")
         assert len(await tab.barriers()) == 1, "the check can fail"
+
+
+TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+NARROW_CELLS = """
+    [...document.querySelectorAll('td, th, dd, li')]
+        .filter(cell => cell.offsetParent !== null && cell.getBoundingClientRect().right > 0)
+        .filter(cell => cell.innerText.trim().length > 8 && cell.clientWidth < 100)
+        .map(cell => cell.innerText)
+"""
+EVENT = """
+    INSERT INTO timeline (team_id, id, email_id, at, kind, detail) VALUES ($1, $2, $3, $4, 'bounced', $5)
+"""
+BOUNCE = '{"host": "mx.quay.example", "reply": "550 5.1.1 the mailbox of that recipient does not exist"}'
+VIEWS = ("html", "text", "headers", "raw", "attachments", "links", "events")
+
+
+async def test_on_a_phone_everything_can_be_read(
+    browser: Chromium, database_url: str, tmp_path: Path
+) -> None:
+    """No page is wider than the screen, and no cell so narrow that words stand letter below letter."""
+    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
+        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
+        long = "a-name-of-a-file-that-is-as-long-as-people-make-them-final-version-2.pdf"
+        email = await world.mail(
+            html=f"<p>Hello</p><a href='https://quay.example/{'berth/' * 30}'>the berths of the quay</a>",
+            headers=[("X-Long", "word" * 60), ("List-Unsubscribe", "<https://quay.example/unsubscribe>")],
+            attachments=[Attachment(long, "application/vnd.openxmlformats-officedocument", b"x")],
+        )
+        captured = await world.captured_id(email)
+        team = await world.http_server.pool.fetchval("SELECT team_id FROM captured WHERE id = $1", captured)
+        await world.http_server.pool.execute(EVENT, team, uuid4(), email, NOW, BOUNCE)
+        for path in ("/capture", *(f"/capture/{captured}?view={view}" for view in VIEWS)):
+            await tab.open(world.http_server.url + path)
+            for width in (320, 390, 1100):
+                for is_dark in (False, True):
+                    await tab.look(width, is_dark=is_dark)
+                    assert not await tab.run(TOO_WIDE), (path, width)
+                    assert await tab.run(NARROW_CELLS) == [], (path, width)
+            if picture := os.environ.get("PILLARBOX_TEST_PICTURES"):
+                await tab.look(390, is_dark=True)
+                await tab.picture(Path(picture) / f"{path.rpartition('=')[2].strip('/')}.png")

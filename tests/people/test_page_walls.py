@@ -257,6 +257,8 @@ NO_PAGE = "There is no such page"
 @pytest.mark.parametrize(
     ("method", "path", "status", "says"),
     [
+        ("GET", "/nothing", 404, NO_PAGE),
+        ("GET", "/emails/nothing/at/all", 404, NO_PAGE),
         ("GET", "/account/nothing", 404, NO_PAGE),
         ("GET", "/oauth/nothing", 404, NO_PAGE),
         ("GET", "/team/people/x/y/z", 404, NO_PAGE),
@@ -285,7 +287,6 @@ async def test_a_browser_sees_a_page_where_there_is_none(
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/nothing", 404),
         ("GET", "/emails", 401),
         ("PUT", "/emails", 405),
         ("GET", "/oauth/grants", 401),

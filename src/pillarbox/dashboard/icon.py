@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib import resources
 
+from pillarbox.dashboard.pages import HEADERS
 from pillarbox.kernel.http.request import Octets, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 
 MEDIA = "image/x-icon"
 ICON = resources.files("pillarbox.dashboard").joinpath("templates/favicon.ico").read_bytes()
-HEADERS = {"cache-control": "public, max-age=86400", "cross-origin-resource-policy": "same-origin"}
 
 
 @route("GET", "/favicon.ico", needs=Access.PUBLIC, summary="The icon of the pages")
