@@ -16,7 +16,7 @@ from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import Contact, Outside, Reached, Tcp
-from pillarbox.doctor.outward import CAUSES, outgoing
+from pillarbox.doctor.outward import CAUSES, EffectiveRoute, outgoing
 from pillarbox.doctor.smarthost import Smarthost
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.settings import kinds
@@ -63,7 +63,7 @@ WEB = {("192.0.2.11", 443): OPEN}
 
 async def direct(script: str, contacts: Mapping[tuple[str, int], Contact]) -> Check:
     async with outside(script, contacts) as found:
-        return await outgoing(found, kinds.route("direct"), 25, DOMAINS)
+        return await outgoing(found, EffectiveRoute(kinds.route("direct")), 25, DOMAINS)
 
 
 async def test_all_servers_greet() -> None:
@@ -111,7 +111,7 @@ async def test_why_nothing_gets_out(
 
 async def test_nothing_is_asked_of_the_world_where_nothing_leaves() -> None:
     async with outside("* ! SERVFAIL") as found:
-        check = await outgoing(found, kinds.route("capture"), 25, DOMAINS)
+        check = await outgoing(found, EffectiveRoute(kinds.route("capture")), 25, DOMAINS)
     assert check.level is Level.SKIPPED
     assert "capture" in check.found
 
@@ -133,7 +133,9 @@ RELAY = "smart.example A 192.0.2.50"
 )
 async def test_a_smarthost(contact: Contact, name: str, level: Level) -> None:
     async with outside(RELAY, {("192.0.2.50", 587): contact}) as found:
-        check = await outgoing(found, kinds.route("relay:smtp://user:secret@smart.example:587"), 25, DOMAINS)
+        check = await outgoing(
+            found, EffectiveRoute(kinds.route("relay:smtp://user:secret@smart.example:587")), 25, DOMAINS
+        )
     assert (check.name, check.level) == (name, level)
     assert (check.step is None) == (level is Level.OK)
     assert "secret" not in repr(check)
@@ -141,8 +143,12 @@ async def test_a_smarthost(contact: Contact, name: str, level: Level) -> None:
 
 async def test_a_smarthost_with_implicit_tls_need_not_greet_in_clear() -> None:
     async with outside(RELAY, {("192.0.2.50", 465): OPEN}) as found:
-        check = await outgoing(found, kinds.route("relay:smtps://smart.example:465"), 25, DOMAINS)
-        unknown = await outgoing(found, kinds.route("relay:smtp://nowhere.example:25"), 25, DOMAINS)
+        check = await outgoing(
+            found, EffectiveRoute(kinds.route("relay:smtps://smart.example:465")), 25, DOMAINS
+        )
+        unknown = await outgoing(
+            found, EffectiveRoute(kinds.route("relay:smtp://nowhere.example:25")), 25, DOMAINS
+        )
     assert check.level is Level.OK
     assert unknown.name == "outgoing.no_dns"
 
@@ -203,7 +209,7 @@ async def test_a_session_with_the_smarthost_is_opened_with_our_password(
         outside("", connect=Tcp(), open_session=Smarthost("mx.pillar.example")) as world,
     ):
         route = kinds.route(f"relay:smtp://{user}{host}:{sink.port}")
-        check = await outgoing(world, route, 25, DOMAINS)
+        check = await outgoing(world, EffectiveRoute(route), 25, DOMAINS)
         assert check.name == name
         assert words in check.found
         assert "mistaken" not in repr(check)

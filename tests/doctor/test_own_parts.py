@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import trustme
@@ -12,11 +13,14 @@ from doctor.test_outward import direct, outside
 from kit.manual_world import clock_of, manual_world
 from kit.webhooks import hook
 from pillarbox.app import SETTINGS
+from pillarbox.delivery.queue.claims import Claims
 from pillarbox.doctor.checks import Level
 from pillarbox.doctor.endpoints import endpoints
+from pillarbox.doctor.examination import CheckedInstallation, effective_route
 from pillarbox.doctor.listeners import return_path_check
-from pillarbox.doctor.outward import outgoing
+from pillarbox.doctor.outward import EffectiveRoute, outgoing
 from pillarbox.doctor.own_certificate import certificate
+from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.kinds import RouteKind
 from pillarbox.kernel.settings.settings import settings_of
@@ -77,7 +81,7 @@ async def test_a_name_that_does_not_exist_is_said_to_be_none() -> None:
     assert (check.name, check.level) == ("outgoing.no_names", Level.PROBLEM)
     assert "do not exist" in check.found
     async with outside("other.example A 192.0.2.1") as world:
-        relay = await outgoing(world, kinds.route("relay:smtp://nowhere.example:25"), 25, ())
+        relay = await outgoing(world, EffectiveRoute(kinds.route("relay:smtp://nowhere.example:25")), 25, ())
         back = await return_path_check(world, "mx.nowhere.example", RouteKind.DIRECT, None, receives=True)
     for check in (relay, back):
         assert check.level is Level.PROBLEM
@@ -85,3 +89,43 @@ async def test_a_name_that_does_not_exist_is_said_to_be_none() -> None:
     async with outside("* ! SERVFAIL") as world:
         back = await return_path_check(world, "mx.pillar.example", RouteKind.DIRECT, None, receives=True)
     assert "DNS does not say what mx.pillar.example is" in back.found
+
+
+PROCESS = """
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at, route)
+    VALUES ($1, $2, 1, 1, $3, $4, $4, $5)
+"""
+
+
+async def test_the_route_is_that_of_the_processes_that_deliver(database_url: str, tmp_path: Path) -> None:
+    """Whatever the command was told, and where no server runs on its data folder."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        pool, now = pillarbox.pool, clock_of(pillarbox).now()
+        await pool.execute("DELETE FROM processes")
+        settings = settings_of({"route": "direct", "data": str(tmp_path)}, SETTINGS)
+        here = CheckedInstallation(settings, pool, False, {}, 1)
+        assert await effective_route(here, now) == EffectiveRoute(kinds.route("direct"))
+        relay = "relay:smtps://smart.example:465"
+        await pool.execute(PROCESS, uuid4(), "another", "api,delivery", now, relay)
+        await pool.execute(PROCESS, uuid4(), "another", "api", now, None)
+        assert await effective_route(here, now) == EffectiveRoute(kinds.route(relay), is_elsewhere=True)
+        await pool.execute(PROCESS, uuid4(), boot_id(), "delivery", now, "capture")
+        assert await effective_route(here, now) == EffectiveRoute(kinds.route("capture"))
+        running = CheckedInstallation(settings, pool, True, {}, 1)
+        assert await effective_route(running, now) == EffectiveRoute(kinds.route("direct"))
+        assert await effective_route(here, now + timedelta(hours=1)) == EffectiveRoute(kinds.route("direct"))
+
+
+async def test_where_another_machine_delivers_this_one_is_not_judged() -> None:
+    secret = kinds.route("relay:smtp://user:secret@smart.example:587")
+    async with outside("* ! SERVFAIL") as world:
+        check = await outgoing(world, EffectiveRoute(secret, is_elsewhere=True), 25, ())
+    assert check.level is Level.SKIPPED
+    assert check.found == "another machine delivers, by the route `relay:smtp://smart.example:587`"
+
+
+async def test_an_engine_says_by_which_route_it_delivers(database_url: str, tmp_path: Path) -> None:
+    async with manual_world(database_url, tmp_path, route="relay:smtp://u:p@127.0.0.1:2525") as pillarbox:
+        await pillarbox.app.need(Claims).write_heartbeat("delivery")
+        found = await pillarbox.pool.fetchval("SELECT route FROM processes WHERE route IS NOT NULL")
+        assert found == "relay:smtp://127.0.0.1:2525"

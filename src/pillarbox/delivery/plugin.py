@@ -90,7 +90,14 @@ def relay_login(relay: Relay) -> tuple[str, str] | None:
 
 def _claims(kit: Kit) -> Claims:
     load = kit.need(EmailSource).load
-    return Claims(kit.engine_pool, kit.clock, kit.runtime.process_id, kit.need(Timeline), load)
+    return Claims(
+        kit.engine_pool,
+        kit.clock,
+        kit.runtime.process_id,
+        kit.need(Timeline),
+        load,
+        kit.settings.route.public,
+    )
 
 
 def _policies(kit: Kit) -> Policies:

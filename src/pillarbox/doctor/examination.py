@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import asyncpg
@@ -16,16 +17,28 @@ from pillarbox.doctor.endpoints import endpoints
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import PROBED, Outside
-from pillarbox.doctor.outward import outgoing
+from pillarbox.doctor.outward import EffectiveRoute, outgoing
 from pillarbox.doctor.own_certificate import certificate
 from pillarbox.doctor.reputation import reputation_checks
+from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.kernel.security.sealed_values import SealedColumn
-from pillarbox.kernel.settings.kinds import HostPort
+from pillarbox.kernel.settings import kinds
+from pillarbox.kernel.settings.kinds import HostPort, Role
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.storage.disk_space import Space, disks_of, space_of
 
 # Across teams: the machine is looked at, not a team.
 RECEIVES = "SELECT EXISTS (SELECT FROM domains WHERE receiving)"
+
+
+# Across teams: processes belong to the installation.
+ROUTES = """
+    SELECT DISTINCT host, route
+      FROM processes
+     WHERE roles LIKE '%delivery%' AND route IS NOT NULL AND seen_at > $1
+     ORDER BY host, route
+"""
+ALIVE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +60,29 @@ class CheckedInstallation:
         return self.running or setting in self.settings.given
 
 
+async def effective_route(installation: CheckedInstallation, now: datetime) -> EffectiveRoute:
+    """The route by which the mail of this installation leaves: that of the processes that deliver now, else
+    that which the command was told."""
+    settings = installation.settings
+    if installation.running and Role.DELIVERY in settings.roles:
+        return EffectiveRoute(settings.route)
+    rows = await installation.pool.fetch(ROUTES, now - ALIVE)
+    for row in sorted(rows, key=lambda row: row["host"] != boot_id()):
+        return EffectiveRoute(kinds.route(row["route"]), row["host"] != boot_id())
+    return EffectiveRoute(settings.route if installation.knows("route") else None)
+
+
 async def examined(installation: CheckedInstallation, outside: Outside) -> list[Check]:
     """Everything that concerns the machine and not one domain."""
     settings = installation.settings
     # Where no server runs, it may be started with other values than the defaults.
-    route = settings.route if installation.knows("route") else None
-    kind = None if route is None else route.kind
+    used = await effective_route(installation, outside.clock.now())
+    kind = None if used.route is None else used.route.kind
     smtp = settings.smtp if installation.knows("smtp") else None
     receives: bool = await installation.pool.fetchval(RECEIVES)
     outgoing_check, names, listeners, return_path = await asyncio.gather(
-        outgoing(outside, route, settings[REMOTE_SMTP_PORT], installation.probed),
-        naming(outside, settings.hostname, kind),
+        outgoing(outside, used, settings[REMOTE_SMTP_PORT], installation.probed),
+        naming(outside, settings.hostname, None if used.is_elsewhere else kind),
         listening(outside, installation.listeners, running=installation.running),
         return_path_check(outside, settings.hostname, kind, smtp, receives=receives),
     )

@@ -79,14 +79,28 @@ class Tried(NamedTuple):
         return self.contact.reached is Reached.BANNER and self.contact.line.startswith("220")
 
 
-async def outgoing(outside: Outside, route: Route | None, port: int, domains: Sequence[str]) -> Check:
-    """The check that fits the route, which is None where it is not known."""
+class EffectiveRoute(NamedTuple):
+    """Where the mail of an installation leaves: None where it is not known, `is_elsewhere` where only other
+    machines deliver."""
+
+    route: Route | None
+    is_elsewhere: bool = False
+
+
+async def outgoing(outside: Outside, used: EffectiveRoute, port: int, domains: Sequence[str]) -> Check:
+    """The check that fits the route."""
+    route = used.route
     if route is None:
         step = "Start the server, or set PILLARBOX_ROUTE to its route for this command."
         return Check(NAME, Level.SKIPPED, TITLE, ROUTE_UNKNOWN, step=step)
     if route.kind is RouteKind.CAPTURE:
         found = "the route is `capture`: mail is kept here and nothing leaves the machine"
         return Check(NAME, Level.SKIPPED, TITLE, found, step="To deliver, start the server with `--route`.")
+    if used.is_elsewhere:
+        found = f"another machine delivers, by the route `{route.public}`"
+        return Check(
+            NAME, Level.SKIPPED, TITLE, found, step="Run `pillarbox doctor` on the machine that delivers."
+        )
     if route.relay is not None:
         return await smarthost(outside, route.relay)
     tried = await asyncio.gather(*(greeted(outside, domain, port) for domain in domains))

@@ -1503,7 +1503,7 @@ CREATE INDEX jobs_of_teams ON jobs (kind, team_id, due_at) WHERE owner IS NULL;
 CREATE INDEX jobs_leased ON jobs (leased_until) WHERE owner IS NOT NULL;
 
 -- Who may hold leases: one row per process, refreshed while it lives. `knows_copies` is false where its release is older
--- than copies of broadcasts.
+-- than copies of broadcasts. `route` is where the process delivers to, without credentials; null where it does not.
 CREATE TABLE processes (
     id         uuid        NOT NULL PRIMARY KEY,
     host       text        NOT NULL,
@@ -1512,7 +1512,8 @@ CREATE TABLE processes (
     roles      text        NOT NULL,
     started_at timestamptz NOT NULL,
     seen_at    timestamptz NOT NULL,
-    knows_copies boolean   NOT NULL DEFAULT false
+    knows_copies boolean   NOT NULL DEFAULT false,
+    route      text
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- The limit of a team's API requests where several nodes share it: the window of one second that is open, how much

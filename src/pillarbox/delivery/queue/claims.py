@@ -50,13 +50,20 @@ class Claims:
     """Leases items to this process."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, timeline: Timeline, load: LoadEmails
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        owner: UUID,
+        timeline: Timeline,
+        load: LoadEmails,
+        route: str | None = None,
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._owner = owner
         self._timeline = timeline
         self._load = load
+        self._route = route
         self._after = START
         self._expiry = Expiry()
         self._stuck_sessions = StuckSessions(clock)
@@ -220,7 +227,7 @@ class Claims:
 
     async def write_heartbeat(self, roles: str) -> None:
         """Write the heartbeat of this process."""
-        await record_process(self._pool, self._owner, roles, self._clock.now())
+        await record_process(self._pool, self._owner, roles, self._clock.now(), route=self._route)
 
     async def leave(self) -> None:
         """Take this process out of the register, so that the others divide its slots among them; not while it

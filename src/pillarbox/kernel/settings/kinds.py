@@ -99,6 +99,14 @@ class Route:
     kind: RouteKind
     relay: Relay | None = None
 
+    @property
+    def public(self) -> str:
+        """The setting's text without user and password."""
+        if self.relay is None:
+            return self.kind.value
+        scheme = "smtps" if self.relay.smtps else "smtp"
+        return f"{self.kind.value}:{scheme}://{HostPort(self.relay.host, self.relay.port)}"
+
 
 def host_port(text: str, default_port: int | None = None) -> HostPort:
     """`127.0.0.1:8080`, `[::1]:8080` or `name:8080`."""
