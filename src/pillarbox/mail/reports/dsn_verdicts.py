@@ -87,6 +87,8 @@ _FULL = Verdict(Outcome.BOUNCED, BounceType.TRANSIENT, SubType.MAILBOX_FULL, "Th
 ROWS: Final[tuple[Row, ...]] = (
     Row(_OVER, codes="5..", enhanced=r"4\.7"),
     Row(_OVER, text=_TRY_AGAIN_TEXT),
+    # Exim tries a full mailbox for days, and says both.
+    Row(_FULL, codes="5..", text=rf"(?:{MAILBOX_FULL}).{{0,200}}(?:{_TIME_IS_OVER_TEXT})"),
     Row(_OVER, codes="5..", text=_TIME_IS_OVER_TEXT),
     Row(_LATER, codes="5..", text=TOO_MANY_RECIPIENTS),
     # qmail writes 5.1.1 on full mailboxes too.

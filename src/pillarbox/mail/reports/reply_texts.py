@@ -70,7 +70,7 @@ BLOCKED: Final = _any(
 
 STOPPED: Final = _any(
     r"\b(?:was|is|been|are|were) (?:temporarily |currently )?(?:blocked|banned)\b",
-    r"\bblocked (?:by|due|for|because|from|at)\b|\bblocked$|^blocked\b",
+    r"\bblocked (?:by|due|for|because|from|at)\b|\bblocked$|^blocked\b|:\s?blocked\b",
 )
 
 SENDER: Final = _any(
