@@ -59,6 +59,7 @@ _NO_MAILBOX_TEXT: Final = "|".join(
         r"nicht im (?:domino.?)?(?:verzeichnis|adressbuch)|"
         r"ディレクトリ(?:ー)?に?(?:は)?(?:見つかり|存在し)ません|(?:ディレクトリ(?:ー)?|アドレス帳)の?リストにありません",
         r"unknown recipient\b",
+        r"be delivered\.? [^\s]{1,64} wasn.t found at [^\s]",
         r"no valid recipients|invalid user address|email address wasn.t found at",
     )
 )

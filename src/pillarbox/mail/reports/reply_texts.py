@@ -73,6 +73,12 @@ STOPPED: Final = _any(
     r"\bblocked (?:by|due|for|because|from|at)\b|\bblocked$|^blocked\b|:\s?blocked\b",
 )
 
+INACTIVE: Final = (
+    r"\b(?:mailbox|account|user|recipient|address)\b.{0,30}"
+    r"\b(?:blocked|disabled|suspended|closed|deactivated) (?:due to|because of|for) (?:\w+ )?inactivity"
+)
+"""A mailbox that nobody has used for long: not a sender that is blocked."""
+
 SENDER: Final = _any(
     r"\bsend(?:er|ing)(?:s|'s)?\b.{0,60}"
     r"\b(?:reject|verif|denied|refus|unknown|invalid|not|exist|resolve|suspend|disabled|must|no )",
@@ -122,7 +128,7 @@ AUTHENTICATION: Final = _any(
 
 OUT_OF_ORDER: Final = _any(
     r"connection (?:refused|timed out|reset|closed)|(?:operation|session|request) timed out|no route to host",
-    r"lost connection|loops? back|mail loop|(?:mail|routing) loop|too many hops|hop count",
+    r"lost connection|loops? back|mail loop|(?:mail|routing) loop|too many hops|hop count|message is looping",
     r"\bldap\b|database (?:error|unavailable|down|failure)|lookup (?:failure|failed|error)",
     r"internal (?:server )?error|configuration error|temporar(?:y|ily)|try (?:again )?later|again later",
 )
@@ -209,6 +215,7 @@ BAD_DOMAIN: Final = _any(
     r"no such (?:domain|host)\b|unknown (?:domain|host)\b",
     r"\b(?:domain|host)(?: name)? (?:is |was )?(?:not found|unknown|does not exist|doesn't exist)",
     r"domain (?:does not|doesn't) (?:accept|receive) (?:e-?mail|mail|messages)",
+    r"dns domain [^\s]{1,253} does not exist",
     r"null mx\b|no mx or a records",
 )
 
