@@ -20,6 +20,7 @@ from pillarbox.capture.reading import Reader
 from pillarbox.capture.routes import SANDBOX
 from pillarbox.dashboard import mail_html
 from pillarbox.dashboard.page_work import PageWork
+from pillarbox.dashboard.pages import message_page
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails.sharing.shared_page import SharedEmail
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -302,3 +303,31 @@ async def test_on_a_phone_everything_can_be_read(
             if picture := os.environ.get("PILLARBOX_TEST_PICTURES"):
                 await tab.look(390, is_dark=True)
                 await tab.picture(Path(picture) / f"{path.rpartition('=')[2].strip('/')}.png")
+
+
+async def test_a_shared_email_and_a_message_fit_on_a_phone(browser: Chromium) -> None:
+    long = "a-subject-without-any-blank-" * 8
+    name = "report-of-the-berths-of-all-quays-final-version.pdf"
+    shared = SharedEmail(
+        long,
+        [f"{'harbor' * 9}@quay.example"],
+        [f"{'ada' * 20}@quay.example"],
+        NOW,
+        long,
+        None,
+        long,
+        [name],
+        {},
+    )
+    work = PageWork()
+    reply = await SharedPages(work).email(uuid4(), shared, never)
+    work.close()
+    message = message_page("There is no such page", f"Nothing is at {long}.", status=404, link=("/", "Home"))
+    async with canary() as bird, browser.tab() as tab:
+        for shown in (reply, message):
+            await visit(tab, bird, shown.body.decode(), shown.headers)
+            for width in (320, 390):
+                for is_dark in (False, True):
+                    await tab.look(width, is_dark=is_dark)
+                    assert not await tab.run(TOO_WIDE), width
+                    assert await tab.run(NARROW_CELLS) == []

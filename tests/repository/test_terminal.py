@@ -153,6 +153,44 @@ def test_a_service_logs_no_chatter_unless_it_is_asked_to(tmp_path: Path) -> None
         running.log.wait_for("database system is ready to accept connections")
 
 
+def test_a_line_of_the_log_does_not_run_into_a_progress_bar(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", TRANSFER],
+        cwd=tmp_path,
+        env={**environment(""), "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    lines = list(until_closed(ours))
+    assert process.wait(TIMEOUT) == 0
+    # What a person sees of a line stands behind the last place where it was erased.
+    seen = [re.sub(r"\x1b\[[0-9?;]*[a-zA-Z]", "", line.rpartition("\x1b[2K")[2]) for line in lines]
+    [logged] = [line for line in seen if "imports.ended" in line]
+    assert re.match(r"\d{4}-\d\d-\d\dT", logged)
+    assert seen[-1] == "The result."
+    os.close(ours)
+
+
+TRANSFER = """
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.terminal.answers import say
+from pillarbox.kernel.terminal.progress import transfer
+
+log.configure("text")
+with transfer("Importing", 10) as shown:
+    for number in range(10):
+        shown.reach(number, number)
+        shown._bar.refresh()
+        if number == 5:
+            log.get("imports").info("imports.ended")
+say("The result.")
+"""
+
+
 def test_a_signal_ends_a_question(tmp_path: Path) -> None:
     """While it waits no event loop runs that would see it."""
     for press, status in ((b"\x03", 130), (b"\x1c", 131), (b"\x04", 1)):

@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 STDERR = 2
 SECRET_FIELDS = frozenset({"password", "secret", "token", "api_key", "authorization", "secret_key", "cookie"})
 HIDDEN = "[hidden]"
+ERASE_LINE = b"\r\x1b[2K"
 LEVELS = {"exception": "error", "warn": "warning"}
 """Levels of methods that do not bear the name of theirs."""
 
@@ -85,11 +86,14 @@ def configure(
 class LineWriter:
     """Writes each line with one system call, so lines of several processes do not mix."""
 
+    before: ClassVar[bytes] = b""
+    """What is written before each line, with the same call."""
+
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def msg(self, line: str) -> None:
-        data = line.encode("ascii") + b"\n"
+        data = self.before + line.encode("ascii") + b"\n"
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
@@ -98,6 +102,17 @@ class LineWriter:
             return
 
     debug = info = warning = error = critical = exception = log = msg
+
+
+@contextlib.contextmanager
+def erasing_line() -> Iterator[None]:
+    """While the terminal shows a progress bar: each line of the log takes its place, and it is drawn again
+    below."""
+    LineWriter.before = ERASE_LINE
+    try:
+        yield
+    finally:
+        LineWriter.before = b""
 
 
 class StandardLogHandler(logging.Handler):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pillarbox.kernel.observability import log
 from pillarbox.kernel.terminal.answers import counted
 
 
@@ -55,5 +56,5 @@ def transfer(title: str, total: int | None) -> Iterator[Transfer]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar, log.erasing_line():
         yield Transfer(bar, bar.add_task(title, total=total, rows="0", rate="0"))
