@@ -26,6 +26,7 @@ ORDER = (
     "parse",
     "inbound",
     "submission",
+    "neighbours",
     "backlog",
     "domains",
     "metrics",

@@ -19,7 +19,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE, Connection, after_commit
+from pillarbox.kernel.postgres.database import Connection, after_commit
 from pillarbox.kernel.postgres.notify import Listener, Notifier
 
 log = get("inboxes")
@@ -82,10 +82,7 @@ class ChangeNotifier(Notifier):
 
     async def _notify(self) -> None:
         told, self._changed = self._changed, set()
-        try:
-            await self._pool.execute(NOTIFY, CHANNEL, _payloads(self.token, told))
-        except TROUBLE as trouble:
-            log.info("inboxes.not_notified", trouble=type(trouble).__name__)
+        await self._pool.execute(NOTIFY, CHANNEL, _payloads(self.token, told))
 
 
 class ChangeListener(Listener):

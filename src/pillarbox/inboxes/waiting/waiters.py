@@ -21,6 +21,7 @@ import asyncpg
 from pillarbox.inboxes.prometheus import WAITING
 from pillarbox.inboxes.waiting.changes import ChangeListener, ChangeNotifier
 from pillarbox.inboxes.waiting.shared_readings import SharedReadings
+from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.wire.problems import Overloaded, RateLimited
 
 T = TypeVar("T")
@@ -100,6 +101,7 @@ class Waiters:
         found = await self._read(wanted, read)
         if wanted.seconds <= 0 or is_news(found):
             return found
+        time_limit.end_turn()
         with self._place(wanted) as waiter:
             await self._listen()
             return await self._watch(wanted, waiter, read, is_news)

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
+from uuid import UUID
 
 import asyncpg
 
@@ -55,6 +56,7 @@ from pillarbox.kernel.observability.request_log import (
 from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE, TeamDb, transaction
+from pillarbox.kernel.postgres.team_share import TeamShares, Turn
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
 from pillarbox.kernel.security.authentication import (
@@ -85,6 +87,9 @@ from pillarbox.kernel.wire.uuids import well_formed
 DEADLOCK_TRIES = 3
 UNAVAILABLE = 503
 A_MOMENT = timedelta(seconds=1)
+
+REQUESTS_AT_ONCE = 16
+"""Of which teams have their shares, as of the connections of a pool."""
 
 FAILED_LOGINS = 60
 FAILED_LOGINS_WINDOW = 60.0
@@ -168,6 +173,7 @@ class Api:
         self._maintenance = services.find(Maintenance)
         self._hosts = services.find(HostRules)
         self._running = Running()
+        self._turns = TeamShares(REQUESTS_AT_ONCE)
         self._uploads = Uploads(self._settings.uploads)
         services.add(table)
 
@@ -227,7 +233,27 @@ class Api:
             await self._identify(request, route, size, cycle)
         if size or (size is None and route.needs is Access.PUBLIC):
             await self._read(request, route, size, cycle)
+        if request.caller is not None and request.method in READS:
+            return await self._in_turn(request, request.caller.team_id, route, values)
         return await self._effect(request, route, values)
+
+    async def _in_turn(self, request: Request, team: UUID, route: Route, values: list[str]) -> Reply:
+        """A read, when it is its turn: a team has so many at a time, and the next ones wait in its queue.
+        Where that is full (`team_share`) it is 503. Writes do not wait here."""
+        if not self._turns.reads.enter(team):
+            async with time_limit.bounded():
+                await self._turns.reads.wait(team)
+        turn = Turn(self._turns.reads, team)
+        if (limit := time_limit.current()) is not None:
+            limit.end_turn = turn.end
+        try:
+            if request.is_client_gone():
+                raise ClientGone
+            reply = await self._effect(request, route, values)
+            reply.encode()
+            return reply
+        finally:
+            turn.end()
 
     async def _identify(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
         """Authentication, permission and rate limit.
@@ -237,6 +263,8 @@ class Api:
         """
         try:
             request.caller = caller = await self._caller(request)
+            time_limit.belongs_to(caller.team_id, is_read=request.method in READS)
+            self._turns.note(caller.team_id)
             if route.logged and self._request_log.keeps(caller):
                 request.asked = asked_of(request, route)
         except Problem as failure:

@@ -15,6 +15,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 import asyncpg
 from asyncpg import connect_utils
@@ -22,6 +23,7 @@ from asyncpg.exceptions._base import DataError as WrongValue
 
 from pillarbox.kernel.observability.metrics import Counter, Gauge, Labels
 from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.postgres.team_share import Gate, TeamShares
 from pillarbox.kernel.postgres.time_limit import RepeatingTimer, TimeLimit, TooManyWaiting
 
 CONNECTIONS = Gauge(
@@ -145,6 +147,9 @@ class _Taken(NamedTuple):
 
     since: float
     limit: TimeLimit
+    team: UUID | None = None
+    gate: Gate | None = None
+    """Which share it counts against, where it does."""
 
     def spent(self) -> float:
         return time.monotonic() - max(self.since, self.limit.renewed)
@@ -153,7 +158,7 @@ class _Taken(NamedTuple):
 class BoundedPool(asyncpg.Pool):
     """asyncpg's pool, where requests wait no longer than their time limit, for a connection and with one."""
 
-    __slots__ = ("_taken", "_timer", "_waiting")
+    __slots__ = ("_shares", "_taken", "_timer", "_waiting")
 
     _queue: Any
 
@@ -161,6 +166,7 @@ class BoundedPool(asyncpg.Pool):
         super().__init__(*args, **kwargs)
         self._taken: dict[Any, _Taken] = {}
         self._waiting = 0
+        self._shares = TeamShares(self.get_max_size())
         self._timer = RepeatingTimer(self._end_overdue)
 
     @property
@@ -183,14 +189,34 @@ class BoundedPool(asyncpg.Pool):
         limit = time_limit.current()
         if limit is None:
             return await acquire(timeout)
+        team, gate = limit.team, None
+        if team is not None and not limit.connections:
+            gate = self._shares.gate(team, is_read=limit.is_read)
+            if not gate.enter(team):
+                await self._in_turn(gate.wait(team), limit)
         began = time.monotonic()
-        if limit.left > 0 and self._has_idle():
-            taken = await acquire(None)
-        else:
-            taken = await self._awaited(acquire(None), limit)
-        self._taken[taken] = _Taken(began, limit)
+        try:
+            if limit.left > 0 and self._has_idle():
+                taken = await acquire(None)
+            else:
+                taken = await self._awaited(acquire(None), limit)
+        except BaseException:
+            if gate is not None and team is not None:
+                gate.leave(team)
+            raise
+        limit.connections += 1
+        self._taken[taken] = _Taken(began, limit, team, gate)
         self._timer.arm()
         return taken
+
+    async def _in_turn(self, turn: Coroutine[Any, Any, None], limit: TimeLimit) -> None:
+        """Wait for the share of the team, within the time limit."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, limit.left)):
+                await turn
+        finally:
+            limit.left -= time.monotonic() - began
 
     async def _awaited(self, acquired: Coroutine[Any, Any, Any], limit: TimeLimit) -> Any:
         """A connection that has to be waited for, or made."""
@@ -223,6 +249,9 @@ class BoundedPool(asyncpg.Pool):
         taken = self._taken.pop(connection, None)
         if taken is not None:
             taken.limit.left -= taken.spent()
+            taken.limit.connections -= 1
+            if taken.gate is not None and taken.team is not None:
+                taken.gate.leave(taken.team, time.monotonic() - taken.since)
         conn = connection._con
         if conn is None:
             return

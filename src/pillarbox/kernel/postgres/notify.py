@@ -41,8 +41,11 @@ class Notifier:
     async def _notify_until_done(self) -> None:
         while self._wanted:
             self._wanted = False
-            await self._failures.attempt(self._pool.execute("SELECT pg_notify($1, '')", self._channel))
+            await self._failures.attempt(self._notify())
             await asyncio.sleep(max(COALESCE_SECONDS, self._failures.pause))
+
+    async def _notify(self) -> None:
+        await self._pool.execute("SELECT pg_notify($1, '')", self._channel)
 
 
 class Listener:

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from contextvars import Context, ContextVar, Token
 from types import TracebackType
 from typing import Final, TypeVar
+from uuid import UUID
 
 T = TypeVar("T")
 
@@ -38,11 +39,21 @@ class TimeLimit:
     """The seconds that are left; `with TimeLimit():` holds everything inside to it. What began before it was
     `renewed` counts from then on only."""
 
-    __slots__ = ("_token", "left", "renewed")
+    __slots__ = ("_token", "connections", "end_turn", "is_read", "left", "renewed", "team")
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self.left = seconds
         self.renewed = 0.0
+        self.team: UUID | None = None
+        """Whose request it is, once that is known; `is_read` where it changes nothing."""
+
+        self.is_read = False
+        self.connections = 0
+        """How many connections the request holds now."""
+
+        self.end_turn: Callable[[], None] | None = None
+        """Ends the turn of its team that the request has."""
+
         self._token: Token[TimeLimit | None] | None = None
 
     def __enter__(self) -> TimeLimit:
@@ -69,6 +80,20 @@ current: Final = _current.get
 def begin() -> None:
     """Hold the rest of the running task to a new limit: for a task that is one request."""
     _current.set(TimeLimit())
+
+
+def belongs_to(team: UUID, *, is_read: bool) -> None:
+    """Note whose request the caller is: it counts against the share of that team (`team_share`)."""
+    limit = current()
+    if limit is not None:
+        limit.team, limit.is_read = team, is_read
+
+
+def end_turn() -> None:
+    """Let the next request of the team begin: the caller goes on by waiting, not by working."""
+    limit = current()
+    if limit is not None and limit.end_turn is not None:
+        limit.end_turn()
 
 
 def renew() -> None:
