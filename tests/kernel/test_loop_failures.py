@@ -83,7 +83,7 @@ async def seen(condition: Callable[[], bool]) -> None:
         ("webhook_deliveries", "webhooks.claim"),
         ("deliveries", "delivery.claim"),
         ("automation_work", "automations.claim"),
-        ("jobs", "jobs.claim"),
+        ("jobs", "jobs.due"),
     ],
 )
 async def test_loops_of_engines_say_it_once_and_go_on(

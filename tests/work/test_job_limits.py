@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -142,3 +143,35 @@ async def test_what_is_decided_in_the_end_counts_only_for_this_claim(database_ur
         assert await pool.fetchval("SELECT count(*) FROM purges") == 1
         row = await pool.fetchrow("SELECT due_at, reason, owner, attempt, tries FROM jobs")
         assert tuple(row) == (clock.now() + timedelta(days=1), "tomorrow", None, 3, 3)
+
+
+class Counting:
+    """A pool that counts the statements which it is given."""
+
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self.pool = pool
+        self.statements: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pool, name)
+
+    async def fetch(self, statement: str, *args: Any) -> Any:
+        self.statements.append(statement)
+        return await self.pool.fetch(statement, *args)
+
+
+async def test_one_statement_asks_for_all_limits_where_nothing_is_due(database_url: str) -> None:
+    recorder, clock = Recorder(), ManualClock()
+    limits = [JobLimit((f"kind{n}",), running=2, batch=2, pause=0.1) for n in range(10)]
+    handlers: dict[str, Handler] = {limit.kinds[0]: recorder.run for limit in limits}
+    async with pool_of(database_url) as pool:
+        counting = Counting(pool)
+        jobs = Jobs(counting, clock, UUID(int=7), handlers, limits)  # type: ignore[arg-type]
+        await jobs._look_where_due(is_woken=True)
+        assert len(counting.statements) == 1
+        subject = await add(pool, "kind3", clock.now())
+        await jobs._look_where_due(is_woken=True)
+        assert len(counting.statements) == 3
+        assert [job.subject_id for job in jobs._tasks.values()] == [subject]
+        recorder.go_on.set()
+        await jobs.stop(10)

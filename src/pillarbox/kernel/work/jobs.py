@@ -49,6 +49,7 @@ MOST_CRASHES = 3
 BATCH = 10
 MOST_RUNNING = 10
 LOOK_EVERY = 1.0
+DUE_LOOKED_AT = 100
 MARGIN = 5.0
 """Seconds before the end of its lease at which a job is not begun any more."""
 
@@ -70,6 +71,15 @@ CLAIM = """
       FROM due
      WHERE j.team_id = due.team_id AND j.id = due.id
     RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
+"""
+
+# Across teams: what is due, of all kinds.
+DUE_KINDS = """
+    SELECT kind
+      FROM jobs
+     WHERE owner IS NULL AND due_at <= $1 AND attempt - tries < $2
+     ORDER BY due_at
+     LIMIT $3
 """
 
 CLAIM_LATEST = CLAIM.replace("ORDER BY due_at", "ORDER BY due_at DESC")
@@ -300,23 +310,42 @@ class Jobs:
             await asyncio.wait(tuple(self._tasks))
 
     async def _forever(self) -> None:
-        time, failures = asyncio.get_running_loop().time, LoopFailures("jobs.recover")
+        failures, due = LoopFailures("jobs.recover"), LoopFailures("jobs.due")
         while True:
-            woken = self._wake.is_set()
+            is_woken = self._wake.is_set()
             self._wake.clear()
             await failures.attempt(self._recovery.recover())
-            for track in self._tracks:
-                is_failing = track.failures.pause > 0
-                if (woken and not is_failing) or time() >= track.look_at:
-                    began = time()
-                    await track.failures.attempt(self._look(track))
-                    pause = track.limit.pause if track.backlog else LOOK_EVERY
-                    track.look_at = began + max(pause, track.failures.pause)
+            if not await due.attempt(self._look_where_due(is_woken=is_woken)):
+                await asyncio.sleep(due.pause)
+                continue
             try:
                 async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
                     await self._wake.wait()
             except TimeoutError:
                 pass
+
+    async def _look_where_due(self, *, is_woken: bool) -> None:
+        """Look at the limits of which jobs are due. One statement finds out for all of them together."""
+        time = asyncio.get_running_loop().time
+        began = time()
+        tracks = [
+            track
+            for track in self._tracks
+            if began >= track.look_at or not (track.failures.pause or (track.backlog and not is_woken))
+        ]
+        kinds = await self._due_kinds()
+        for track in tracks:
+            track.backlog = False
+            if kinds is None or not kinds.isdisjoint(track.limit.kinds):
+                began = time()
+                await track.failures.attempt(self._look(track))
+            pause = track.limit.pause if track.backlog else LOOK_EVERY
+            track.look_at = began + max(pause, track.failures.pause)
+
+    async def _due_kinds(self) -> set[str] | None:
+        """The kinds of which jobs are due; None where more are due than it looks at."""
+        rows = await self._pool.fetch(DUE_KINDS, self._clock.now(), MOST_CRASHES, DUE_LOOKED_AT)
+        return None if len(rows) == DUE_LOOKED_AT else {row["kind"] for row in rows}
 
     async def _keep(self) -> None:
         """Renew the leases of what runs: some jobs take longer than a lease."""
