@@ -136,6 +136,12 @@ def test_a_wrong_key_ring_is_a_wrong_setting(tmp_path: Path, database_url: str) 
     assert not (tmp_path / "two").exists()
 
 
+def test_a_database_url_that_the_driver_refuses(tmp_path: Path) -> None:
+    url = "postgresql://127.0.0.1:1/x?sslmode=perhaps"
+    sentence = refusal(tmp_path / "data", "--database-url", url)
+    assert sentence.startswith("pillarbox: The database URL cannot be used: ")
+
+
 def test_systemd_does_not_repeat_a_start_that_its_settings_forbid() -> None:
     unit = (ROOT / "deploy" / "pillarbox.service").read_text().splitlines()
     assert "RestartPreventExitStatus=2" in unit

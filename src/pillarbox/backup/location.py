@@ -99,9 +99,9 @@ def refuse_data_folder(target: Location) -> None:
     resolved = target.folder.resolve()
     for folder in (resolved, *resolved.parents):
         if any((folder / name).is_file() for name in MARKS):
+            where = "is" if folder == resolved else f"lies in {folder}, which is"
             raise BackupError(
-                f"The target {target.place} lies in {folder}, which is a data folder; a backup belongs onto "
-                "another disk."
+                f"The target {target.place} {where} a data folder; a backup belongs onto another disk."
             )
 
 

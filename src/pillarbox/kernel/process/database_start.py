@@ -23,7 +23,7 @@ from pillarbox.kernel.process import supervisor_metrics
 from pillarbox.kernel.process.workers import StartError
 from pillarbox.kernel.security.ring_check import established, refuse_ring
 from pillarbox.kernel.security.sealed_values import Columns, known_again
-from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.settings.settings import ConfigError, Settings
 from pillarbox.kernel.storage.store_check import refuse_other_store
 
 DATABASE_WAIT = 30.0
@@ -115,7 +115,7 @@ async def connect_patiently(url: str) -> asyncpg.Connection:
         except WRONG_ACCESS as error:
             raise StartError(f"The database refuses the connection: {error}.") from None
         except (ValueError, asyncpg.InterfaceError) as error:
-            raise StartError(f"The database URL cannot be used: {error}.") from None
+            raise ConfigError(f"The database URL cannot be used: {error}.") from None
         except TROUBLE as error:
             if asyncio.get_running_loop().time() > deadline:
                 raise StartError(
