@@ -66,7 +66,8 @@ def test_a_second_machine_without_the_key_ring_does_not_start(tmp_path: Path, da
         assert f"the key {key_in(one)}" in sentence
         assert f"{two / 'secret.key'} does not exist" in sentence
         assert "--secret-key" in sentence
-        assert not (two / "secret.key").exists()
+        assert not two.exists()
+        two.mkdir()
         create_key_ring_file(two / "secret.key")
         sentence = refused(two, database_url=database_url)
         assert (
