@@ -27,6 +27,7 @@ ORDER = (
     "inbound",
     "submission",
     "neighbours",
+    "idle",
     "backlog",
     "domains",
     "metrics",
