@@ -24,6 +24,7 @@ ORDER = (
     "events",
     "automations",
     "parse",
+    "large_mail",
     "inbound",
     "submission",
     "neighbours",
