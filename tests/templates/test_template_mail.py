@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from kit.client import error
 from kit.manual_world import parsed, relayed_world
 from kit.smtp_sink import Message, Sink
@@ -323,3 +325,43 @@ async def test_the_log_shows_the_request_as_it_was(database_url: str, tmp_path: 
             **ADA,
             "template": {"id": name, "variables": {"A": "secret value"}},
         }
+
+
+@pytest.mark.parametrize("own_text", [True, False], ids=["own text", "text of the html"])
+@pytest.mark.parametrize(
+    "tag", ["<b>x</b>", "x", '<a href="https://a.example/">x</a>'], ids=["markup", "text", "links"]
+)
+async def test_small_templates_that_render_to_much_leave_the_event_loop_free(
+    database_url: str, tmp_path: Path, own_text: bool, tag: str
+) -> None:
+    """templates.md 8: what is rendered is charged before it is rendered, not by the event loop. A batch of
+    200 kB that would render to 400 MB is refused beyond 25 MB, and its refused items cost next to nothing."""
+    async with harbor(database_url, tmp_path) as (team, _):
+        part = "{{{V}}}" * 1000
+        template = await live(team, html=part, text=part if own_text else None, variables=[string("V")])
+        value = (tag * 2000)[: 2000 // len(tag) * len(tag)]
+        batch = [{**ADA, "template": {"id": template, "variables": {"V": value}}}] * 100
+        before = time.thread_time()
+        answer = await team.post("/emails/batch", batch, **{"x-batch-validation": "permissive"})
+        spent = time.thread_time() - before
+        assert answer.status_code == 200, answer.text
+        refused = answer.json()["errors"]
+        assert len(answer.json()["data"]) == 6
+        assert {fault["message"] for fault in refused} == {
+            "Invalid `template` field. The templates of one request may have 25 MB together."
+        }
+        assert spent < PATIENCE / 10, "the event loop renders by itself"
+
+
+async def test_an_item_that_is_refused_is_charged_for_what_was_read(
+    database_url: str, tmp_path: Path
+) -> None:
+    """A missing variable at the end of a large template: so many of them are read as the budget allows."""
+    async with harbor(database_url, tmp_path) as (team, _):
+        html = "<p>x</p>" * 400_000 + "{{{V}}}"
+        template = await live(team, html=html, variables=[string("V")])
+        batch = [{**ADA, "template": {"id": template}}] * 20
+        answer = await team.post("/emails/batch", batch, **{"x-batch-validation": "permissive"})
+        messages = [fault["message"] for fault in answer.json()["errors"]]
+        too_large = "Invalid `template` field. The templates of one request may have 25 MB together."
+        assert [message == too_large for message in messages] == [False] * 8 + [True] * 12

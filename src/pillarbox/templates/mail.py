@@ -36,9 +36,10 @@ from pillarbox.mail.message.rendering import (
     partly_rendered,
     printed,
     rendered,
+    written,
 )
 from pillarbox.templates.content import Content
-from pillarbox.templates.variables import MissingVariable, Scalar, Variable, check_given
+from pillarbox.templates.variables import LONGEST_VALUE, MissingVariable, Scalar, Variable, check_given
 
 LINK: Final = "{{{PILLARBOX_UNSUBSCRIBE_URL}}}"
 """What stands for a recipient's link in a text that was made from html."""
@@ -99,6 +100,45 @@ def is_about_contact(content: Content) -> bool:
 def names_contact(part: str | None) -> bool:
     """Whether it has a placeholder of contacts."""
     return any(is_of_contact(found.name) for found in placeholders(part or ""))
+
+
+def rendered_size(
+    content: Content,
+    given: Mapping[str, Scalar],
+    contact: ContactValues,
+    field: str,
+    foreign: Collection[str] = (),
+) -> int:
+    """The characters that the html and the own text of the mail will have, without rendering them.
+
+    Raises as `render` does. Text that is made of the html is not counted.
+    """
+    check_given(given, content.variables, field)
+    lookup = _Lookup({variable.key: variable for variable in content.variables}, given, contact, foreign)
+    size = _part_size(content.html, lookup, Part.HTML)
+    return size if content.text is None else size + _part_size(content.text, lookup, Part.TEXT)
+
+
+def weight(content: Content) -> int:
+    """An upper bound of the characters that rendering reads and writes, known at once: every placeholder with
+    the longest value that there may be."""
+    count = sum(
+        part.count("{{{") for part in (content.html, content.text, content.subject) if part is not None
+    )
+    return content.size + count * LONGEST_VALUE
+
+
+def _part_size(source: str, lookup: _Lookup, part: Part) -> int:
+    """The characters of a rendered part; the same placeholder has the same value everywhere."""
+    size, known = len(source), dict[str, int]()
+    for placeholder in placeholders(source):
+        added = known.get(placeholder.source)
+        if added is None:
+            value = lookup.body(placeholder)
+            added = 0 if value is None else len(written(value, part)) - len(placeholder.source)
+            known[placeholder.source] = added
+        size += added
+    return size
 
 
 def render(

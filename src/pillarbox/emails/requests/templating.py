@@ -9,8 +9,15 @@ from uuid import UUID
 
 from msgspec import structs
 
-from pillarbox.emails.outgoing import Outgoing, TemplatesTooLarge
-from pillarbox.emails.requests.parse import VARIABLES, MissingBody, check_size, template_names
+from pillarbox.emails.outgoing import Outgoing, TemplatesTooLarge, UsedTemplate
+from pillarbox.emails.requests.parse import (
+    MOST_BODY,
+    VARIABLES,
+    BodiesTooLarge,
+    MissingBody,
+    check_size,
+    template_names,
+)
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Problem
@@ -44,18 +51,7 @@ class Templating:
         if not any(isinstance(email, Outgoing) and email.template is not None for email in emails):
             return emails
         contacts = await self._contacts(db, emails)
-        left = MOST_OCTETS
-        found: list[Outgoing | Problem] = []
-        for email in emails:
-            if isinstance(email, Outgoing) and email.template is not None:
-                template_size = email.template.check()[1].size
-                made = await self._made(email, contacts, template_size, left)
-                # What came to nothing was read all the same.
-                left -= max(template_size if template_size <= left else 0, _size(made))
-                found.append(made)
-            else:
-                found.append(email)
-        return found
+        return await in_thread_if_large(_weight(emails), _rendered_all, emails, contacts)
 
     async def one(self, db: TeamDb, email: Outgoing) -> Outgoing:
         """One email; raises what is wrong with it."""
@@ -82,29 +78,73 @@ class Templating:
                     wanted |= {one.key for one in _alone(email)}
         return await self.contacts.values(db, wanted) if wanted else {}
 
-    async def _made(
-        self, email: Outgoing, contacts: Mapping[str, ContactValues], size: int, left: int
-    ) -> Outgoing | Problem:
+
+def _weight(emails: Sequence[Outgoing | Problem]) -> int:
+    """An upper bound of what rendering these emails reads and writes, in characters."""
+    return sum(
+        mail.weight(email.template.check()[1])
+        for email in emails
+        if isinstance(email, Outgoing) and email.template is not None
+    )
+
+
+def _rendered_all(
+    emails: Sequence[Outgoing | Problem], contacts: Mapping[str, ContactValues]
+) -> list[Outgoing | Problem]:
+    """The emails in their order. The templates and what is rendered of them are charged to one budget before
+    anything is rendered, also where the email is refused afterwards."""
+    left = MOST_OCTETS
+    rendered: list[Outgoing | Problem] = []
+    for email in emails:
+        if not isinstance(email, Outgoing) or email.template is None:
+            rendered.append(email)
+            continue
         try:
-            if size > left:
-                raise TemplatesTooLarge
-            made = await in_thread_if_large(size, _rendered, email, contacts)
-            if _size(made) > left:
-                raise TemplatesTooLarge
+            size = _size(email, email.template, contacts, left)
+            left -= size
+            rendered.append(_rendered(email, email.template, contacts))
+        except _Refused as refused:
+            left -= refused.size
+            rendered.append(refused.problem)
         except Problem as problem:
-            return problem
-        return made
+            rendered.append(problem)
+    return rendered
 
 
-def _rendered(email: Outgoing, contacts: Mapping[str, ContactValues]) -> Outgoing:
-    if email.template is None:
-        return email
-    template_id, content = email.template.check()
-    contact = NOBODY
-    for recipient in _alone(email):
-        contact = contacts.get(recipient.key) or ContactValues(email=recipient.addr_spec)
-    used = email.template
-    made = mail.render(content, email.subject, used.given, contact, VARIABLES, used.foreign)
+class _Refused(Exception):  # noqa: N818 - it carries a problem and what finding it has cost
+    """An email that is not rendered, after `size` characters were read."""
+
+    def __init__(self, size: int, problem: Problem) -> None:
+        self.size = size
+        self.problem = problem
+
+
+def _size(email: Outgoing, template: UsedTemplate, contacts: Mapping[str, ContactValues], left: int) -> int:
+    """The characters that rendering the email reads or writes, whichever is more; raises _Refused where they
+    are more than are left, or where the bodies alone are too large."""
+    content = template.check()[1]
+    if content.size > left:
+        raise _Refused(0, TemplatesTooLarge())
+    try:
+        written = mail.rendered_size(
+            content, template.given, _contact(email, contacts), VARIABLES, template.foreign
+        )
+    except Problem as problem:
+        raise _Refused(content.size, problem) from None
+    # The text that is made of the html is read from all of it.
+    cost = max(content.size, written if content.text is not None else 2 * written)
+    if cost > left:
+        raise _Refused(content.size, TemplatesTooLarge())
+    if written > MOST_BODY:
+        raise _Refused(content.size, BodiesTooLarge("html" if content.html else "text"))
+    return cost
+
+
+def _rendered(email: Outgoing, template: UsedTemplate, contacts: Mapping[str, ContactValues]) -> Outgoing:
+    template_id, content = template.check()
+    made = mail.render(
+        content, email.subject, template.given, _contact(email, contacts), VARIABLES, template.foreign
+    )
     if not made.html and made.text is None:
         raise MissingBody
     # As in other mail, text that is made of the html does not count.
@@ -120,11 +160,14 @@ def _rendered(email: Outgoing, contacts: Mapping[str, ContactValues]) -> Outgoin
     )
 
 
+def _contact(email: Outgoing, contacts: Mapping[str, ContactValues]) -> ContactValues:
+    """What the email may say of its recipient."""
+    for recipient in _alone(email):
+        return contacts.get(recipient.key) or ContactValues(email=recipient.addr_spec)
+    return NOBODY
+
+
 def _alone(email: Outgoing) -> Sequence[Any]:
     """The recipient of mail that has only one: what is said of a contact is said to nobody else."""
     recipients = email.recipients()
     return recipients if len(recipients) == 1 else ()
-
-
-def _size(made: Outgoing | Problem) -> int:
-    return 0 if isinstance(made, Problem) else len(made.html or "") + len(made.text or "")
