@@ -5,7 +5,6 @@ The server reads with blocking sockets in a process of its own, and the client r
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import socket
 import ssl
