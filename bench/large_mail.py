@@ -1,4 +1,4 @@
-"""How fast one large message leaves: 40 MB on a kept connection, in clear, over STARTTLS and over implicit TLS.
+"""How fast one large message leaves: 40 MB on a kept connection, in clear and over STARTTLS and implicit TLS.
 
 The server reads with blocking sockets in a process of its own, and the client runs on uvloop as workers do.
 """
