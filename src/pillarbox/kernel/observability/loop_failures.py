@@ -22,6 +22,16 @@ LONGEST_AWAY: Final = 2.0
 LINE_EVERY: Final = 60.0
 
 
+_away: tuple[type[BaseException], ...] = ()
+
+
+def count_as_away(errors: tuple[type[BaseException], ...]) -> None:
+    """Say which errors mean that the database did not answer. Its module does so when it is loaded: the
+    supervisor has such loops and does not load the driver for them."""
+    global _away
+    _away = errors
+
+
 class LoopFailures:
     """What one loop needs to know of its failures. `loop` names it in the log; the part of the log, and the
     first word of its events, is what stands before the first dot."""
@@ -50,10 +60,7 @@ class LoopFailures:
 
     def failed(self, trouble: Exception, **fields: object) -> None:
         """Note a failure; `fields` stand in the line where it is logged."""
-        # Here, because the supervisor has such loops and does not load the database's driver for them.
-        from pillarbox.kernel.postgres.database import RETRIED
-
-        is_away = isinstance(trouble, RETRIED)
+        is_away = isinstance(trouble, _away)
         longest = LONGEST_AWAY if is_away else LONGEST_PAUSE
         self.pause = min(longest, FIRST_PAUSE * 2 ** min(self._in_a_row, 10))
         self._in_a_row += 1

@@ -16,6 +16,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.loop_failures import count_as_away
 from pillarbox.kernel.postgres.bounded_pool import BoundedPool, Stateless
 from pillarbox.kernel.wire.problems import DatabaseGone, NoConnectionLeft
 
@@ -66,6 +67,8 @@ TROUBLE = (*GONE, asyncpg.PostgresError)
 
 RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 """What says nothing about the statement itself: it is tried again as it is."""
+
+count_as_away(RETRIED)
 
 
 def literal(values: Iterable[object]) -> str:
