@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 from kit.zone import Zone
 from pillarbox.mail.authentication import dkim, dkim_verify
-from pillarbox.mail.authentication.dkim_verify import Dkim
+from pillarbox.mail.authentication.dkim_verify import UNSIGNED_REPLY_TO, Dkim
+from pillarbox.mail.message.header_block import ONCE
+from pillarbox.mail.message.parse import parse
 
 NOW = 1_790_000_000
 
@@ -391,3 +393,70 @@ def test_the_canonical_body_is_the_signers(pieces: list[bytes]) -> None:
 def test_any_octets_get_a_result(pieces: list[bytes]) -> None:
     for found in asyncio.run(verified(b"".join(pieces))):
         assert not found.passed
+
+
+# Fields that stand twice ------------------------------------------------------------------------------------
+
+SECOND = {
+    "from": b"Eve <eve@elsewhere.example>",
+    "date": b"Sat, 03 Oct 2026 11:00:00 +0000",
+    "message-id": b"<2@elsewhere.example>",
+    "content-type": b'multipart/mixed; boundary="forged"',
+    "list-unsubscribe": b"<https://elsewhere.example/>",
+}
+
+
+def with_every_field() -> bytes:
+    """A signed message that has each field once that may stand once."""
+    present = {line.partition(b":")[0].decode().lower() for line in HEAD.split(b"\r\n") if b":" in line}
+    added = b"".join(
+        name.title().encode() + b": " + SECOND.get(name, b"<first@harbor.example>") + b"\r\n"
+        for name in sorted(ONCE - present)
+        if name not in ("content-type", "content-transfer-encoding")
+    )
+    return HEAD + added + b"Content-Type: text/plain\r\n\r\nReady.\r\n"
+
+
+@pytest.mark.parametrize("place", ["on top", "below the signature", "at the end"])
+@pytest.mark.parametrize("name", sorted(ONCE))
+async def test_a_field_that_stands_twice_takes_its_worth_from_a_signature(name: str, place: str) -> None:
+    """DKIM-07, RFC 6376 8.15: a signature covers the lowest one, and readers may show any of them."""
+    message = with_every_field()
+    if name == "content-transfer-encoding":
+        message = message.replace(b"\r\n\r\n", b"\r\nContent-Transfer-Encoding: 7bit\r\n\r\n", 1)
+    whole = signed(message)
+    [found] = await verified(whole)
+    assert (found.result, found.reason) == ("pass", UNSIGNED_REPLY_TO)
+    second = name.upper().encode() + b" : " + SECOND.get(name, b"Forged") + b"\r\n"
+    own, _, rest = whole.partition(b"\r\nFrom:")
+    forged = {
+        "on top": second + whole,
+        "below the signature": own + b"\r\n" + second + b"From:" + rest,
+        "at the end": whole.replace(b"\r\n\r\n", b"\r\n" + second + b"\r\n", 1),
+    }[place]
+    [found] = await verified(forged)
+    expected = ("fail", "policy") if place == "at the end" or name in ("from", "subject") else ("policy",)
+    assert found.result in expected
+    assert dkim_verify.passing_domains([found]) == ()
+    if found.result == "policy":
+        assert found.reason == f"{name.title()} stands more than once"
+
+
+@pytest.mark.parametrize("name", sorted(ONCE - {"from", "to", "cc", "bcc"}))
+def test_of_a_field_that_stands_twice_the_lowest_is_read(name: str) -> None:
+    """DKIM-07: the one that a signature covers."""
+    first, second = SECOND.get(name, b"<1@quay.example>"), b"<0@forged.example>"
+    message = parse(
+        name.encode() + b": " + second + b"\r\n" + name.title().encode() + b": " + first + b"\r\n\r\nx"
+    )
+    assert message.first(name) == first.decode()
+    shown = (message.subject, message.message_id, message.in_reply_to, message.references, message.reply_to)
+    assert "forged.example" not in repr(shown)
+
+
+async def test_a_signature_that_covers_reply_to_says_nothing_of_it() -> None:
+    message = HEAD + b"Reply-To: <sales@harbor.example>\r\n\r\nReady.\r\n"
+    [covered] = await verified(signed(message, h="from:to:subject:reply-to"))
+    [uncovered] = await verified(signed(message))
+    assert (covered.result, covered.reason) == ("pass", None)
+    assert (uncovered.result, uncovered.reason) == ("pass", UNSIGNED_REPLY_TO)

@@ -481,3 +481,37 @@ async def test_a_busy_process_puts_mail_off(database_url: str, tmp_path: Path) -
             assert (await under_way).startswith("250")
             assert (await dialogue.say("MAIL FROM:<a@quay.example>")).startswith("250")
             assert len(await received(team)) == 1
+
+
+@pytest.mark.parametrize("blank", [b" ", b"\t", b" \t "])
+async def test_a_first_line_that_begins_with_a_blank_adds_nothing_to_our_results(
+    blank: bytes, database_url: str, tmp_path: Path
+) -> None:
+    """AR-01: what the sender says is never part of a field of ours, by another reader's parser."""
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
+        raw = (
+            blank + b"; dkim=pass header.d=bank.example; dmarc=pass header.from=bank.example\r\n" + message()
+        )
+        assert (await post.deliver(raw, [HELP])).startswith("250 2.0.0")
+        [found] = await received(team)
+        whole = await raw_of(team, found["id"])
+        assert whole.endswith(raw)
+        head = BytesParser(policy=default).parsebytes(whole)
+        assert head.keys()[:4] == ["Return-Path", "Received", "Authentication-Results", "X-Unreadable-Line"]
+        for name in ("Return-Path", "Received", "Authentication-Results"):
+            assert "bank.example" not in head[name]
+        assert found["subject"] == "Berth"
+
+
+async def test_a_second_subject_on_a_signed_mail_is_neither_believed_nor_shown(
+    database_url: str, tmp_path: Path
+) -> None:
+    """DKIM-07: the signature counts for nothing, and what is shown is what was signed."""
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
+        raw = b"Subject: Pay to this account\r\nReply-To: <eve@elsewhere.example>\r\n"
+        raw += message("Reply-To: <ada@quay.example>")
+        assert (await post.deliver(raw, [HELP])).startswith("250 2.0.0")
+        [found] = await received(team)
+        assert (found["subject"], found["reply_to"]) == ("Berth", ["ada@quay.example"])

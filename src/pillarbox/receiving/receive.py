@@ -222,6 +222,7 @@ class Receiving:
                 hostname,
                 judgement.field,
                 self._marks.comment(recipients),
+                read.raw[:1],
             )
             drafts.append(builder.draft(team_id, recipients, stamp, fields, self._ids.new))
         if expected is not None:

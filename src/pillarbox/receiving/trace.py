@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import Final
 from uuid import UUID
 
 from pillarbox.mail.message import headers
 from pillarbox.receiving.arrival import Arrival
+
+UNREADABLE_LINE: Final = b"X-Unreadable-Line:\r\n"
+"""Its value is the line behind it, which continues no field of the message."""
 
 
 def fields(
@@ -21,10 +25,15 @@ def fields(
     hostname: str,
     results: bytes,
     mark: str,
+    first_octet: bytes,
 ) -> bytes:
     """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of,
     `results` is the field that says what was found out, `mark` the comment by which we recognise the message
-    when it comes to them again."""
+    when it comes to them again.
+
+    A message whose `first_octet` is a blank begins with a line that would continue the field before it, so
+    its sender could add results under our name (RFC 8601, 5): a field that means nothing takes that line.
+    """
     named = "\r\n\t".join([f"<{address}>" for address in recipients])
     received = (
         f"Return-Path: <{_plain(arrival.mail_from)}>\r\n"
@@ -33,7 +42,8 @@ def fields(
         f"\t{mark}\r\n"
         f"\tfor {named}; {_date(at.replace(microsecond=0))}\r\n"
     )
-    return received.encode("utf-8", "replace") + results
+    fields = received.encode("utf-8", "replace") + results
+    return fields + UNREADABLE_LINE if first_octet in (b" ", b"\t") else fields
 
 
 def _plain(text: str) -> str:

@@ -25,7 +25,7 @@ from typing import Final, Literal, Protocol
 
 from pillarbox.mail.authentication import dkim, dkim_keys, tag_list
 from pillarbox.mail.authentication.dkim_keys import KeyRefused, KeyType
-from pillarbox.mail.message.header_block import LONGEST_BLOCK, MOST_FIELDS
+from pillarbox.mail.message.header_block import LONGEST_BLOCK, MOST_FIELDS, ONCE
 from pillarbox.mail.smtp.mx import Answer
 
 Result = Literal["pass", "fail", "policy", "neutral", "temperror", "permerror"]
@@ -37,6 +37,9 @@ IN_PLACE: Final = 64 * 1024
 """Octets of a message that is read at once; a larger one is divided and hashed in a thread."""
 
 ALGORITHMS: Final[dict[str, KeyType]] = {"rsa-sha256": "rsa", "ed25519-sha256": "ed25519"}
+
+UNSIGNED_REPLY_TO: Final = "Reply-To is not signed"
+"""The reason of a signature that passes and leaves it to anybody where answers go."""
 
 _FIELD_END = re.compile(rb"\r\n(?![ \t])")
 _OWN_SIGNATURE = re.compile(rb"((?:^|;)[ \t\r\n]*b[ \t\r\n]*=)[^;]*")
@@ -125,6 +128,10 @@ async def _checked(message: _Message, at: int, lookup: Lookup, seconds: int) -> 
         await _check_body(message, found)
         if not key.verifies(found.signature, message.header_hash(found, at)):
             raise _Wrong("fail", "the signature does not fit the header")
+        if message.repeated is not None:
+            raise _Wrong("policy", f"{message.repeated} stands more than once")
+        if message.has_reply_to and "reply-to" not in found.names:
+            reason = UNSIGNED_REPLY_TO
     except (_Wrong, KeyRefused) as wrong:
         result, reason = wrong.result, wrong.reason
     return Dkim(
@@ -257,6 +264,16 @@ class _Message:
         self._places: dict[bytes, list[int]] = {}
         for at, (name, _) in enumerate(self.fields):
             self._places.setdefault(name, []).append(at)
+        self.repeated = next(
+            (
+                name.decode("ascii").title()
+                for name, places in self._places.items()
+                if len(places) > 1 and name.isascii() and name.decode("ascii") in ONCE
+            ),
+            None,
+        )
+        """A field that may stand once and stands more often."""
+        self.has_reply_to = b"reply-to" in self._places
 
     def body_hash(self, form: str) -> Awaitable[tuple[bytes, int]]:
         """The digest of the canonical body, and its length; made once for each form."""

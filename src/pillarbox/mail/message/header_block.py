@@ -9,7 +9,7 @@ passed over: 1,000 fields, 256 KiB, 64 KiB of one value (standards, section 0).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -21,6 +21,19 @@ LONGEST_BLOCK = 256 * 1024
 LONGEST_VALUE = 64 * 1024
 LINES_AT_ONCE = 64 * 1024
 MOST_IDS = 1000
+
+ONCE = frozenset(
+    {
+        *("from", "sender", "reply-to", "to", "cc", "bcc", "date", "subject"),
+        *("message-id", "in-reply-to", "references", "mime-version", "auto-submitted"),
+        *("content-type", "content-transfer-encoding", "content-disposition", "content-id"),
+        *("content-description", "content-language"),
+        *("list-id", "list-help", "list-unsubscribe", "list-unsubscribe-post", "list-subscribe"),
+        *("list-post", "list-owner", "list-archive"),
+    }
+)
+"""Fields that a header has once at most (RFC 5322 3.6, RFC 2045 3, RFC 2369 2, RFC 2919 3, RFC 3834 5), in
+lower case. Signatures cover the lowest one of a name (RFC 6376 5.4.2), so of several the lowest is read."""
 
 _FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?>(?:\n[ \t][^\n]*+)*))\n?")
 _BLANK = re.compile(rb"[ \t]*\r?\n")
@@ -160,6 +173,14 @@ def by_name(headers: Iterable[Header]) -> dict[str, list[Header]]:
     for header in headers:
         named.setdefault(header.name.lower(), []).append(header)
     return named
+
+
+def instance(name: str, headers: Sequence[Header]) -> Header | None:
+    """The field of this name, in lower case, that is read: the lowest of those that may stand only once, else
+    the topmost."""
+    if not headers:
+        return None
+    return headers[-1] if name in ONCE else headers[0]
 
 
 def first_of_each(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:

@@ -64,7 +64,7 @@ class Message:
 
     @property
     def date(self) -> datetime | None:
-        """The instant of the topmost Date, in UTC."""
+        """The instant of Date, in UTC."""
         return header_block.date(_shown(self.named, "date"))
 
     @property
@@ -83,7 +83,7 @@ class Message:
     def references(self) -> tuple[str, ...]:
         """The message ids of References, oldest first; at most 1,000. Of a field that is too long its end is
         read, where the nearest ones are."""
-        field = next(iter(self.named.get("references", ())), None)
+        field = header_block.instance("references", self.named.get("references", ()))
         if field is None:
             return ()
         is_whole = len(field.raw) <= header_block.LONGEST_VALUE
@@ -91,8 +91,12 @@ class Message:
         return header_block.message_ids(text)
 
     def first(self, name: str) -> str | None:
-        """The decoded value of the topmost header of that name, in any case of letters."""
-        return next(iter(self.all(name)), None)
+        """The decoded value of the header of that name, in any case of letters.
+
+        Of several it is the topmost, or the lowest of those that may stand only once (`header_block.ONCE`).
+        """
+        header = header_block.instance(name.lower(), self.named.get(name.lower(), ()))
+        return None if header is None else header.value
 
     def all(self, name: str) -> list[str]:
         """The decoded values of every header of that name, from the top."""
@@ -118,7 +122,7 @@ def parse(raw: bytes) -> Message:
     headers = header_block.readable(block.fields)
     named = header_block.by_name(headers)
     root, is_divided = mime_parts.tree(
-        raw, {name: found[0].raw for name, found in named.items()}, block.body_start
+        raw, {name: _instance(name, headers).raw for name, headers in named.items()}, block.body_start
     )
     return Message(
         raw=raw,
@@ -127,7 +131,7 @@ def parse(raw: bytes) -> Message:
         to=_mailboxes(named.get("to", ())),
         cc=_mailboxes(named.get("cc", ())),
         bcc=_mailboxes(named.get("bcc", ())),
-        reply_to=_mailboxes(named.get("reply-to", ())),
+        reply_to=_mailboxes(named.get("reply-to", ())[-1:]),
         subject=_shown(named, "subject")[:LONGEST_SUBJECT],
         message_id=header_block.message_id(_shown(named, "message-id")),
         received_for=header_block.received_for([header.raw for header in named.get("received", ())]),
@@ -140,7 +144,11 @@ def parse(raw: bytes) -> Message:
 
 def _shown(named: Mapping[str, Sequence[Header]], name: str) -> str:
     headers = named.get(name)
-    return headers[0].value if headers else ""
+    return _instance(name, headers).value if headers else ""
+
+
+def _instance(name: str, headers: Sequence[Header]) -> Header:
+    return headers[-1] if name in header_block.ONCE else headers[0]
 
 
 def _authors(headers: Sequence[Header]) -> AddressFields:
