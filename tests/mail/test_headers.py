@@ -218,7 +218,7 @@ def test_fields_for_machines_may_hold_harmless_look_alikes() -> None:
 
 RESERVED = [
     *("From", "To", "Cc", "Bcc", "Subject", "Date", "Message-ID", "MIME-Version", "Sender", "Received"),
-    *("Return-Path", "Feedback-ID", "Authentication-Results", "DKIM-Signature", "DKIM-Anything"),
+    *("Return-Path", "Authentication-Results", "DKIM-Signature", "DKIM-Anything"),
     *("ARC-Seal", "ARC-Message-Signature", "ARC-Authentication-Results", "Content-Type"),
     *("Content-Transfer-Encoding", "Content-Disposition", "Content-ID", "Content-Description"),
     *("Content-Language", "Content-Location", "Content-MD5", "Content-Base", "Content-Foo"),
@@ -230,7 +230,7 @@ PASSED = [
     *("List-Post", "List-Archive", "List-Owner", "List-Subscribe", "X-Entity-Ref-ID", "X-Mailer"),
     *("X-Priority", "X-Content", "X-From", "Auto-Submitted", "Precedence", "Priority", "Importance"),
     *("Sensitivity", "Keywords", "Comments", "Organization", "User-Agent", "Autocrypt", "Reply-To"),
-    *("Bccs", "Tos", "Fromage", "Subjects", "Expires", "Disposition-Notification-To"),
+    *("Feedback-ID", "Bccs", "Tos", "Fromage", "Subjects", "Expires", "Disposition-Notification-To"),
 ]
 
 

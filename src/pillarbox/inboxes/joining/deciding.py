@@ -176,7 +176,8 @@ class _Planning:
 
     def _by_ids(self, message: NewMessage) -> Thread | None:
         """The first id that the inbox knows decides. Of several messages with it the one that was sent from
-        here, whose id nobody else has made, then the last that is in no spam, then the last."""
+        here counts, whose id nobody else has made, then the first that is in no spam, then the first: whoever
+        uses an id again draws no answers to themselves."""
         for earlier in message.earlier_ids:
             found = [
                 (one, thread)
@@ -185,7 +186,7 @@ class _Planning:
             ]
             if found:
                 ranked = [(not one.is_inbound, thread.folder is not Folder.SPAM) for one, thread in found]
-                return found[max(range(len(found)), key=lambda place: (*ranked[place], place))][1]
+                return found[max(range(len(found)), key=lambda place: (*ranked[place], -place))][1]
         return None
 
     def _of_subject(self, message: NewMessage) -> Thread | None:

@@ -36,6 +36,7 @@ SIGNED = (
     b"content-transfer-encoding",
     b"in-reply-to",
     b"references",
+    b"feedback-id",
     b"list-id",
     b"list-unsubscribe",
     b"list-unsubscribe-post",

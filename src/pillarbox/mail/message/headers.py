@@ -33,18 +33,20 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 RESERVED = frozenset(
     (
         *("from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "sender"),
-        *("received", "return-path", "authentication-results", "feedback-id"),
+        *("received", "return-path", "authentication-results"),
         *("received-spf", "domainkey-signature"),
     )
 )
 RESERVED_PREFIXES = ("content-", "dkim-", "arc-", "resent-")
 """Fields that the `headers` object may not set: they are ours, or statements of mail servers."""
 
-STRUCTURED = frozenset(("in-reply-to", "references", "auto-submitted", "precedence"))
+STRUCTURED = frozenset(("in-reply-to", "references", "auto-submitted", "precedence", "feedback-id"))
 STRUCTURED_PREFIXES = ("list-",)
 """Fields whose words mean something to machines; they are folded, never encoded."""
 
-ONCE = frozenset(("in-reply-to", "references", "reply-to", "list-unsubscribe", "list-unsubscribe-post"))
+ONCE = frozenset(
+    ("in-reply-to", "references", "reply-to", "list-unsubscribe", "list-unsubscribe-post", "feedback-id")
+)
 """Fields of which a message has at most one, besides the reserved ones (RFC 5322 3.6, RFC 8058 3.1)."""
 
 _NAME = re.compile(r"[!-9;-~]{1,76}")
