@@ -237,7 +237,7 @@ def test_a_start_with_a_pooler_in_transaction_mode_ends_in_one_sentence(
         pgbouncer(database_url, "transaction") as url,
         supervisor(tmp_path / "data", "--database-url", url) as running,
     ):
-        assert running.exit_status() == 1
+        assert running.exit_status() == 2
         complaint = running.log.wait_for_end()[-1]
     assert complaint.startswith("pillarbox: --database-url leads to a connection pooler in transaction mode")
     assert "LISTEN, advisory locks, session settings and prepared statements" in complaint

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pillarbox.kernel.http.body import ClientGone
+from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.wire.problems import Overloaded
 
 MOST_WAITING = 64
@@ -97,6 +98,9 @@ class TeamTurns:
         turn = _Turn(asyncio.get_running_loop().create_future(), size, is_gone)
         self._waiting.setdefault(team_id, deque()).append(turn)
         self._grant()
+        if not turn.granted.done():
+            # Who waits here takes no share of the reads of its team: small ones go on meanwhile.
+            time_limit.end_turn()
         try:
             await turn.granted
         except asyncio.CancelledError:
