@@ -11,6 +11,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from kit.automation_rows import an_automation, sleeping_runs
 from kit.client import error
 from kit.manual_world import clock_of, manual_world
 from kit.submission import message_bytes, submission
@@ -323,3 +324,15 @@ async def test_submission_hears_of_quotas(database_url: str, tmp_path: Path, quo
         assert said.code == 250
         said = await client.send(message_bytes(), to=["a@quay.example"])
         assert (said.code, str(said)) == (452, "452 4.7.1")
+
+
+async def test_the_runs_of_automations_of_the_month_are_counted(database_url: str, tmp_path: Path) -> None:
+    """conventions section 12: other teams' runs do not count."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team, quay = await pillarbox.team(), await pillarbox.team("Quay")
+        automation = await an_automation(team)
+        await sleeping_runs(team, automation, 3)
+        assert (await team.get("/usage")).json()["automation_runs"]["used"] == 3
+        assert (await quay.get("/usage")).json()["automation_runs"]["used"] == 0
+        clock_of(pillarbox).advance(timedelta(days=400))
+        assert (await team.get("/usage")).json()["automation_runs"]["used"] == 0

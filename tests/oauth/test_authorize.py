@@ -18,7 +18,7 @@ from pillarbox.oauth.authorization import MOST_OF_ADDRESS
 
 BUILT_IN = "7136aa0b-625c-4c9c-8820-e9784c8eb141"
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-REPEATED = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "resource")
+REPEATED = ("response_type", "scope", "state", "code_challenge", "code_challenge_method")
 
 
 async def asked(
@@ -244,3 +244,13 @@ async def test_an_address_can_begin_only_so_many_requests(database_url: str, tmp
         assert answered(wrong)["error"] == "invalid_scope"
         pillarbox.clock.advance(60)
         assert (await asked(pillarbox, right)).status_code == 302
+
+
+async def test_several_resources_may_be_named(database_url: str, tmp_path: Path) -> None:
+    """RFC 8707, 2: one parameter for each; they are ignored (oauth.md 5)."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        made = await register(pillarbox, scope="emails:send")
+        query = httpx.QueryParams(parameters(made["client_id"]))
+        page = await asked(pillarbox, f"{query}&resource=https://a.example&resource=https://b.example")
+        assert "/oauth/authorize/" in page.headers["location"]
+        assert "error=" not in page.headers["location"]

@@ -40,7 +40,6 @@ async def test_the_documents_say_what_is_there(database_url: str, tmp_path: Path
             ("authorization_servers", [ISSUER]),
             ("bearer_methods_supported", ["header"]),
             ("scopes_supported", ["full_access", "emails:send"]),
-            ("resource_documentation", f"{ISSUER}/docs"),
         ]
         keys = await client.get("/.well-known/jwks.json")
         [key] = keys.json()["keys"]

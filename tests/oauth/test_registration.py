@@ -274,7 +274,8 @@ async def test_other_methods_and_preflights(database_url: str, tmp_path: Path) -
             assert preflight.status_code == 204
             assert preflight.headers["access-control-allow-origin"] == "*"
             assert preflight.headers["access-control-allow-methods"] == allowed
-            assert "Authorization" in preflight.headers["access-control-allow-headers"]
+            allowed_headers = preflight.headers["access-control-allow-headers"]
+            assert {"Authorization", "MCP-Protocol-Version"} < set(allowed_headers.split(", "))
         for path in ("/oauth/authorize", "/oauth/authorize/x"):
             preflight = await client.options(path, headers={"origin": "https://app.example"})
             assert preflight.status_code == 204

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 from uuid import UUID
 
 import msgspec
@@ -60,6 +60,8 @@ class NewAutomation(Struct):
 
 class ChangedAutomation(Struct):
     """`steps` and `connections` go together. An enabled automation keeps its steps."""
+
+    min_properties: ClassVar[int] = 1
 
     name: OtherName | UnsetType = UNSET
     status: Status | UnsetType = UNSET

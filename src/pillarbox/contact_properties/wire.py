@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -29,6 +29,8 @@ class NewProperty(Struct):
 
 class ChangedProperty(Struct):
     """Null clears the fallback. `key` and `type` may only be what they are."""
+
+    min_properties: ClassVar[int] = 1
 
     fallback_value: Value | UnsetType | None = UNSET
     key: Annotated[Any, Meta(extra_json_schema={"type": "string"})] = None

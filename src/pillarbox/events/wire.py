@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -33,6 +33,8 @@ class NewDefinition(Struct):
 
 class ChangedDefinition(Struct):
     """Null takes the schema away. The name stays what it is."""
+
+    min_properties: ClassVar[int] = 1
 
     schema: Schema | UnsetType | None = UNSET
 

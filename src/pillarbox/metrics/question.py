@@ -76,7 +76,9 @@ def read(query: Query, now: datetime, retention_days: int) -> Question:
     """The question in a query; 422 says which parameter is wrong and how."""
     start, end = _edge(query, "start_date"), _edge(query, "end_date")
     timezone = zone_name(query.text("timezone") or "UTC")
-    granularity = query.text("granularity") or "daily"
+    granularity = query.last("granularity")
+    if granularity is None:
+        granularity = "daily"
     if granularity not in GRANULARITIES:
         raise _unknown("granularity", granularity, GRANULARITIES)
     metrics = _names(query, "metrics", METRICS) or METRICS

@@ -43,7 +43,7 @@ MINUTE: Final = 60.0
 MOST_OF_ADDRESS: Final = 120
 """So many requests an address may begin within a minute."""
 ONCE: Final = (
-    *("response_type", "scope", "state", "code_challenge", "code_challenge_method", "resource"),
+    *("response_type", "scope", "state", "code_challenge", "code_challenge_method"),
     *("response_mode", "request", "request_uri"),
 )
 

@@ -1,4 +1,5 @@
-"""Parameters of OAuth requests: each at most once, and an empty one is none (RFC 6749, 3.1 and 3.2)."""
+"""Parameters of OAuth requests: each at most once but `resource` (RFC 8707, 2), and an empty one is none
+(RFC 6749, 3.1 and 3.2)."""
 
 from __future__ import annotations
 
@@ -15,6 +16,9 @@ FORM: Final = "application/x-www-form-urlencoded"
 JSON: Final = "application/json"
 MOST: Final = 100
 
+REPEATABLE: Final = frozenset({"resource"})
+"""RFC 8707, 2: one for each resource."""
+
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -27,7 +31,7 @@ class Parameters:
         self._values: dict[str, str] = {}
         self.repeated: set[str] = set()
         for name, value in pairs:
-            if name in self._values:
+            if name in self._values and name not in REPEATABLE:
                 self.repeated.add(name)
             self._values[name] = value
 

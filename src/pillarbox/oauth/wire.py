@@ -40,7 +40,6 @@ class ResourceMetadata(Struct):
     authorization_servers: tuple[str, ...]
     bearer_methods_supported: tuple[str, ...]
     scopes_supported: tuple[str, ...]
-    resource_documentation: str
 
 
 class SigningKeyShown(Struct):
@@ -103,7 +102,7 @@ def server_metadata(issuer: str, *, documents: bool) -> ServerMetadata:
 
 
 def resource_metadata(issuer: str) -> ResourceMetadata:
-    return ResourceMetadata(issuer, (issuer,), ("header",), SUPPORTED, f"{issuer}/docs")
+    return ResourceMetadata(issuer, (issuer,), ("header",), SUPPORTED)
 
 
 def key_list(keys: Iterable[PublicKey]) -> KeyList:

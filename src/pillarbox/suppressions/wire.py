@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -36,6 +36,8 @@ class NewSuppressions(Struct):
 
 class Removal(Struct):
     """Exactly one of the two."""
+
+    min_properties: ClassVar[int] = 1
 
     emails: Emails | UnsetType = UNSET
     ids: Ids | UnsetType = UNSET

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 
@@ -101,7 +102,9 @@ OWNED = """
            (SELECT count(*) FROM domains d WHERE d.team_id = $1) AS domains,
            (SELECT count(*) FROM contacts c WHERE c.team_id = $1) AS contacts,
            (SELECT count(*) FROM segments s WHERE s.team_id = $1) AS segments,
-           (SELECT count(*) FROM broadcasts b WHERE b.team_id = $1) AS broadcasts
+           (SELECT count(*) FROM broadcasts b WHERE b.team_id = $1) AS broadcasts,
+           (SELECT count(*) FROM automation_runs r
+             WHERE r.team_id = $1 AND r.id >= $2) AS automation_runs
       FROM teams t
      WHERE t.id = $1
 """
@@ -137,6 +140,7 @@ class Owned(NamedTuple):
     contacts: int
     segments: int
     broadcasts: int
+    automation_runs: int
 
 
 async def lock(conn: Connection, teams: Sequence[UUID]) -> None:
@@ -175,8 +179,9 @@ async def is_above(db: TeamDb, email_id: UUID) -> bool:
     return bool(found)
 
 
-async def owned(db: TeamDb) -> Owned:
-    found = await db.one(Owned, OWNED)
+async def owned(db: TeamDb, month: datetime) -> Owned:
+    """What the team has now; runs of automations count from the beginning of `month` on."""
+    found = await db.one(Owned, OWNED, first_id(month))
     assert found is not None, "the caller's team is there"
     return found
 

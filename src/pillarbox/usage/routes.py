@@ -8,6 +8,7 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.usage import queries, wire
 from pillarbox.usage.meter import UsageMeter
+from pillarbox.usage.windows import month_of
 from pillarbox.usage.wire import Limits
 
 
@@ -18,4 +19,4 @@ async def usage(request: Request, db: TeamDb) -> Reply[wire.Usage]:
     used = await request.use(UsageMeter).read(db.source, db.team_id)
     now = request.use(Clock).now()  # type: ignore[type-abstract]
     rate_limit = limits.rate_limit if own is None else own
-    return Reply(wire.usage(used, await queries.owned(db), limits, rate_limit, now))
+    return Reply(wire.usage(used, await queries.owned(db, month_of(now)), limits, rate_limit, now))

@@ -72,7 +72,7 @@ class Limits:
 
 
 def usage(used: Used, owned: Owned, limits: Limits, rate_limit: int, now: datetime) -> Usage:
-    """Broadcasts and automations count nothing as long as there are none."""
+    """What a team has, and the runs of automations that began in the month of `now`."""
     day, month = iso_style(next_day(now)), iso_style(next_month(now))
     daily = Emails(used.day_sent + used.day_received, used.daily_quota, used.day_sent, used.day_received, day)
     monthly = Emails(
@@ -89,7 +89,7 @@ def usage(used: Used, owned: Owned, limits: Limits, rate_limit: int, now: dateti
         segments=Counted(owned.segments, None),
         broadcasts=Counted(owned.broadcasts, None),
         ai_credits=Credits(0, None, None),
-        automation_runs=Runs(0, UNLIMITED, month),
+        automation_runs=Runs(owned.automation_runs, UNLIMITED, month),
         domains=Counted(
             owned.domains, limits.most_domains if owned.most_domains is None else owned.most_domains
         ),

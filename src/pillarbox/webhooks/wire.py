@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -34,6 +34,8 @@ class NewWebhook(Struct):
 
 
 class ChangedWebhook(Struct):
+    min_properties: ClassVar[int] = 1
+
     endpoint: Url | UnsetType = UNSET
     events: WantedKinds | UnsetType = UNSET
     status: Status | UnsetType = UNSET

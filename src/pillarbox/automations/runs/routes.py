@@ -17,7 +17,7 @@ from pillarbox.kernel.wire.paging import PAGING, ListOf, Page
     summary="List the runs of an automation",
 )
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.RunItem]]:
-    page, only = Page.read(request.query), reading.wanted(request.query.text("status"))
+    page, only = Page.read(request.query), reading.wanted(request.query.last("status"))
     return Reply(await reading.listed(db, request.uuid("automation_id"), page, only))
 
 

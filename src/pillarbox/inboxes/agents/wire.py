@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -40,6 +40,8 @@ Instructions = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength
 
 class AgentChange(Struct):
     """At least one of them."""
+
+    min_properties: ClassVar[int] = 1
 
     instructions: Instructions | UnsetType | None = UNSET
     tone: Tone | UnsetType | None = UNSET

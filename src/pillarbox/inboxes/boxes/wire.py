@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -33,6 +33,8 @@ class NewInbox(Struct):
 
 class InboxChange(Struct):
     """At least one of them. An empty `from_name`, or null, clears it."""
+
+    min_properties: ClassVar[int] = 1
 
     name: Name | UnsetType = UNSET
     from_name: FromName | UnsetType | None = UNSET

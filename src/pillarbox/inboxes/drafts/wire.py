@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -39,6 +39,8 @@ class FileIn(Struct):
 class DraftChange(Struct):
     """Null clears. Html or text replaces both."""
 
+    min_properties: ClassVar[int] = 1
+
     to: Addresses | None = None
     cc: Addresses | None = None
     bcc: Addresses | None = None
@@ -50,6 +52,8 @@ class DraftChange(Struct):
 
 class NewDraft(DraftChange):
     """`thread_id` and `reply_to_email_id` come together."""
+
+    min_properties: ClassVar[int] = 1
 
     thread_id: UUID | None = None
     reply_to_email_id: UUID | None = None

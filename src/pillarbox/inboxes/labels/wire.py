@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -29,6 +29,8 @@ class NewLabel(Struct):
 
 class LabelChange(Struct):
     """At least one of them."""
+
+    min_properties: ClassVar[int] = 1
 
     name: Name | UnsetType = UNSET
     color: Color | UnsetType = UNSET

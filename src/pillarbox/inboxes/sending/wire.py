@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +18,8 @@ Addresses = str | Annotated[list[str], Meta(max_length=MOST)]
 
 class ReplyIn(msgspec.Struct, kw_only=True):
     """At least one of `html` and `text`. `headers` may not have those that the service sets."""
+
+    min_properties: ClassVar[int] = 1
 
     html: Annotated[str, Meta(max_length=MOST_BODY)] | None = None
     text: Annotated[str, Meta(max_length=MOST_BODY)] | None = None

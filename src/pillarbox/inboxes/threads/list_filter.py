@@ -59,13 +59,13 @@ class ThreadFilter:
     @classmethod
     def of(cls, query: Query) -> ThreadFilter:
         """The filter that a request names."""
-        folder, folders = query.text("folder"), query.items("folders")
+        folder, folders = query.last("folder"), query.items("folders")
         labels, newer_labels = query.items("label"), query.items("labels")
         _refuse_both("folder", folder, "folders", folders)
         _refuse_both("label", labels, "labels", newer_labels)
         found = (
             frozenset({_folder("folder", folder)})
-            if folder
+            if folder is not None
             else frozenset([_folder("folders", name) for name in folders])
         )
         if not found:

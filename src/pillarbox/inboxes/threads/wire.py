@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 import msgspec
@@ -82,6 +82,8 @@ class ThreadLabels(Struct):
 
 class ThreadChange(Struct):
     """At least one of them; null is refused."""
+
+    min_properties: ClassVar[int] = 1
 
     read: bool | UnsetType = UNSET
     folder: Literal["inbox", "archive", "spam", "trash"] | UnsetType = UNSET

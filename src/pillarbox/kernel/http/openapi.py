@@ -18,7 +18,7 @@ from pillarbox.kernel.http.idempotency import LONGEST_KEY
 from pillarbox.kernel.http.rendering import ErrorBody
 from pillarbox.kernel.http.request import Html, Octets, Reply, Request
 from pillarbox.kernel.http.routing import WRITES, Intake, Route, RouteTable, route
-from pillarbox.kernel.http.schemas import Schema, Schemas
+from pillarbox.kernel.http.schemas import Schema, Schemas, may_be_left_out
 from pillarbox.kernel.security.authentication import Access
 from pillarbox.kernel.wire.instants import IsoTime
 
@@ -146,7 +146,7 @@ class _Parts:
             made["parameters"] = parameters
         if entry.body is not None:
             content = {entry.media: {"schema": self.schemas.request(entry.body)}}
-            made["requestBody"] = {"content": content}
+            made["requestBody"] = {"required": not may_be_left_out(entry.body), "content": content}
         return made
 
     def _failure(self, entry: Route, status: int) -> dict[str, Any]:

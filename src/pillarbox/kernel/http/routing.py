@@ -32,7 +32,7 @@ ATTRIBUTE = "pillarbox_routes"
 SHARED = {"access-control-allow-origin": "*"}
 PREFLIGHT = {
     **SHARED,
-    "access-control-allow-headers": "Authorization, Content-Type",
+    "access-control-allow-headers": "Authorization, Content-Type, MCP-Protocol-Version",
     "access-control-max-age": "86400",
 }
 

@@ -18,6 +18,7 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Meta, Struct, UnsetType, inspect
+from msgspec.structs import fields
 
 Schema = dict[str, Any]
 Use = Literal["answer", "request"]
@@ -34,6 +35,21 @@ def one_of(words: Iterable[Any]) -> Meta:
     """For `Annotated`: the text is one of these, or of the values of these members of an `Enum`."""
     values = [word.value if isinstance(word, Enum) else word for word in words]
     return Meta(extra_json_schema={"enum": values})
+
+
+def least_properties(kind: Any) -> int:
+    """How many fields a request of this struct must have besides those that have no default: its class
+    attribute `min_properties`, 0 where it has none."""
+    least: int = getattr(kind, "min_properties", 0)
+    return least
+
+
+def may_be_left_out(kind: Any) -> bool:
+    """Whether a route with this body goes without it: no field of the struct is needed."""
+    own = get_origin(kind) or kind
+    if not (isinstance(own, type) and issubclass(own, Struct)) or least_properties(own):
+        return False
+    return not any(field.required for field in fields(own))
 
 
 class Schemas:
@@ -142,6 +158,8 @@ class Schemas:
         schema["required"] = [name for name, (_, required) in fields.items() if required]
         if use == "answer":
             schema["additionalProperties"] = False
+        if use == "request" and (least := least_properties(own)):
+            schema["minProperties"] = least
         return schema
 
     def _field(self, field: inspect.Field, use: Use, may_be_unset: bool) -> tuple[Schema, bool]:

@@ -6,7 +6,7 @@ from typing import Final
 
 USABLE: Final = """
     SELECT id, name, redirect_uris, grant_types, token_endpoint_auth_method, scopes, client_uri, logo_uri,
-           is_verified, secret_hash
+           is_verified OR is_built_in AS is_verified, secret_hash
       FROM oauth_clients
      WHERE id = $1 AND disabled_at IS NULL
 """
