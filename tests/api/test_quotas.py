@@ -17,7 +17,7 @@ from kit.manual_world import clock_of, manual_world
 from kit.submission import message_bytes, submission
 from kit.world import Team, World, mail, world
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
 from pillarbox.receiving.receive import Receiving
@@ -331,8 +331,9 @@ async def test_the_runs_of_automations_of_the_month_are_counted(database_url: st
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, quay = await pillarbox.team(), await pillarbox.team("Quay")
         automation = await an_automation(team)
-        await sleeping_runs(team, automation, 3)
+        [first, *_] = await sleeping_runs(team, automation, 3)
         assert (await team.get("/usage")).json()["automation_runs"]["used"] == 3
         assert (await quay.get("/usage")).json()["automation_runs"]["used"] == 0
-        clock_of(pillarbox).advance(timedelta(days=400))
-        assert (await team.get("/usage")).json()["automation_runs"]["used"] == 0
+        earlier = first_id(datetime(2026, 9, 30, 23, 59, tzinfo=UTC))
+        await pillarbox.pool.execute("UPDATE automation_runs SET id = $1 WHERE id = $2", earlier, first)
+        assert (await team.get("/usage")).json()["automation_runs"]["used"] == 2
