@@ -305,3 +305,34 @@ async def test_answers_at_once_are_all_in_the_thread(database_url: str, tmp_path
             "SELECT count(*) FROM emails WHERE inbox_id = $1", inbox.id
         )
         assert ids == 12
+
+
+async def test_an_automatic_message_is_answered_only_where_the_caller_says_so(
+    database_url: str, tmp_path: Path
+) -> None:
+    """inboxes.md 6.2 and 9.8, RFC 3834 2."""
+    async with inbox_world(database_url, tmp_path) as inbox:
+        thread = await inbox.thread("Refund for order 88")
+        email = await thread.received(b"Auto-Submitted: auto-replied\r\n" + ORIGINAL)
+        marked = "UPDATE inbox_messages SET is_automatic = true WHERE id = $1"
+        await inbox.team.world.pool.execute(marked, email)
+        refused = await answered(thread, email, "reply", text="Thanks.")
+        assert (refused.status_code, refused.json()["name"]) == (422, "validation_error")
+        assert "`allow_automatic`" in refused.json()["message"]
+        assert (await answered(thread, email, "reply", text="x", allow_automatic="yes")).status_code == 422
+        assert (await sent(thread, email, text="Thanks.", allow_automatic=True))["last_event"]
+
+
+async def test_programs_that_answer_each_other_come_to_an_end(database_url: str, tmp_path: Path) -> None:
+    """inboxes.md 6.2: a thread gets 20 messages within ten minutes, also from several requests at once."""
+    async with inbox_world(database_url, tmp_path) as inbox:
+        thread = await inbox.thread("Refund for order 88")
+        email = await thread.received(ORIGINAL)
+        replies = await asyncio.gather(*(answered(thread, email, "reply", text="x") for _ in range(25)))
+        assert sorted(reply.status_code for reply in replies) == [200] * 20 + [429] * 5
+        last = next(reply for reply in replies if reply.status_code == 429)
+        assert (last.json()["name"], last.headers["retry-after"]) == ("rate_limit_exceeded", "600")
+        other = await inbox.thread("Another order")
+        again = await other.received(ORIGINAL.replace(b"88.a1@", b"89.a1@"))
+        answers = [await answered(other, again, "reply", text="x") for _ in range(12)]
+        assert [reply.status_code for reply in answers] == [200] * 10 + [429] * 2, "30 to one address"

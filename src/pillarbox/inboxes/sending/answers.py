@@ -15,7 +15,8 @@ from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, InvalidFi
 
 
 class Answer(NamedTuple):
-    """What is to be sent. `to` is that of a forward; without `subject` it is made from that of the thread."""
+    """What is to be sent. `to` is that of a forward; without `subject` it is made from that of the thread.
+    `allows_automatic`: the message that is answered may be an automatic one."""
 
     to: Sequence[Named]
     cc: Sequence[Named]
@@ -26,6 +27,7 @@ class Answer(NamedTuple):
     to_all: bool
     headers: Sequence[tuple[str, str]]
     attachments: Sequence[NewAttachment]
+    allows_automatic: bool = False
 
 
 class TooManyRecipients(Invalid):
@@ -79,12 +81,17 @@ def _answer(body: Mapping[str, Any], to: Sequence[Named]) -> Answer:
         if value is not None and not isinstance(value, str):
             raise InvalidField(field, "Use a string.")
     parse.check_size(html, text)
-    to_all = body.get("reply_all")
-    if to_all is not None and not isinstance(to_all, bool):
-        raise InvalidField("reply_all", "It must be `true` or `false`.")
+    to_all, automatic = _switch(body, "reply_all"), _switch(body, "allow_automatic")
     headers = custom_headers(body.get("headers"))
     files = attachments(body.get("attachments"))
-    return Answer(to, cc, bcc, subject, html, text, bool(to_all), headers, files)
+    return Answer(to, cc, bcc, subject, html, text, to_all, headers, files, automatic)
+
+
+def _switch(body: Mapping[str, Any], field: str) -> bool:
+    value = body.get(field)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidField(field, "It must be `true` or `false`.")
+    return bool(value)
 
 
 def _is_said(body: str | None) -> bool:

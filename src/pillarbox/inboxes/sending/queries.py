@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.postgres.database import TeamDb
 
 INBOX = """
@@ -17,7 +19,8 @@ SUBJECT = """
 """
 
 TARGET = """
-    SELECT m.id, m.direction, m.sender, m.to_list, m.cc_list, m.subject, m.message_id, m.received_at
+    SELECT m.id, m.direction, m.sender, m.to_list, m.cc_list, m.subject, m.message_id, m.received_at,
+           m.is_automatic
       FROM inbox_messages m
       JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id
      WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.thread_id = $3 AND m.id = $4
@@ -28,6 +31,27 @@ HAS_MESSAGE = """
                      JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id
                     WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.thread_id = $3 AND m.id = $4)
 """
+
+
+LATELY_SENT = """
+    SELECT count(*) FILTER (WHERE s.thread_id = $3) AS in_thread,
+           count(*) FILTER (WHERE s.is_to_them) AS to_them,
+           count(*) AS in_inbox
+      FROM (SELECT m.thread_id,
+                   EXISTS (SELECT FROM json_array_elements_text(m.to_list) AS a (address)
+                            WHERE lower(a.address) = ANY ($5::text[])) AS is_to_them
+              FROM inbox_messages m
+             WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.id >= $4 AND m.direction = 'outbound'
+             LIMIT $6) AS s
+"""
+
+
+class LatelySent(NamedTuple):
+    """How many messages were sent from an inbox since an instant: in a thread, to some addresses, and all."""
+
+    in_thread: int
+    to_them: int
+    in_inbox: int
 
 
 class SendingInbox(NamedTuple):
@@ -50,6 +74,7 @@ class Target(NamedTuple):
     subject: str | None
     message_id: str | None
     received_at: datetime
+    is_automatic: bool
 
     @property
     def is_inbound(self) -> bool:
@@ -76,4 +101,15 @@ async def target(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUID) ->
 async def has_message(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> bool:
     """Whether this message is in this thread now."""
     found: bool = await db.value(HAS_MESSAGE, inbox_id, thread_id, email_id)
+    return found
+
+
+async def lately_sent(
+    db: TeamDb, inbox_id: UUID, thread_id: UUID, since: datetime, addresses: Sequence[str], limit: int
+) -> LatelySent:
+    """What was sent since then; at most `limit` messages are counted."""
+    found = await db.one(
+        LatelySent, LATELY_SENT, inbox_id, thread_id, first_id(since), list(addresses), limit
+    )
+    assert found is not None, "counts are always there"
     return found

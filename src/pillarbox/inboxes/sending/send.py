@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -32,7 +33,7 @@ from pillarbox.kernel.observability.request_log import Asked
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.kernel.wire.problems import Invalid, NotFound, RateLimited
 from pillarbox.kernel.work.team_turns import IsGone, never
 from pillarbox.mail.message.attachments import clean_filename, parse_content_type
 from pillarbox.mail.message.headers import HeaderError, content_id
@@ -43,6 +44,28 @@ ANY_TYPE: Final = "application/octet-stream"
 class NobodyToAnswer(Invalid):
     def __init__(self) -> None:
         super().__init__("There is nobody to reply to: every recipient is this inbox, or is no address.")
+
+
+class AutomaticMessage(Invalid):
+    def __init__(self) -> None:
+        super().__init__(
+            "This email was sent automatically, and answering it may begin a loop. Set `allow_automatic` to "
+            "`true` to reply all the same."
+        )
+
+
+class RepliesTooFast(RateLimited):
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(
+            f"At most {limit} replies may be sent {what} within ten minutes.", {"retry-after": "600"}
+        )
+
+
+REPLY_WINDOW: Final = timedelta(minutes=10)
+MOST_IN_THREAD: Final = 20
+MOST_TO_ADDRESS: Final = 30
+MOST_IN_INBOX: Final = 1000
+"""Replies of an inbox within the window: two programs that answer each other end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +102,8 @@ class Sending:
     async def reply(self, db: TeamDb, call: Call, place: Place, answer: Answer) -> bytes:
         """Send a reply to a message; returns the answer to the request."""
         inbox, subject, target = await self._found(db, place)
+        if target.is_automatic and target.is_inbound and not answer.allows_automatic:
+            raise AutomaticMessage
         original = await self.originals.original(db, target)
         own = Own([inbox.email_address, inbox.receiving_address])
         to = recipients.reply(original.addressed, own, to_all=answer.to_all, cc=answer.cc, bcc=answer.bcc)
@@ -96,7 +121,12 @@ class Sending:
             [*fields, *answer.headers],
             answer.attachments,
         )
-        return await self._sent(db, call, place, mail)
+        addresses = [named.mailbox.addr_spec.lower() for named in to.to]
+
+        async def within_bounds(inside: TeamDb, email: Draft) -> None:
+            await _refuse_loop(inside, place, email.at, addresses)
+
+        return await self._sent(db, call, place, mail, within_bounds)
 
     async def forward(self, db: TeamDb, call: Call, place: Place, answer: Answer) -> bytes:
         """Send a message on, with its attachments; returns the answer to the request."""
@@ -176,15 +206,32 @@ class Sending:
             raise NotFound("Email")
         return inbox, subject[0], target
 
-    async def _sent(self, db: TeamDb, call: Call, place: Place, mail: Outgoing) -> bytes:
-        async def still_there(inside: TeamDb, _: Draft) -> None:
+    async def _sent(
+        self, db: TeamDb, call: Call, place: Place, mail: Outgoing, before: Before | None = None
+    ) -> bytes:
+        async def still_there(inside: TeamDb, email: Draft) -> None:
             if not await queries.has_message(inside, place.inbox_id, place.thread_id, place.email_id):
                 raise NotFound("Email")
+            if before is not None:
+                await before(inside, email)
 
         outbound = Outbound(place.inbox_id, place.thread_id)
         return await self.store(
             db, call, mail, outbound, lambda email_id: b'{"id":"%s"}' % str(email_id).encode(), still_there
         )
+
+
+async def _refuse_loop(db: TeamDb, place: Place, now: datetime, addresses: Sequence[str]) -> None:
+    """Raise where so many replies went out lately that two programs seem to answer each other."""
+    sent = await queries.lately_sent(
+        db, place.inbox_id, place.thread_id, now - REPLY_WINDOW, addresses, MOST_IN_INBOX
+    )
+    if sent.in_thread >= MOST_IN_THREAD:
+        raise RepliesTooFast("in one thread", MOST_IN_THREAD)
+    if sent.to_them >= MOST_TO_ADDRESS:
+        raise RepliesTooFast("from an inbox to one address", MOST_TO_ADDRESS)
+    if sent.in_inbox >= MOST_IN_INBOX:
+        raise RepliesTooFast("from one inbox", MOST_IN_INBOX)
 
 
 def _attached(content: Content) -> list[NewAttachment]:

@@ -27,6 +27,7 @@ class ReplyIn(msgspec.Struct, kw_only=True):
     bcc: Addresses | None = None
     subject: Annotated[str, Meta(max_length=MOST_SUBJECT)] | None = None
     reply_all: bool | None = None
+    allow_automatic: bool | None = None
     headers: (
         Annotated[dict[str, Annotated[str, Meta(max_length=LONGEST_VALUE)]], Meta(max_length=MOST_HEADERS)]
         | None
