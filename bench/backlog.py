@@ -24,7 +24,7 @@ from bench.kit.results import Report, at_most, ended
 from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
-from pillarbox.delivery.queries import Pair, Share
+from pillarbox.delivery.queries import ClaimShare, Pair
 from pillarbox.delivery.queue.claims import BATCH, LEASE, PAIRS_PER_CLAIM, START
 from pillarbox.kernel.postgres.database import BY_KEY
 
@@ -115,10 +115,10 @@ async def claims(report: Report, server: Server, repetitions: int) -> None:
         await conn.close()
 
 
-def alternating(pairs: Sequence[Pair]) -> list[list[Share]]:
+def alternating(pairs: Sequence[Pair]) -> list[list[ClaimShare]]:
     """Claims of both kinds in turn: all of one destination, and one item of each of many."""
-    alone = [[Share(pair, BATCH)] for pair in pairs[:10]]
-    many = [[Share(pair, 1) for pair in pairs[at : at + BATCH]] for at in range(0, len(pairs), BATCH)]
+    alone = [[ClaimShare(pair, BATCH)] for pair in pairs[:10]]
+    many = [[ClaimShare(pair, 1) for pair in pairs[at : at + BATCH]] for at in range(0, len(pairs), BATCH)]
     return [claim for both in zip(alone, many, strict=False) for claim in both]
 
 

@@ -28,9 +28,9 @@ from bench.kit.sinks import SmtpSink, StampSink, smtp_sink, stamp_sink
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement, combined
-from pillarbox.timeline.batch import Batch
+from pillarbox.timeline.batch import TimelineBatch
 from pillarbox.timeline.queries import MetricDimensions, appends
-from pillarbox.timeline.rules import Detail, Entry, Fate, Kind, step
+from pillarbox.timeline.rules import EventDetail, EventKind, RecipientFate, TimelineEntry, step
 
 CONNECTIONS = 50
 BATCH_CONNECTIONS = 4
@@ -48,7 +48,7 @@ class Run(NamedTuple):
     spent: float
 
 
-class Uncounted(Batch):
+class Uncounted(TimelineBatch):
     """Outcomes that no metric counts."""
 
     def _count(self, *_: object) -> None:
@@ -195,16 +195,16 @@ async def _histories(server: Server) -> tuple[float, float]:
     try:
         team = await conn.fetchval("SELECT id FROM teams LIMIT 1")
         ids = Ids(SystemClock())
-        found: dict[type[Batch], list[float]] = {Batch: [], Uncounted: []}
+        found: dict[type[TimelineBatch], list[float]] = {TimelineBatch: [], Uncounted: []}
         for _ in range(TURNS):
             for kind in found:
                 found[kind].append(await _history(conn, kind, ids, team))
     finally:
         await conn.close()
-    return statistics.median(found[Batch]), statistics.median(found[Uncounted])
+    return statistics.median(found[TimelineBatch]), statistics.median(found[Uncounted])
 
 
-async def _history(conn: asyncpg.Connection, kind: type[Batch], ids: Ids, team: UUID) -> float:
+async def _history(conn: asyncpg.Connection, kind: type[TimelineBatch], ids: Ids, team: UUID) -> float:
     """One turn: processor time per outcome, ours and that of the connection's own process together."""
     backend = conn.get_server_pid()
     dimensions = MetricDimensions(ids.new(), DOMAIN, None)._asdict()
@@ -213,9 +213,13 @@ async def _history(conn: asyncpg.Connection, kind: type[Batch], ids: Ids, team: 
         batch = kind(ids)
         for _ in range(SETTLED):
             email, at = ids.new(), datetime.now(UTC)
-            sent = Entry(team, email, 0, Kind.SENT, at, Detail(host="sink.example", attempt=1))
-            done = Entry(team, email, 0, Kind.DELIVERED, at, Detail(host="sink.example", code=250, attempt=1))
-            first = step(Fate(Kind.QUEUED), sent)
+            sent = TimelineEntry(
+                team, email, 0, EventKind.SENT, at, EventDetail(host="sink.example", attempt=1)
+            )
+            done = TimelineEntry(
+                team, email, 0, EventKind.DELIVERED, at, EventDetail(host="sink.example", code=250, attempt=1)
+            )
+            first = step(RecipientFate(EventKind.QUEUED), sent)
             second = step(first.fate, done) if first else None
             if first is None or second is None:
                 raise RuntimeError("a queued recipient can be delivered to")

@@ -128,7 +128,7 @@ def measure(report: Report) -> None:
 
 async def blocks(report: Report, server: Server, team: UUID, many: int) -> None:
     """Describe the emails; what one costs, of both sides, and what it takes on disk."""
-    pool = await open_pool(server.database_url, most=1)
+    pool = await open_pool(server.database_url, limit=1)
     try:
         backend = await pool.fetchval("SELECT pg_backend_pid()")
         began, mine, theirs = time.monotonic(), time.process_time(), cpu_seconds([backend])
@@ -151,7 +151,7 @@ async def blocks(report: Report, server: Server, team: UUID, many: int) -> None:
 
 async def ask(report: Report, url: str, team: UUID, many: int) -> None:
     """Ask each question some times."""
-    pool = await open_pool(url, most=1)
+    pool = await open_pool(url, limit=1)
     try:
         count = ASKED_SHORT if report.short else ASKED
         cursors = [

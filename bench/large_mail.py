@@ -18,7 +18,7 @@ import uvloop
 
 from bench.kit.results import Report, at_least, ended
 from pillarbox.kernel.security.certificates import self_made
-from pillarbox.mail.smtp.client import Connection, Content
+from pillarbox.mail.smtp.client import SmtpConnection, SmtpContent
 from pillarbox.mail.smtp.tls import TlsMode
 
 LINE = b"0123456789abcdef" * 4 + b"\r\n"
@@ -28,14 +28,14 @@ RATE = 50.0
 
 
 def measure(report: Report) -> None:
-    content = Content(b"Subject: large\r\n\r\n" + LINE * (OCTETS // len(LINE)))
+    content = SmtpContent(b"Subject: large\r\n\r\n" + LINE * (OCTETS // len(LINE)))
     repetitions = 3 if report.short else 15
     for kind, mode in KINDS.items():
         rate = uvloop.run(best_rate(mode, content, repetitions))
         report.result(f"a message of 40 MB, {kind}", rate, "MB/s", at_least(RATE))
 
 
-async def best_rate(mode: TlsMode, content: Content, repetitions: int) -> float:
+async def best_rate(mode: TlsMode, content: SmtpContent, repetitions: int) -> float:
     """The best of several transactions on one connection, in 1,000,000 octets a second."""
     with tempfile.TemporaryDirectory() as folder:
         certificate = self_made(Path(folder), "localhost", datetime.now(UTC))
@@ -43,21 +43,21 @@ async def best_rate(mode: TlsMode, content: Content, repetitions: int) -> float:
         server = multiprocessing.Process(target=serve, args=(mode, certificate, theirs), daemon=True)
         server.start()
         try:
-            connection = await Connection.open(
+            connection = await SmtpConnection.open(
                 ("127.0.0.1", ours.recv()),
                 server_name="localhost",
                 hello="mx.pillar.example",
                 tls=mode,
                 trust=ssl.create_default_context(cafile=str(certificate)),
             )
-            assert isinstance(connection, Connection), connection
+            assert isinstance(connection, SmtpConnection), connection
             return max([await rate(connection, content) for _ in range(repetitions)])
         finally:
             server.kill()
             server.join()
 
 
-async def rate(connection: Connection, content: Content) -> float:
+async def rate(connection: SmtpConnection, content: SmtpContent) -> float:
     began = time.perf_counter()
     done = await connection.send("ada@harbor.example", ["bob@quay.example"], content)
     assert done.final is not None, done.answers

@@ -139,8 +139,8 @@ async def _fill(server: Server, team: str, count: int) -> None:
 
 async def in_turns(report: Report, server: Server, teams: list[UUID]) -> list[Taken]:
     """What claims take: one of one team, one of the other, and so on."""
-    pool = await open_pool(server.database_url, most=1, by_key=True)
-    others = await open_pool(server.database_url, most=1)
+    pool = await open_pool(server.database_url, limit=1, by_key=True)
+    others = await open_pool(server.database_url, limit=1)
     loader = EmailLoader(Senders(others, SystemClock()), domain_required=True)
     chance = random.Random(11)
     found = [Taken() for _ in teams]

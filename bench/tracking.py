@@ -24,7 +24,7 @@ from bench.kit.server import Server, serving
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.security.tracking_tokens import Tracked, link_token, open_token
+from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, link_token, open_token
 from pillarbox.kernel.settings.table import KEY_RING_FILE
 
 CONNECTIONS = 50
@@ -87,7 +87,7 @@ async def links_of(server: Server, team: UUID, path: Path) -> Path:
         rows = await pool.fetch("SELECT email_id, position FROM recipients")
     paths = []
     for number, row in enumerate(rows):
-        who = Tracked(team, row[0], row[1])
+        who = TrackedRecipient(team, row[0], row[1])
         if number % 2:
             paths.append(f"/t/o/{open_token(who, key)}.gif")
         else:

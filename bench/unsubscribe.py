@@ -24,7 +24,7 @@ from bench.kit.results import Report, at_most, ended
 from bench.kit.server import Server, serving
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.link_tokens import Link, token
+from pillarbox.kernel.security.link_tokens import LinkToken, token
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.table import KEY_RING_FILE
 
@@ -101,7 +101,7 @@ async def links_of(server: Server, team: UUID, topic: UUID) -> list[str]:
     async with asyncpg.create_pool(server.database_url, min_size=1, max_size=1) as pool:
         key = await LinkKeys(pool, SystemClock(), ring).maker(datetime.now(UTC))
         rows = await pool.fetch("SELECT email_id, position, address FROM recipients")
-    return [f"/unsubscribe/{token(Link(team, row[0], row[1], topic, row[2]), key)}" for row in rows]
+    return [f"/unsubscribe/{token(LinkToken(team, row[0], row[1], topic, row[2]), key)}" for row in rows]
 
 
 async def paced(

@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 from bench.kit.results import Report, at_most
 from bench.kit.server import KEY, Server, serving
 from pillarbox.inboxes.search.blocks import MessageBlocks
-from pillarbox.inboxes.search.searched_text import Searched, searched_text
+from pillarbox.inboxes.search.searched_text import SearchedMessage, searched_text
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, Ids, uuid7
 from pillarbox.kernel.postgres.database import TeamDb, open_pool
@@ -187,7 +187,7 @@ def _messages(team_id: UUID, many: int, since: datetime) -> Iterator[tuple[tuple
             )
         )
         sender = f"Sender {number % 1000:03} <sender{number % 1000:03}@customer.example>"
-        searched = searched_text(Searched(subject, sender, ("help@harbor.example",), (), body))
+        searched = searched_text(SearchedMessage(subject, sender, ("help@harbor.example",), (), body))
         folder = "inbox" if number % 10 else "archive"
         yield (
             (
@@ -204,7 +204,7 @@ def _messages(team_id: UUID, many: int, since: datetime) -> Iterator[tuple[tuple
 
 async def _describe(server: Server, team_id: UUID) -> tuple[float, float]:
     """Let blocks describe all; returns the processor time of this process and the time it took."""
-    pool = await open_pool(server.database_url, most=2)
+    pool = await open_pool(server.database_url, limit=2)
     try:
         own, began = time.process_time(), time.perf_counter()
         await MessageBlocks(pool, Ids(SystemClock())).describe(TeamDb(pool, team_id), team_id)

@@ -20,7 +20,7 @@ from pillarbox.emails import manifest as emails
 from pillarbox.events import manifest as events
 from pillarbox.inboxes import manifest as inboxes
 from pillarbox.kernel import manifest as kernel
-from pillarbox.kernel.manifests import Manifest, settings_in
+from pillarbox.kernel.manifests import SliceManifest, settings_in
 from pillarbox.logs import manifest as logs
 from pillarbox.metrics import manifest as metrics
 from pillarbox.oauth import manifest as oauth
@@ -38,7 +38,7 @@ from pillarbox.unsubscribe import manifest as unsubscribe
 from pillarbox.usage import manifest as usage
 from pillarbox.webhooks import manifest as webhooks
 
-MANIFESTS: tuple[Manifest, ...] = (
+MANIFESTS: tuple[SliceManifest, ...] = (
     teams.MANIFEST,
     people.MANIFEST,
     api_keys.MANIFEST,

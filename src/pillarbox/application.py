@@ -15,7 +15,7 @@ from pillarbox.kernel import plugin as kernel
 from pillarbox.kernel.manifests import slices_of
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Externals, Kit, Pools, Slice, Start, Stop
+from pillarbox.kernel.slices import Container, Externals, Pools, Slice, StartOrder, Stop
 
 SLICES: tuple[Slice, ...] = slices_of(MANIFESTS)
 """All of them, loaded."""
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class App:
     """What a worker process runs."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: Container) -> None:
         self.kit = kit
         self._loops: list[asyncio.Task[None]] = []
         kit.build_all()
@@ -48,7 +48,7 @@ class App:
     async def start(self) -> None:
         """Return when the background work runs and requests can be answered."""
         steps = [found.start for found in self._running if found.start is not None]
-        steps.append((Start.LOOPS, self._begin_loops))
+        steps.append((StartOrder.LOOPS, self._begin_loops))
         for _, begin in sorted(steps, key=lambda step: step[0]):
             await begin()
 
@@ -95,4 +95,4 @@ async def build(
     if settings.database_url is None:
         raise ValueError("a worker needs the address of its database")
     pools = await Pools.open(settings.database_url)
-    return App(Kit(slices, settings, runtime, pools, externals or Externals.real(settings), parts))
+    return App(Container(slices, settings, runtime, pools, externals or Externals.real(settings), parts))

@@ -32,7 +32,7 @@ MOMENT = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WorkerRequest:
     """A request for one worker."""
 
     channel: socket.socket
@@ -77,7 +77,7 @@ def load(factory: str) -> None:
     gc.freeze()
 
 
-def next_request(requests: socket.socket) -> Request | None:
+def next_request(requests: socket.socket) -> WorkerRequest | None:
     """The next request; None when the supervisor has closed the channel."""
     text, descriptors, _, _ = socket.recv_fds(
         requests, LONGEST_REQUEST, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
@@ -86,7 +86,7 @@ def next_request(requests: socket.socket) -> Request | None:
         return None
     content = json.loads(text)
     channel, shared_memory, *listeners = descriptors
-    return Request(
+    return WorkerRequest(
         channel=socket.socket(fileno=channel),
         shared_memory=shared_memory,
         listeners=dict(zip(content["listeners"], listeners, strict=True)),

@@ -23,7 +23,7 @@ from kit.dumps import counts
 from kit.manual_world import manual_world
 from kit.world import Team, World, mail
 from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
-from pillarbox.kernel.http.routing import Access, Intake
+from pillarbox.kernel.http.routing import Access, BodyMode
 
 MIB = 1024 * 1024
 PATIENCE = 10.0
@@ -104,7 +104,7 @@ async def test_no_route_takes_a_body_that_is_not_sound(database_url: str, tmp_pa
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         for entry in ROUTES:
-            if entry.needs is Access.PUBLIC or not entry.takes_body or entry.intake is Intake.RAW:
+            if entry.needs is Access.PUBLIC or not entry.takes_body or entry.intake is BodyMode.RAW:
                 continue
             path = entry.path.format(**dict.fromkeys(entry.parameters, str(uuid4())))
             for body in bodies:

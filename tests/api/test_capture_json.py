@@ -12,10 +12,10 @@ from kit.captured import capture_world
 from kit.client import error
 from kit.world import world as whole
 from pillarbox.capture import json_routes
-from pillarbox.mail.message.compose import Attachment
+from pillarbox.mail.message.compose import OutgoingFile
 
-LOGO = Attachment("logo.png", "image/png", b"\x89PNG", cid="logo")
-PLAN = Attachment("Übersicht 1.pdf", "application/pdf", b"%PDF")
+LOGO = OutgoingFile("logo.png", "image/png", b"\x89PNG", cid="logo")
+PLAN = OutgoingFile("Übersicht 1.pdf", "application/pdf", b"%PDF")
 
 
 async def test_a_mail_shows_everything_that_a_test_suite_asks_for(database_url: str, tmp_path: Path) -> None:

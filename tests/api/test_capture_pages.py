@@ -10,14 +10,14 @@ import httpx
 from kit.captured import NOW, CaptureWorld, capture_world
 from pillarbox.capture.routes import SOURCE_SHOWN
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.mail.message.compose import Attachment
+from pillarbox.mail.message.compose import OutgoingFile
 from pillarbox.timeline.plugin import timeline_of
-from pillarbox.timeline.rules import Detail, Entry, Kind
+from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 
 MARKER = "<script>steal()</script><img src=x onerror=steal()>\"'"
-LOGO = Attachment("logo.png", "image/png", b"\x89PNG\r\n\x1a\n", cid="logo@harbor")
-PAGE = Attachment("page.html", "text/html", b"<script>steal()</script>")
-DRAWING = Attachment("drawing.svg", "image/svg+xml", b"<svg onload=steal()>", cid="drawing")
+LOGO = OutgoingFile("logo.png", "image/png", b"\x89PNG\r\n\x1a\n", cid="logo@harbor")
+PAGE = OutgoingFile("page.html", "text/html", b"<script>steal()</script>")
+DRAWING = OutgoingFile("drawing.svg", "image/svg+xml", b"<svg onload=steal()>", cid="drawing")
 
 
 async def view(browser: httpx.AsyncClient, captured: UUID, name: str) -> str:
@@ -78,7 +78,7 @@ async def test_every_view_of_a_mail(database_url: str, tmp_path: Path) -> None:
 
 async def test_the_raw_message_is_the_message(database_url: str, tmp_path: Path) -> None:
     async with capture_world(database_url, tmp_path) as world, world.person() as browser:
-        big = Attachment("map.bin", "application/octet-stream", bytes(500_000))
+        big = OutgoingFile("map.bin", "application/octet-stream", bytes(500_000))
         for attachments in ([], [big]):
             email = await world.mail(attachments=attachments)
             captured = await world.captured_id(email)
@@ -161,8 +161,8 @@ async def plant(world: CaptureWorld) -> UUID:
         text=MARKER,
         headers=[("X-Marker", MARKER)],
         attachments=[
-            Attachment(MARKER, "text/html", MARKER.encode()),
-            Attachment("a", "image/png", b"", cid="x'y"),
+            OutgoingFile(MARKER, "text/html", MARKER.encode()),
+            OutgoingFile("a", "image/png", b"", cid="x'y"),
         ],
     )
     captured: UUID = await world.http_server.pool.fetchval("SELECT id FROM captured")
@@ -190,8 +190,8 @@ async def history_of(world: CaptureWorld, team: UUID, email: UUID, reply: str) -
         f"{reply}@x",
     )
     async with pool.acquire() as conn, conn.transaction():
-        detail = Detail(host="capture", reply=reply)
-        entry = Entry(team, email, 0, Kind.DELIVERED, NOW, detail)
+        detail = EventDetail(host="capture", reply=reply)
+        entry = TimelineEntry(team, email, 0, EventKind.DELIVERED, NOW, detail)
         await timeline_of(SystemClock()).record(conn, [entry])
 
 

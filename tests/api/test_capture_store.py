@@ -15,13 +15,13 @@ from pillarbox.capture.arrivals import CHANNEL, Arrivals, Filters
 from pillarbox.capture.store import INLINE
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import transaction
-from pillarbox.kernel.postgres.notify import Listener
+from pillarbox.kernel.postgres.notify import NotifyListener
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.kernel.wire.problems import Overloaded
-from pillarbox.mail.message.compose import Attachment
+from pillarbox.kernel.wire.problems import ServerOverloaded
+from pillarbox.mail.message.compose import OutgoingFile
 
 PAGE = Page(20)
-LARGE = Attachment("map.bin", "application/octet-stream", bytes(range(256)) * 2048)
+LARGE = OutgoingFile("map.bin", "application/octet-stream", bytes(range(256)) * 2048)
 
 
 async def stored_blobs(world: CaptureWorld) -> list[str]:
@@ -159,7 +159,7 @@ async def test_a_mail_of_another_process_wakes_who_waits(
             here.wake_waiting()
             listening.set()
 
-        ear = Listener(database_url, CHANNEL, heard)
+        ear = NotifyListener(database_url, CHANNEL, heard)
         await ear.start()
         await asyncio.wait_for(listening.wait(), 10)
         waiter = asyncio.create_task(here.wait(Filters(), PAGE, 50))
@@ -192,7 +192,7 @@ async def test_only_so_many_may_wait(
 ) -> None:
     monkeypatch.setattr(arrivals, "MOST_WAITING", 0)
     async with capture_world(database_url, tmp_path) as world:
-        with pytest.raises(Overloaded):
+        with pytest.raises(ServerOverloaded):
             await world.capture.arrivals.wait(Filters(), PAGE, 10)
 
 

@@ -14,10 +14,10 @@ from kit.client import error
 from kit.webhook_events import published_kinds, subscribe
 from kit.world import Team, world
 from pillarbox.contact_properties.defining import JOB_REMOVE, RESERVED
-from pillarbox.contact_properties.removal import Removal
+from pillarbox.contact_properties.removal import ValueRemoval
 from pillarbox.contacts import queries as contact_queries
 from pillarbox.contacts.event_data import SHAPES
-from pillarbox.kernel.work.jobs import Finished, Job
+from pillarbox.kernel.work.jobs import Job, JobFinished
 
 
 @asynccontextmanager
@@ -161,8 +161,8 @@ async def removed(team: Team, batch: int = 2) -> None:
     rows = await team.world.pool.fetch("SELECT * FROM jobs WHERE kind = $1", JOB_REMOVE)
     for row in rows:
         job = Job(row["team_id"], row["id"], row["kind"], row["subject_id"], 1, 1, row["created_at"])
-        done = await Removal(team.world.pool, batch).remove(job)
-        assert isinstance(done, Finished)
+        done = await ValueRemoval(team.world.pool, batch).remove(job)
+        assert isinstance(done, JobFinished)
         async with team.world.pool.acquire() as conn:
             if done.effects is not None:
                 await done.effects(conn)
@@ -307,7 +307,7 @@ async def test_the_properties_of_several_deletions_go_in_one_walk(database_url: 
         pool = team.world.pool
         row = await pool.fetchrow("SELECT * FROM jobs WHERE kind = $1 LIMIT 1", JOB_REMOVE)
         job = Job(row["team_id"], row["id"], row["kind"], row["subject_id"], 1, 1, row["created_at"])
-        done = await Removal(pool).remove(job)
+        done = await ValueRemoval(pool).remove(job)
         assert done.effects is not None
         async with pool.acquire() as conn:
             await done.effects(conn)

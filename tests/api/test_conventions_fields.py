@@ -152,7 +152,7 @@ def test_a_trimmed_text_is_measured_without_the_blanks_around_it() -> None:
 def test_the_readers_for_hand_written_parsing() -> None:
     known = "0199a3c0-0d11-7a42-b6f5-81c93e2d7f60"
     body: dict[str, Any] = {"a": "text", "b": None, "c": 5, "d": "x", "e": known, "f": ""}
-    assert fields.text(body, "a", most=4) == "text"
+    assert fields.text(body, "a", limit=4) == "text"
     assert fields.text(body, "b") is None
     assert fields.text(body, "f") == ""
     assert fields.required_text(body, "a") == "text"
@@ -161,7 +161,7 @@ def test_the_readers_for_hand_written_parsing() -> None:
     assert fields.reference(body, "e") == UUID(known)
     assert fields.reference(body, "missing") is None
     for call in (
-        lambda: fields.text(body, "a", most=3),
+        lambda: fields.text(body, "a", limit=3),
         lambda: fields.text(body, "c"),
         lambda: fields.required_text(body, "b"),
         lambda: fields.required_text(body, "f"),

@@ -30,7 +30,7 @@ from kit.dumps import rows_of
 from kit.manual_world import manual_world
 from kit.page_answers import is_page_of_people
 from kit.world import Team, World, mail
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.wire.uuids import well_formed
 
@@ -153,7 +153,7 @@ async def test_links_name_their_team_and_no_other(database_url: str, tmp_path: P
         harbor, quay = await two_teams(pillarbox)
         email = await an_email(harbor, {})
         [item] = (await harbor.get(f"/emails/{email}/attachments")).json()["data"]
-        files = pillarbox.app.need(Files)
+        files = pillarbox.app.need(FileLinks)
         crossed, _ = files.link("attachment", quay.id, UUID(item["id"]))
         anyone = pillarbox.client(None)
         assert (await anyone.get(item["download_url"])).content == b"hi"

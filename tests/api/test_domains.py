@@ -17,7 +17,7 @@ from pillarbox.domains import names
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.installation import OwnershipProof
 from pillarbox.domains.senders import Senders
-from pillarbox.domains.status import State, domain_state
+from pillarbox.domains.status import DomainState, domain_state
 from pillarbox.domains.trust import trust
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.wire.problems import Problem
@@ -359,10 +359,12 @@ def test_the_status_table() -> None:
         wanted = (
             sending if sending == receiving else SHOWN.get((sending, receiving)) or SHOWN[receiving, sending]
         )
-        assert both is State(wanted), (sending, receiving)
-        assert domain_state(sending=True, receiving=False, proof=True, states=records) is State(sending)
-        assert domain_state(sending=False, receiving=True, proof=False, states=records) is State(receiving)
+        assert both is DomainState(wanted), (sending, receiving)
+        assert domain_state(sending=True, receiving=False, proof=True, states=records) is DomainState(sending)
+        assert domain_state(sending=False, receiving=True, proof=False, states=records) is DomainState(
+            receiving
+        )
     mixed = {"spf_mx": {"status": "failed"}, "spf_txt": {"status": "pending"}}
-    assert domain_state(sending=True, receiving=False, proof=False, states=mixed) is State.PENDING
+    assert domain_state(sending=True, receiving=False, proof=False, states=mixed) is DomainState.PENDING
     unproven = {"receiving": {"status": "verified"}}
-    assert domain_state(sending=False, receiving=True, proof=True, states=unproven) is State.NOT_STARTED
+    assert domain_state(sending=False, receiving=True, proof=True, states=unproven) is DomainState.NOT_STARTED

@@ -14,7 +14,7 @@ import pytest
 from kit.client import error
 from kit.manual_world import clock_of, manual_world
 from kit.world import mail, world
-from pillarbox.emails.sharing.share import Sharing
+from pillarbox.emails.sharing.share import ShareLinks
 from pillarbox.kernel.security.tokens import TokenExpired
 
 LISTED = (
@@ -273,7 +273,7 @@ async def test_share_links_hold_for_the_time_that_was_asked_for(database_url: st
             start, _, token = body["url"].partition("=")
             assert start == "https://mail.harbor.example/shared?token"
             seen.add(token)
-            sharing: Sharing = pillarbox.app.need(Sharing)
+            sharing: ShareLinks = pillarbox.app.need(ShareLinks)
             assert sharing.read(token) == (team.id, UUID(email))
             clock.advance(lifetime - timedelta(milliseconds=1))
             assert sharing.read(token) == (team.id, UUID(email))

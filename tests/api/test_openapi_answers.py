@@ -22,7 +22,7 @@ from kit.tracking import tracking_path
 from kit.unsubscribing import recipient
 from kit.world import Team, World
 from pillarbox.kernel.http.openapi import document
-from pillarbox.kernel.http.routing import Access, Intake, Route
+from pillarbox.kernel.http.routing import Access, BodyMode, Route
 
 TABLE = [*ROUTES, *CAPTURE_ROUTES]
 
@@ -93,7 +93,7 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
             forms = ({"List-Unsubscribe": "One-Click"}, {"confirm": "1"})
             return [await client.post(path, data=form) for form in forms]
         return [await client.request(entry.method, path)]
-    if entry.intake is Intake.STREAM:
+    if entry.intake is BodyMode.STREAM:
         return [await team.http.post(entry.path, files=FORMS[entry.path])]
     ids = await made_for(team, entry)
     if label(entry) == "POST /broadcasts":

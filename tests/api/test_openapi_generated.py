@@ -40,8 +40,8 @@ from kit.world import Team, World
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import sessions
-from pillarbox.people.roles import Role
-from pillarbox.people.sessions import Origin
+from pillarbox.people.roles import TeamRole
+from pillarbox.people.sessions import SessionOrigin
 
 CHECKS = [
     not_a_server_error,
@@ -109,9 +109,9 @@ async def headers_of(team: Team, entry: Route) -> dict[str, str]:
 async def a_session(team: Team) -> str:
     """The cookie of an owner of the team who has logged in just now."""
     at = team.world.clock.now()
-    person_id = await a_member(team, Role.OWNER)
+    person_id = await a_member(team, TeamRole.OWNER)
     async with transaction(team.world.pool) as conn:
-        token = await sessions.begin(conn, at, uuid4(), person_id, ["password"], Origin(None, None))
+        token = await sessions.begin(conn, at, uuid4(), person_id, ["password"], SessionOrigin(None, None))
     assert token is not None
     return token
 

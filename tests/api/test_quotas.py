@@ -18,9 +18,9 @@ from kit.submission import message_bytes, submission
 from kit.world import Team, World, mail, world
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.ids import Ids, first_id
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.receiving.arrival import Arrival, Fate, Recipient
-from pillarbox.receiving.receive import Receiving
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
+from pillarbox.receiving.receive import MessageReceiver
 from pillarbox.teams.bootstrap import set_limits
 from pillarbox.timeline import rollups
 from pillarbox.timeline.rebuilding import rebuild
@@ -55,9 +55,9 @@ def to(number: int) -> dict[str, Any]:
 async def received(team: Team, subject: str = "x") -> str:
     """A mail from outside; its id."""
     raw = f"From: ann@quay.example\r\nSubject: {subject}\r\n\r\nhi {uuid4()}\r\n".encode()
-    arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, "help@harbor.example"),))
-    outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
-    assert outcome.fate is Fate.STORED
+    arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, "help@harbor.example"),))
+    outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
+    assert outcome.fate is ArrivalFate.STORED
     return str(outcome.ids[0])
 
 

@@ -22,14 +22,14 @@ from kit.clock import ManualClock
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails.sharing import shared_page
-from pillarbox.emails.sharing.share import DEFAULT, Sharing
-from pillarbox.emails.sharing.shared_page import MOST_PICTURE_BYTES, OtherMail, SharedScreens
+from pillarbox.emails.sharing.share import DEFAULT, ShareLinks
+from pillarbox.emails.sharing.shared_page import MOST_PICTURE_BYTES, SharedMailSource, SharedScreens
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.team_turns import MOST_OF_ONE
-from pillarbox.receiving.reading import Reading
-from pillarbox.receiving.sharing import ReceivedMail
+from pillarbox.receiving.reading import MessageReader
+from pillarbox.receiving.sharing import SharedReceivedMail
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -41,7 +41,7 @@ class Shared:
     client: httpx.AsyncClient
     pool: Any
     clock: ManualClock
-    sharing: Sharing
+    sharing: ShareLinks
     team: UUID
     blobs: BlobStore
     work: PageWork
@@ -115,13 +115,13 @@ class Shared:
 async def shared(database_url: str, folder: Path) -> AsyncIterator[Shared]:
     clock = ManualClock()
     async with http_server(database_url, shared_page, clock=clock) as opened, opened.client() as client:
-        sharing = Sharing(Signer(opened.services.use(KeyRing), clock), "https://out.example")
+        sharing = ShareLinks(Signer(opened.services.use(KeyRing), clock), "https://out.example")
         work = PageWork()
         blobs = BlobStore.open(f"file:{folder}/blobs")
         opened.services.add(sharing)
         opened.services.add(blobs)
         opened.services.add(SharedPages(work), SharedScreens)
-        opened.services.add(ReceivedMail(Reading(blobs, ThreadPoolExecutor(1))), OtherMail)
+        opened.services.add(SharedReceivedMail(MessageReader(blobs, ThreadPoolExecutor(1))), SharedMailSource)
         team = await opened.team()
         yield Shared(client, opened.pool, clock, sharing, team.id, blobs, work, opened.port)
         work.close()

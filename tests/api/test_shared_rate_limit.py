@@ -20,8 +20,8 @@ from kit.clock import START, ManualClock
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security import rate_queries
-from pillarbox.kernel.security.rate_limit import Taken, Windows
-from pillarbox.kernel.security.rate_portions import Answer, Portions, Question
+from pillarbox.kernel.security.rate_limit import Windows, WindowState
+from pillarbox.kernel.security.rate_portions import Portions, QuotaGrant, QuotaRequest
 from pillarbox.kernel.security.team_rate import GATHER, QUESTIONS, TeamRate
 
 STEP = 0.005
@@ -38,9 +38,9 @@ class Node:
         self.portions = Portions(shared_memory.create(), self.clock)
         self.due: dict[bytes, int] = {}
         self.due_in = 0
-        self.under_way: list[tuple[int, list[Question], dict[bytes, Answer], float]] = []
+        self.under_way: list[tuple[int, list[QuotaRequest], dict[bytes, QuotaGrant], float]] = []
 
-    def request(self, team: UUID, limit: int) -> Taken:
+    def request(self, team: UUID, limit: int) -> WindowState:
         offer = self.portions.take(team.bytes, limit, self.nodes)
         if offer.must_ask:
             if not self.due or offer.may_wait:
@@ -248,7 +248,7 @@ async def test_headers_count_down_and_are_those_of_the_contract(database_url: st
     async with story(database_url) as scene:
         one, two = scene.nodes
         first = one.request(scene.team, 10)
-        assert first == Taken(allowed=True, limit=10, remaining=9, reset=1)
+        assert first == WindowState(allowed=True, limit=10, remaining=9, reset=1)
         for _ in range(3):
             await scene.run(10, [0, 0], STEP)
             two.request(scene.team, 10)
@@ -282,10 +282,10 @@ async def test_any_load_at_any_latency(database_url: str) -> None:
 
 
 @asynccontextmanager
-async def waiting_requests(url: str) -> AsyncIterator[tuple[list[asyncio.Task[Taken]], ManualClock]]:
+async def waiting_requests(url: str) -> AsyncIterator[tuple[list[asyncio.Task[WindowState]], ManualClock]]:
     """Ten requests at once at one of two nodes: it lets through its equal part, the others wait."""
     clock, fd, team = ManualClock(), shared_memory.create(), uuid4()
-    pool = await open_pool(url, most=1)
+    pool = await open_pool(url, limit=1)
     rate = TeamRate(Windows(fd, clock), fd, pool, clock)
     rate.nodes = 2
     asked = QUESTIONS.value(("granted",))
@@ -308,7 +308,7 @@ async def test_a_burst_waits_for_the_portion_that_is_on_its_way(database_url: st
 
 async def test_without_an_answer_a_request_waits_eight_milliseconds(database_url: str) -> None:
     clock, fd, team = ManualClock(), shared_memory.create(), uuid4()
-    pool = await open_pool(database_url, most=1)
+    pool = await open_pool(database_url, limit=1)
     rate = TeamRate(Windows(fd, clock), fd, pool, clock)
     rate.nodes = 2
     async with pool.acquire():
@@ -321,7 +321,7 @@ async def test_without_an_answer_a_request_waits_eight_milliseconds(database_url
         assert not late.done()
         # Sums of milliseconds are not exact: it is past eight in any case.
         clock.advance(0.0015)
-        assert await late == Taken(allowed=False, limit=10, remaining=0, reset=1)
+        assert await late == WindowState(allowed=False, limit=10, remaining=0, reset=1)
         assert not (await rate.take(team, 10)).allowed
         await rate.leave()
     await pool.close()
@@ -329,7 +329,7 @@ async def test_without_an_answer_a_request_waits_eight_milliseconds(database_url
 
 async def test_a_node_alone_counts_exactly_and_asks_nobody(database_url: str) -> None:
     clock, fd, team = ManualClock(), shared_memory.create(), uuid4()
-    pool = await open_pool(database_url, most=1)
+    pool = await open_pool(database_url, limit=1)
     rate = TeamRate(Windows(fd, clock), fd, pool, clock)
     await rate.look()
     assert rate.nodes == 1
@@ -339,7 +339,7 @@ async def test_a_node_alone_counts_exactly_and_asks_nobody(database_url: str) ->
 
 async def test_processes_of_a_node_know_what_its_first_one_has_found(database_url: str) -> None:
     clock = ManualClock()
-    pool = await open_pool(database_url, most=2)
+    pool = await open_pool(database_url, limit=2)
     fd, other_fd = shared_memory.create(), shared_memory.create()
     first = TeamRate(Windows(fd, clock), fd, pool, clock)
     second = TeamRate(Windows(fd, clock), fd, pool, clock, is_first=False)

@@ -17,7 +17,7 @@ from kit.world import Team, World
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.suppressions import changes
-from pillarbox.suppressions.changes import Cause
+from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.webhooks.publish import Publisher
 
 KIM = "kim@orchard.example"
@@ -43,7 +43,7 @@ async def bounce(pillarbox: World, conn: Connection, team: Team, *addresses: str
     """What settling or a report does with bad addresses, in an open transaction."""
     app = pillarbox.app
     source, at = app.need(Ids).new(), app.kit.clock.now()
-    causes = [Cause(team.id, address, "bounce", source, at) for address in addresses]
+    causes = [SuppressionCause(team.id, address, "bounce", source, at) for address in addresses]
     added = await changes.add(conn, causes, app.need(Ids), app.need(Publisher))
     return [entry.id for entry in added]
 
@@ -97,7 +97,9 @@ async def test_a_bounce_waits_for_a_manual_addition_and_changes_nothing(
 
 async def manually(pillarbox: World, db: TeamDb, *addresses: str) -> list[UUID]:
     app = pillarbox.app
-    asked = [Cause(db.team_id, address, "manual", None, app.kit.clock.now()) for address in addresses]
+    asked = [
+        SuppressionCause(db.team_id, address, "manual", None, app.kit.clock.now()) for address in addresses
+    ]
     return await changes.suppress(db, asked, app.kit.clock.now(), app.need(Ids), app.need(Publisher))
 
 

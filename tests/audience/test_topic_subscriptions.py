@@ -21,7 +21,7 @@ from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.kernel.work import periodic
 from pillarbox.topics import collector, subscriptions
 from pillarbox.topics.collector import BATCH
-from pillarbox.topics.subscriptions import Wanted
+from pillarbox.topics.subscriptions import TopicAddress
 
 DAY = timedelta(days=1).total_seconds()
 
@@ -44,7 +44,7 @@ async def effective(team: Team, contact_id: UUID) -> dict[UUID, str]:
 async def refused(team: Team, topic_id: UUID, *addresses: str) -> set[str]:
     """Which of these addresses get no mail of the topic."""
     async with team.db.transaction() as db:
-        wanted = [Wanted(team.id, topic_id, address) for address in addresses]
+        wanted = [TopicAddress(team.id, topic_id, address) for address in addresses]
         return {found.address for found in await subscriptions.refused(db.connection, wanted)}
 
 
@@ -114,8 +114,8 @@ async def test_choices_of_other_teams_do_not_count(database_url: str, tmp_path: 
         contact = await a_contact(team, "ada@quay.example")
         await a_contact(other, "ada@quay.example")
         await chooses(team, contact, topics[team.id], "opt_out")
-        wanted = [Wanted(one, topics[one], "ada@quay.example") for one in topics]
-        crossed = [Wanted(team.id, topics[other.id], "ada@quay.example")]
+        wanted = [TopicAddress(one, topics[one], "ada@quay.example") for one in topics]
+        crossed = [TopicAddress(team.id, topics[other.id], "ada@quay.example")]
         async with team.db.transaction() as db:
             assert await subscriptions.refused(db.connection, [*wanted, *crossed]) == {wanted[0], *crossed}
             assert await subscriptions.refused(db.connection, []) == set()

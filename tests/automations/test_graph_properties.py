@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kit.automation_rows import step
 from pillarbox.automations.graphs import normal, parsing
-from pillarbox.automations.graphs.evaluation import Facts, holds
+from pillarbox.automations.graphs.evaluation import EvaluationInput, holds
 from pillarbox.automations.graphs.graph import Graph
-from pillarbox.automations.graphs.progress import Reached, statuses
+from pillarbox.automations.graphs.progress import ReachedStep, statuses
 from pillarbox.automations.graphs.rule_parsing import rule
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.kernel.wire.problems import Problem
@@ -142,7 +142,7 @@ def test_a_rule_says_the_same_when_it_is_shown_and_read_again(
     one = rule(given_rule, "rule")
     again = rule(json.loads(json.dumps(normal.rule(one))), "rule")
     assert again == one
-    facts = Facts(payload, waited={"e": payload}, event_name="e", dates={"e": frozenset("a")})
+    facts = EvaluationInput(payload, waited={"e": payload}, event_name="e", dates={"e": frozenset("a")})
     assert holds(one, facts) is holds(again, facts)
 
 
@@ -173,7 +173,7 @@ def test_of_a_run_that_has_ended_nothing_is_ahead(
         status = data.draw(st.sampled_from(("completed", "waiting", "failed", None)))
         if status is not None:
             outcome = data.draw(st.sampled_from(step_.outcomes)) if status == "completed" else None
-            reached[step_.position] = Reached(status, outcome)
+            reached[step_.position] = ReachedStep(status, outcome)
     ended = statuses(graph, trigger.position, reached, ended=True)
     assert not {"pending", "waiting", "running"} & set(ended)
     going_on = statuses(graph, trigger.position, reached, ended=False)

@@ -16,8 +16,8 @@ from kit.automation_runs import ADA, a_template, mails, outputs, run_of, runs, s
 from kit.manual_world import clock_of, manual_world, run_jobs
 from pillarbox.automations.execution import engine, receiving, state, timers
 from pillarbox.automations.execution import versions as remembered
-from pillarbox.automations.execution.versions import Versions
-from pillarbox.automations.graphs.evaluation import Facts, holds, holds_in_turns
+from pillarbox.automations.execution.versions import GraphVersions
+from pillarbox.automations.graphs.evaluation import EvaluationInput, holds, holds_in_turns
 from pillarbox.automations.graphs.graph import LIGHT
 from pillarbox.automations.graphs.rule_parsing import rule
 from pillarbox.kernel.postgres.database import TeamDb
@@ -39,7 +39,7 @@ def many(count: int) -> dict[str, Any]:
 
 
 async def test_others_have_their_turn_while_a_large_rule_is_decided() -> None:
-    wanted, facts = rule(many(8000), "rule"), Facts({"text": "a" * 100})
+    wanted, facts = rule(many(8000), "rule"), EvaluationInput({"text": "a" * 100})
     deciding = asyncio.create_task(holds_in_turns(wanted, facts))
     turns = 0
     while not deciding.done():
@@ -54,7 +54,7 @@ async def test_others_have_their_turn_while_a_large_rule_is_decided() -> None:
 async def test_in_turns_a_rule_says_the_same(kind: str, texts: tuple[str, str]) -> None:
     other = "or" if kind == "and" else "and"
     first, last = ({"type": other, "rules": [leaf(text), leaf("a")]} for text in texts)
-    facts = Facts({"text": "a"})
+    facts = EvaluationInput({"text": "a"})
     for shown in (first, {"type": kind, "rules": [first, last]}, {"type": kind, "rules": [leaf("a"), last]}):
         wanted = rule(shown, "rule")
         assert await holds_in_turns(wanted, facts) is holds(wanted, facts)
@@ -97,7 +97,7 @@ class Slow:
         for module in (state, timers, receiving):
             monkeypatch.setattr(module, "holds_in_turns", self.holds)
 
-    async def holds(self, wanted: Any, facts: Facts) -> bool:
+    async def holds(self, wanted: Any, facts: EvaluationInput) -> bool:
         self.asked.set()
         await self.go.wait()
         return await holds_in_turns(wanted, facts)
@@ -217,7 +217,7 @@ async def test_a_filter_is_asked_once_for_all_waits(
 ) -> None:
     asked = list[Any]()
 
-    async def counted(wanted: Any, facts: Facts) -> bool:
+    async def counted(wanted: Any, facts: EvaluationInput) -> bool:
         asked.append(wanted)
         return await holds_in_turns(wanted, facts)
 
@@ -264,7 +264,7 @@ async def test_graphs_are_forgotten_by_their_size(
         graph = chain(START, {"key": "asks", "type": "condition", "config": config})
         automations = [UUID(await an_automation(team, graph)) for _ in range(3)]
         monkeypatch.setattr(remembered, "MOST_OCTETS", 7_000)
-        db, versions = TeamDb(pillarbox.pool, team.id), Versions()
+        db, versions = TeamDb(pillarbox.pool, team.id), GraphVersions()
         found = [await versions.graph(db, automation, 1) for automation in automations]
         assert await versions.graph(db, automations[2], 1) is found[2]
         assert await versions.graph(db, automations[0], 1) is not found[0]

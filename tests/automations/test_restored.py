@@ -12,7 +12,7 @@ from kit.automation_runs import a_template, mails, runs, sent, walk
 from kit.manual_world import clock_of, manual_world
 from pillarbox.automations.invariants import INVARIANTS
 from pillarbox.backup import restored
-from pillarbox.backup.restored import Choice
+from pillarbox.backup.restored import RestoredChoice
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.timeline.record import Timeline
 
@@ -39,9 +39,11 @@ async def test_what_was_open_waits_for_the_operator(
         [found] = await restored.summary(pillarbox.pool, now())
         assert (found.kind, found.items) == ("automations", 1)
         if is_released:
-            assert await restored.release(pillarbox.pool, Choice(), None, now) == 1
+            assert await restored.release(pillarbox.pool, RestoredChoice(), None, now) == 1
         else:
-            assert await restored.drop(pillarbox.pool, Choice(), pillarbox.app.need(Timeline), now) == 1
+            assert (
+                await restored.drop(pillarbox.pool, RestoredChoice(), pillarbox.app.need(Timeline), now) == 1
+            )
         assert await restored.origin(pillarbox.pool) is None
         await walk(pillarbox)
         [run] = await runs(team, automation)

@@ -10,9 +10,9 @@ import pytest
 
 from kit.automation_rows import connection, step
 from pillarbox.automations.graphs import parsing
-from pillarbox.automations.graphs.evaluation import ContactFacts, Facts, holds, read
-from pillarbox.automations.graphs.progress import Reached, outcome_of, statuses
-from pillarbox.automations.graphs.resolving import Kind, Mismatch, Missing, Resolved, resolved
+from pillarbox.automations.graphs.evaluation import ContactFacts, EvaluationInput, holds, read
+from pillarbox.automations.graphs.progress import ReachedStep, outcome_of, statuses
+from pillarbox.automations.graphs.resolving import Kind, Mismatch, MissingValue, ResolvedValue, resolved
 from pillarbox.automations.graphs.rule_parsing import field, rule, value
 
 ADA = ContactFacts(
@@ -25,7 +25,7 @@ ADA = ContactFacts(
     {"plan": "pro", "seats": 3},
 )
 
-FACTS = Facts(
+FACTS = EvaluationInput(
     event={
         "plan": "pro",
         "seats": 3,
@@ -47,7 +47,7 @@ FACTS = Facts(
 ENDS = 1_790_924_400_000
 
 
-def says(name: str, operator: str, wanted: Any = None, facts: Facts = FACTS) -> bool:
+def says(name: str, operator: str, wanted: Any = None, facts: EvaluationInput = FACTS) -> bool:
     shown = {"type": "rule", "field": name, "operator": operator, "value": wanted}
     return holds(rule(shown, "rule"), facts)
 
@@ -146,31 +146,31 @@ def test_rules_in_rules() -> None:
 
 
 def test_a_contact_that_is_gone_has_nothing() -> None:
-    assert says("contact.email", "is_empty", facts=Facts({}))
-    assert read(field("contact.properties.plan", "field"), Facts({})) is None
+    assert says("contact.email", "is_empty", facts=EvaluationInput({}))
+    assert read(field("contact.properties.plan", "field"), EvaluationInput({})) is None
 
 
 # Values -------------------------------------------------------------------------------------------
 
-VALUES: dict[str, tuple[Any, Kind, Resolved | Missing | None]] = {
-    "a constant": ("x", "string", Resolved("x", is_foreign=False)),
-    "a number": (3, "number", Resolved(3, is_foreign=False)),
-    "a constant true as text": (True, "string", Resolved("true", is_foreign=False)),
-    "a constant true": (True, "boolean", Resolved(True, is_foreign=False)),
-    "null": (None, "string", Missing(is_foreign=False)),
+VALUES: dict[str, tuple[Any, Kind, ResolvedValue | MissingValue | None]] = {
+    "a constant": ("x", "string", ResolvedValue("x", is_foreign=False)),
+    "a number": (3, "number", ResolvedValue(3, is_foreign=False)),
+    "a constant true as text": (True, "string", ResolvedValue("true", is_foreign=False)),
+    "a constant true": (True, "boolean", ResolvedValue(True, is_foreign=False)),
+    "null": (None, "string", MissingValue(is_foreign=False)),
     "a constant text for a number": ("3", "number", None),
     "a constant number for a text": (3, "string", None),
-    "a field": ({"var": "event.plan"}, "string", Resolved("pro", is_foreign=True)),
-    "a number as text": ({"var": "event.seats"}, "string", Resolved("3", is_foreign=True)),
-    "a fraction as text": ({"var": "event.price"}, "string", Resolved("2.5", is_foreign=True)),
-    "true as text": ({"var": "event.open"}, "string", Resolved("true", is_foreign=True)),
+    "a field": ({"var": "event.plan"}, "string", ResolvedValue("pro", is_foreign=True)),
+    "a number as text": ({"var": "event.seats"}, "string", ResolvedValue("3", is_foreign=True)),
+    "a fraction as text": ({"var": "event.price"}, "string", ResolvedValue("2.5", is_foreign=True)),
+    "true as text": ({"var": "event.open"}, "string", ResolvedValue("true", is_foreign=True)),
     "true as a number": ({"var": "event.open"}, "number", None),
     "text as a number": ({"var": "event.plan"}, "number", None),
     "text as true": ({"var": "event.plan"}, "boolean", None),
     "an array": ({"var": "event.list"}, "string", None),
     "an object": ({"var": "event.object"}, "string", None),
-    "absent": ({"var": "event.absent"}, "string", Missing(is_foreign=True)),
-    "a field of null": ({"var": "event.none"}, "number", Missing(is_foreign=True)),
+    "absent": ({"var": "event.absent"}, "string", MissingValue(is_foreign=True)),
+    "a field of null": ({"var": "event.none"}, "number", MissingValue(is_foreign=True)),
 }
 
 
@@ -190,17 +190,17 @@ def test_what_a_value_becomes(case: str) -> None:
      ("9" * 300, None), ("Infinity", None), ("\u0661", None), ("03", None)],
 )  # fmt: skip
 def test_numeric_text_is_a_number(text: str, number: float | None) -> None:
-    found = resolved(value({"var": "event.n"}, "value"), "number", Facts({"n": text}))
+    found = resolved(value({"var": "event.n"}, "value"), "number", EvaluationInput({"n": text}))
     if number is None:
         assert isinstance(found, Mismatch)
     else:
-        assert found == Resolved(number, is_foreign=True)
+        assert found == ResolvedValue(number, is_foreign=True)
 
 
 def test_text_that_is_too_long_does_not_fit() -> None:
     one = value({"var": "event.n"}, "value")
-    assert isinstance(resolved(one, "string", Facts({"n": "x" * 2001})), Mismatch)
-    assert isinstance(resolved(one, "string", Facts({"n": 10**5000})), Mismatch)
+    assert isinstance(resolved(one, "string", EvaluationInput({"n": "x" * 2001})), Mismatch)
+    assert isinstance(resolved(one, "string", EvaluationInput({"n": 10**5000})), Mismatch)
 
 
 # Progress -----------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ GRAPH = parsing.graph(
         connection("late", "end"),
     ],
 )
-DONE, WAITING = Reached("completed", "default"), Reached("waiting", None)
+DONE, WAITING = ReachedStep("completed", "default"), ReachedStep("waiting", None)
 
 
 def test_steps_ahead_are_pending_and_all_others_are_skipped() -> None:
@@ -232,7 +232,7 @@ def test_steps_ahead_are_pending_and_all_others_are_skipped() -> None:
     assert first == ("pending", "skipped", "pending", "pending", "pending", "pending", "skipped")
     waiting = statuses(GRAPH, 0, {0: DONE, 2: WAITING}, ended=False)
     assert waiting == ("completed", "skipped", "waiting", "pending", "pending", "pending", "skipped")
-    late = {0: DONE, 2: Reached("completed", "timeout"), 4: WAITING}
+    late = {0: DONE, 2: ReachedStep("completed", "timeout"), 4: WAITING}
     assert statuses(GRAPH, 0, late, ended=False) == (
         ("completed", "skipped", "completed", "skipped", "waiting", "pending", "skipped")
     )

@@ -15,12 +15,12 @@ from kit.backups import programs
 from kit.clock import ManualClock
 from kit.world import World, world
 from pillarbox.backup import check, restore
-from pillarbox.backup.backup_manifest import Manifest
+from pillarbox.backup.backup_manifest import BackupManifest
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.location import location_of
 from pillarbox.backup.make import BackupOptions, make, session
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import BucketFiles, Target
+from pillarbox.backup.target import BackupTarget, BucketFiles
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.kernel.clock import SystemClock
@@ -49,7 +49,7 @@ class BusyStore(BlobStore):
             yield chunk
 
 
-async def backed_up(url: str, blobs: BlobStore, target: Target, **options: Any) -> Manifest:
+async def backed_up(url: str, blobs: BlobStore, target: BackupTarget, **options: Any) -> BackupManifest:
     """A backup without its key ring."""
     made = await make(
         url, blobs, target, Programs(None), BackupOptions(RING, None, **options), SystemClock(), "0000"
@@ -73,7 +73,7 @@ def retention(pillarbox: World, days: int) -> EmailRetention:
 
 async def test_what_retention_removes_meanwhile_is_in_the_backup(database_url: str, tmp_path: Path) -> None:
     """All emails of the snapshot are removed, by the real retention, before their blobs are copied."""
-    target = Target.open(str(tmp_path / "target"))
+    target = BackupTarget.open(str(tmp_path / "target"))
     async with world(database_url, tmp_path, clock=ManualClock(), started=False) as pillarbox:
         await sent(pillarbox)
         store = pillarbox.app.need(BlobStore)
@@ -107,12 +107,12 @@ async def test_a_backup_waits_for_nobody_and_only_one_runs(database_url: str) ->
     await other.close()
 
 
-def bucket(folder: Path) -> Target:
+def bucket(folder: Path) -> BackupTarget:
     """A target in an object store; what is in it are files below this folder."""
     for name in ("store", "store/blobs"):
         (folder / name).mkdir(exist_ok=True)
     files = BucketFiles(Bucket(LocalStore(folder / "store")))
-    return Target(
+    return BackupTarget(
         location_of("s3://bucket"), files, BlobStore(Bucket(LocalStore(folder / "store" / "blobs")))
     )
 
@@ -176,8 +176,8 @@ async def test_a_dump_that_fails_makes_no_backup_in_a_bucket(database_url: str, 
 async def test_a_bucket_has_a_prefix() -> None:
     """Blobs lie below the backups, in a store of their own."""
     with pytest.raises(BackupError, match="Credentials"):
-        Target.open("s3://user:secret@bucket/x")
-    target = Target.open("s3://bucket/mail/")
+        BackupTarget.open("s3://user:secret@bucket/x")
+    target = BackupTarget.open("s3://bucket/mail/")
     assert target.place == "s3://bucket/mail"
 
 

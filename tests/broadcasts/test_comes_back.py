@@ -14,7 +14,7 @@ from kit.manual_world import clock_of, manual_world, parsed, relayed_world, run_
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team
 from pillarbox.emails.integrity.reconcile import reconcile
-from pillarbox.receiving.reports.return_path import Taken
+from pillarbox.receiving.reports.return_path import ReportOutcome
 
 URL = "https://mail.harbor.example"
 
@@ -88,10 +88,10 @@ async def test_what_comes_back_counts_for_the_broadcast_and_for_the_next_one(
         token = await token_of(pillarbox, email)
         if kind == "bounced":
             raw = bounce(about(address, status="5.1.1", said="550 5.1.1 no such user"))
-            assert await came_back(pillarbox, token, raw) is Taken.RECORDED
+            assert await came_back(pillarbox, token, raw) is ReportOutcome.RECORDED
         else:
             raw = complaint(original=f"Return-Path: <{token}@send.harbor.example>\nSubject: The tides")
-            assert await came_back(pillarbox, "", raw) is Taken.RECORDED
+            assert await came_back(pillarbox, "", raw) is ReportOutcome.RECORDED
         assert (await team.kinds(email))[-1] == kind
         found = (await team.get(f"/broadcasts/{first}/recipients?type={kind}")).json()["data"]
         assert [one["email"] for one in found] == [address]

@@ -19,7 +19,7 @@ from kit.world import Team
 from pillarbox.emails.queries import event_emails
 from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.link_tokens import Link
+from pillarbox.kernel.security.link_tokens import LinkToken
 
 URL = "https://mail.harbor.example"
 
@@ -74,7 +74,7 @@ async def test_each_contact_gets_one_copy_of_its_own(database_url: str, tmp_path
             link = str(mail["list-unsubscribe"]).strip("<>")
             assert mail["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
             read = await link_tokens.read(link.rpartition("/")[2], team.world.app.need(LinkKeys))
-            assert read == Link(team.id, copy["email_id"], 0, None, address)
+            assert read == LinkToken(team.id, copy["email_id"], 0, None, address)
             found = bodies(messages[address])
             assert found["text/html"].strip() == f'<p>Hi {name}</p><a href="{link}">Leave</a>'
             assert found["text/plain"].split() == ["Hi", name, "Leave", f"({link})"]

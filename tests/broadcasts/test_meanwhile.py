@@ -18,7 +18,7 @@ from kit.world import World
 from pillarbox.broadcasts import watch_queries
 from pillarbox.delivery.queue import overview
 from pillarbox.delivery.queue.dropping import drop
-from pillarbox.delivery.queue.overview import Part
+from pillarbox.delivery.queue.overview import QueueFilter
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.retention import EmailRetention
@@ -175,7 +175,7 @@ async def test_the_queue_of_a_destination_has_its_copies(
         sink.script("RCPT", LATER)
         await pillarbox.turn()
         now, pool = pillarbox.clock.now(), pillarbox.pool
-        part, other = Part(destination="quay.example"), Part(destination="orchard.example")
+        part, other = QueueFilter(destination="quay.example"), QueueFilter(destination="orchard.example")
         if command == "show":
             assert (await overview.totals(pool, part, now)).items == 1
             assert (await overview.totals(pool, other, now)).items == 0

@@ -11,7 +11,7 @@ from uuid import UUID
 from kit.broadcasts import crew, made, recipients, sent, shown, status_of
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World
-from pillarbox.broadcasts.start import Start
+from pillarbox.broadcasts.start import BroadcastStart
 from pillarbox.kernel.work.jobs import Job
 
 TURNS = 12
@@ -91,7 +91,7 @@ async def start(pillarbox: World, team: Team, broadcast_id: str) -> None:
     """What the job does, beside a test that goes on."""
     now = pillarbox.clock.now()
     job = Job(team.id, UUID(int=1), "broadcast.start", UUID(broadcast_id), 1, 0, now)
-    await pillarbox.app.need(Start).run(job)
+    await pillarbox.app.need(BroadcastStart).run(job)
 
 
 async def test_a_cancel_does_not_wait_for_the_recipients_to_be_written(

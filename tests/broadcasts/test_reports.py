@@ -15,7 +15,7 @@ from kit.client import error
 from kit.mailings import Mailing, a_mailing, bounced, clicked, shown
 from kit.world import Team, world
 from pillarbox.broadcasts.reports import wire
-from pillarbox.timeline.rules import Kind
+from pillarbox.timeline.rules import EventKind
 
 FIRST = "b2Zmc2V0OjA"
 STARTED = datetime(2026, 10, 6, 11, 0, tzinfo=UTC)
@@ -111,22 +111,22 @@ async def everything(team: Team) -> Mailing:
     )
     tides, berths = "https://harbor.example/tides", "https://harbor.example/berths"
     await made.happens(
-        (0, Kind.SENT, after(1), None),
-        (0, Kind.DELIVERED, after(2), None),
-        (0, Kind.OPENED, after(60), None),
-        (0, Kind.OPENED, after(70), None),
-        (0, Kind.CLICKED, after(80), clicked(tides, after(80))),
-        (0, Kind.CLICKED, after(81), clicked(berths, after(81))),
-        (0, Kind.CLICKED, after(82), clicked(tides, after(82))),
-        (1, Kind.SENT, after(1.5), None),
-        (1, Kind.DELIVERED, after(1.7), None),
-        (1, Kind.CLICKED, after(90), clicked(berths, after(90))),
-        (1, Kind.COMPLAINED, after(95), None),
-        (1, Kind.UNSUBSCRIBED, after(96), None),
-        (2, Kind.SENT, after(0.5), None),
-        (2, Kind.DELIVERED, after(0.7), None),
-        (2, Kind.BOUNCED, after(3), bounced("Transient")),
-        (3, Kind.SUPPRESSED, after(0.1), None),
+        (0, EventKind.SENT, after(1), None),
+        (0, EventKind.DELIVERED, after(2), None),
+        (0, EventKind.OPENED, after(60), None),
+        (0, EventKind.OPENED, after(70), None),
+        (0, EventKind.CLICKED, after(80), clicked(tides, after(80))),
+        (0, EventKind.CLICKED, after(81), clicked(berths, after(81))),
+        (0, EventKind.CLICKED, after(82), clicked(tides, after(82))),
+        (1, EventKind.SENT, after(1.5), None),
+        (1, EventKind.DELIVERED, after(1.7), None),
+        (1, EventKind.CLICKED, after(90), clicked(berths, after(90))),
+        (1, EventKind.COMPLAINED, after(95), None),
+        (1, EventKind.UNSUBSCRIBED, after(96), None),
+        (2, EventKind.SENT, after(0.5), None),
+        (2, EventKind.DELIVERED, after(0.7), None),
+        (2, EventKind.BOUNCED, after(3), bounced("Transient")),
+        (3, EventKind.SUPPRESSED, after(0.1), None),
     )
     return made
 
@@ -199,7 +199,7 @@ async def test_walking_pages_forward_and_back(place: Place) -> None:
         made = await a_mailing(
             team, [f"w{n}.{uuid4().hex[:6]}@orchard.example" for n in range(7)], started=STARTED
         )
-        await made.happens(*((n, Kind.SENT, after(1 + n // 2), None) for n in (3, 2, 1, 0, 6, 5, 4)))
+        await made.happens(*((n, EventKind.SENT, after(1 + n // 2), None) for n in (3, 2, 1, 0, 6, 5, 4)))
         all_of_them = [copy.address for copy in made.copies]
         whole = await made.report(type="sent")
         assert (shown(whole["data"]), whole["has_more"]) == (all_of_them, False)
@@ -229,7 +229,7 @@ async def test_the_filter_finds_a_part_of_the_address(place: Place) -> None:
         made = await a_mailing(
             team, ["nun@Quay.example".lower(), "mo_on@pier.example", "moon@quay.example"], started=STARTED
         )
-        await made.happens(*((n, Kind.SENT, after(n), None) for n in range(3)))
+        await made.happens(*((n, EventKind.SENT, after(n), None) for n in range(3)))
 
         async def found(email: str) -> list[tuple[str, str]]:
             rows = (await made.report(type="sent", email=email))["data"]
@@ -247,7 +247,7 @@ async def test_a_contact_that_is_gone_has_no_id(place: Place) -> None:
     """Nor is it mistaken for another one that has its address now."""
     async with a_team(place) as team:
         made = await a_mailing(team, [f"gone.{uuid4().hex[:6]}@orchard.example"], started=STARTED)
-        await made.happens((0, Kind.SENT, after(1), None))
+        await made.happens((0, EventKind.SENT, after(1), None))
         [copy] = made.copies
         for again in (False, True):
             answer = await team.call("DELETE", f"/contacts/{copy.address}")

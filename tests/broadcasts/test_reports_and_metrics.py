@@ -18,12 +18,12 @@ from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.timeline import rollups
-from pillarbox.timeline.rules import Detail, Kind
+from pillarbox.timeline.rules import EventDetail, EventKind
 
 URLS = [f"https://harbor.example/{name}?to=%2F" for name in ("tides", "berths", "map")]
 ASKED = [(kind, None) for kind in wire.TYPES] + [("bounced", name) for name in wire.BOUNCES]
 COUNTED = {"opened": "unique_opened", "clicked": "unique_clicked"}
-Event = tuple[int, Kind, datetime, Detail | None]
+Event = tuple[int, EventKind, datetime, EventDetail | None]
 
 
 async def lived(pillarbox: World, size: int, seed: int) -> Mailing:
@@ -43,33 +43,33 @@ def _fate(chance: random.Random, place: int, started: datetime) -> list[Event]:
     at = started
     events: list[Event] = []
 
-    def then(kind: Kind, most: float, detail: Detail | None = None) -> None:
+    def then(kind: EventKind, most: float, detail: EventDetail | None = None) -> None:
         nonlocal at
         at += timedelta(seconds=round(chance.uniform(0, most), 1))
         events.append((place, kind, at, detail))
 
     if chance.random() < 0.05:
-        then(Kind.SUPPRESSED, 300)
+        then(EventKind.SUPPRESSED, 300)
         return events
-    then(Kind.SENT, 1200)
+    then(EventKind.SENT, 1200)
     if chance.random() < 0.1:
-        then(Kind.DELIVERY_DELAYED, 60, Detail())
-        then(Kind.DELIVERY_DELAYED, 60, Detail())
+        then(EventKind.DELIVERY_DELAYED, 60, EventDetail())
+        then(EventKind.DELIVERY_DELAYED, 60, EventDetail())
     if chance.random() < 0.1:
-        then(Kind.BOUNCED, 3, bounced(chance.choice(("Permanent", "Transient", "Undetermined"))))
+        then(EventKind.BOUNCED, 3, bounced(chance.choice(("Permanent", "Transient", "Undetermined"))))
         return events
-    then(Kind.DELIVERED, 1 if chance.random() < 0.9 else 80_000)
+    then(EventKind.DELIVERED, 1 if chance.random() < 0.9 else 80_000)
     for _ in range(chance.choice((0, 0, 1, 2, 4))):
         if chance.random() < 0.6:
-            then(Kind.OPENED, 20_000)
+            then(EventKind.OPENED, 20_000)
         else:
-            then(Kind.CLICKED, 20_000, clicked(chance.choice(URLS), at))
+            then(EventKind.CLICKED, 20_000, clicked(chance.choice(URLS), at))
     if chance.random() < 0.05:
-        then(Kind.UNSUBSCRIBED, 100)
+        then(EventKind.UNSUBSCRIBED, 100)
     if chance.random() < 0.05:
-        then(Kind.COMPLAINED, 100)
+        then(EventKind.COMPLAINED, 100)
     if chance.random() < 0.02:
-        then(Kind.BOUNCED, 1000, bounced("Transient"))
+        then(EventKind.BOUNCED, 1000, bounced("Transient"))
     return events
 
 
@@ -138,10 +138,10 @@ async def test_an_event_that_comes_late_stands_where_it_belongs(database_url: st
         team = await pillarbox.team()
         made = await a_mailing(team)
         at = made.started
-        await made.happens(*((n, Kind.SENT, at + timedelta(seconds=n), None) for n in range(3)))
-        await made.happens((2, Kind.OPENED, at + timedelta(hours=1), None))
+        await made.happens(*((n, EventKind.SENT, at + timedelta(seconds=n), None) for n in range(3)))
+        await made.happens((2, EventKind.OPENED, at + timedelta(hours=1), None))
         await rollups.fold(pillarbox.pool, pillarbox.clock.now())
-        await made.happens((1, Kind.OPENED, at + timedelta(minutes=5), None))
+        await made.happens((1, EventKind.OPENED, at + timedelta(minutes=5), None))
         assert shown((await made.report(type="opened"))["data"]) == [
             "bo@orchard.example",
             "cy@orchard.example",

@@ -9,7 +9,7 @@ from kit.broadcasts import made, recipients, sent, status_of
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World
 from pillarbox.backup import restored
-from pillarbox.backup.restored import Choice
+from pillarbox.backup.restored import RestoredChoice
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.timeline.record import Timeline
 
@@ -57,7 +57,7 @@ async def test_none_goes_on_until_it_is_released(database_url: str, tmp_path: Pa
         assert await recipients(team, ids[1]) == []
         [work] = await restored.summary(pillarbox.pool, pillarbox.clock.now())
         assert (work.kind, work.items) == ("broadcasts", 3)
-        assert await restored.release(pillarbox.pool, Choice(), None, pillarbox.clock.now) == 3
+        assert await restored.release(pillarbox.pool, RestoredChoice(), None, pillarbox.clock.now) == 3
         await hours_pass(pillarbox)
         assert await statuses(team, ids) == ["sent", "sent", "sent"]
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM emails") == 9
@@ -70,7 +70,7 @@ async def test_what_was_to_begin_later_is_released_alone(database_url: str, tmp_
         ids = await three(team)
         await restore(pillarbox)
         lost_at = pillarbox.clock.now() + SCHEDULED_FOR / 2
-        assert await restored.release(pillarbox.pool, Choice(), lost_at, pillarbox.clock.now) == 1
+        assert await restored.release(pillarbox.pool, RestoredChoice(), lost_at, pillarbox.clock.now) == 1
         await hours_pass(pillarbox)
         assert await statuses(team, ids) == ["queued", "queued", "sent"]
 
@@ -81,7 +81,7 @@ async def test_they_are_given_up(database_url: str, tmp_path: Path) -> None:
         ids = await three(team)
         await restore(pillarbox)
         timeline = pillarbox.app.need(Timeline)
-        assert await restored.drop(pillarbox.pool, Choice(), timeline, pillarbox.clock.now) == 3
+        assert await restored.drop(pillarbox.pool, RestoredChoice(), timeline, pillarbox.clock.now) == 3
         await hours_pass(pillarbox)
         assert await statuses(team, ids) == ["canceled", "canceled", "draft"]
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM emails") == 0

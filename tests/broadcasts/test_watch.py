@@ -13,7 +13,7 @@ from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
 from pillarbox.broadcasts import copy_counts, watch_queries
 from pillarbox.broadcasts.copy_counts import CopyCounts
-from pillarbox.broadcasts.limits import Limits, reason_to_pause
+from pillarbox.broadcasts.limits import BrakeLimits, reason_to_pause
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline.rollups import fold
 
@@ -31,21 +31,21 @@ def so_far(sent: int, bounced: int = 0, complained: int = 0) -> CopyCounts:
 @pytest.mark.parametrize(
     ("found", "limits", "said"),
     [
-        (so_far(499, 400), Limits(), None),
-        (so_far(500, 25), Limits(), None),
-        (so_far(500, 26), Limits(), "5.20 % of 500 sent copies bounced; the limit is 5 %."),
-        (so_far(1000, 0, 3), Limits(), None),
+        (so_far(499, 400), BrakeLimits(), None),
+        (so_far(500, 25), BrakeLimits(), None),
+        (so_far(500, 26), BrakeLimits(), "5.20 % of 500 sent copies bounced; the limit is 5 %."),
+        (so_far(1000, 0, 3), BrakeLimits(), None),
         (
             so_far(1000, 0, 4),
-            Limits(),
+            BrakeLimits(),
             "0.40 % of 1,000 delivered copies were complained about; the limit is 0.3 %.",
         ),
-        (so_far(500, 500, 0), Limits(bounces=Fraction(0)), None),
-        (so_far(10, 1), Limits(after=10), "10.00 % of 10 sent copies bounced; the limit is 5 %."),
-        (so_far(0), Limits(after=1), None),
+        (so_far(500, 500, 0), BrakeLimits(bounces=Fraction(0)), None),
+        (so_far(10, 1), BrakeLimits(after=10), "10.00 % of 10 sent copies bounced; the limit is 5 %."),
+        (so_far(0), BrakeLimits(after=1), None),
     ],
 )
-def test_what_stops_a_broadcast(found: CopyCounts, limits: Limits, said: str | None) -> None:
+def test_what_stops_a_broadcast(found: CopyCounts, limits: BrakeLimits, said: str | None) -> None:
     assert reason_to_pause(found, limits) == said
 
 

@@ -14,7 +14,7 @@ import pytest
 from kit.browser import Chromium, Tab, chromium
 from kit.canary import Canary, canary
 from kit.captured import NOW, TOKEN, CaptureWorld, capture_world
-from pillarbox.capture.message import Part
+from pillarbox.capture.message import CapturedPart
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.routes import SANDBOX
@@ -25,7 +25,7 @@ from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails.sharing.shared_page import SharedEmail
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.team_turns import IsGone, never
-from pillarbox.mail.message.compose import Attachment
+from pillarbox.mail.message.compose import OutgoingFile
 
 RUN = "fetch('{bird}/script');alert('script')"
 
@@ -115,7 +115,10 @@ async def plant(world: CaptureWorld, bird: Canary) -> UUID:
         html=html,
         text=marker,
         headers=[("X-Marker", marker)],
-        attachments=[Attachment(marker, "image/png", b"x"), Attachment("x.html", "text/html", html.encode())],
+        attachments=[
+            OutgoingFile(marker, "image/png", b"x"),
+            OutgoingFile("x.html", "text/html", html.encode()),
+        ],
     )
     return await world.captured_id(email)
 
@@ -187,7 +190,9 @@ class CountingReader(Reader):
         super().__init__(pool, blobs, PageWork())
         self.parts: list[int] = []
 
-    async def part(self, row: CapturedRow, number: int, is_gone: IsGone = never) -> tuple[Part, bytes]:
+    async def part(
+        self, row: CapturedRow, number: int, is_gone: IsGone = never
+    ) -> tuple[CapturedPart, bytes]:
         self.parts.append(number)
         return await super().part(row, number, is_gone)
 
@@ -198,7 +203,7 @@ async def test_the_mails_own_pictures_are_shown_in_the_frame(
     async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
         reader = CountingReader(world.http_server.pool, world.blobs)
         world.http_server.services.add(reader, Reader)
-        logo = Attachment("logo.png", "image/png", b"\x89PNG", cid="logo")
+        logo = OutgoingFile("logo.png", "image/png", b"\x89PNG", cid="logo")
         captured = await world.captured_id(await world.mail(html="<img src='cid:logo'>", attachments=[logo]))
         await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
         await tab.open(f"{world.http_server.url}/capture/{captured}")
@@ -288,7 +293,7 @@ async def test_on_a_phone_everything_can_be_read(
         email = await world.mail(
             html=f"<p>Hello</p><a href='https://quay.example/{'berth/' * 30}'>the berths of the quay</a>",
             headers=[("X-Long", "word" * 60), ("List-Unsubscribe", "<https://quay.example/unsubscribe>")],
-            attachments=[Attachment(long, "application/vnd.openxmlformats-officedocument", b"x")],
+            attachments=[OutgoingFile(long, "application/vnd.openxmlformats-officedocument", b"x")],
         )
         captured = await world.captured_id(email)
         team = await world.http_server.pool.fetchval("SELECT team_id FROM captured WHERE id = $1", captured)

@@ -49,7 +49,7 @@ async def first_link(pillarbox: World) -> str:
     """What the first start prints."""
     team = await pillarbox.team("My team", email="admin@localhost")
     async with transaction(pillarbox.pool) as conn:
-        token = await links.make(conn, pillarbox.app.need(Ids).now(), links.Kind.SET_UP, team_id=team.id)
+        token = await links.make(conn, pillarbox.app.need(Ids).now(), links.LinkKind.SET_UP, team_id=team.id)
     return f"{pillarbox.url}/set-up/{token}"
 
 

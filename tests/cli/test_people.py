@@ -11,7 +11,7 @@ import pytest
 from cli.conftest import Installation
 from kit.people import PASSWORD, Person, a_person, heading, logged_in, visit
 from kit.world import world
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 
 ADA = "ada@harbor.example"
 
@@ -49,7 +49,7 @@ async def test_the_operator_helps_people_back_in_and_shuts_them_out(
 ) -> None:
     async with world(database_url, tmp_path, started=False) as pillarbox:
         here = Installation(database_url, tmp_path)
-        ada = await a_person(await pillarbox.team(), ADA, Role.ADMIN)
+        ada = await a_person(await pillarbox.team(), ADA, TeamRole.ADMIN)
         browser = await logged_in(pillarbox, ada)
         done = await asyncio.to_thread(here.run, "people", "revoke-sessions", ADA)
         assert done.stdout == f"{ADA}: 1 session ended.\n"
@@ -77,8 +77,8 @@ async def test_the_operator_helps_people_back_in_and_shuts_them_out(
 async def test_the_operator_gives_somebody_another_address(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path, started=False) as pillarbox:
         here = Installation(database_url, tmp_path)
-        ada = await a_person(await pillarbox.team(), ADA, Role.ADMIN)
-        bob = await a_person(await pillarbox.team(), "bob@harbor.example", Role.ADMIN)
+        ada = await a_person(await pillarbox.team(), ADA, TeamRole.ADMIN)
+        bob = await a_person(await pillarbox.team(), "bob@harbor.example", TeamRole.ADMIN)
         browser = await logged_in(pillarbox, ada)
         link = (await asyncio.to_thread(here.run, "people", "reset", ADA)).stdout
         done = await asyncio.to_thread(

@@ -19,7 +19,7 @@ from kit.webhooks import hook
 from kit.world import world
 from pillarbox.application import SLICES
 from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile
-from pillarbox.kernel.storage.folder import Folder
+from pillarbox.kernel.storage.folder import FolderBackend
 from pillarbox.webhooks.kinds import KINDS
 
 DAY = timedelta(days=1).total_seconds()
@@ -379,7 +379,7 @@ def test_a_blob_of_another_size_is_named(harbor: Installation, change: str) -> N
 
 def leave_behind(harbor: Installation, key: str, age: float) -> Path:
     """A blob that a crash left behind, written `age` seconds ago."""
-    blob = Folder(harbor.folder / "blobs").path(key)
+    blob = FolderBackend(harbor.folder / "blobs").path(key)
     blob.parent.mkdir(parents=True, exist_ok=True)
     blob.write_bytes(b"left behind")
     os.utime(blob, (time.time() - age, time.time() - age))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pillarbox.contacts.imports import cells
-from pillarbox.contacts.imports.batches import Batch, Plan, batches, ids_of, shown
+from pillarbox.contacts.imports.batches import ImportBatch, ImportPlan, batches, ids_of, shown
 from pillarbox.contacts.imports.cells import RowFault, address_of
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 
@@ -148,17 +148,17 @@ def test_names() -> None:
 # Rows ---------------------------------------------------------------------------------------------
 
 
-def batch(*rows: str, skip: bool = False, errors_left: int = 1000) -> Batch:
+def batch(*rows: str, skip: bool = False, errors_left: int = 1000) -> ImportBatch:
     """The one batch of a file without a header row."""
     content = iter(["\n".join(rows).encode()])
-    plan = Plan(
+    plan = ImportPlan(
         "utf-8", ",", {name: at for at, name in enumerate(HEADER)}, PROPERTIES, skip, 0, 0, errors_left
     )
     [found] = batches(lambda: next(content, b""), plan, lambda: NOW)
     return found
 
 
-def staged(found: Batch) -> dict[str, tuple[Any, ...]]:
+def staged(found: ImportBatch) -> dict[str, tuple[Any, ...]]:
     """Given address, names, subscription and properties of each address."""
     shown: dict[str, tuple[Any, ...]] = {}
     for line in found.lines:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pillarbox.contacts.imports import dialect
-from pillarbox.contacts.imports.dialect import FileFault, HeaderFault, Lines, Utf8Check, header_of, records
+from pillarbox.contacts.imports.dialect import CsvLines, FileFault, HeaderFault, Utf8Check, header_of, records
 
 
 def pieces(content: bytes, size: int) -> Callable[[], bytes]:
@@ -20,10 +20,10 @@ def pieces(content: bytes, size: int) -> Callable[[], bytes]:
 
 
 def read(content: bytes, encoding: str = "utf-8", delimiter: str = ",", size: int = 7) -> list[list[str]]:
-    return list(records(Lines(pieces(content, size), encoding), delimiter))
+    return list(records(CsvLines(pieces(content, size), encoding), delimiter))
 
 
-def header(content: bytes, encoding: str = "utf-8", mark: int = 0) -> dialect.Header:
+def header(content: bytes, encoding: str = "utf-8", mark: int = 0) -> dialect.CsvHeader:
     return header_of(content, encoding, mark, is_whole=True)
 
 
@@ -31,7 +31,7 @@ def fault(content: bytes, encoding: str = "utf-8", size: int = 5) -> tuple[list[
     """The records before a fault, and the fault."""
     found: list[list[str]] = []
     try:
-        for record in records(Lines(pieces(content, size), encoding), ","):
+        for record in records(CsvLines(pieces(content, size), encoding), ","):
             found.append(record)
     except FileFault as trouble:
         return found, trouble.reason
@@ -157,7 +157,7 @@ TEXTS = st.lists(st.sampled_from(["a", "é", "€", ",", '"', "\n", "\r", "\r\n"
 def test_who_goes_on_behind_a_record_reads_the_same(parts: list[str], size: int, encoding: str) -> None:
     """The place behind each record is known in octets, so another process can go on there."""
     content = "".join(parts).encode(encoding)
-    lines = Lines(pieces(content, size), encoding)
+    lines = CsvLines(pieces(content, size), encoding)
     whole: list[tuple[list[str], int]] = []
     try:
         for record in records(lines, ","):
@@ -166,7 +166,7 @@ def test_who_goes_on_behind_a_record_reads_the_same(parts: list[str], size: int,
         assert trouble.reason == "unclosed_quote"  # noqa: PT017
         return
     for number, (_, offset) in enumerate(whole):
-        rest = records(Lines(pieces(content[offset:], size), encoding, offset), ",")
+        rest = records(CsvLines(pieces(content[offset:], size), encoding, offset), ",")
         assert list(rest) == [record for record, _ in whole[number + 1 :]]
 
 

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any
 
-from pillarbox.contacts.imports.batches import Plan
+from pillarbox.contacts.imports.batches import ImportPlan
 from pillarbox.contacts.imports.reading import reading
 
 ROWS = 4000
-PLAN = Plan("utf-8", ",", {"email": 0}, [], skip=False, offset=0, row=0, errors_left=10)
+PLAN = ImportPlan("utf-8", ",", {"email": 0}, [], skip=False, offset=0, row=0, errors_left=10)
 
 
 async def endless() -> AsyncIterator[bytes]:

@@ -10,7 +10,7 @@ import asyncpg
 from kit.clock import ManualClock
 from kit.imports import accepted, ended, importing_team
 from kit.process import reconciled
-from pillarbox.contacts.imports.batches import MOST_ROWS, Plan, batches
+from pillarbox.contacts.imports.batches import MOST_ROWS, ImportPlan, batches
 from pillarbox.contacts.imports.speed import FEW_ROWS, LONGEST_REST, REST, ImportSpeed
 from pillarbox.emails.recent_mail import LOOK_EVERY, QUIET_AFTER, RecentMail
 
@@ -78,7 +78,7 @@ async def test_mail_that_another_process_accepts_is_known(database_url: str, tmp
 def test_each_batch_has_as_many_rows_as_are_wanted() -> None:
     """None is made that is not asked for, and together they are the file."""
     content = iter(["".join(f"r{number}@x.example\n" for number in range(10)).encode()])
-    plan = Plan("utf-8", ",", {"email": 0}, (), False, 0, 0, 1000)
+    plan = ImportPlan("utf-8", ",", {"email": 0}, (), False, 0, 0, 1000)
     wanted = iter([3, 1, 4, 9])
     found = list(batches(lambda: next(content, b""), plan, lambda: 0, lambda: next(wanted)))
     assert [(one.rows, one.row, one.is_last) for one in found] == [

@@ -10,7 +10,7 @@ import pytest
 from kit.audience import a_property, a_segment, a_topic, told_team
 from kit.webhook_events import published_events
 from kit.world import Team
-from pillarbox.contacts.change import NOTHING, Belonging, Change
+from pillarbox.contacts.change import NOTHING, ContactChange, ContactMemberships
 from pillarbox.contacts.event_data import audience_of
 from pillarbox.contacts.prometheus import CHANGES
 from pillarbox.contacts.store import Contacts
@@ -29,9 +29,11 @@ async def kinds(team: Team) -> list[str]:
     return [event["type"] for event in await published_events(team)]
 
 
-async def upsert(team: Team, change: Change = NOTHING, belonging: Belonging | None = None) -> UUID:
+async def upsert(
+    team: Team, change: ContactChange = NOTHING, belonging: ContactMemberships | None = None
+) -> UUID:
     async with team.db.transaction() as db:
-        stored = await contacts(team).upsert(db, ADA, change, belonging or Belonging())
+        stored = await contacts(team).upsert(db, ADA, change, belonging or ContactMemberships())
     return stored.id
 
 
@@ -39,8 +41,8 @@ async def test_an_upsert_makes_a_contact_once_and_then_changes_what_is_given(
     database_url: str, tmp_path: Path
 ) -> None:
     async with told_team(database_url, tmp_path) as team:
-        first = await upsert(team, Change(first_name="Ada", unsubscribed=True))
-        second = await upsert(team, Change(last_name="King"))
+        first = await upsert(team, ContactChange(first_name="Ada", unsubscribed=True))
+        second = await upsert(team, ContactChange(last_name="King"))
         assert first == second
         row = await team.world.pool.fetchrow("SELECT * FROM contacts")
         assert (row["address"], row["email"]) == ("ada.king@analytical.example", None)
@@ -50,10 +52,10 @@ async def test_an_upsert_makes_a_contact_once_and_then_changes_what_is_given(
 
 async def test_an_upsert_that_changes_nothing_says_nothing(database_url: str, tmp_path: Path) -> None:
     async with told_team(database_url, tmp_path) as team:
-        await upsert(team, Change(first_name="Ada"))
+        await upsert(team, ContactChange(first_name="Ada"))
         before = await team.world.pool.fetchval("SELECT updated_at FROM contacts")
         async with team.db.transaction() as db:
-            stored = await contacts(team).upsert(db, ADA, Change(first_name="Ada", unsubscribed=False))
+            stored = await contacts(team).upsert(db, ADA, ContactChange(first_name="Ada", unsubscribed=False))
         assert (stored.is_new, stored.has_changed) == (False, False)
         assert await team.world.pool.fetchval("SELECT updated_at FROM contacts") == before
         assert await kinds(team) == ["contact.created"]
@@ -63,16 +65,18 @@ async def test_properties_merge_under_their_numbers(database_url: str, tmp_path:
     async with told_team(database_url, tmp_path) as team:
         await a_property(team, "plan")
         await a_property(team, "seats", "number")
-        contact = await upsert(team, Change(properties={"plan": "pro", "seats": 12}))
+        contact = await upsert(team, ContactChange(properties={"plan": "pro", "seats": 12}))
         async with team.db.transaction() as db:
-            assert await contacts(team).change(db, contact, Change(properties={"plan": None, "seats": 12}))
+            assert await contacts(team).change(
+                db, contact, ContactChange(properties={"plan": None, "seats": 12})
+            )
         assert await team.world.pool.fetchval("SELECT properties::text FROM contacts") == '{"2": 12}'
 
 
 async def test_an_unknown_property_undoes_the_whole_call(database_url: str, tmp_path: Path) -> None:
     async with told_team(database_url, tmp_path) as team:
         with pytest.raises(InvalidField, match="There is no property `plan`"):
-            await upsert(team, Change(first_name="Ada", properties={"plan": "pro"}))
+            await upsert(team, ContactChange(first_name="Ada", properties={"plan": "pro"}))
         assert await team.world.pool.fetchval("SELECT count(*) FROM contacts") == 0
 
 
@@ -85,7 +89,7 @@ async def test_segments_and_topics_of_an_upsert_are_events_of_the_contact(
             await a_topic(team, "opt_in"),
             await a_topic(team, "opt_out"),
         )
-        belonging = Belonging([segment], {news: "opt_out", tides: "opt_out"})
+        belonging = ContactMemberships([segment], {news: "opt_out", tides: "opt_out"})
         contact = await upsert(team, NOTHING, belonging)
         created, chosen = await published_events(team)
         assert created["data"]["segment_ids"] == [str(segment)]
@@ -104,10 +108,12 @@ async def test_segments_and_topics_of_an_upsert_are_events_of_the_contact(
 
 
 @pytest.mark.parametrize(
-    "belonging", [Belonging([uuid4()]), Belonging(topics={uuid4(): "opt_in"})], ids=["segment", "topic"]
+    "belonging",
+    [ContactMemberships([uuid4()]), ContactMemberships(topics={uuid4(): "opt_in"})],
+    ids=["segment", "topic"],
 )
 async def test_what_does_not_exist_undoes_the_upsert(
-    database_url: str, tmp_path: Path, belonging: Belonging
+    database_url: str, tmp_path: Path, belonging: ContactMemberships
 ) -> None:
     async with told_team(database_url, tmp_path) as team:
         with pytest.raises(NotFound):
@@ -147,7 +153,9 @@ async def test_a_deleted_contact_leaves_nothing_and_is_told_with_its_last_state(
 ) -> None:
     async with told_team(database_url, tmp_path) as team:
         segment, topic = await a_segment(team), await a_topic(team, "opt_in")
-        contact = await upsert(team, Change(first_name="Ada"), Belonging([segment], {topic: "opt_out"}))
+        contact = await upsert(
+            team, ContactChange(first_name="Ada"), ContactMemberships([segment], {topic: "opt_out"})
+        )
         async with team.db.transaction() as db:
             await contacts(team).delete(db, contact)
         for table in ("contacts", "segment_members", "topic_choices"):

@@ -245,7 +245,7 @@ def test_pictures_that_are_shown_often_do_not_make_a_page_endless() -> None:
 def test_text_cannot_take_the_place_of_a_picture() -> None:
     html = "<img src=cid:a>"
     first = mail_html.cleaned(html)
-    assert [type(piece) for piece in first.pieces] == [str, mail_html.Picture, str]
+    assert [type(piece) for piece in first.pieces] == [str, mail_html.MailPicture, str]
     marks = "".join(f' src="data:image/png;base64,{n}"' for n in range(100))
     shown = mail_html.clean(f"<p>{marks}</p><img src=cid:a>", lambda cid: "/x")
     assert shown.body.count("/x") == 1

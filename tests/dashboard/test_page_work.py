@@ -14,7 +14,7 @@ from pillarbox.capture import message
 from pillarbox.dashboard import mail_html
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.kernel.http.body import ClientGone
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 from pillarbox.kernel.work.team_turns import MOST_OF_ONE, MOST_WAITING
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
@@ -66,11 +66,11 @@ async def test_what_waits_is_bounded_for_one_team_and_for_all(work: PageWork) ->
     gate, first = await held(work)
     waiting = [asyncio.create_task(work.do(ONE, int)) for _ in range(MOST_OF_ONE)]
     await asyncio.sleep(0)
-    with pytest.raises(Overloaded):
+    with pytest.raises(ServerOverloaded):
         await work.do(ONE, int)
     waiting += [asyncio.create_task(work.do(uuid4(), int)) for _ in range(MOST_WAITING - MOST_OF_ONE)]
     await asyncio.sleep(0)
-    with pytest.raises(Overloaded):
+    with pytest.raises(ServerOverloaded):
         await work.do(uuid4(), int)
     gate.go.set()
     await first
@@ -123,7 +123,7 @@ async def test_after_the_end_nothing_is_begun(work: PageWork) -> None:
     work.close()
     assert time.monotonic() - began < 5
     for task in (waiting, asyncio.create_task(work.do(ONE, int))):
-        with pytest.raises(Overloaded):
+        with pytest.raises(ServerOverloaded):
             await task
     gate.go.set()
     assert await first == "done"

@@ -8,12 +8,12 @@ import os
 
 from kit.waiting_items import waiting_item
 from pillarbox.delivery.copy_rate import FASTER, LATE, SLOWEST, CopyRate
-from pillarbox.delivery.other_mail import QUIET_AFTER, OtherMail
-from pillarbox.delivery.rate_control import Limits, Signal
+from pillarbox.delivery.other_mail import QUIET_AFTER, TransactionalActivity
+from pillarbox.delivery.rate_control import SiteLimits, SiteSignal
 from pillarbox.delivery.site_scheduler import COPIES, Site, SiteScheduler
 from pillarbox.kernel.process import shared_memory
 
-WIDE = Limits(8, 8)
+WIDE = SiteLimits(8, 8)
 
 
 def scheduler(most_running: int = 200) -> SiteScheduler:
@@ -41,7 +41,7 @@ def test_copies_leave_slots_of_their_site_free() -> None:
     made.add(waiting_item("quay.example"))
     assert (other := made.take(0.0)) is not None
     assert not other.is_copy
-    made.finish(running.pop(), Signal.CLEAN, 0.0)
+    made.finish(running.pop(), SiteSignal.CLEAN, 0.0)
     assert (following := made.take(0.0)) is not None
     assert following.is_copy
 
@@ -57,7 +57,7 @@ def test_copies_leave_room_in_the_process() -> None:
     made.add(waiting_item("orchard.example"))
     assert (other := made.take(0.0)) is not None
     assert not other.is_copy
-    made.finish(running[0], Signal.CLEAN, 0.0)
+    made.finish(running[0], SiteSignal.CLEAN, 0.0)
     assert (following := made.take(0.0)) is not None
     assert following.is_copy
 
@@ -68,7 +68,7 @@ def test_all_copies_are_served_when_nothing_else_waits() -> None:
         made.add(waiting_item(f"quay{number % 7}.example", is_copy=True))
     served = 0
     while (item := made.take(0.0)) is not None:
-        made.finish(item, Signal.CLEAN, 0.0)
+        made.finish(item, SiteSignal.CLEAN, 0.0)
         served += 1
     assert (served, made.waiting) == (50, 0)
 
@@ -118,7 +118,7 @@ async def test_all_processes_of_a_host_know_of_its_mail() -> None:
     """They share the processors, and a client with one connection gives all its mail to one of them."""
     memory = shared_memory.create()
     try:
-        one, another = OtherMail(memory), OtherMail(memory)
+        one, another = TransactionalActivity(memory), TransactionalActivity(memory)
         assert not another.is_here
         one.note()
         assert another.is_here

@@ -8,8 +8,8 @@ from kit.database_link import database_link
 from kit.manual_world import clock_of, relayed_world
 from kit.world import World
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.queries import Share
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queries import ClaimShare
+from pillarbox.delivery.queue.claims import ItemClaims
 
 OWNED = "SELECT count(*) FROM deliveries WHERE owner IS NOT NULL"
 
@@ -17,9 +17,9 @@ OWNED = "SELECT count(*) FROM deliveries WHERE owner IS NOT NULL"
 async def claimed(pillarbox: World) -> list[Item]:
     """What is due, leased to this process and not begun."""
     clock_of(pillarbox).advance(0.001)
-    claims = pillarbox.app.need(Claims)
+    claims = pillarbox.app.need(ItemClaims)
     [pair] = await claims.due()
-    return await claims.claim([Share(pair, 50)])
+    return await claims.claim([ClaimShare(pair, 50)])
 
 
 async def test_what_could_not_be_given_back_is_free_when_work_is_looked_for(
@@ -32,7 +32,7 @@ async def test_what_could_not_be_given_back_is_free_when_work_is_looked_for(
         await team.send()
         items = await claimed(pillarbox)
         link.cut()
-        await pillarbox.app.need(Claims).give_back_soon(items)
+        await pillarbox.app.need(ItemClaims).give_back_soon(items)
         await link.open()
         assert await pillarbox.pool.fetchval(OWNED) == 1
         while await pillarbox.turn():
@@ -47,7 +47,7 @@ async def test_what_was_claimed_again_meanwhile_is_kept(database_url: str, tmp_p
         team = await pillarbox.team()
         await team.domain()
         await team.send()
-        claims = pillarbox.app.need(Claims)
+        claims = pillarbox.app.need(ItemClaims)
         items = await claimed(pillarbox)
         await claims.give_back(items)
         claims.leave_for_later(items)

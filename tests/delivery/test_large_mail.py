@@ -17,8 +17,8 @@ from kit.smtp_sink import USUAL
 from kit.world import Team, World
 from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.plugin import SigningThreads
-from pillarbox.delivery.queries import Share
-from pillarbox.delivery.queue.claims import MOST_LOADED, Claims
+from pillarbox.delivery.queries import ClaimShare
+from pillarbox.delivery.queue.claims import MOST_LOADED, ItemClaims
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.mail.message.long_content import LongContent
@@ -77,8 +77,8 @@ async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> No
         team = await prepared(pillarbox)
         await sent(pillarbox, team)
         app = pillarbox.app
-        [pair] = await app.need(Claims).due()
-        [item] = await app.need(Claims).claim([Share(pair, 1)])
+        [pair] = await app.need(ItemClaims).due()
+        [item] = await app.need(ItemClaims).claim([ClaimShare(pair, 1)])
         wire = await Composer(app.need(KeyRing), app.need(BlobStore).stream, app.need(SigningThreads)).wire(
             item.email
         )
@@ -129,9 +129,9 @@ async def test_a_claim_takes_no_more_into_memory_than_it_may(database_url: str, 
         for _ in range(5):
             await team.send(text="x" * 9_000_000)
         clock_of(pillarbox).advance(0.001)
-        claims = pillarbox.app.need(Claims)
+        claims = pillarbox.app.need(ItemClaims)
         [pair] = await claims.due()
-        items = await claims.claim([Share(pair, 50)])
+        items = await claims.claim([ClaimShare(pair, 50)])
         assert len(items) == -(-MOST_LOADED // 9_000_000)
         free = "SELECT count(*) FROM deliveries WHERE team_id = $1 AND owner IS NULL"
         assert await team.db.value(free) == 5 - len(items)

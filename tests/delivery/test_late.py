@@ -13,11 +13,11 @@ from kit.smtp_sink import SILENCE, USUAL, Session
 from kit.waiting_items import waiting_item
 from kit.world import World
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.rate_control import Limits, Signal
+from pillarbox.delivery.rate_control import SiteLimits, SiteSignal
 from pillarbox.delivery.site_scheduler import LATE_AFTER, MOST_LATE, Site, SiteScheduler
 from pillarbox.delivery.smtp import transport
 
-FEW = Limits(2, 5)
+FEW = SiteLimits(2, 5)
 
 
 def item(destination: str) -> Item:
@@ -47,7 +47,7 @@ def test_who_is_late_gives_its_slot_to_the_next_up_to_a_bound() -> None:
         hanging += started(scheduler, turn * LATE_AFTER)
     assert len(hanging) == FEW.most + FEW.start
     for taken in hanging[:3]:
-        scheduler.finish(taken, Signal.SILENT, 100.0)
+        scheduler.finish(taken, SiteSignal.SILENT, 100.0)
     assert len(started(scheduler, 100.0)) == FEW.start
     assert scheduler.late == FEW.most + FEW.start - 3
 
@@ -74,13 +74,13 @@ def test_only_servers_for_whose_slot_others_wait_are_hurried() -> None:
     for name in ("alone.example", "full.example"):
         for _ in range(FEW.start):
             made = item(name)
-            made.hurry = lambda name=name: hurried.append(name)  # type: ignore[misc]
+            made.abort_if_silent = lambda name=name: hurried.append(name)  # type: ignore[misc]
             scheduler.add(made)
     started(scheduler, 0.0)
     filled(scheduler, "full.example", FEW.most + 1)
     for turn in range(1, 10):
         started(scheduler, turn * LATE_AFTER)
-    scheduler.hurry()
+    scheduler.abort_if_silent()
     assert hurried == ["full.example"] * FEW.start
 
 
@@ -118,8 +118,8 @@ async def test_a_silent_server_is_given_up_on_before_the_dot(
         [running] = here.engine._held.values()
         async with asyncio.timeout(10):
             await (sink.connections(1) if stage == "CONNECT" else sink.commands(stage))
-            while running.hurry is not None:
-                running.hurry()
+            while running.abort_if_silent is not None:
+                running.abort_if_silent()
                 await asyncio.sleep(0.01)
             await here.engine.idle()
         assert (await team.kinds(email))[-1] == "delivery_delayed"
@@ -141,8 +141,8 @@ async def test_nobody_is_hurried_between_the_dot_and_its_answer(
         await sink.commands("DATA")
         await asyncio.sleep(0.1)
         for _ in range(5):
-            if running.hurry is not None:
-                running.hurry()
+            if running.abort_if_silent is not None:
+                running.abort_if_silent()
             await asyncio.sleep(0.02)
         go_on.set()
         await here.engine.idle()

@@ -12,7 +12,7 @@ import pytest
 from kit.clock import ManualClock
 from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, world
-from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS, Expiry, Lease
+from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS, Lease, LeaseExpiry
 from pillarbox.delivery.queue.claims import RENEW_EVERY
 from pillarbox.kernel.security.secrets import KeyRing
 
@@ -26,21 +26,21 @@ def lease(number: int, seconds: float = 0) -> Lease:
 
 def test_a_lease_is_lost_when_it_looked_expired_for_longer_than_renewals_are_apart() -> None:
     assert CONFIRM_SECONDS > RENEW_EVERY
-    expiry = Expiry()
+    expiry = LeaseExpiry()
     assert expiry.lost([lease(1)], 100) == []
     assert expiry.lost([lease(1), lease(2)], 100 + CONFIRM_SECONDS - 1) == []
     assert expiry.lost([lease(1), lease(2)], 100 + CONFIRM_SECONDS) == [lease(1)]
 
 
 def test_a_renewal_begins_the_time_anew() -> None:
-    expiry = Expiry()
+    expiry = LeaseExpiry()
     expiry.lost([lease(1)], 100)
     assert expiry.lost([lease(1, 10)], 100 + CONFIRM_SECONDS) == []
     assert expiry.lost([lease(1, 10)], 100 + 2 * CONFIRM_SECONDS) == [lease(1, 10)]
 
 
 def test_what_no_longer_looks_expired_is_dropped() -> None:
-    expiry = Expiry()
+    expiry = LeaseExpiry()
     expiry.lost([lease(1)], 100)
     assert expiry.lost([], 105) == []
     assert expiry.lost([lease(1)], 100 + CONFIRM_SECONDS) == []

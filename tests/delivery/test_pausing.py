@@ -16,8 +16,8 @@ from kit.world import Team, World, world
 from pillarbox.delivery.items import EVERY_TEAM
 from pillarbox.delivery.plugin import CHANNEL
 from pillarbox.delivery.queue import dropping, overview, pausing
-from pillarbox.delivery.queue.overview import Part
-from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses, Scope
+from pillarbox.delivery.queue.overview import QueueFilter
+from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses, PauseScope
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.timeline.plugin import timeline_of
 
@@ -30,7 +30,7 @@ async def prepared(pillarbox: World, name: str = "Harbor") -> Team:
     return team
 
 
-async def hold(pillarbox: World, scope: Scope, reason: str | None = None) -> None:
+async def hold(pillarbox: World, scope: PauseScope, reason: str | None = None) -> None:
     await pausing.pause(pillarbox.pool, scope, reason, pillarbox.clock.now())
 
 
@@ -60,7 +60,7 @@ async def test_what_is_in_a_paused_scope_waits_and_the_rest_leaves(
         mine = await prepared(pillarbox)
         theirs = await pillarbox.team("Lighthouse")
         await theirs.domain("light.example")
-        scope = Scope(mine.id if by_team else EVERY_TEAM, destination)
+        scope = PauseScope(mine.id if by_team else EVERY_TEAM, destination)
         await hold(pillarbox, scope)
         await mine.send(subject="mine quay", to=["a@quay.example"])
         await mine.send(subject="mine pier", to=["a@pier.example"])
@@ -77,10 +77,10 @@ async def test_what_is_in_a_paused_scope_waits_and_the_rest_leaves(
 async def test_the_queue_says_what_is_paused(database_url: str, tmp_path: Path) -> None:
     async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
-        await hold(pillarbox, Scope(team.id, "quay.example"))
+        await hold(pillarbox, PauseScope(team.id, "quay.example"))
         email = await team.send()
         clock_of(pillarbox).advance(1)
-        found = await overview.totals(pillarbox.pool, Part(), pillarbox.clock.now())
+        found = await overview.totals(pillarbox.pool, QueueFilter(), pillarbox.clock.now())
         assert (found.paused, found.due) == (1, 0)
         [item] = await overview.items_of(pillarbox.pool, team.id, UUID(email), pillarbox.clock.now())
         assert (item.condition, item.next_attempt_at) == ("paused", None)
@@ -90,7 +90,7 @@ async def test_accepted_mail_of_a_paused_scope_is_not_handed_over(database_url: 
     """The engine of the accepting process does not even get it; a resume works at once."""
     async with world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
-        scope = Scope(team.id, "quay.example")
+        scope = PauseScope(team.id, "quay.example")
         await hold(pillarbox, scope)
         await pillarbox.app.need(Pauses).refresh()
         email = await team.send(to=["ada@quay.example", "bob@pier.example"])
@@ -121,7 +121,7 @@ async def test_what_a_process_has_in_memory_is_given_back_at_its_turn(
         clock_of(pillarbox).advance(0.001)
         assert await pillarbox.engine.look() == 30
         await sink.commands("RCPT")
-        await hold(pillarbox, Scope(team.id))
+        await hold(pillarbox, PauseScope(team.id))
         await pillarbox.app.need(Pauses).refresh()
         gate.set()
         await pillarbox.engine.idle()
@@ -129,7 +129,7 @@ async def test_what_a_process_has_in_memory_is_given_back_at_its_turn(
         assert left + len(sink.received) == 30
         assert 0 < len(sink.received) < 30
         assert await team.db.value("SELECT count(first_attempt_at) FROM deliveries WHERE team_id = $1") == 0
-        await pausing.resume(pillarbox.pool, Scope(team.id))
+        await pausing.resume(pillarbox.pool, PauseScope(team.id))
         while await pillarbox.turn():
             pass
         assert len(sink.received) == 30
@@ -141,11 +141,11 @@ async def test_a_pause_that_exists_takes_a_new_reason_and_keeps_its_time(
 ) -> None:
     async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         begun = pillarbox.clock.now()
-        assert await pausing.pause(pillarbox.pool, Scope(), "new relay", begun)
+        assert await pausing.pause(pillarbox.pool, PauseScope(), "new relay", begun)
         later = begun + timedelta(hours=1)
-        assert not await pausing.pause(pillarbox.pool, Scope(), None, later)
-        assert await pausing.listed(pillarbox.pool) == [pausing.Paused(Scope(), "new relay", begun)]
-        assert not await pausing.pause(pillarbox.pool, Scope(), "broken relay", later)
+        assert not await pausing.pause(pillarbox.pool, PauseScope(), None, later)
+        assert await pausing.listed(pillarbox.pool) == [pausing.PausedScope(PauseScope(), "new relay", begun)]
+        assert not await pausing.pause(pillarbox.pool, PauseScope(), "broken relay", later)
         assert [found.reason for found in await pausing.listed(pillarbox.pool)] == ["broken relay"]
         assert await pausing.resume_all(pillarbox.pool) == 1
 
@@ -167,7 +167,7 @@ async def test_a_drop_ends_what_waits_and_leaves_what_is_held(database_url: str,
             UUID(held),
         )
         clock_of(pillarbox).advance(1)
-        part = Part(team.id, "quay.example")
+        part = QueueFilter(team.id, "quay.example")
         done = await dropping.drop(
             pillarbox.pool, timeline_of(pillarbox.clock), part, pillarbox.clock.now, batch=2
         )

@@ -62,7 +62,7 @@ async def looking(
     trusted: TlsAuthority | None = None,
     patience: float = FETCH_SECONDS,
 ) -> AsyncIterator[Outside]:
-    pool = await open_pool(database_url, most=2, by_key=True)
+    pool = await open_pool(database_url, limit=2, by_key=True)
     async with published(*answers, authority=names) as (site, authority):
         found, clock = zone or Zone(ZONE), ManualClock()
         tls = (trusted or authority).trust()

@@ -11,10 +11,10 @@ from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
-from pillarbox.delivery.queries import Share
+from pillarbox.delivery.queries import ClaimShare
 from pillarbox.delivery.queue import overview, quarantine
-from pillarbox.delivery.queue.claims import Claims
-from pillarbox.delivery.queue.overview import Part
+from pillarbox.delivery.queue.claims import ItemClaims
+from pillarbox.delivery.queue.overview import QueueFilter
 
 LEASE = 31
 PAUSE = 301
@@ -30,13 +30,13 @@ async def prepared(pillarbox: World) -> Team:
 async def taken(pillarbox: World) -> list[Item]:
     """Claim all that is due, as a process does that is going to die."""
     clock_of(pillarbox).advance(0.001)
-    claims = pillarbox.app.need(Claims)
-    return [item for pair in await claims.due() for item in await claims.claim([Share(pair, 50)])]
+    claims = pillarbox.app.need(ItemClaims)
+    return [item for pair in await claims.due() for item in await claims.claim([ClaimShare(pair, 50)])]
 
 
 async def dies_with(pillarbox: World, poison: str) -> None:
     """A process takes everything, begins with one email and ends in the middle of it."""
-    claims = pillarbox.app.need(Claims)
+    claims = pillarbox.app.need(ItemClaims)
     clock_of(pillarbox).advance(PAUSE)
     for item in await taken(pillarbox):
         if item.uncertain and str(item.email_id) == poison:
@@ -67,7 +67,7 @@ async def test_an_email_that_ends_three_processes_is_put_aside(database_url: str
         clock_of(pillarbox).advance(10 * 86400)
         assert await pillarbox.turn() == 0
 
-        assert await overview.retry_now(pillarbox.pool, Part(), pillarbox.clock.now()) == 1
+        assert await overview.retry_now(pillarbox.pool, QueueFilter(), pillarbox.clock.now()) == 1
         assert await pillarbox.turn() == 1
         assert subjects(sink) == ["innocent", "poison"]
         assert (await team.email(poison))["last_event"] == "delivered"

@@ -16,7 +16,7 @@ from kit.manual_world import clock_of, manual_world
 from kit.smtp_sink import Sink, TlsAuthority
 from kit.world import Team, World, world
 from pillarbox.delivery.queue import held
-from pillarbox.delivery.rate_control import HOLDS, Limits, RateControl, Signal
+from pillarbox.delivery.rate_control import HOLDS, RateControl, SiteLimits, SiteSignal
 
 ITEMS = """
     SELECT tries, reached, uncertain, begun, first_attempt_at, owner, reason FROM deliveries ORDER BY email_id
@@ -208,27 +208,27 @@ async def test_what_a_relay_says_of_a_mail_counts_for_that_mail(database_url: st
 
 
 def test_the_pause_grows_and_one_success_ends_it() -> None:
-    control = RateControl(Limits(20, 100))
+    control = RateControl(SiteLimits(20, 100))
     now = 1000.0
     for seconds in (*HOLDS, HOLDS[-1]):
         control.begin(now)
-        assert control.end(Signal.HELD, now)
+        assert control.end(SiteSignal.HELD, now)
         assert control.is_held(now)
         assert control.opens_at() == now + seconds
         assert control.slots == 1
         now += seconds
         assert not control.is_held(now)
     control.begin(now)
-    control.end(Signal.CLEAN, now)
+    control.end(SiteSignal.CLEAN, now)
     assert control.slots == 20
     control.begin(now)
-    control.end(Signal.HELD, now)
+    control.end(SiteSignal.HELD, now)
     assert control.opens_at() == now + HOLDS[0]
 
 
 def test_what_was_under_way_with_it_makes_no_pause_longer() -> None:
-    control = RateControl(Limits(20, 100))
+    control = RateControl(SiteLimits(20, 100))
     for _ in range(3):
         control.begin(1000.0)
-    assert [control.end(Signal.HELD, 1001.0) for _ in range(3)] == [True, False, False]
+    assert [control.end(SiteSignal.HELD, 1001.0) for _ in range(3)] == [True, False, False]
     assert control.opens_at() == 1001.0 + HOLDS[0]

@@ -13,20 +13,20 @@ from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world
 from kit.waiting_items import waiting_item
 from kit.world import World
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.rate_control import (
     BREAK_AFTER,
     BREAK_SECONDS,
     PROBE_LEAD,
-    Limits,
     RateControl,
-    Signal,
+    SiteLimits,
+    SiteSignal,
 )
 from pillarbox.delivery.site_scheduler import Site, SiteScheduler
 from pillarbox.delivery.smtp.site_sharing import LIVES, SiteSharing
 
 SITE = "mx mx.quay.example"
-LIMITS = Limits(4, 10)
+LIMITS = SiteLimits(4, 10)
 HERE, THERE = UUID(int=1), UUID(int=2)
 
 
@@ -38,7 +38,7 @@ class Process:
         self.scheduler = SiteScheduler(lambda _: Site(SITE, LIMITS), 200)
         self.site_sharing = SiteSharing(pillarbox.pool, self.clock, owner)
 
-    def end_mail(self, signal: Signal) -> None:
+    def end_mail(self, signal: SiteSignal) -> None:
         """One mail to the site ends with this signal."""
         self.hold(1)
         item = self.scheduler.take(self.clock.boottime())
@@ -66,16 +66,16 @@ def test_slots_are_divided_and_nobody_goes_without(sharers: int, start: int, mos
     assert (control.slots, control.most) == (start, most)
     for now in range(500):
         control.begin(now)
-        control.end(Signal.CLEAN, now)
+        control.end(SiteSignal.CLEAN, now)
     assert control.slots == most
 
 
 def test_what_stays_on_the_machine_is_not_divided() -> None:
-    assert RateControl(Limits(64, 64, is_shared=False), 8).slots == 64
+    assert RateControl(SiteLimits(64, 64, is_shared=False), 8).slots == 64
 
 
 def test_a_newcomer_takes_slots_and_what_it_leaves_is_grown_into() -> None:
-    control = RateControl(Limits(10, 10))
+    control = RateControl(SiteLimits(10, 10))
     control.share(2)
     assert control.slots == 5
     control.share(1)
@@ -88,7 +88,7 @@ async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp
         clock = clock_of(pillarbox)
         here = Process(pillarbox, HERE)
         app = pillarbox.app
-        await app.need(Claims).write_heartbeat("api,delivery,jobs")
+        await app.need(ItemClaims).write_heartbeat("api,delivery,jobs")
         for number, (roles, age) in enumerate(
             [("delivery", timedelta(0)), ("api,jobs", timedelta(0)), ("delivery", LIVES)]
         ):
@@ -108,9 +108,9 @@ async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder
 ) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(Signal.CLEAN)
+        there.end_mail(SiteSignal.CLEAN)
         for _ in range(BREAK_AFTER):
-            here.end_mail(Signal.UNREACHABLE)
+            here.end_mail(SiteSignal.UNREACHABLE)
         await here.exchange()
         await there.exchange()
         for process in (here, there):
@@ -125,13 +125,13 @@ async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder
 async def test_a_failed_probe_is_shared_before_the_others_try(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(Signal.CLEAN)
+        there.end_mail(SiteSignal.CLEAN)
         for _ in range(BREAK_AFTER):
-            here.end_mail(Signal.UNREACHABLE)
+            here.end_mail(SiteSignal.UNREACHABLE)
         await here.exchange()
         await there.exchange()
         here.clock.advance(BREAK_SECONDS + 0.5)
-        here.end_mail(Signal.UNREACHABLE)
+        here.end_mail(SiteSignal.UNREACHABLE)
         await here.exchange()
         await there.exchange()
         here.clock.advance(PROBE_LEAD)
@@ -143,8 +143,8 @@ async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str,
     """Once for each complaint, however often it is read."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(Signal.CLEAN)
-        here.end_mail(Signal.CROWDED)
+        there.end_mail(SiteSignal.CLEAN)
+        here.end_mail(SiteSignal.CROWDED)
         await here.exchange()
         for _ in range(3):
             await there.exchange()
@@ -156,8 +156,8 @@ async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str,
 async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(Signal.CLEAN)
-        here.end_mail(Signal.SLOW)
+        there.end_mail(SiteSignal.CLEAN)
+        here.end_mail(SiteSignal.SLOW)
         await here.exchange()
         await there.exchange()
         there.hold(3)
@@ -169,7 +169,7 @@ async def test_a_process_that_starts_applies_earlier_complaints(database_url: st
     async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         for _ in range(BREAK_AFTER):
-            here.end_mail(Signal.UNREACHABLE)
+            here.end_mail(SiteSignal.UNREACHABLE)
         await here.exchange()
         here.clock.advance(30)
         late = Process(pillarbox, THERE)
@@ -183,7 +183,7 @@ async def test_a_process_that_starts_applies_earlier_complaints(database_url: st
 async def test_a_process_does_not_apply_its_own_complaints(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
-        here.end_mail(Signal.CROWDED)
+        here.end_mail(SiteSignal.CROWDED)
         here.clock.advance(6)
         await here.exchange()
         here.clock.advance(6)
@@ -194,11 +194,11 @@ async def test_a_process_does_not_apply_its_own_complaints(database_url: str, tm
 async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
-        here.end_mail(Signal.CROWDED)
+        here.end_mail(SiteSignal.CROWDED)
         await here.exchange()
         await pillarbox.pool.execute("UPDATE sites SET site = 'mx gone.example', changed_at = '2020-01-01Z'")
         here.clock.advance(6)
-        here.end_mail(Signal.CROWDED)
+        here.end_mail(SiteSignal.CROWDED)
         await here.exchange()
         assert [row["site"] for row in await pillarbox.pool.fetch("SELECT site FROM sites")] == [SITE]
 
@@ -211,6 +211,6 @@ async def test_two_processes_may_share_many_sites_at_once(database_url: str, tmp
             for number in range(50):
                 process.scheduler.add(waiting_item(f"quay{number}.example"))
             while (item := process.scheduler.take(0.0)) is not None:
-                process.scheduler.finish(item, Signal.CROWDED, 0.0)
+                process.scheduler.finish(item, SiteSignal.CROWDED, 0.0)
         await asyncio.gather(*(process.exchange() for process in processes))
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM sites") == 50

@@ -15,7 +15,7 @@ from kit.smtp_sink import USUAL
 from kit.webhooks import hook
 from kit.world import Team
 from pillarbox.emails.integrity.reconcile import reconcile
-from pillarbox.receiving.reports.return_path import Taken
+from pillarbox.receiving.reports.return_path import ReportOutcome
 
 
 async def suppress(team: Team, *addresses: str) -> None:
@@ -183,12 +183,15 @@ async def test_a_complaint_puts_the_address_on_the_list(database_url: str, tmp_p
         email = await team.send()
         second = await team.send()
         await pillarbox.turn()
-        assert await came_back(pillarbox, await token_of(pillarbox, email), complaint()) is Taken.RECORDED
+        assert (
+            await came_back(pillarbox, await token_of(pillarbox, email), complaint())
+            is ReportOutcome.RECORDED
+        )
         before = await entry(team, "ada@quay.example")
         assert before is not None
         assert (before["origin"], before["source_id"]) == ("complaint", email)
         token = await token_of(pillarbox, second)
-        assert await came_back(pillarbox, token, bounce(about("ada@quay.example"))) is Taken.RECORDED
+        assert await came_back(pillarbox, token, bounce(about("ada@quay.example"))) is ReportOutcome.RECORDED
         assert await entry(team, "ada@quay.example") == before
         later = await team.send()
         await pillarbox.turn()

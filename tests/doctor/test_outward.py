@@ -15,7 +15,7 @@ from kit.smtp_sink import Act, Sink
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
-from pillarbox.doctor.outside import Contact, Outside, Reached, Tcp
+from pillarbox.doctor.outside import ConnectReport, ConnectStage, OutsideWorld, Tcp
 from pillarbox.doctor.outward import CAUSES, EffectiveRoute, outgoing
 from pillarbox.doctor.smarthost import Smarthost
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
@@ -33,35 +33,35 @@ WORLD = """
     two.example       A   192.0.2.12
 """
 DOMAINS = ("one.example", "two.example")
-GREETING = Contact(Reached.BANNER, "220 mx.example ESMTP")
-OPEN = Contact(Reached.SILENT)
+GREETING = ConnectReport(ConnectStage.BANNER, "220 mx.example ESMTP")
+OPEN = ConnectReport(ConnectStage.SILENT)
 
 
 @asynccontextmanager
 async def outside(
-    script: str, contacts: Mapping[tuple[str, int], Contact] | None = None, **more: Any
-) -> AsyncIterator[Outside]:
+    script: str, contacts: Mapping[tuple[str, int], ConnectReport] | None = None, **more: Any
+) -> AsyncIterator[OutsideWorld]:
     """A world whose DNS is a real server on loopback; who answers at which address is scripted."""
     known = contacts or {}
 
-    async def connect(address: str, port: int, greeting: bool) -> Contact:
-        return known.get((address, port), Contact(Reached.TIMEOUT))
+    async def connect(address: str, port: int, greeting: bool) -> ConnectReport:
+        return known.get((address, port), ConnectReport(ConnectStage.TIMEOUT))
 
     async with DnsServer(script) as dns:
         clock = ManualClock()
         resolver = UncachedResolver([dns.address], clock, timeouts=(0.3, 1.0))
         given = {"connect": connect, "is_ours": lambda address: address == "192.0.2.80", **more}
-        yield Outside(resolver, clock, **given)
+        yield OutsideWorld(resolver, clock, **given)
 
 
-def at_25(first: Contact, second: Contact) -> dict[tuple[str, int], Contact]:
+def at_25(first: ConnectReport, second: ConnectReport) -> dict[tuple[str, int], ConnectReport]:
     return {("192.0.2.1", 25): first, ("192.0.2.2", 25): second}
 
 
 WEB = {("192.0.2.11", 443): OPEN}
 
 
-async def direct(script: str, contacts: Mapping[tuple[str, int], Contact]) -> Check:
+async def direct(script: str, contacts: Mapping[tuple[str, int], ConnectReport]) -> Check:
     async with outside(script, contacts) as found:
         return await outgoing(found, EffectiveRoute(kinds.route("direct")), 25, DOMAINS)
 
@@ -73,14 +73,14 @@ async def test_all_servers_greet() -> None:
 
 
 async def test_some_servers_greet() -> None:
-    check = await direct(WORLD, at_25(GREETING, Contact(Reached.TIMEOUT)))
+    check = await direct(WORLD, at_25(GREETING, ConnectReport(ConnectStage.TIMEOUT)))
     assert (check.name, check.level) == ("outgoing", Level.WARNING)
     assert "not reached: two.example" in check.found
 
 
-TIMEOUT, REFUSED = Contact(Reached.TIMEOUT), Contact(Reached.REFUSED)
-NO_ROUTE, FORBIDDEN = Contact(Reached.NO_ROUTE), Contact(Reached.FORBIDDEN)
-SENT_AWAY = Contact(Reached.BANNER, "554 5.7.1 your address is listed")
+TIMEOUT, REFUSED = ConnectReport(ConnectStage.TIMEOUT), ConnectReport(ConnectStage.REFUSED)
+NO_ROUTE, FORBIDDEN = ConnectReport(ConnectStage.NO_ROUTE), ConnectReport(ConnectStage.FORBIDDEN)
+SENT_AWAY = ConnectReport(ConnectStage.BANNER, "554 5.7.1 your address is listed")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ SENT_AWAY = Contact(Reached.BANNER, "554 5.7.1 your address is listed")
     ],
 )
 async def test_why_nothing_gets_out(
-    cause: str, script: str, contacts: dict[tuple[str, int], Contact], said: str
+    cause: str, script: str, contacts: dict[tuple[str, int], ConnectReport], said: str
 ) -> None:
     """OPS-01."""
     check = await direct(script, contacts)
@@ -128,10 +128,10 @@ RELAY = "smart.example A 192.0.2.50"
         (TIMEOUT, "outgoing.timeout", Level.PROBLEM),
         (NO_ROUTE, "outgoing.no_route", Level.PROBLEM),
         (FORBIDDEN, "outgoing.forbidden", Level.PROBLEM),
-        (Contact(Reached.SILENT, "it says nothing"), "outgoing.silent", Level.PROBLEM),
+        (ConnectReport(ConnectStage.SILENT, "it says nothing"), "outgoing.silent", Level.PROBLEM),
     ],
 )
-async def test_a_smarthost(contact: Contact, name: str, level: Level) -> None:
+async def test_a_smarthost(contact: ConnectReport, name: str, level: Level) -> None:
     async with outside(RELAY, {("192.0.2.50", 587): contact}) as found:
         check = await outgoing(
             found, EffectiveRoute(kinds.route("relay:smtp://user:secret@smart.example:587")), 25, DOMAINS
@@ -183,7 +183,7 @@ async def test_what_real_connections_come_to() -> None:
         sink.script("CONNECT", "554 go away", Act.SILENCE, Act.CLOSE, Act.DROP, b"\xff" * 2000, b"\r\n")
         assert (await reach("127.0.0.1", sink.port, True)).line == "554 go away"
         said = [await reach("127.0.0.1", sink.port, True) for _ in range(5)]
-        assert {contact.reached for contact in said} == {Reached.SILENT}
+        assert {contact.reached for contact in said} == {ConnectStage.SILENT}
         assert said[0].line == "it says nothing"
         port = sink.port
     assert await reach("127.0.0.1", port, True) == REFUSED

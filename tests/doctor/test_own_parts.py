@@ -13,7 +13,7 @@ from doctor.test_outward import direct, outside
 from kit.manual_world import clock_of, manual_world
 from kit.webhooks import hook
 from pillarbox.app import SETTINGS
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.doctor.checks import Level
 from pillarbox.doctor.endpoints import endpoints
 from pillarbox.doctor.examination import CheckedInstallation, effective_route
@@ -126,6 +126,6 @@ async def test_where_another_machine_delivers_this_one_is_not_judged() -> None:
 
 async def test_an_engine_says_by_which_route_it_delivers(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path, route="relay:smtp://u:p@127.0.0.1:2525") as pillarbox:
-        await pillarbox.app.need(Claims).write_heartbeat("delivery")
+        await pillarbox.app.need(ItemClaims).write_heartbeat("delivery")
         found = await pillarbox.pool.fetchval("SELECT route FROM processes WHERE route IS NOT NULL")
         assert found == "relay:smtp://127.0.0.1:2525"

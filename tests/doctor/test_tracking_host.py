@@ -14,7 +14,7 @@ from kit.clock import ManualClock
 from kit.dns_server import DnsServer
 from kit.smtp_listener import trusting
 from pillarbox.doctor.checks import Level
-from pillarbox.doctor.outside import Outside, Tcp, TlsHandshake
+from pillarbox.doctor.outside import OutsideWorld, Tcp, TlsHandshake
 from pillarbox.doctor.tracking_host import tracking_host_check
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
@@ -47,7 +47,7 @@ async def found(host: str, url: str, trust: ssl.SSLContext | None = None) -> tup
         clock = ManualClock()
         resolver = UncachedResolver([dns.address], clock, timeouts=(0.3, 1.0))
         handshake = TlsHandshake(trust, seconds=5)
-        outside = Outside(resolver, clock, Tcp(), lambda _: False, handshake=handshake)
+        outside = OutsideWorld(resolver, clock, Tcp(), lambda _: False, handshake=handshake)
         check = await tracking_host_check(outside, host, url)
     assert (check.step is None) == (check.level is Level.OK)
     return check.name, check.level, check.found

@@ -12,7 +12,7 @@ from kit.client import HERE
 from kit.clock import ManualClock
 from kit.dns_cases import BROKEN, KEY, OLD, UNWISE, Broken, script_of
 from kit.dns_server import DnsServer
-from pillarbox.domains.checks.inspection import Inspector, Wanted, wanted_of
+from pillarbox.domains.checks.inspection import ExpectedRecords, Inspector, wanted_of
 from pillarbox.domains.checks.record_results import RecordResult
 from pillarbox.domains.dns.advice_table import ADVICE
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
@@ -45,7 +45,7 @@ def domain_of(name: str, **fields: object) -> Domain:
 async def inspected(case: Broken) -> RecordResult:
     """What is found of the record that the zone is about."""
     whole = wanted_of(domain_of(case.domain), [], HERE, proof=True)
-    wanted = Wanted(case.domain, {case.record: whole.records[case.record]}, (OLD,))
+    wanted = ExpectedRecords(case.domain, {case.record: whole.records[case.record]}, (OLD,))
     async with DnsServer(script_of(case)) as server:
         resolver = UncachedResolver([server.address], SystemClock(), timeouts=(1.0,))
         return (await Inspector(resolver, ManualClock()).inspect(wanted))[case.record]

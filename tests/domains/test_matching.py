@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer
-from pillarbox.domains.dns.matching import Expected, Kind, Match, judge, judge_tracking
+from pillarbox.domains.dns.matching import ExpectedRecord, Match, RecordKind, judge, judge_tracking
 
 HOST = "mx.pillar.example"
 SPF = "v=spf1 a:mx.pillar.example include:spf.pillar.example ip4:192.0.2.7 ip6:2001:DB8:0::1 ~all"
 KEY = "MIIBIjANBgkqhkiG9w0BAQEF" + "Ab+/" * 80
 
-MX = Expected(Kind.SPF_MX, "send.harbor.example", "send", "MX", HOST)
-TXT = Expected(Kind.SPF_TXT, "send.harbor.example", "send", "TXT", SPF)
-DKIM = Expected(Kind.DKIM, "k._domainkey.harbor.example", "k._domainkey", "TXT", f"p={KEY}")
-RECEIVING = Expected(Kind.RECEIVING, "harbor.example", "harbor.example", "MX", HOST)
-TRACKING = Expected(Kind.TRACKING, "links.harbor.example", "links", "CNAME", "track.pillar.example")
+MX = ExpectedRecord(RecordKind.SPF_MX, "send.harbor.example", "send", "MX", HOST)
+TXT = ExpectedRecord(RecordKind.SPF_TXT, "send.harbor.example", "send", "TXT", SPF)
+DKIM = ExpectedRecord(RecordKind.DKIM, "k._domainkey.harbor.example", "k._domainkey", "TXT", f"p={KEY}")
+RECEIVING = ExpectedRecord(RecordKind.RECEIVING, "harbor.example", "harbor.example", "MX", HOST)
+TRACKING = ExpectedRecord(
+    RecordKind.TRACKING, "links.harbor.example", "links", "CNAME", "track.pillar.example"
+)
 
 ALL = "a:mx.pillar.example include:spf.pillar.example ip4:192.0.2.7 ip6:2001:db8::1"
 
@@ -69,12 +71,12 @@ NO_NAME, NO_DATA, TROUBLE = (
         (TRACKING, ["track.quay.example"], Match.DIFFERENT),
     ],
 )
-def test_what_is_found(expected: Expected, found: list[str], match: Match) -> None:
+def test_what_is_found(expected: ExpectedRecord, found: list[str], match: Match) -> None:
     assert judge(expected, (values(*found),)).match is match
 
 
 @pytest.mark.parametrize("expected", [MX, TXT, DKIM, RECEIVING, TRACKING])
-def test_what_is_not_found(expected: Expected) -> None:
+def test_what_is_not_found(expected: ExpectedRecord) -> None:
     assert judge(expected, (NO_NAME,)).match is Match.ABSENT
     assert judge(expected, (NO_DATA,)).match is Match.ABSENT
     assert judge(expected, (TROUBLE,)).match is Match.UNKNOWN

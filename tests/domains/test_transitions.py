@@ -11,19 +11,19 @@ from kit.clock import START
 from pillarbox.domains.checks.transitions import (
     PATIENCE,
     Abilities,
-    Outcome,
+    RecordOutcome,
     able,
     advanced,
     begun,
     next_check,
     recheck_after,
 )
-from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, state_of
+from pillarbox.domains.status import SENDING_RECORDS, DomainState, RecordKey, state_of
 from pillarbox.kernel.wire.instants import iso_style
 
 DKIM = RecordKey.DKIM
 HOUR = timedelta(hours=1)
-MATCH, MISMATCH, UNKNOWN = Outcome.MATCH, Outcome.MISMATCH, Outcome.UNKNOWN
+MATCH, MISMATCH, UNKNOWN = RecordOutcome.MATCH, RecordOutcome.MISMATCH, RecordOutcome.UNKNOWN
 
 
 def states(state: str) -> dict[str, dict[str, str]]:
@@ -45,13 +45,15 @@ TABLE = [
     ("temporary_failure", MISMATCH, 71.9, "temporary_failure"),
     ("temporary_failure", MISMATCH, 72, "failed"),
     ("temporary_failure", UNKNOWN, 200, "temporary_failure"),
-    *[("failed", outcome, 1000, "failed") for outcome in Outcome],
-    *[("not_started", outcome, 1000, "not_started") for outcome in Outcome],
+    *[("failed", outcome, 1000, "failed") for outcome in RecordOutcome],
+    *[("not_started", outcome, 1000, "not_started") for outcome in RecordOutcome],
 ]
 
 
 @pytest.mark.parametrize(("before", "outcome", "hours", "after"), TABLE)
-def test_a_record_goes_from_state_to_state(before: str, outcome: Outcome, hours: float, after: str) -> None:
+def test_a_record_goes_from_state_to_state(
+    before: str, outcome: RecordOutcome, hours: float, after: str
+) -> None:
     known = {} if before == "not_started" else states(before)
     now = START + hours * HOUR
     found = advanced(known, {DKIM: outcome}, now, ours=True)
@@ -79,7 +81,7 @@ def test_nothing_becomes_verified_while_another_team_owns_the_name(
 
 
 def test_a_verify_call_makes_every_record_pending_and_restarts_its_clock() -> None:
-    for state in State:
+    for state in DomainState:
         found = begun(states(state.value), [DKIM, RecordKey.SPF_MX], START + HOUR)
         assert found == {
             key: {"status": "pending", "since": iso_style(START + HOUR)} for key in ("dkim", "spf_mx")

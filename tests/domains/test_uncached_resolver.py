@@ -11,7 +11,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.dns_server import DnsServer
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Question, settled
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsQuestion, settled
 from pillarbox.domains.dns.authoritative_servers import LEFT_ALONE, REMEMBERED, SILENCES
 from pillarbox.domains.dns.server_query import Server
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
@@ -50,7 +50,7 @@ def uncached_resolver(
 
 
 async def one(server: DnsServer, name: str, kind: Any = "TXT") -> DnsAnswer:
-    return settled(await uncached_resolver(server).ask(Question(name, kind)))
+    return settled(await uncached_resolver(server).ask(DnsQuestion(name, kind)))
 
 
 async def test_what_there_is() -> None:
@@ -148,7 +148,7 @@ async def test_a_forged_answer_is_passed_over() -> None:
 @pytest.mark.parametrize("fault", ["SERVFAIL", "REFUSED", "SILENCE"])
 async def test_the_next_server_is_asked_where_one_fails(fault: str) -> None:
     async with DnsServer(f"{SCRIPT}\n* ! {fault}") as sick, DnsServer(SCRIPT) as well:
-        [found] = await uncached_resolver(sick, well).ask(Question("harbor.example", "TXT"))
+        [found] = await uncached_resolver(sick, well).ask(DnsQuestion("harbor.example", "TXT"))
         assert (found.values, found.server) == (("v=spf1 -all",), f"127.0.0.1 port {well.port}")
 
 
@@ -156,7 +156,7 @@ async def test_a_lost_datagram_is_asked_for_in_a_second_round() -> None:
     async with DnsServer(SCRIPT) as dns:
         dns.fault("harbor.example", "SILENCE")
         pending = asyncio.create_task(
-            uncached_resolver(dns, timeouts=(0.05, 2.0)).ask(Question("harbor.example", "TXT"))
+            uncached_resolver(dns, timeouts=(0.05, 2.0)).ask(DnsQuestion("harbor.example", "TXT"))
         )
         await dns.changed.wait()
         dns.fault("harbor.example")
@@ -203,7 +203,7 @@ async def test_the_domains_own_servers_are_asked_besides_the_resolvers() -> None
         DnsServer("send.harbor.example MX 10 mx.pillar.example", recursive=False) as own,
     ):
         first, second = await resolver_with_authoritative(resolver, own.port).ask(
-            Question("send.harbor.example", "MX")
+            DnsQuestion("send.harbor.example", "MX")
         )
         assert (first.values, first.server) == (
             ("10 mx.pillar.example",),
@@ -216,7 +216,7 @@ async def test_the_domains_own_servers_are_asked_besides_the_resolvers() -> None
 
 async def test_with_servers_named_only_those_are_asked() -> None:
     async with DnsServer(DELEGATION) as named:
-        [found] = await uncached_resolver(named).ask(Question("send.harbor.example", "MX"))
+        [found] = await uncached_resolver(named).ask(DnsQuestion("send.harbor.example", "MX"))
         assert found.values == ("10 old.pillar.example",)
         assert [(asked.name, asked.kind) for asked in named.asked] == [("send.harbor.example", "MX")]
 
@@ -230,7 +230,7 @@ async def test_a_zone_that_is_cut_off_is_asked_for_at_its_own_servers() -> None:
     ):
         own.cut("sub.harbor.example", "ns9.harbor.example")
         first, _ = await resolver_with_authoritative(resolver, own.port).ask(
-            Question("k.sub.harbor.example", "TXT")
+            DnsQuestion("k.sub.harbor.example", "TXT")
         )
         assert first.values == ("there",)
         assert first.server == f"ns9.harbor.example (127.0.0.9 port {below.port})"
@@ -242,7 +242,7 @@ async def test_a_cname_out_of_the_zone_goes_on_at_the_resolvers() -> None:
         DnsServer("k.harbor.example CNAME keys.quay.example", recursive=False) as own,
     ):
         first, _ = await resolver_with_authoritative(resolver, own.port).ask(
-            Question("k.harbor.example", "TXT")
+            DnsQuestion("k.harbor.example", "TXT")
         )
         assert (first.values, first.through) == (("there",), ("keys.quay.example",))
 
@@ -253,7 +253,7 @@ async def test_a_server_that_is_not_responsible_says_nothing_about_the_name() ->
         DnsServer("* ! LAME", recursive=True) as own,
     ):
         first, second = await resolver_with_authoritative(resolver, own.port).ask(
-            Question("send.harbor.example", "MX")
+            DnsQuestion("send.harbor.example", "MX")
         )
         assert (first.kind, second.kind) == (AnswerKind.TROUBLE, AnswerKind.VALUES)
         assert "not responsible" in first.detail
@@ -263,7 +263,7 @@ async def test_wh_06_servers_on_private_addresses_are_not_asked() -> None:
     """A name server's address is a stranger's word (WH-06)."""
     async with DnsServer(DELEGATION) as resolver, DnsServer(recursive=False) as own:
         [found] = await resolver_with_authoritative(resolver, own.port, allowed=()).ask(
-            Question("send.harbor.example", "MX")
+            DnsQuestion("send.harbor.example", "MX")
         )
         assert found.values == ("10 old.pillar.example",)
         assert own.asked == []
@@ -274,13 +274,13 @@ async def test_a_silent_server_of_a_domain_is_left_alone_for_a_while() -> None:
     async with DnsServer(DELEGATION) as resolver, DnsServer("* ! SILENCE", recursive=False) as own:
         uncached = resolver_with_authoritative(resolver, own.port, clock)
         for _ in range(SILENCES + 2):
-            first, second = await uncached.ask(Question("send.harbor.example", "MX"))
+            first, second = await uncached.ask(DnsQuestion("send.harbor.example", "MX"))
             assert (first.kind, second.kind) == (AnswerKind.TROUBLE, AnswerKind.VALUES)
         assert len(own.asked) == SILENCES
         own.fault("*")
         clock.advance(LEFT_ALONE + REMEMBERED)
         own.add("send.harbor.example", "MX", "10 mx.pillar.example")
-        first, _ = await uncached.ask(Question("send.harbor.example", "MX"))
+        first, _ = await uncached.ask(DnsQuestion("send.harbor.example", "MX"))
         assert first.values == ("10 mx.pillar.example",)
 
 
@@ -288,10 +288,10 @@ async def test_the_servers_of_a_zone_are_asked_for_once_a_minute() -> None:
     clock = ManualClock()
     async with DnsServer(DELEGATION) as resolver, DnsServer(recursive=False) as own:
         uncached = resolver_with_authoritative(resolver, own.port, clock)
-        await asyncio.gather(*(uncached.ask(Question(f"n{at}.harbor.example", "TXT")) for at in range(5)))
+        await asyncio.gather(*(uncached.ask(DnsQuestion(f"n{at}.harbor.example", "TXT")) for at in range(5)))
         assert [asked.kind for asked in resolver.asked].count("NS") == 1
         clock.advance(REMEMBERED)
-        await uncached.ask(Question("harbor.example", "TXT"))
+        await uncached.ask(DnsQuestion("harbor.example", "TXT"))
         assert [asked.kind for asked in resolver.asked].count("NS") == 2
 
 
@@ -303,11 +303,13 @@ async def test_a_black_hole_delays_nobody_else() -> None:
     script = "\n".join(f"hole{at}.example ! SILENCE" for at in range(40))
     async with DnsServer(f"{SCRIPT}\n{script}") as dns:
         uncached = uncached_resolver(dns, timeouts=(30.0,), in_flight=10, quick_seconds=0.02)
-        holes = [asyncio.create_task(uncached.ask(Question(f"hole{at}.example", "TXT"))) for at in range(40)]
+        holes = [
+            asyncio.create_task(uncached.ask(DnsQuestion(f"hole{at}.example", "TXT"))) for at in range(40)
+        ]
         began = time.monotonic()
         async with asyncio.timeout(10):
             answers = await asyncio.gather(
-                *(uncached.ask(Question("harbor.example", "TXT")) for _ in range(50))
+                *(uncached.ask(DnsQuestion("harbor.example", "TXT")) for _ in range(50))
             )
         assert all(found.values for [found] in answers)
         assert time.monotonic() - began < 5, (
@@ -322,7 +324,7 @@ async def test_a_black_hole_delays_nobody_else() -> None:
 async def test_slow_questions_are_bounded_too() -> None:
     async with DnsServer("* ! SILENCE") as dns:
         uncached = uncached_resolver(dns, timeouts=(30.0,), in_flight=5, most_slow=3, quick_seconds=0.02)
-        asked = [asyncio.create_task(uncached.ask(Question(f"n{at}.example", "TXT"))) for at in range(10)]
+        asked = [asyncio.create_task(uncached.ask(DnsQuestion(f"n{at}.example", "TXT"))) for at in range(10)]
         async with asyncio.timeout(20):
             while len(asked) > 3:
                 await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
@@ -338,7 +340,7 @@ async def test_no_more_questions_are_on_their_way_than_allowed() -> None:
     async with DnsServer(SCRIPT) as dns:
         dns.hold = asyncio.Event()
         uncached = uncached_resolver(dns, timeouts=(5.0,), in_flight=4, quick_seconds=5.0)
-        asked = [asyncio.create_task(uncached.ask(Question(f"n{at}.example", "TXT"))) for at in range(12)]
+        asked = [asyncio.create_task(uncached.ask(DnsQuestion(f"n{at}.example", "TXT"))) for at in range(12)]
         while len(dns.asked) < 4:
             await dns.changed.wait()
             dns.changed.clear()

@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kit.clock import START
-from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.requests import parse
 from pillarbox.emails.wire import SendEmail
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.mail.message import parse as messages
 from pillarbox.mail.message.address import parse_mailbox
-from pillarbox.mail.message.compose import Attachment, Message, compose
+from pillarbox.mail.message.compose import OutgoingFile, OutgoingMessage, compose
 from pillarbox.smtp import message_fields
 
 HIDDEN = "=?utf-8?Q?a=0D=0AX-Evil:_1?="
@@ -121,7 +121,7 @@ def test_a_content_id_that_hides_a_line_end_is_refused(name: str) -> None:
     assert f"attachments[0].{name}" in refused.value.message
 
 
-def accepted_of(read: Callable[[], Outgoing]) -> Outgoing | None:
+def accepted_of(read: Callable[[], OutgoingEmail]) -> OutgoingEmail | None:
     """What the API makes of it, or None where it refuses; nothing else may happen."""
     try:
         return read()
@@ -133,15 +133,15 @@ def refused(problem: Problem) -> None:
     assert 400 <= problem.status < 500
 
 
-def written(accepted: Outgoing | None) -> None:
+def written(accepted: OutgoingEmail | None) -> None:
     """Composed twice: as it came in, and from the texts that are kept of it."""
     if accepted is None:
         return
-    files = [Attachment(a.filename, a.content_type, a.data or b"", a.cid) for a in accepted.attachments]
+    files = [OutgoingFile(a.filename, a.content_type, a.data or b"", a.cid) for a in accepted.attachments]
     kept = [parse_mailbox(text) for text in accepted.to_texts]
     for to in (accepted.to, kept):
         compose(
-            Message(
+            OutgoingMessage(
                 sender=parse_mailbox(accepted.sender_text or ""),
                 to=to,
                 cc=accepted.cc,

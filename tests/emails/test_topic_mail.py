@@ -18,7 +18,7 @@ from kit.smtp_sink import Message, Sink
 from kit.world import Team, mail
 from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.link_tokens import Link
+from pillarbox.kernel.security.link_tokens import LinkToken
 
 URL = "https://mail.harbor.example"
 
@@ -44,7 +44,7 @@ def link_of(message: Message) -> str:
     return str(parsed(message)["list-unsubscribe"]).strip("<>")
 
 
-async def read(team: Team, url: str) -> Link | None:
+async def read(team: Team, url: str) -> LinkToken | None:
     return await link_tokens.read(url.rpartition("/")[2], team.world.app.need(LinkKeys))
 
 
@@ -71,7 +71,9 @@ async def test_each_copy_has_a_signed_link_of_its_own(database_url: str, tmp_pat
             message = messages[address]
             assert parsed(message)["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
             assert link_of(message).startswith(f"{URL}/unsubscribe/")
-            assert await read(team, link_of(message)) == Link(team.id, UUID(email), place, topic, address)
+            assert await read(team, link_of(message)) == LinkToken(
+                team.id, UUID(email), place, topic, address
+            )
             assert dkim.verify(message.content, dnsfunc=lambda *_, **__: key)
             for name in (b"List-Unsubscribe", b"List-Unsubscribe-Post"):
                 assert not dkim.verify(name + b": <x>\r\n" + message.content, dnsfunc=lambda *_, **__: key)

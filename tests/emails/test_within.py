@@ -12,16 +12,16 @@ import pytest
 
 from kit.world import Team, mail, world
 from pillarbox.emails.accept import Accept
-from pillarbox.emails.commits import Within
+from pillarbox.emails.commits import TransactionHook
 from pillarbox.emails.requests import parse
-from pillarbox.emails.rows import Draft
+from pillarbox.emails.rows import PreparedEmail
 from pillarbox.kernel.http.idempotency import AlreadyAnswered, Idempotency
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller, Permission
 from pillarbox.kernel.wire.problems import Conflict, OutcomeUnknown, Problem
 
-Work = Callable[[Connection, Sequence[Draft]], Awaitable[None]]
+Work = Callable[[Connection, Sequence[PreparedEmail]], Awaitable[None]]
 
 STORED = "SELECT count(*) FROM emails WHERE team_id = $1"
 NOTE = "UPDATE teams SET name = $2 WHERE id = $1"
@@ -32,7 +32,7 @@ WAITING = """
 INBOX = UUID("0f6c2d1e-8a44-4b6f-9d0b-6a1f6f3c2b10")
 
 
-async def nothing(_: Connection, __: Sequence[Draft]) -> None:
+async def nothing(_: Connection, __: Sequence[PreparedEmail]) -> None:
     """Work that does nothing."""
 
 
@@ -49,12 +49,12 @@ async def stored(
         [checked],
         idempotency=key,
         answer=lambda ids: str(ids[0]).encode(),
-        within=Within(INBOX, work),
+        hook=TransactionHook(INBOX, work),
     )
     return UUID(body.decode())
 
 
-async def noting(conn: Connection, drafts: Sequence[Draft]) -> None:
+async def noting(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
     await conn.execute(NOTE, drafts[0].team_id, str(drafts[0].id))
 
 
@@ -81,7 +81,7 @@ async def test_work_that_refuses_leaves_nothing_and_its_key_free(database_url: s
         team = await pillarbox.team()
         key = Idempotency("POST /somewhere", "once", b"x" * 32)
 
-        async def refuse(conn: Connection, drafts: Sequence[Draft]) -> None:
+        async def refuse(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
             await noting(conn, drafts)
             raise Conflict("This draft was already sent")
 
@@ -133,7 +133,7 @@ async def test_a_connection_that_is_lost_during_the_work_stores_nothing(
     async with world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
 
-        async def cut(conn: Connection, drafts: Sequence[Draft]) -> None:
+        async def cut(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
             await noting(conn, drafts)
             await conn.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 

@@ -14,7 +14,7 @@ from kit.client import error
 from kit.manual_world import manual_world
 from kit.world import Team
 from pillarbox.events.partitions import JOB, PARTITIONS, partition_of
-from pillarbox.events.sending import Sending, SentEvent
+from pillarbox.events.sending import EventSender, SentEvent
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.storage.disk_space import DiskFull, DiskSpace, Space
@@ -296,7 +296,7 @@ async def test_without_room_on_the_disk_no_event_is_taken(database_url: str, tmp
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         disk = DiskSpace(pillarbox.clock, [tmp_path], lambda _: Space(10**12, 0))
-        sending = Sending(pillarbox.pool, pillarbox.app.need(Ids), disk.check, lambda: None)
+        sending = EventSender(pillarbox.pool, pillarbox.app.need(Ids), disk.check, lambda: None)
         with pytest.raises(DiskFull):
             await sending.send(team.id, [SentEvent("x", None, email_address(ADA), {}, "{}")])
         assert await stored(team) == []

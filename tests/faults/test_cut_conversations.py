@@ -62,7 +62,7 @@ async def conversation(pool: BoundedPool) -> None:
 
 async def befalls(proxy: CutProxy, unix: bool, cut: Cut) -> str:
     """What a conversation that is cut comes to; the pool is as good as new after it."""
-    pool = await open_pool(proxy.by_unix if unix else proxy.by_tcp, most=1)
+    pool = await open_pool(proxy.by_unix if unix else proxy.by_tcp, limit=1)
     await pool.expire_connections()
     proxy.cut = cut
     try:
@@ -120,7 +120,7 @@ async def cut_everywhere(url: str, cuts: list[tuple[str, bool]], step: int) -> C
 async def whole(url: str) -> dict[str, int]:
     """How many bytes each side says when nothing is cut."""
     async with cut_proxy(url) as proxy:
-        pool = await open_pool(proxy.by_unix, most=1)
+        pool = await open_pool(proxy.by_unix, limit=1)
         await conversation(pool)
         sizes = dict(proxy.sizes)
         await pool.close()

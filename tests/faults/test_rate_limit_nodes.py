@@ -86,7 +86,7 @@ async def test_a_database_that_stands_still_leaves_each_node_its_equal_part(tmp_
     """The requests themselves would get 503 soon; here only the limit is asked, which waits for nothing."""
     clock, team = SystemClock(), uuid4()
     async with freezable(tmp_path) as database:
-        pool = await open_pool(database.url, most=2)
+        pool = await open_pool(database.url, limit=2)
         rates = []
         for _ in range(2):
             fd = shared_memory.create()

@@ -21,7 +21,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.security.tracking_tokens import Tracked, link_token
+from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, link_token
 from pillarbox.kernel.settings.table import KEY_RING_FILE
 from repository.running import Watched, children_of
 
@@ -40,14 +40,16 @@ COUNTED: Final = """
 
 async def links_of(url: str, data: Path, emails: list[str]) -> dict[str, str]:
     """A path for each email."""
-    pool = await open_pool(url, most=1)
+    pool = await open_pool(url, limit=1)
     try:
         ring = KeyRing.parse((data / KEY_RING_FILE).read_text())
         key = await LinkKeys(pool, SystemClock(), ring).maker(datetime.now(UTC))
         team = await pool.fetchval("SELECT id FROM teams")
     finally:
         await pool.close()
-    tokens = [link_token(Tracked(team, UUID(one), 0), 0, "https://shop.example/", key) for one in emails]
+    tokens = [
+        link_token(TrackedRecipient(team, UUID(one), 0), 0, "https://shop.example/", key) for one in emails
+    ]
     return {f"/t/c/{token}": email for token, email in zip(tokens, emails, strict=True)}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pillarbox.inboxes.drafts.wire import snippet
 from pillarbox.inboxes.sending import forwarded
-from pillarbox.inboxes.sending.forwarded import Original, bodies
+from pillarbox.inboxes.sending.forwarded import QuotedMessage, bodies
 from pillarbox.inboxes.sending.header_rules import custom_headers
 from pillarbox.inboxes.sending.references import answering, chain, ids, referring
 from pillarbox.inboxes.sending.subjects import FORWARD, REPLY, prefixed
@@ -124,8 +124,10 @@ Subject: Refund
 To: help@harbor.example"""
 
 
-def original(html: str | None = None, text: str | None = None, cc: tuple[str, ...] = ()) -> Original:
-    return Original("Iris <iris@customer.example>", AT, "Refund", ["help@harbor.example"], cc, html, text)
+def original(html: str | None = None, text: str | None = None, cc: tuple[str, ...] = ()) -> QuotedMessage:
+    return QuotedMessage(
+        "Iris <iris@customer.example>", AT, "Refund", ["help@harbor.example"], cc, html, text
+    )
 
 
 def test_a_forward_of_text_is_text() -> None:

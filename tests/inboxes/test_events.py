@@ -14,8 +14,8 @@ from kit.inbox_rows import Inbox, Thread, an_inbox, inbox_world
 from kit.inboxes import create, inbox_team
 from kit.webhooks import Hook, hook
 from pillarbox.inboxes import event_data, events
-from pillarbox.inboxes.events import DraftRef, InboxRef, ThreadLabel, ThreadRef
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.events import DraftOfEvent, InboxOfEvent, ThreadLabel, ThreadRef
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.publish import Publisher, Reference
@@ -110,8 +110,8 @@ async def test_of_an_inbox_that_is_gone_nothing_is_shown(database_url: str, tmp_
         made = await told(
             hooked,
             inbox,
-            events.created(InboxRef(inbox.team.id, inbox.id), AT),
-            events.folder_updated(ref, AT, Folder.INBOX, Folder.ARCHIVE),
+            events.created(InboxOfEvent(inbox.team.id, inbox.id), AT),
+            events.folder_updated(ref, AT, ThreadFolder.INBOX, ThreadFolder.ARCHIVE),
             events.email_received(inbox.team.id, AT, *place),
         )
         kinds = ("inbox.created", "inbox.thread.folder.updated", "inbox.email.received")
@@ -132,7 +132,7 @@ async def test_a_message_is_shown_with_its_thread(database_url: str, tmp_path: P
         thread = await inbox.thread()
         received = await thread.received(MAIL)
         attached = [{"content": "aGk=", "filename": "plan.txt"}]
-        sent = await thread.sent(attachments=attached, at=2)
+        sent = await thread.sent(attachments=attached, now=2)
         hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
         place = (inbox.team.id, AT, inbox.id, thread.id)
         made = await told(
@@ -191,7 +191,7 @@ async def test_what_happens_to_a_thread(database_url: str, tmp_path: Path) -> No
         made = await told(
             hooked,
             inbox,
-            events.folder_updated(ref, AT, Folder.SENT, Folder.INBOX),
+            events.folder_updated(ref, AT, ThreadFolder.SENT, ThreadFolder.INBOX),
             events.assigned(ref, AT, "mina@harbor.example", None, "ola@harbor.example"),
             events.assigned(ref, AT, None, "mina@harbor.example"),
             events.labels_updated(ref, AT, added=label),
@@ -215,8 +215,8 @@ async def test_what_happens_to_a_draft(database_url: str, tmp_path: Path) -> Non
         thread = await inbox.thread()
         alone, reply = await a_draft(inbox), await a_draft(inbox, thread)
         hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
-        of_alone = DraftRef(inbox.team.id, inbox.id, alone)
-        of_reply = DraftRef(inbox.team.id, inbox.id, reply, thread.id, events.AGENT)
+        of_alone = DraftOfEvent(inbox.team.id, inbox.id, alone)
+        of_reply = DraftOfEvent(inbox.team.id, inbox.id, reply, thread.id, events.AGENT)
         made = await told(
             hooked,
             inbox,

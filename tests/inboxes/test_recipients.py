@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from pillarbox.inboxes.sending.recipients import Addressed, Own, Recipients, readable, reply
+from pillarbox.inboxes.sending.recipients import (
+    InboxAddresses,
+    MessageAddressees,
+    Recipients,
+    readable,
+    reply,
+)
 
-OWN = Own(["help@harbor.example", "abc234@in.mail.example"])
+OWN = InboxAddresses(["help@harbor.example", "abc234@in.mail.example"])
 
 
 def keys(recipients: Recipients) -> tuple[list[str], ...]:
     return tuple([named.mailbox.key for named in one] for one in recipients)
 
 
-def inbound(**fields: object) -> Addressed:
-    return Addressed(True, **{"sender": "Iris Vale <iris@customer.example>", **fields})  # type: ignore[arg-type]
+def inbound(**fields: object) -> MessageAddressees:
+    return MessageAddressees(True, **{"sender": "Iris Vale <iris@customer.example>", **fields})  # type: ignore[arg-type]
 
 
-def outbound(**fields: object) -> Addressed:
-    return Addressed(False, **{"sender": "Mina <help@harbor.example>", **fields})  # type: ignore[arg-type]
+def outbound(**fields: object) -> MessageAddressees:
+    return MessageAddressees(False, **{"sender": "Mina <help@harbor.example>", **fields})  # type: ignore[arg-type]
 
 
 CASES = {

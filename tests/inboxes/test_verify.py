@@ -9,7 +9,7 @@ from kit.brought import INVARIANTS
 from kit.inbox_rows import Inbox
 from kit.inboxes import create, inbox_team
 from pillarbox.emails.integrity.reconcile import reconcile
-from pillarbox.inboxes.boxes.invariants import INVARIANTS as OF_INBOXES
+from pillarbox.inboxes.inbox.invariants import INVARIANTS as OF_INBOXES
 from pillarbox.inboxes.threads.invariants import INVARIANTS as OF_THREADS
 
 DAMAGE: list[tuple[str, set[str]]] = [

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore, Bucket, Folder
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore, Bucket, FolderBackend
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 EARLIER = LATER - timedelta(hours=2)
@@ -217,7 +217,7 @@ class Disk:
 async def test_a_blob_is_on_disk_before_put_returns(tmp_path: Path) -> None:
     """DUR-01: the folders above, the file under its temporary name, the folder that holds its name."""
     disk = Disk()
-    store = Folder(tmp_path / "blobs", disk.sync)
+    store = FolderBackend(tmp_path / "blobs", disk.sync)
     shard = store.path("a/b").parent.name
     await store.put("a/b", b"x")
     assert disk.synced[:3] == [tmp_path.name, "blobs", "a"]
@@ -231,9 +231,9 @@ async def test_a_blob_is_on_disk_before_put_returns(tmp_path: Path) -> None:
 
 async def test_another_process_syncs_the_folders_that_it_finds(tmp_path: Path) -> None:
     """DUR-01: that a folder exists does not mean that it would survive."""
-    await Folder(tmp_path / "blobs").put("a/b", b"x")
+    await FolderBackend(tmp_path / "blobs").put("a/b", b"x")
     disk = Disk()
-    await Folder(tmp_path / "blobs", disk.sync).put("a/b", b"x")
+    await FolderBackend(tmp_path / "blobs", disk.sync).put("a/b", b"x")
     assert disk.synced[:3] == [tmp_path.name, "blobs", "a"]
 
 
@@ -243,7 +243,7 @@ async def test_another_process_syncs_the_folders_that_it_finds(tmp_path: Path) -
 async def test_a_failed_sync_is_final(tmp_path: Path, fails_at: int, error: int, data: bytes) -> None:
     """DUR-11: no success after a failed sync, not even when the disk says that it is well again."""
     disk = Disk(fails_at, error)
-    blobs = BlobStore(Folder(tmp_path / "blobs", disk.sync))
+    blobs = BlobStore(FolderBackend(tmp_path / "blobs", disk.sync))
     with pytest.raises(BlobFailed, match=errno.errorcode[error]):
         await blobs.put("a/b", data if data == b"x" else pieces(data))
     assert not blobs.writable
@@ -255,7 +255,7 @@ async def test_a_failed_sync_is_final(tmp_path: Path, fails_at: int, error: int,
 
 async def test_reading_goes_on_after_a_failed_sync(tmp_path: Path) -> None:
     disk = Disk()
-    blobs = BlobStore(Folder(tmp_path / "blobs", disk.sync))
+    blobs = BlobStore(FolderBackend(tmp_path / "blobs", disk.sync))
     await blobs.put("a/b", b"x")
     disk.fails_at = 0
     with pytest.raises(BlobFailed):
@@ -321,7 +321,7 @@ async def test_many_writers_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_folder_that_someone_removed_is_made_again(tmp_path: Path) -> None:
-    store = Folder(tmp_path)
+    store = FolderBackend(tmp_path)
     await store.put("a/b", b"x")
     store.path("a/b").unlink()
     store.path("a/b").parent.rmdir()

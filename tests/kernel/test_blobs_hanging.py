@@ -16,7 +16,7 @@ from obstore.store import S3Store
 from kit.clock import ManualClock
 from pillarbox.kernel.http.failures import problem_for
 from pillarbox.kernel.storage import backend
-from pillarbox.kernel.storage.blobs import BlobsSilent, BlobStore, Bucket, Folder
+from pillarbox.kernel.storage.blobs import BlobsSilent, BlobStore, Bucket, FolderBackend
 from pillarbox.kernel.storage.disk_space import DiskFull, DiskSpace, Space
 from pillarbox.kernel.storage.folder import THREADS
 
@@ -36,7 +36,7 @@ class HangingDisk:
     def __init__(self, root: Path) -> None:
         self.works = threading.Event()
         self.works.set()
-        self.store = BlobStore(Folder(root, sync=self._sync))
+        self.store = BlobStore(FolderBackend(root, sync=self._sync))
 
     def _sync(self, file: int) -> None:
         self.works.wait()
@@ -97,7 +97,7 @@ async def test_what_is_written_in_parts_is_tidied_up_once_the_disk_lets_go(
 
 async def test_a_blob_that_cannot_be_opened_is_not_waited_for(tmp_path: Path) -> None:
     """A pipe that nobody writes into: opening it hangs, as on a server that is gone."""
-    folder = Folder(tmp_path)
+    folder = FolderBackend(tmp_path)
     path = folder.path("a/b")
     path.parent.mkdir(parents=True)
     os.mkfifo(path)

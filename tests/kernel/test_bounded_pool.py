@@ -25,7 +25,7 @@ WORKING = (
 
 @asynccontextmanager
 async def pool_of(url: str, most: int = 2) -> AsyncIterator[BoundedPool]:
-    pool = await open_pool(url, most=most)
+    pool = await open_pool(url, limit=most)
     try:
         yield pool
     finally:

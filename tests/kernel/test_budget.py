@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from pillarbox.kernel.process.byte_budget import ByteBudget, Share
+from pillarbox.kernel.process.byte_budget import BudgetShare, ByteBudget
 
 
 def has_turn(task: asyncio.Task[None]) -> bool:
     return task.done() and not task.cancelled()
 
 
-async def asked(share: Share) -> asyncio.Task[None]:
+async def asked(share: BudgetShare) -> asyncio.Task[None]:
     task = asyncio.create_task(share.take())
     await asyncio.sleep(0)
     return task

@@ -13,7 +13,7 @@ import pytest
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import (
-    Expected,
+    ExpectedRowCount,
     RowCountMismatch,
     Statement,
     combined,
@@ -97,9 +97,9 @@ async def test_outright_all_of_it(database_url: str) -> None:
         await execute_all(
             conn,
             [
-                Expected(COUNT_AND_TELL, ("all", 1), 1),
-                Expected(PUT, (rows_json([row]),)),
-                Expected("SELECT FROM totals WHERE name = $1", ("none",), 0),
+                ExpectedRowCount(COUNT_AND_TELL, ("all", 1), 1),
+                ExpectedRowCount(PUT, (rows_json([row]),)),
+                ExpectedRowCount("SELECT FROM totals WHERE name = $1", ("none",), 0),
             ],
         )
         assert await conn.fetchval("SELECT number FROM totals") == 6
@@ -118,9 +118,9 @@ async def test_outright_nothing_where_a_number_is_another(
             await execute_all(
                 conn,
                 [
-                    Expected(PUT, (rows_json([row]),)),
-                    Expected(COUNT_AND_TELL, (name, 1), rows),
-                    Expected("SELECT FROM totals WHERE name = $1", ("none",), others),
+                    ExpectedRowCount(PUT, (rows_json([row]),)),
+                    ExpectedRowCount(COUNT_AND_TELL, (name, 1), rows),
+                    ExpectedRowCount("SELECT FROM totals WHERE name = $1", ("none",), others),
                 ],
             )
         assert await conn.fetchval("SELECT number FROM totals") == 5

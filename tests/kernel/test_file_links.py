@@ -7,24 +7,26 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.http.files import LOOK_UPS, Files, StoredFile
+from pillarbox.kernel.http.files import LOOK_UPS, FileLinks, FileToServe
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.tokens import Signer
-from pillarbox.kernel.storage.blobs import Folder
+from pillarbox.kernel.storage.blobs import FolderBackend
 
 
 async def test_a_few_links_are_looked_up_at_once(tmp_path: Path) -> None:
     ring = KeyRing([("k1", bytes(32))])
-    files = Files(Signer(ring, SystemClock()), SystemClock(), Folder(tmp_path), "http://quay.example")
+    files = FileLinks(
+        Signer(ring, SystemClock()), SystemClock(), FolderBackend(tmp_path), "http://quay.example"
+    )
     at_once, most = 0, 0
 
-    async def opener(team_id: UUID, file_id: UUID) -> StoredFile:
+    async def opener(team_id: UUID, file_id: UUID) -> FileToServe:
         nonlocal at_once, most
         at_once += 1
         most = max(most, at_once)
         await asyncio.sleep(0)
         at_once -= 1
-        return StoredFile("a.txt", "text/plain", 1, b"a", None)
+        return FileToServe("a.txt", "text/plain", 1, b"a", None)
 
     files.register("attachment", opener)
     link, _ = files.link("attachment", uuid4(), uuid4())

@@ -10,7 +10,7 @@ import pytest
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.postgres.time_limit import TimeLimit
-from pillarbox.kernel.wire.problems import DatabaseGone, OutcomeUnknown, Overloaded
+from pillarbox.kernel.wire.problems import DatabaseGone, OutcomeUnknown, ServerOverloaded
 
 
 class Gone(Exception):  # noqa: N818
@@ -118,7 +118,7 @@ async def test_waiting_weight_is_bounded_and_said() -> None:
     commits: GroupCommit[str, str] = GroupCommit(store.flush, weigh=len, most_waiting=10)
     waiting = asyncio.create_task(commits.submit("12345678"))
     await asyncio.sleep(0.01)
-    with pytest.raises(Overloaded) as refused:
+    with pytest.raises(ServerOverloaded) as refused:
         await commits.submit("123")
     assert refused.value.headers == {"retry-after": "1"}
     store.gate.set()

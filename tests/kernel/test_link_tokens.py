@@ -17,7 +17,7 @@ from pillarbox.kernel.plugin import SLICE
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.security import link_tokens, sealed_values
 from pillarbox.kernel.security.link_keys import LINK_KEYS, LinkKeys
-from pillarbox.kernel.security.link_tokens import LONGEST, Link
+from pillarbox.kernel.security.link_tokens import LONGEST, LinkToken
 from pillarbox.kernel.security.secrets import KeyRing
 
 OLD = f"old:{b64encode(bytes(32)).decode()}"
@@ -26,12 +26,12 @@ AT = datetime(2026, 10, 3, 8, 0, tzinfo=UTC)
 TEAM = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c44")
 EMAIL = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c45")
 TOPIC = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c46")
-ADA = Link(TEAM, EMAIL, 3, TOPIC, "ada@quay.example")
+ADA = LinkToken(TEAM, EMAIL, 3, TOPIC, "ada@quay.example")
 
 
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[asyncpg.Pool]:
-    found = await open_pool(url, most=4)
+    found = await open_pool(url, limit=4)
     try:
         yield found
     finally:
@@ -43,7 +43,7 @@ def process(pool: asyncpg.Pool, ring: str = OLD, clock: ManualClock | None = Non
     return LinkKeys(pool, clock or ManualClock(AT), KeyRing.parse(ring))
 
 
-async def made(keys: LinkKeys, link: Link = ADA, at: datetime = AT) -> str:
+async def made(keys: LinkKeys, link: LinkToken = ADA, at: datetime = AT) -> str:
     return link_tokens.token(link, await keys.maker(at))
 
 

@@ -18,7 +18,7 @@ import sys
 from pillarbox.mail.authentication import dkim
 
 key = dkim.load_key(bytes.fromhex(sys.argv[1]))
-print(dkim.sign(b"From: a@b.c\\r\\n\\r\\nhello\\r\\n", domain="b.c", selector="s", key=key, at=1).hex())
+print(dkim.sign(b"From: a@b.c\\r\\n\\r\\nhello\\r\\n", domain="b.c", selector="s", key=key, instant=1).hex())
 """
 
 

@@ -14,7 +14,7 @@ import trustme
 
 import pillarbox
 from kit.http_outside import Handler, Zone, answer, client, failure, get, serving
-from pillarbox.kernel.network.dns import Answer
+from pillarbox.kernel.network.dns import ResolverAnswer
 from pillarbox.kernel.network.outbound import DnsAddresses, Outbound, SystemAddresses
 
 
@@ -284,18 +284,18 @@ async def test_the_system_look_up_is_checked_too() -> None:
 class Records:
     """The program's resolver, with one name."""
 
-    async def mx(self, name: str) -> Answer[tuple[int, str]]:
-        return Answer("no_data")
+    async def mx(self, name: str) -> ResolverAnswer[tuple[int, str]]:
+        return ResolverAnswer("no_data")
 
-    async def addresses(self, name: str, *, ipv6: bool = False) -> Answer[str]:
+    async def addresses(self, name: str, *, ipv6: bool = False) -> ResolverAnswer[str]:
         return (
-            Answer("found", ("192.0.2.7", "2001:db8::7"))
+            ResolverAnswer("found", ("192.0.2.7", "2001:db8::7"))
             if name == "a.example" and ipv6
-            else Answer("no_name")
+            else ResolverAnswer("no_name")
         )
 
-    async def txt(self, name: str) -> Answer[str]:
-        return Answer("no_data")
+    async def txt(self, name: str) -> ResolverAnswer[str]:
+        return ResolverAnswer("no_data")
 
 
 async def test_names_of_the_hosts_file_come_before_dns(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import uvloop
 
 from kit.http_outside import LOOPBACK
 from kit.receiver import Answer, Arrival, Receiver, receiver, status
-from pillarbox.kernel.network.fetch_result import Fetched, FetchError
+from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.post_client import PostClient, PostLimits
 from pillarbox.kernel.network.web_address import parse_url
@@ -20,7 +20,7 @@ LIMITS = PostLimits(connect=0.4, total=0.8, kept=0.2)
 
 
 @asynccontextmanager
-async def posting(*answers: Answer) -> AsyncIterator[tuple[Receiver, Callable[[], Awaitable[Fetched]]]]:
+async def posting(*answers: Answer) -> AsyncIterator[tuple[Receiver, Callable[[], Awaitable[HttpAnswer]]]]:
     """A receiver with these answers, and a call that posts to it."""
     async with receiver() as at:
         at.answers(*answers)
@@ -152,8 +152,8 @@ async def test_nobody_is_followed_to_another_protocol() -> None:
 async def test_no_more_is_read_than_is_wanted() -> None:
     """Not of the body, and not of what stands around it."""
     async with posting(status(200, b"x" * 70_000), endless_trailers) as (at, post):
-        assert await post() == Fetched(200, {}, b"x" * 65_536, True)
-        assert await post() == Fetched(200, {}, b"ok", True)
+        assert await post() == HttpAnswer(200, {}, b"x" * 65_536, True)
+        assert await post() == HttpAnswer(200, {}, b"ok", True)
         assert at.connections == 2
 
 

@@ -22,10 +22,10 @@ from kit.world import Team, World
 from pillarbox.delivery import prometheus as delivery_figures
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
-from pillarbox.delivery.queries import Share
+from pillarbox.delivery.queries import ClaimShare
 from pillarbox.delivery.queue import pausing
-from pillarbox.delivery.queue.claims import Claims
-from pillarbox.delivery.queue.pausing import Scope
+from pillarbox.delivery.queue.claims import ItemClaims
+from pillarbox.delivery.queue.pausing import PauseScope
 from pillarbox.delivery.queue.queue_metrics import COUNTING
 from pillarbox.emails import prometheus as accept_figures
 from pillarbox.kernel.clock import SystemClock
@@ -34,7 +34,7 @@ from pillarbox.kernel.observability.metrics import SUFFIX, Counter, Gauge, Histo
 from pillarbox.kernel.observability.prometheus import MetricsFiles
 from pillarbox.kernel.observability.queue_counts import QueueCounts
 from pillarbox.kernel.postgres import bounded_pool, group_commit
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, Folder
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, FolderBackend
 
 names = (f"pillarbox_test_{number}" for number in itertools.count())
 
@@ -177,9 +177,9 @@ async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> 
             await pillarbox.turn()
         await team.send(to=["a@quay.example", "b@pier.example"])
         clock_of(pillarbox).advance(0.001)
-        claims = pillarbox.app.need(Claims)
+        claims = pillarbox.app.need(ItemClaims)
         for pair in await claims.due():
-            await claims.claim([Share(pair, 10)])
+            await claims.claim([ClaimShare(pair, 10)])
         clock_of(pillarbox).advance(31)
         await pillarbox.turn()
         clock_of(pillarbox).advance(CONFIRM_SECONDS)
@@ -246,7 +246,7 @@ async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_pa
             await team.db.run(
                 f"UPDATE deliveries SET {change} WHERE team_id = $1 AND destination = $2", destination, value
             )
-        await pausing.pause(pillarbox.pool, Scope(team.id, "d5.example"), None, now)
+        await pausing.pause(pillarbox.pool, PauseScope(team.id, "d5.example"), None, now)
         clock_of(pillarbox).advance(90)
         counts = QueueCounts(pillarbox.pool, pillarbox.clock, COUNTING)
         await counts.count()
@@ -284,7 +284,7 @@ async def test_health_says_when_blobs_cannot_be_stored(database_url: str, tmp_pa
         client = pillarbox.client(None)
         assert (await client.get("/health")).status_code == 200
         store = pillarbox.app.need(BlobStore)
-        store._backend = Folder(tmp_path / "broken", sync=broken)
+        store._backend = FolderBackend(tmp_path / "broken", sync=broken)
         with pytest.raises(BlobFailed):
             await store.put("attachments/x", b"x")
         answer = await client.get("/health")

@@ -48,7 +48,7 @@ async def frozen(url: str, how: str, application: str = ENGINE) -> AsyncIterator
 
 @asynccontextmanager
 async def harbor(url: str) -> AsyncIterator[asyncpg.Pool]:
-    pool = await open_pool(url, most=1, application=ENGINE, by_key=True)
+    pool = await open_pool(url, limit=1, application=ENGINE, by_key=True)
     try:
         await pool.execute("CREATE TABLE berths (id integer PRIMARY KEY)")
         await pool.execute("INSERT INTO berths VALUES (1)")

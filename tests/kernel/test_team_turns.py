@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from pillarbox.kernel.http.body import ClientGone
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 from pillarbox.kernel.work.team_turns import MOST_OF_ONE, TeamTurns
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
@@ -58,7 +58,7 @@ async def test_what_is_larger_than_all_goes_alone(turns: TeamTurns) -> None:
 async def test_what_waits_is_bounded_and_told_when_to_come_again(turns: TeamTurns) -> None:
     async with turns.of(ONE, 100):
         waiting = [await asked(turns, ONE, 1) for _ in range(MOST_OF_ONE)]
-        with pytest.raises(Overloaded) as refused:
+        with pytest.raises(ServerOverloaded) as refused:
             await turns.take(ONE, 1)
         assert refused.value.headers == {"retry-after": "2"}
         waiting.append(await asked(turns, OTHER, 1))

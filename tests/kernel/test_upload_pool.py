@@ -7,17 +7,17 @@ from random import Random
 
 import pytest
 
-from pillarbox.kernel.http.upload_pool import Pool, Upload
+from pillarbox.kernel.http.upload_pool import Pool, PooledUpload
 
 MINUTE = 60.0
 
 
-def upload(*pools: Pool, size: int, first: int | None = None) -> Upload:
+def upload(*pools: Pool, size: int, first: int | None = None) -> PooledUpload:
     """A body of that size, or one that is not announced and may become so large."""
-    return Upload(first or size, size, 0.0, MINUTE, pools)
+    return PooledUpload(first or size, size, 0.0, MINUTE, pools)
 
 
-def waiting(one: Upload) -> Upload:
+def waiting(one: PooledUpload) -> PooledUpload:
     one.waits(asyncio.get_running_loop().create_future(), 2.0)
     return one
 

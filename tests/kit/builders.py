@@ -19,13 +19,13 @@ from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
 from pillarbox.domains.claims.policy import Status
-from pillarbox.domains.claims.queries import Claim, Options
+from pillarbox.domains.claims.queries import ClaimOptions, DomainClaim
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.ids import Ids
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.receiving.arrival import Arrival, Fate, Recipient
-from pillarbox.receiving.receive import Receiving
-from pillarbox.timeline.rules import Kind
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
+from pillarbox.receiving.receive import MessageReceiver
+from pillarbox.timeline.rules import EventKind
 
 MARK = "belongs-to-harbor"
 """Stands in everything that the first team makes, so that it can be looked for in other teams' answers."""
@@ -56,12 +56,12 @@ async def a_domain(team: Team, made: Made) -> str:
     """One that the team has claimed from somebody, so that there is a claim to be seen as well."""
     made_domain = (await team.post("/domains", {"name": f"{MARK}-{uuid4().hex[:8]}.example"})).json()
     now = team.world.clock.now()
-    claim = Claim(
+    claim = DomainClaim(
         id=team.world.app.need(Ids).new(),
         name=made_domain["name"],
         domain_id=UUID(made_domain["id"]),
         token=MARK,
-        options=Options("us-east-1", "send", None, False, False),
+        options=ClaimOptions("us-east-1", "send", None, False, False),
         status=Status.COMPLETED,
         blocked_reason=None,
         failure_reason=None,
@@ -103,9 +103,9 @@ def a_message() -> bytes:
 async def a_received_email(team: Team, made: Made) -> str:
     """With an attachment."""
     raw = a_message()
-    arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, f"{MARK}@harbor.example"),))
-    outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
-    assert outcome.fate is Fate.STORED
+    arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, f"{MARK}@harbor.example"),))
+    outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
+    assert outcome.fate is ArrivalFate.STORED
     return str(outcome.ids[0])
 
 
@@ -228,8 +228,8 @@ async def a_broadcast_with_clicks(team: Team, made: Made) -> str:
     mailing = await a_mailing(team, [f"{MARK}-{uuid4().hex[:8]}@quay.example"], name=MARK)
     at = mailing.started
     opened = clicked(f"https://{MARK}.example/", at)
-    await mailing.happens((0, Kind.SENT, at, None), (0, Kind.DELIVERED, at, None))
-    await mailing.happens((0, Kind.CLICKED, at, opened))
+    await mailing.happens((0, EventKind.SENT, at, None), (0, EventKind.DELIVERED, at, None))
+    await mailing.happens((0, EventKind.CLICKED, at, opened))
     return str(mailing.id)
 
 

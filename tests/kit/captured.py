@@ -20,15 +20,15 @@ from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
-from pillarbox.delivery.items import Item, LoadedEmail, Target
-from pillarbox.delivery.reports import Report, Settlement
+from pillarbox.delivery.items import Item, LoadedEmail, OpenRecipient
+from pillarbox.delivery.reports import AttemptSettlement, Report
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.settings.kinds import Network
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.mail.message.address import parse_mailbox
-from pillarbox.mail.message.compose import Attachment, Message, compose
+from pillarbox.mail.message.compose import OutgoingFile, OutgoingMessage, compose
 from pillarbox.receiving.retention import ReceivedRetention
 
 TOKEN = "token-of-this-start"
@@ -45,10 +45,10 @@ def settled(
     html: str | None = "<p>Ready</p>",
     text: str | None = "Ready",
     sender: str = "Harbor <notes@harbor.example>",
-    attachments: Sequence[Attachment] = (),
+    attachments: Sequence[OutgoingFile] = (),
     headers: Sequence[tuple[str, str]] = (),
     grp: int = 0,
-) -> Settlement:
+) -> AttemptSettlement:
     """What the engine settles when the route `capture` has taken one group of an email."""
     made: dict[str, Any] = {
         "sender": parse_mailbox(sender),
@@ -62,7 +62,7 @@ def settled(
         "text": text,
         "headers": headers,
     }
-    raw = compose(Message(**made, attachments=attachments, seed=email.bytes))
+    raw = compose(OutgoingMessage(**made, attachments=attachments, seed=email.bytes))
     loaded = LoadedEmail(
         team_id=team,
         team_number=1,
@@ -73,10 +73,10 @@ def settled(
         tls_required=False,
         signing=None,
     )
-    targets = [Target(place, address, address.lower()) for place, address in enumerate(to)]
+    targets = [OpenRecipient(place, address, address.lower()) for place, address in enumerate(to)]
     item = Item(team, email, grp, "quay.example", 1, 0, False, False, NOW, targets, loaded)
     report = Report(NOW, NOW, True, host="capture", captured=raw, mail_from="token@send.harbor.example")
-    return Settlement(item, [], None, report=report)
+    return AttemptSettlement(item, [], None, report=report)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class CaptureWorld:
     blobs: BlobStore
     guard: CaptureAccess
 
-    async def keeps(self, *settlements: Settlement) -> None:
+    async def keeps(self, *settlements: AttemptSettlement) -> None:
         """Keep these in one transaction, and do what follows its commit."""
         async with transaction(self.http_server.pool) as conn:
             await self.capture.keep(conn, settlements)

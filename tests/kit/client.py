@@ -23,7 +23,7 @@ from pillarbox.domains import routes as domains_routes
 from pillarbox.domains.claims import routes as claims_routes
 from pillarbox.domains.claims.policy import ClaimRules
 from pillarbox.domains.context import DomainContext
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http import health, openapi
@@ -33,16 +33,16 @@ from pillarbox.kernel.http.pipeline import Api, HttpSettings
 from pillarbox.kernel.http.protocol import Protocol, server_config
 from pillarbox.kernel.http.routing import RouteTable, collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.parts import Parts
+from pillarbox.kernel.parts import PartRegistry
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.process import shared_memory
-from pillarbox.kernel.security.authentication import Credentials
+from pillarbox.kernel.security.authentication import CredentialLookup
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.settings.settings import settings_of
-from pillarbox.kernel.storage.blobs import BlobStore, Folder
+from pillarbox.kernel.storage.blobs import BlobStore, FolderBackend
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.teams.allowances import Allowances
@@ -50,7 +50,7 @@ from pillarbox.teams.bootstrap import MadeTeam, create_team
 from pillarbox.webhooks.publish import Publisher
 
 PRODUCT = (health, openapi, api_keys_routes, domains_routes, claims_routes)
-HERE = Installation(
+HERE = MailInstallation(
     hostname="mx.pillar.example", tracking_host="track.pillar.example", public_host="app.pillar.example"
 )
 UNLIMITED = HttpSettings(rate_limit=0)
@@ -61,7 +61,7 @@ class HttpServer:
     """A running API."""
 
     port: int
-    services: Parts
+    services: PartRegistry
     pool: asyncpg.Pool
     table: RouteTable
 
@@ -89,26 +89,26 @@ class HttpServer:
             writer.close()
 
 
-def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation) -> Parts:
+def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: MailInstallation) -> PartRegistry:
     """The parts that the HTTP server needs."""
     last_used = LastUsed(pool, clock)
     credentials = KeyCredentials(pool, clock, last_used)
     ring = KeyRing.parse(KeyRing.generate_text())
     ids = Ids(clock)
     windows = Windows(windows_fd, clock)
-    services = Parts(ids, windows, last_used, credentials, here, ring)
+    services = PartRegistry(ids, windows, last_used, credentials, here, ring)
     services.add(TeamRate(windows, windows_fd, pool, clock))
     services.add(DomainContext(here, ring, ids, Publisher(ids)))
     services.add(ClaimRules())
     services.add(Allowances())
     services.add(Senders(pool, clock))
     services.add(DiskSpace(clock, []))
-    blobs = BlobStore(Folder(Path("blobs-of-no-test")))
+    blobs = BlobStore(FolderBackend(Path("blobs-of-no-test")))
     services.add(blobs)
     services.add(RingWatch(pool, clock, ring))
     services.add(StoreWatch(pool, clock, blobs, settings_of({})))
     services.add(pool, asyncpg.Pool)
-    services.add(credentials, Credentials)
+    services.add(credentials, CredentialLookup)
     services.add(IdempotencyRows(pool, clock), IdempotencyStore)
     return services
 
@@ -118,13 +118,13 @@ async def http_server(
     database_url: str,
     *more: ModuleType,
     settings: HttpSettings = UNLIMITED,
-    here: Installation = HERE,
+    here: MailInstallation = HERE,
     protocol: type[Protocol] = Protocol,
     windows_fd: int | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[HttpServer]:
     """The product's routes and those of `more` on a free loopback port."""
-    pool = await open_pool(database_url, most=8)
+    pool = await open_pool(database_url, limit=8)
     fd = shared_memory.create() if windows_fd is None else windows_fd
     services = parts(pool, clock or SystemClock(), fd, here)
     probe = DatabaseProbe(database_url)

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from pillarbox.app import MANIFESTS
 from pillarbox.cli import program
-from pillarbox.kernel.terminal.program import Program, running
+from pillarbox.kernel.terminal.program import InstalledProgram, running
 
 PLACEHOLDER = "01a20da5-5c90-70e5-b41d-697f7855dcf8"
 """A word that every argument takes: the id of nothing."""
@@ -60,7 +60,7 @@ def command_table() -> list[CommandEntry]:
     whole = whole_command_line()
     context = Context(whole)
     found: list[CommandEntry] = []
-    with running(Program(MANIFESTS)):
+    with running(InstalledProgram(MANIFESTS)):
         for name in whole.list_commands(context):
             _, command, _ = whole.resolve_command(context, [name])
             found += _below((name,), command)
@@ -86,7 +86,7 @@ def parsed(words: Sequence[str]) -> CommandEntry:
     context = whole.make_context("pillarbox", list(words))
     command: Any = whole
     path: tuple[str, ...] = ()
-    with running(Program(MANIFESTS)):
+    with running(InstalledProgram(MANIFESTS)):
         while isinstance(command, TyperGroup):
             rest = [*context.__dict__.get("_protected_args", ()), *context.args]
             if not rest:

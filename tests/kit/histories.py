@@ -16,7 +16,7 @@ import asyncpg
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind, Opening
+from pillarbox.timeline.rules import Bounce, EventDetail, EventKind, FirstEntry, TimelineEntry
 
 BOUNCES = ("Permanent", "Transient", "Undetermined")
 
@@ -79,7 +79,7 @@ async def insert(
             " VALUES ($1, $2, $3, 'to', 'a', 'a', 0, 'queued')",
             [(team_id, email_id, position) for position in range(recipients)],
         )
-        opening = Opening(team_id, email_id, Kind.QUEUED, at, recipients, *sender)
+        opening = FirstEntry(team_id, email_id, EventKind.QUEUED, at, recipients, *sender)
         await timeline.record(conn, openings=[opening])
     return email_id
 
@@ -119,47 +119,47 @@ async def generate(
 
 def _fate(
     chance: random.Random, team_id: UUID, email_id: UUID, position: int, accepted: datetime
-) -> list[Entry]:
+) -> list[TimelineEntry]:
     """Events of one recipient in the order in which they are recorded; some of them the rules refuse."""
     at = accepted
     entries = []
 
-    def then(kind: Kind, most: timedelta, detail: Detail | None = None) -> None:
+    def then(kind: EventKind, most: timedelta, detail: EventDetail | None = None) -> None:
         nonlocal at
         at += timedelta(microseconds=chance.randrange(most // MICROSECOND))
-        entries.append(Entry(team_id, email_id, position, kind, at, detail))
+        entries.append(TimelineEntry(team_id, email_id, position, kind, at, detail))
 
     if chance.random() < 0.1:
-        then(Kind.FAILED, timedelta(hours=3), Detail())
+        then(EventKind.FAILED, timedelta(hours=3), EventDetail())
         return entries
     if chance.random() < 0.1:
-        then(Kind.SUPPRESSED, timedelta(seconds=3))
+        then(EventKind.SUPPRESSED, timedelta(seconds=3))
         return entries
-    then(Kind.SENT, timedelta(minutes=1))
+    then(EventKind.SENT, timedelta(minutes=1))
     for _ in range(chance.choice((0, 0, 1, 3))):
-        then(Kind.DELIVERY_DELAYED, timedelta(hours=2), Detail())
+        then(EventKind.DELIVERY_DELAYED, timedelta(hours=2), EventDetail())
     fate = chance.random()
     if fate < 0.15:
-        then(Kind.BOUNCED, timedelta(hours=1), _bounce(chance))
+        then(EventKind.BOUNCED, timedelta(hours=1), _bounce(chance))
     elif fate < 0.9:
-        then(Kind.DELIVERED, timedelta(hours=1))
+        then(EventKind.DELIVERED, timedelta(hours=1))
         for _ in range(chance.choice((0, 1, 2, 5))):
-            then(chance.choice((Kind.OPENED, Kind.OPENED, Kind.CLICKED)), timedelta(hours=30))
+            then(chance.choice((EventKind.OPENED, EventKind.OPENED, EventKind.CLICKED)), timedelta(hours=30))
         if chance.random() < 0.1:
-            then(Kind.COMPLAINED, timedelta(hours=40))
-            then(Kind.COMPLAINED, timedelta(hours=1))
+            then(EventKind.COMPLAINED, timedelta(hours=40))
+            then(EventKind.COMPLAINED, timedelta(hours=1))
         if chance.random() < 0.1:
-            then(Kind.BOUNCED, timedelta(hours=60), _bounce(chance))
+            then(EventKind.BOUNCED, timedelta(hours=60), _bounce(chance))
     return entries
 
 
-def _bounce(chance: random.Random) -> Detail:
-    return Detail(bounce=Bounce(chance.choice(BOUNCES)))
+def _bounce(chance: random.Random) -> EventDetail:
+    return EventDetail(bounce=Bounce(chance.choice(BOUNCES)))
 
 
-def _counted(taken: Sequence[Entry], sender: Sender) -> list[Event]:
+def _counted(taken: Sequence[TimelineEntry], sender: Sender) -> list[Event]:
     """What the events that took effect count as, by the words of metrics.md section 4."""
-    seen: set[tuple[int | None, Kind]] = set()
+    seen: set[tuple[int | None, EventKind]] = set()
     found = []
     for entry in taken:
         first = (entry.position, entry.kind) not in seen
@@ -168,7 +168,7 @@ def _counted(taken: Sequence[Entry], sender: Sender) -> list[Event]:
     return found
 
 
-def _metrics(entry: Entry, *, first: bool) -> tuple[str, ...]:
+def _metrics(entry: TimelineEntry, *, first: bool) -> tuple[str, ...]:
     kind = entry.kind.value
     if kind in ("opened", "clicked"):
         return (kind, f"unique_{kind}") if first else (kind,)

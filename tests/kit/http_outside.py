@@ -11,7 +11,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from pillarbox.kernel.network.fetch_result import FAILURES, Fetched, FetchError
+from pillarbox.kernel.network.fetch_result import FAILURES, FetchError, HttpAnswer
 from pillarbox.kernel.network.outbound import Outbound
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -105,7 +105,7 @@ def answer(body: bytes = b"ok", *headers: str, status: str = "200 OK") -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-async def get(outbound: Outbound, url: str, **options: object) -> Fetched:
+async def get(outbound: Outbound, url: str, **options: object) -> HttpAnswer:
     return await outbound.fetch("GET", url, **({"max_bytes": 1000} | options))  # type: ignore[arg-type]
 
 

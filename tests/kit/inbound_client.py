@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from kit.world import Team, World
 from pillarbox.mail.smtp.conversation import SessionTimeouts
-from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.mail.smtp.listener import ListenerOptions, SmtpListener
 from pillarbox.mail.smtp.session import SessionHandler
-from pillarbox.receiving.addresses import Addresses
-from pillarbox.receiving.receive import Receiving
+from pillarbox.receiving.addresses import AddressLookup
+from pillarbox.receiving.receive import MessageReceiver
 from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.smtp.inbound import InboundHandler
 
@@ -131,16 +131,19 @@ def loopback_socket() -> socket.socket:
 
 @asynccontextmanager
 async def inbound_client(
-    pillarbox: World, receiving: Receiving | None = None, bound: socket.socket | None = None
+    pillarbox: World, receiving: MessageReceiver | None = None, bound: socket.socket | None = None
 ) -> AsyncIterator[InboundClient]:
-    """A client of the inbound listener of a world, with the world's `Receiving` or another one, on a free
-    port or the one that is bound."""
+    """A client of the inbound listener of a world, with the world's `MessageReceiver` or another one, on a
+    free port or the one that is bound."""
     app = pillarbox.app
     handler = InboundHandler(
-        receiving or app.need(Receiving), app.need(Addresses), app.need(ReturnPath).take, app.kit.clock
+        receiving or app.need(MessageReceiver),
+        app.need(AddressLookup),
+        app.need(ReturnPath).take,
+        app.kit.clock,
     )
     options = ListenerOptions(HOSTNAME, 52_428_800, timeouts=AT_ONCE)
-    listener = Listener(handler, options, NoLimits())
+    listener = SmtpListener(handler, options, NoLimits())
     if bound is None:
         bound = loopback_socket()
     await listener.open(bound)

@@ -6,10 +6,10 @@ import asyncio
 from datetime import datetime, timedelta
 
 from kit.inbox_rows import Inbox, Thread, known_as
-from pillarbox.inboxes.joining.join import join
-from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
 from pillarbox.inboxes.locking import lock
-from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.received_mail import ReceivedMailSource
+from pillarbox.inboxes.threading.join import join
+from pillarbox.inboxes.threading.new_messages import JoinedThread, NewMessage
 from pillarbox.inboxes.threads.purge import ThreadPurge
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
@@ -38,19 +38,19 @@ class ClockAhead:
 async def purge_after(inbox: Inbox, later: timedelta) -> int:
     """Purge what is over its time so much later; returns how many threads."""
     app = inbox.team.world.app
-    received = app.need(ReceivedMail)  # type: ignore[type-abstract]
+    received = app.need(ReceivedMailSource)  # type: ignore[type-abstract]
     clock = ClockAhead(inbox, later)
     return await ThreadPurge(
         inbox.team.world.pool, clock, app.need(Ids), app.need(BlobStore), received
     ).purge()
 
 
-async def arrives(thread: Thread, *, is_spam: bool = False) -> Joined:
+async def arrives(thread: Thread, *, is_spam: bool = False) -> JoinedThread:
     """An answer to the first message of the thread comes in."""
     return await _joins(thread, is_inbound=True, is_spam=is_spam)
 
 
-async def leaves(thread: Thread) -> Joined | None:
+async def leaves(thread: Thread) -> JoinedThread | None:
     """An answer is sent; None where the thread is gone."""
     try:
         return await _joins(thread, is_inbound=False)
@@ -58,7 +58,7 @@ async def leaves(thread: Thread) -> Joined | None:
         return None
 
 
-async def _joins(thread: Thread, *, is_inbound: bool, is_spam: bool = False) -> Joined:
+async def _joins(thread: Thread, *, is_inbound: bool, is_spam: bool = False) -> JoinedThread:
     inbox = thread.inbox
     app, clock, team_id = inbox.team.world.app, inbox.team.world.clock, inbox.team.id
     message_id = inbox.new_id()

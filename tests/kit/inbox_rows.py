@@ -20,9 +20,9 @@ import httpx
 from kit.world import Team, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.message.threading import id_key
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.receiving.arrival import Arrival, Recipient
-from pillarbox.receiving.receive import Receiving
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival
+from pillarbox.receiving.receive import MessageReceiver
 
 BEGAN = datetime(2026, 10, 1, 8, tzinfo=UTC)
 
@@ -208,8 +208,8 @@ class Thread:
     async def received(self, raw: bytes, *, at: float = 1) -> str:
         """One more message, which is a received email."""
         team = self.inbox.team
-        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, ELSEWHERE),))
-        outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
+        arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, ELSEWHERE),))
+        outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
         email_id = outcome.ids[0]
         await team.db.run(KEEP_RECEIVED, self.inbox.id, email_id)
         await self._become(await self.message("inbound", at=at), email_id, raw.count(b"Content-Disposition"))

@@ -13,7 +13,7 @@ from kit.world import Team
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, Ids, uuid7
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind, Opening
+from pillarbox.timeline.rules import Bounce, ClickDetail, EventDetail, EventKind, FirstEntry, TimelineEntry
 
 INSERT_BROADCAST = """
     INSERT INTO broadcasts (team_id, id, name, sender, subject, html, status, created_at, queued_at,
@@ -61,10 +61,12 @@ class Mailing:
     started: datetime
     copies: list[Copy] = field(default_factory=list)
 
-    async def happens(self, *events: tuple[int, Kind, datetime, Detail | None]) -> list[Entry]:
+    async def happens(
+        self, *events: tuple[int, EventKind, datetime, EventDetail | None]
+    ) -> list[TimelineEntry]:
         """Events of copies, by their place in the list; returns those that took effect."""
         entries = [
-            Entry(self.team.id, self.copies[at].email_id, 0, kind, when, detail)
+            TimelineEntry(self.team.id, self.copies[at].email_id, 0, kind, when, detail)
             for at, kind, when, detail in events
         ]
         async with transaction(self.team.world.pool) as conn:
@@ -141,19 +143,21 @@ async def _handed_over(made: Mailing) -> None:
             made.started,
         )
         openings = [
-            Opening(team.id, copy.email_id, Kind.QUEUED, made.started, 1, None, "harbor.example", made.id)
+            FirstEntry(
+                team.id, copy.email_id, EventKind.QUEUED, made.started, 1, None, "harbor.example", made.id
+            )
             for copy in made.copies
         ]
         await team.world.app.need(Timeline).record(conn, openings=openings)
 
 
-def clicked(url: str, at: datetime) -> Detail:
+def clicked(url: str, at: datetime) -> EventDetail:
     """What is kept of a click."""
-    return Detail(click=Click("192.0.2.7", url, at, "Lynx"))
+    return EventDetail(click=ClickDetail("192.0.2.7", url, at, "Lynx"))
 
 
-def bounced(kind: str = "Permanent") -> Detail:
-    return Detail(bounce=Bounce(kind))
+def bounced(kind: str = "Permanent") -> EventDetail:
+    return EventDetail(bounce=Bounce(kind))
 
 
 def shown(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from prometheus_client.parser import text_string_to_metric_families
 
 from pillarbox.kernel.observability.metrics import all_numbers
-from pillarbox.kernel.process.process_metrics import Measured, ProcessMetrics
+from pillarbox.kernel.process.process_metrics import MeasuredProcess, ProcessMetrics
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guide/monitoring.md"
@@ -46,7 +46,7 @@ def defined() -> dict[str, Described]:
         if name.startswith("pillarbox_") and not name.startswith("pillarbox_test_"):
             shown = f"{name}_total" if numbers.kind == "counter" else name
             found[shown] = Described(numbers.kind, frozenset(numbers.labels))
-    for family in ProcessMetrics(lambda: [Measured("worker", "0", 1)], ROOT).collect():
+    for family in ProcessMetrics(lambda: [MeasuredProcess("worker", "0", 1)], ROOT).collect():
         shown = f"{family.name}_total" if family.type == "counter" else family.name
         found[shown] = Described(family.type, frozenset({"process", "index"}))
     return found

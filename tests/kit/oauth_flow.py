@@ -16,7 +16,7 @@ import httpx
 
 from kit.people import Person, Visit, a_person, logged_in
 from kit.world import Team, World
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 
 VERIFIER = "pillarbox-verifier-0123456789-abcdefghijklmnopqrstuvwxyz"
 CHALLENGE = "9CTi_XRWtbcQcZsMW4oPEpgPsc42lFpjcEvyppOZ240"
@@ -129,7 +129,7 @@ class Allowed:
         return self.team.using(self.tokens["access_token"])
 
 
-async def allowed(pillarbox: World, role: Role = Role.OWNER, **fields: Any) -> Allowed:
+async def allowed(pillarbox: World, role: TeamRole = TeamRole.OWNER, **fields: Any) -> Allowed:
     """A new program that was let in by a new person of a new team."""
     team = await pillarbox.team()
     person = await a_person(team, f"{role.value}-{team.id.hex}@people.example", role)

@@ -16,8 +16,8 @@ from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import links, sessions
 from pillarbox.people.addresses import address_queries
 from pillarbox.people.addresses.own_address import LASTS
-from pillarbox.people.links import Kind
-from pillarbox.people.roles import Role
+from pillarbox.people.links import LinkKind
+from pillarbox.people.roles import TeamRole
 
 PAGES = frozenset(
     (route.method, route.path) for one in SLICES if one.name == "dashboard" for route in one.pages
@@ -25,7 +25,7 @@ PAGES = frozenset(
 NEED_A_DEVICE = frozenset({"/login/passkey/answer"})
 """What only a passkey can answer rightly: `tests/people/test_passkeys.py` has it."""
 
-LINKS = {"/set-up/{token}": Kind.SET_UP, "/password/reset/{token}": Kind.PASSWORD}
+LINKS = {"/set-up/{token}": LinkKind.SET_UP, "/password/reset/{token}": LinkKind.PASSWORD}
 
 
 def is_page_of_people(entry: Route) -> bool:
@@ -79,7 +79,7 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
         return entry.path.format(token=await an_invitation(team))
     ids = {}
     if "member_id" in entry.parameters:
-        other = await a_person(team, f"{uuid4().hex}@pages.example", Role.MEMBER)
+        other = await a_person(team, f"{uuid4().hex}@pages.example", TeamRole.MEMBER)
         ids["member_id"] = await team.world.pool.fetchval(
             "SELECT id FROM team_members WHERE person_id = $1", other.id
         )
@@ -106,6 +106,6 @@ async def an_invitation(team: Team) -> str:
             stamp.id,
             f"{uuid4().hex}@pages.example",
             stamp.at,
-            stamp.at + links.LIFETIME[Kind.INVITATION],
+            stamp.at + links.LIFETIME[LinkKind.INVITATION],
         )
-        return await links.make(conn, stamp.at, Kind.INVITATION, team_id=team.id, invitation_id=stamp.id)
+        return await links.make(conn, stamp.at, LinkKind.INVITATION, team_id=team.id, invitation_id=stamp.id)

@@ -18,7 +18,7 @@ from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.oauth import grants
 from pillarbox.oauth.grants import GrantRef
 from pillarbox.people import accounts
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 
 PASSWORD = "seven tall ships at noon"
 HASHED = "$argon2id$v=19$m=19456,t=2,p=1$vWCkBuVIC4/buSgmh3FE3w$KZbswyY0S1yxsnsht6l8IJA9hpZxN5ehUp7jJHCDIxM"
@@ -102,7 +102,7 @@ class Visit:
 
 
 async def a_person(
-    team: Team, email: str, role: Role = Role.OWNER, *, name: str | None = None, password: bool = True
+    team: Team, email: str, role: TeamRole = TeamRole.OWNER, *, name: str | None = None, password: bool = True
 ) -> Person:
     """Somebody who belongs to the team, with the password PASSWORD."""
     ids, address = Ids(SystemClock()), email_address(email)

@@ -16,7 +16,7 @@ from pillarbox.oauth import access_tokens, grants
 from pillarbox.oauth.bearer.tokens import BearerTokens
 from pillarbox.oauth.grants import GrantRef, Reason
 from pillarbox.oauth.keys import SigningKeys
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 
 CLIENT_ID = "2f6d2d3e-0f2b-4d7d-9a57-3b1f5c9a7e10"
 CLIENT = {"name": "Quill", "logo_uri": None}
@@ -47,7 +47,7 @@ class Program:
         self.team.world.app.need(BearerTokens).forget(self.team.id)
 
 
-async def a_member(team: Team, role: Role = Role.MEMBER, email: str | None = None) -> UUID:
+async def a_member(team: Team, role: TeamRole = TeamRole.MEMBER, email: str | None = None) -> UUID:
     """Somebody who is in the team."""
     person_id, now = uuid4(), team.world.clock.now()
     address = email or f"{role.value}-{person_id.hex[:8]}@people.example"
@@ -117,7 +117,10 @@ async def a_token(
 
 
 async def program(
-    team: Team, scopes: Sequence[str] = ("full_access",), role: Role = Role.MEMBER, name: str = "Quill"
+    team: Team,
+    scopes: Sequence[str] = ("full_access",),
+    role: TeamRole = TeamRole.MEMBER,
+    name: str = "Quill",
 ) -> Program:
     """A program that somebody with this role lets act for the team."""
     person_id = await a_member(team, role)

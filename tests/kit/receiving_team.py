@@ -19,7 +19,7 @@ from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.mail.message.loop_marks import LoopMarks
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.plugin import ReadingThreads
-from pillarbox.receiving.receive import Receiving, ReceivingRules
+from pillarbox.receiving.receive import MessageReceiver, ReceivingRules
 from pillarbox.webhooks.publish import Publisher
 
 HELP = "help@harbor.example"
@@ -45,8 +45,8 @@ async def receiving_team(pillarbox: World) -> Team:
     return team
 
 
-def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
-    """A `Receiving` of this world with other arguments."""
+def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> MessageReceiver:
+    """A `MessageReceiver` of this world with other arguments."""
     app = pillarbox.app
     given: dict[str, Any] = {
         "pool": app.kit.pool,
@@ -61,4 +61,4 @@ def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
         "rules": ReceivingRules(HOSTNAME),
         **own,
     }
-    return Receiving(**given)
+    return MessageReceiver(**given)

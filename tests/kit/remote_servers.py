@@ -141,7 +141,7 @@ class Server:
             if not over:
                 self._began.append(now)
         if over:
-            self.journal.write(kind="limited", recipients=[], at=time.time())
+            self.journal.write(kind="limited", recipients=[], now=time.time())
         return over
 
     def refused(self, stage: str, code: int, recipients: Sequence[str]) -> None:
@@ -250,7 +250,7 @@ class Session(asyncio.Protocol):
             recipients=self._recipients,
             session=self._name,
             answered=answered,
-            at=time.time(),
+            now=time.time(),
         )
 
     async def _answer(self, command: str, argument: str) -> int:

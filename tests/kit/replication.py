@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pillarbox.kernel.postgres.embedded import CWD, ROLE, as_account, initdb_options, processes_in
-from pillarbox.kernel.postgres.programs import Installation, account_for, installation_for
+from pillarbox.kernel.postgres.programs import PostgresInstallation, account_for, installation_for
 
 PATIENCE = 60.0
 POLL = 0.05
@@ -52,7 +52,7 @@ class PostgresServer:
         self._account = account_for(folder)
         if self._account:
             os.chown(folder, self._account.uid, self._account.gid)
-        self.installation: Installation = installation_for(None, self._account)
+        self.installation: PostgresInstallation = installation_for(None, self._account)
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = int(probe.getsockname()[1])
         self._process: subprocess.Popen[bytes] | None = None

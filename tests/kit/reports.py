@@ -12,7 +12,7 @@ from kit.manual_world import clock_of
 from kit.world import World
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports.bounce_mail import BounceMail
-from pillarbox.receiving.reports.return_path import ReturnPath, Taken
+from pillarbox.receiving.reports.return_path import ReportOutcome, ReturnPath
 
 FEEDBACK = "fbl@mx.pillar.example"
 QUAY_SERVER = "192.0.2.7"
@@ -82,7 +82,7 @@ async def came_back(
     seconds: float = 60,
     sender: str = "",
     client: str = QUAY_SERVER,
-) -> Taken:
+) -> ReportOutcome:
     """What the receiving side hands over when this comes to a return path, or with "" to the feedback
     address; some time after what was before."""
     pillarbox.zone.remove("quay.example", "TXT")

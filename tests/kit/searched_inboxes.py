@@ -19,11 +19,11 @@ from uuid import UUID
 
 from kit.inbox_rows import BEGAN, Inbox, an_inbox
 from kit.manual_world import manual_world
-from pillarbox.inboxes.joining.join import join
-from pillarbox.inboxes.joining.new_messages import NewMessage
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.search.blocks import MessageBlocks
-from pillarbox.inboxes.search.searched_text import Searched, searched_text
+from pillarbox.inboxes.search.searched_text import SearchedMessage, searched_text
+from pillarbox.inboxes.threading.join import join
+from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, Ids, uuid7
 from pillarbox.webhooks.publish import Publisher
 
@@ -65,7 +65,7 @@ class Mail:
 
     def message(self, inbox: Inbox) -> NewMessage:
         recipients = [*self.to, *self.cc, *self.bcc]
-        searched = Searched(self.subject, self.sender, recipients, self.files, self.text)
+        searched = SearchedMessage(self.subject, self.sender, recipients, self.files, self.text)
         return NewMessage(
             team_id=inbox.team.id,
             inbox_id=inbox.id,

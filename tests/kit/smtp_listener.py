@@ -24,10 +24,10 @@ import uvloop
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.answers import SessionReply
 from pillarbox.mail.smtp.conversation import SessionTimeouts
-from pillarbox.mail.smtp.listener import Listener, ListenerOptions
-from pillarbox.mail.smtp.session import Content, Mail, Path, Session, SessionHandler
+from pillarbox.mail.smtp.listener import ListenerOptions, SmtpListener
+from pillarbox.mail.smtp.session import MailCommand, Path, ReceivedText, SessionHandler, SmtpSession
 
 TIMEOUT = 10.0
 HURRIED = SessionTimeouts(greeting=0.0, slow=0.0, look_every=0.01)
@@ -52,13 +52,13 @@ class RecordingHandler:
 
     messages: list[StoredMessage] = field(default_factory=list)
     ended_count: int = 0
-    verdict: Callable[[Session, Content], Answer | Awaitable[Answer]] | None = None
+    verdict: Callable[[SmtpSession, ReceivedText], SessionReply | Awaitable[SessionReply]] | None = None
     users: dict[str, str] = field(default_factory=dict)
 
-    def mail(self, session: Session, mail: Mail) -> Answer:
+    def mail(self, session: SmtpSession, mail: MailCommand) -> SessionReply:
         return say.SENDER_OK
 
-    def recipient(self, session: Session, path: Path) -> Answer:
+    def recipient(self, session: SmtpSession, path: Path) -> SessionReply:
         if path.local == "unknown":
             return say.answer(550, "5.1.1", "There is no such address here")
         if len(session.recipients) >= 100:
@@ -66,7 +66,7 @@ class RecordingHandler:
         session.recipients.append(str(path))
         return say.RECIPIENT_OK
 
-    def message(self, session: Session, content: Content) -> Answer | Awaitable[Answer]:
+    def message(self, session: SmtpSession, content: ReceivedText) -> SessionReply | Awaitable[SessionReply]:
         assert session.sender is not None
         self.messages.append(
             StoredMessage(
@@ -79,13 +79,13 @@ class RecordingHandler:
         )
         return say.OK if self.verdict is None else self.verdict(session, content)
 
-    async def login(self, session: Session, user: str, password: str) -> Answer:
+    async def login(self, session: SmtpSession, user: str, password: str) -> SessionReply:
         if self.users.get(user) != password:
             return say.BAD_LOGIN
         session.user = user
         return say.AUTHENTICATED
 
-    def ended(self, session: Session) -> None:
+    def ended(self, session: SmtpSession) -> None:
         self.ended_count += 1
 
 
@@ -218,7 +218,7 @@ class Dialog(asyncio.Protocol):
 class RunningListener:
     """A listener on loopback."""
 
-    listener: Listener
+    listener: SmtpListener
     port: int
     certificate: Certificate | None
 
@@ -269,7 +269,7 @@ async def running_listener(
         made = self_made(tls, "localhost", SystemClock().now())
         certificate = Certificate(made, made, SystemClock())
     given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "timeouts": HURRIED, **options}
-    listener = Listener(
+    listener = SmtpListener(
         handler or RecordingHandler(), ListenerOptions(**given), limits or CountingLimits(), certificate
     )
     at = bound()

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pillarbox.kernel.network.dns import Answer, Status
+from pillarbox.kernel.network.dns import ResolverAnswer, Status
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "spf" / "rfc7208-tests.yml"
 
@@ -97,27 +97,27 @@ class SuiteZone:
     def __init__(self, scenario: Scenario) -> None:
         self._records = scenario.records
 
-    async def txt(self, name: str) -> Answer[str]:
+    async def txt(self, name: str) -> ResolverAnswer[str]:
         status, found = self._ask(name, "TXT")
         texts = ["".join(values).encode("latin-1").decode("utf-8", "replace") for values in found]
-        return Answer(status, tuple(texts))
+        return ResolverAnswer(status, tuple(texts))
 
-    async def mx(self, name: str) -> Answer[tuple[int, str]]:
+    async def mx(self, name: str) -> ResolverAnswer[tuple[int, str]]:
         status, found = self._ask(name, "MX")
-        return Answer(status, tuple((int(values[0]), values[1]) for values in found))
+        return ResolverAnswer(status, tuple((int(values[0]), values[1]) for values in found))
 
-    async def addresses(self, name: str) -> Answer[str]:
+    async def addresses(self, name: str) -> ResolverAnswer[str]:
         return self._scalars(name, "A")
 
-    async def aaaa(self, name: str) -> Answer[str]:
+    async def aaaa(self, name: str) -> ResolverAnswer[str]:
         return self._scalars(name, "AAAA")
 
-    async def ptr(self, name: str) -> Answer[str]:
+    async def ptr(self, name: str) -> ResolverAnswer[str]:
         return self._scalars(name, "PTR")
 
-    def _scalars(self, name: str, kind: str) -> Answer[str]:
+    def _scalars(self, name: str, kind: str) -> ResolverAnswer[str]:
         status, found = self._ask(name, kind)
-        return Answer(status, tuple(values[0] for values in found))
+        return ResolverAnswer(status, tuple(values[0] for values in found))
 
     def _ask(self, name: str, kind: str) -> tuple[Status, list[Values]]:
         name = name.rstrip(".").lower()

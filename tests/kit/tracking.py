@@ -16,7 +16,7 @@ from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.tracking_tokens import Tracked, link_token, open_token
+from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, link_token, open_token
 
 URL = "https://mail.pillar.example:8443"
 HOST = "links.harbor.example"
@@ -65,7 +65,7 @@ def pixels(html: str) -> list[str]:
 async def tracking_path(team: Team, route: str) -> str:
     """The path of a link or picture of some email of the team."""
     key = await team.world.app.need(LinkKeys).maker(team.world.clock.now())
-    who = Tracked(team.id, UUID(await team.send()), 0)
+    who = TrackedRecipient(team.id, UUID(await team.send()), 0)
     if route == "/t/o/{token}":
         return f"/t/o/{open_token(who, key)}.gif"
     return f"/t/c/{link_token(who, 0, 'https://shop.example/', key)}"

@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from kit.world import Team
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.link_tokens import Link, token
+from pillarbox.kernel.security.link_tokens import LinkToken, token
 
 PROXY = "127.0.0.0/8"
 FORM = "application/x-www-form-urlencoded"
@@ -21,7 +21,7 @@ FORM = "application/x-www-form-urlencoded"
 class Recipient:
     """Somebody with the link of a mail, in a world with the setting `PROXY`."""
 
-    def __init__(self, team: Team, link: Link, path: str) -> None:
+    def __init__(self, team: Team, link: LinkToken, path: str) -> None:
         self.team = team
         self.link = link
         self.path = path
@@ -124,6 +124,6 @@ async def recipient(
     at: datetime | None = None,
 ) -> Recipient:
     """Somebody who got a mail of this topic."""
-    link = Link(team.id, UUID(str(email)) if email else uuid4(), position, topic, address)
+    link = LinkToken(team.id, UUID(str(email)) if email else uuid4(), position, topic, address)
     key = await team.world.app.need(LinkKeys).maker(at or team.world.clock.now())
     return Recipient(team, link, f"/unsubscribe/{token(link, key)}")

@@ -14,7 +14,7 @@ import httpx
 from kit.world import Team
 from pillarbox.kernel.ids import Ids
 from pillarbox.webhooks import wire
-from pillarbox.webhooks.publish import Event, Publisher
+from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 ENDPOINT = "https://hooks.harbor.example/in"
 
@@ -114,5 +114,8 @@ async def publish(team: Team, *kinds: str, **data: Any) -> None:
     """Events of the team, committed."""
     app = team.world.app
     async with team.db.transaction() as inner:
-        found = [Event(team.id, kind, app.need(Ids).stamp().at, data) for kind in kinds or ["domain.updated"]]
+        found = [
+            WebhookEvent(team.id, kind, app.need(Ids).stamp().at, data)
+            for kind in kinds or ["domain.updated"]
+        ]
         await app.need(Publisher).publish(inner.connection, found)

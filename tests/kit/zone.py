@@ -33,8 +33,8 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, Question
-from pillarbox.kernel.network.dns import MAX_CNAMES, Answer, Status
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, DnsQuestion
+from pillarbox.kernel.network.dns import MAX_CNAMES, ResolverAnswer, Status
 
 TTL = 300
 
@@ -73,35 +73,35 @@ class Zone:
 
     # As a resolver.
 
-    async def mx(self, name: str) -> Answer[tuple[int, str]]:
+    async def mx(self, name: str) -> ResolverAnswer[tuple[int, str]]:
         answer = await self._ask(name, "MX")
         records = tuple(_mx_value(value) for value in answer.records)
-        return Answer(answer.status, records, answer.detail, answer.ttl)
+        return ResolverAnswer(answer.status, records, answer.detail, answer.ttl)
 
-    async def addresses(self, name: str, *, ipv6: bool = False) -> Answer[str]:
+    async def addresses(self, name: str, *, ipv6: bool = False) -> ResolverAnswer[str]:
         first = await self._ask(name, "A")
         if not ipv6:
             return first
         second = await self._ask(name, "AAAA")
         for status in ("found", "failed", "no_data"):
             if status in (first.status, second.status):
-                return Answer(status, first.records + second.records, "", self.ttl)
+                return ResolverAnswer(status, first.records + second.records, "", self.ttl)
         return first
 
-    async def txt(self, name: str) -> Answer[str]:
+    async def txt(self, name: str) -> ResolverAnswer[str]:
         answer = await self._ask(name, "TXT")
-        return Answer(
+        return ResolverAnswer(
             answer.status, tuple(value.strip('"') for value in answer.records), answer.detail, answer.ttl
         )
 
-    async def aaaa(self, name: str) -> Answer[str]:
+    async def aaaa(self, name: str) -> ResolverAnswer[str]:
         return await self._ask(name, "AAAA")
 
-    async def ptr(self, name: str) -> Answer[str]:
+    async def ptr(self, name: str) -> ResolverAnswer[str]:
         answer = await self._ask(name, "PTR")
-        return Answer(answer.status, tuple(map(_plain, answer.records)), answer.detail, answer.ttl)
+        return ResolverAnswer(answer.status, tuple(map(_plain, answer.records)), answer.detail, answer.ttl)
 
-    async def ask(self, question: Question) -> DnsAnswers:
+    async def ask(self, question: DnsQuestion) -> DnsAnswers:
         """As what asks DNS about domains does (`domains.dns.uncached_resolver`); there is one server, the
         zone."""
         if question.kind == "ADDRESSES":
@@ -111,24 +111,24 @@ class Zone:
             found = tuple(_plain(name) for name in self.records(question.name, "CNAME"))
             fault = self.fault(question.name)
             status: Status = "failed" if fault else "found" if found else self.absence(question.name)
-            answer = Answer(status, found, fault)
+            answer = ResolverAnswer(status, found, fault)
         else:
             answer = await self._ask(question.name, question.kind)
         values = tuple(_seen(question.kind, value) for value in answer.records)
         return (DnsAnswer(SAID[answer.status], values, "the zone", answer.detail),)
 
-    async def _ask(self, name: str, kind: str) -> Answer[str]:
+    async def _ask(self, name: str, kind: str) -> ResolverAnswer[str]:
         await self.note(name, kind)
         target = _plain(name)
         for _ in range(MAX_CNAMES + 1):
             if self.fault(target):
-                return Answer("failed", detail=self.fault(target))
+                return ResolverAnswer("failed", detail=self.fault(target))
             if records := self.records(target, kind):
-                return Answer("found", tuple(records), ttl=self.ttl)
+                return ResolverAnswer("found", tuple(records), ttl=self.ttl)
             if not (cname := self.records(target, "CNAME")):
-                return Answer(self.absence(target), ttl=self.ttl)
+                return ResolverAnswer(self.absence(target), ttl=self.ttl)
             target = _plain(cname[0])
-        return Answer("failed", detail="the CNAME records go in a circle")
+        return ResolverAnswer("failed", detail="the CNAME records go in a circle")
 
     # What both sides need.
 

@@ -21,12 +21,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pillarbox.mail.message.address import Mailbox
-from pillarbox.mail.message.compose import Attachment, Message, compose, needs_smtputf8, new_message_id
+from pillarbox.mail.message.compose import (
+    OutgoingFile,
+    OutgoingMessage,
+    compose,
+    needs_smtputf8,
+    new_message_id,
+)
 from pillarbox.mail.message.headers import HeaderError
 
 NOTES = Mailbox("notes", "harbor.example", "Harbor")
 ADA = Mailbox("ada", "quay.example")
-PLAIN = Message(
+PLAIN = OutgoingMessage(
     sender=NOTES,
     to=(ADA,),
     subject="Berth 12",
@@ -35,8 +41,8 @@ PLAIN = Message(
     seed=b"0199a3c2",
     text="Ready",
 )
-PDF = Attachment("map.pdf", "application/pdf", b"%PDF-1.7\n\0\xff")
-LOGO = Attachment("logo.png", "image/png", b"\x89PNG\r\n\x1a\n", cid="logo")
+PDF = OutgoingFile("map.pdf", "application/pdf", b"%PDF-1.7\n\0\xff")
+LOGO = OutgoingFile("logo.png", "image/png", b"\x89PNG\r\n\x1a\n", cid="logo")
 
 BODIES = st.text(max_size=300) | st.lists(
     st.sampled_from(
@@ -231,7 +237,7 @@ def test_the_encoding_follows_from_the_content(text: str, encoding: str) -> None
 @given(st.binary(max_size=400), st.booleans())
 def test_attachments_arrive_octet_for_octet(content: bytes, inline: bool) -> None:
     """MSG-01, MSG-08."""
-    file = Attachment("a.bin", "application/octet-stream", content, "x" if inline else None)
+    file = OutgoingFile("a.bin", "application/octet-stream", content, "x" if inline else None)
     composed = compose(replace(PLAIN, html="<p>", attachments=[file]))
     _assert_clean(composed)
     part = next(p for p in _read(composed).walk() if p.get_filename() == "a.bin")
@@ -259,7 +265,7 @@ def test_the_same_message_is_the_same_octets_everywhere() -> None:
     assert compose(replace(full, seed=b"other")) != composed
     program = (
         "import sys, datetime; from pillarbox.mail.message.address import Mailbox;"
-        "from pillarbox.mail.message.compose import Attachment, Message, compose;"
+        "from pillarbox.mail.message.compose import OutgoingFile, OutgoingMessage, compose;"
         f"sys.stdout.buffer.write(compose({full!r}))"
     )
     environment = {**os.environ, "LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kolkata", "PYTHONHASHSEED": "7"}

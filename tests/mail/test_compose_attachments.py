@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pillarbox.mail.message.address import Mailbox
-from pillarbox.mail.message.attachments import Attachment, clean_filename, parse_content_type
-from pillarbox.mail.message.compose import Message, compose
+from pillarbox.mail.message.attachments import OutgoingFile, clean_filename, parse_content_type
+from pillarbox.mail.message.compose import OutgoingMessage, compose
 
 NAMES = {
     "map.pdf": "map.pdf",
@@ -173,7 +173,7 @@ def test_an_attached_mail_cannot_end_the_part_early() -> None:
 def _attached(name: str, kind: str = "application/pdf", content: bytes = b"x") -> tuple[EmailMessage, bytes]:
     """The attachment as a reader sees it, and the octets of the whole message."""
     raw = compose(
-        Message(
+        OutgoingMessage(
             sender=Mailbox("notes", "harbor.example"),
             to=(Mailbox("ada", "quay.example"),),
             subject="Map",
@@ -181,7 +181,7 @@ def _attached(name: str, kind: str = "application/pdf", content: bytes = b"x") -
             message_id="<1@harbor.example>",
             seed=b"1",
             text="Here",
-            attachments=[Attachment(name, kind, content)],
+            attachments=[OutgoingFile(name, kind, content)],
         )
     )
     read = email.message_from_bytes(raw, policy=email.policy.default)

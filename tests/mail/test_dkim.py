@@ -36,7 +36,7 @@ def txt(name: str) -> str | None:
 def signed(message: bytes) -> bytes:
     """The signed message as it travels: SMTP ends the last line where the author did not."""
     key = dkim.load_key(pair().private)
-    header = dkim.sign(message, domain="harbor.example", selector="pillarbox", key=key, at=AT)
+    header = dkim.sign(message, domain="harbor.example", selector="pillarbox", key=key, instant=AT)
     return header + message + (b"" if message.endswith(b"\r\n") else b"\r\n")
 
 
@@ -175,7 +175,7 @@ def test_the_header_stays_within_78_columns() -> None:
     """Domains and selectors that are longer than a line are the exception."""
     for domain in ("a.example", "a-rather-long-name-for-a-host.of-a-harbor.example"):
         key = dkim.load_key(pair().private)
-        header = dkim.sign(PLAIN, domain=domain, selector="s", key=key, at=0)
+        header = dkim.sign(PLAIN, domain=domain, selector="s", key=key, instant=0)
         lines = header.decode("ascii").split("\r\n")
         assert lines.pop() == ""
         assert max(len(line) for line in lines) <= 78
@@ -187,7 +187,7 @@ def test_the_header_stays_within_78_columns() -> None:
 )
 def test_a_domain_that_is_no_host_name_is_refused(domain: str) -> None:
     with pytest.raises(ValueError, match="host names"):
-        dkim.sign(PLAIN, domain=domain, selector="s", key=dkim.load_key(pair().private), at=0)
+        dkim.sign(PLAIN, domain=domain, selector="s", key=dkim.load_key(pair().private), instant=0)
 
 
 def test_a_message_without_from_is_refused() -> None:

@@ -174,7 +174,9 @@ async def test_what_we_sign_passes() -> None:
     """DKIM-01: our own signer as peer."""
     pair = dkim.generate_rsa_key()
     at = datetime.fromtimestamp(NOW, UTC)
-    header = dkim.sign(PLAIN, domain="harbor.example", selector="s", key=dkim.load_key(pair.private), at=at)
+    header = dkim.sign(
+        PLAIN, domain="harbor.example", selector="s", key=dkim.load_key(pair.private), instant=at
+    )
     found = await verified(header + PLAIN, zone(dkim.txt_value(pair.public)))
     assert [(f.result, f.domain, f.identity) for f in found] == [("pass", "harbor.example", "")]
 

@@ -13,7 +13,7 @@ from kit.zone import Zone
 from pillarbox.mail.authentication import dmarc, results_header
 from pillarbox.mail.authentication.dkim_verify import Dkim
 from pillarbox.mail.authentication.dmarc import Dmarc
-from pillarbox.mail.authentication.evaluate import Envelope, authenticate
+from pillarbox.mail.authentication.evaluate import SmtpSessionFacts, authenticate
 from pillarbox.mail.authentication.spf import Spf
 from pillarbox.mail.message import address_fields
 from pillarbox.mail.message.address_fields import AddressFields
@@ -187,7 +187,7 @@ async def test_all_three_of_one_mail() -> None:
         "a.test TXT v=spf1 ip4:192.0.2.1 -all\n_dmarc.a.test TXT v=DMARC1; p=reject\na.test MX 10 a.test"
     )
     raw = b"From: ann@a.test\r\n\r\nhello\r\n"
-    envelope = Envelope("192.0.2.1", "mx.a.test", "ann@a.test")
+    envelope = SmtpSessionFacts("192.0.2.1", "mx.a.test", "ann@a.test")
     found = await authenticate(raw, parse(raw).authors, envelope, zone, seconds=1)
     assert found.value("mx.harbor.test") == (
         "mx.harbor.test; spf=pass smtp.mailfrom=a.test; dkim=none; "
@@ -205,7 +205,7 @@ async def test_dns_that_never_answers_costs_the_limit_and_no_more() -> None:
     zone.hold = asyncio.Event()
     raw = b"From: ann@a.test\r\n\r\nhello\r\n"
     found = await authenticate(
-        raw, parse(raw).authors, Envelope("192.0.2.1", "x", ""), zone, seconds=1, limit=0.01
+        raw, parse(raw).authors, SmtpSessionFacts("192.0.2.1", "x", ""), zone, seconds=1, limit=0.01
     )
     assert (found.spf.result, found.spf.identity, found.dmarc.result) == ("temperror", "helo", "temperror")
 

@@ -11,8 +11,8 @@ import pytest
 
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import arf, dsn
-from pillarbox.mail.reports.dsn import Action, DeliveryReport, RecipientReport
-from pillarbox.mail.reports.replies import BounceType, Outcome, SubType
+from pillarbox.mail.reports.dsn import DeliveryReport, DsnAction, RecipientReport
+from pillarbox.mail.reports.replies import BounceType, DeliveryOutcome, SubType
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "bounces"
 LABELS = FOLDER / "labels.tsv"
@@ -85,8 +85,8 @@ def test_a_labelled_report_is_read_right(row: dict[str, str]) -> None:
     assert suppresses(report) == wanted(row), report.recipients[0]
     first = report.recipients[0]
     delivered = row["reason"] == "delivered"
-    assert (first.verdict.outcome is Outcome.DELIVERED) == delivered
-    assert first.reply.code // 100 == int(row["status"][0]) or first.action is not Action.DELIVERED
+    assert (first.verdict.outcome is DeliveryOutcome.DELIVERED) == delivered
+    assert first.reply.code // 100 == int(row["status"][0]) or first.action is not DsnAction.DELIVERED
 
 
 @needs_data
@@ -182,7 +182,7 @@ def test_a_report_and_its_fields() -> None:
     assert (report.original_message_id, report.is_structured) == ("<c81@harbor.test>", True)
     (found,) = report.recipients
     assert (found.action, found.recipient, found.final_recipient) == (
-        Action.FAILED,
+        DsnAction.FAILED,
         "Ann+tag@quay.test",
         "ann@quay.test",
     )
@@ -194,14 +194,14 @@ def test_a_report_and_its_fields() -> None:
 @pytest.mark.parametrize(
     ("action", "outcome"),
     [
-        ("failed", Outcome.BOUNCED),
-        ("delayed", Outcome.DELAYED),
-        ("delivered", Outcome.DELIVERED),
-        ("relayed", Outcome.DELIVERED),
-        ("expanded", Outcome.DELIVERED),
+        ("failed", DeliveryOutcome.BOUNCED),
+        ("delayed", DeliveryOutcome.DELAYED),
+        ("delivered", DeliveryOutcome.DELIVERED),
+        ("relayed", DeliveryOutcome.DELIVERED),
+        ("expanded", DeliveryOutcome.DELIVERED),
     ],
 )
-def test_only_failed_bounces(action: str, outcome: Outcome) -> None:
+def test_only_failed_bounces(action: str, outcome: DeliveryOutcome) -> None:
     """BNC-01: whatever status stands beside it."""
     for status in ("5.1.1", "4.4.7", "2.0.0"):
         (found,) = read(f"Final-Recipient: rfc822; ann@quay.test\nAction: {action}\nStatus: {status}")
@@ -256,8 +256,8 @@ def test_several_recipients_with_and_without_blank_lines() -> None:
     for groups in ((FAILED, second), (f"{FAILED}\n{second}",)):
         found = read(*groups)
         assert [(f.recipient, f.action) for f in found] == [
-            ("ann@quay.test", Action.FAILED),
-            ("ben@quay.test", Action.DELAYED),
+            ("ann@quay.test", DsnAction.FAILED),
+            ("ben@quay.test", DsnAction.DELAYED),
         ]
 
 
@@ -270,7 +270,7 @@ def test_a_delay_in_a_free_text_is_no_failure() -> None:
     text = "THIS IS A WARNING MESSAGE ONLY.\n\n<ann@quay.test>: connect to mx: Connection refused\n"
     report = dsn.read(parse(text_bounce(text, subject="Delayed mail")))
     assert report is not None
-    assert [f.verdict.outcome for f in report.recipients] == [Outcome.DELAYED]
+    assert [f.verdict.outcome for f in report.recipients] == [DeliveryOutcome.DELAYED]
 
 
 def test_the_original_message_has_no_say() -> None:

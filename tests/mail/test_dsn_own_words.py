@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import dsn, dsn_own_words
-from pillarbox.mail.reports.replies import SubType, Verdict
+from pillarbox.mail.reports.replies import ReplyVerdict, SubType
 
 GONE = "550 5.1.1 ann@quay.test: user unknown, the account is disabled and does not exist"
 SUBJECT = "Undelivered Mail Returned to Sender"
@@ -28,7 +28,7 @@ def mail(text: str, *, subject: str = SUBJECT, kind: str = "text/plain", more: s
     ).encode()
 
 
-def verdicts(raw: bytes) -> list[Verdict]:
+def verdicts(raw: bytes) -> list[ReplyVerdict]:
     report = dsn.read(parse(raw))
     return [] if report is None else [found.verdict for found in report.recipients]
 

@@ -7,12 +7,12 @@ import time
 import pytest
 
 from pillarbox.mail.html import cids
-from pillarbox.mail.message.parse import Message, parse
+from pillarbox.mail.message.parse import ParsedMessage, parse
 
 URI = "data:image/png;base64,UE5H"
 
 
-def message(html: str, *, kind: str = "image/png", cid: str = "plan@1") -> Message:
+def message(html: str, *, kind: str = "image/png", cid: str = "plan@1") -> ParsedMessage:
     return parse(
         (
             "Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n"

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from pillarbox.mail.authentication.dkim import BodyHash, relaxed_body
 from pillarbox.mail.message.address import Mailbox
-from pillarbox.mail.message.attachments import Attachment, written
-from pillarbox.mail.message.compose import Message, compose, compose_pieces
-from pillarbox.mail.message.files import Changed, File, in_base64, of_bytes
+from pillarbox.mail.message.attachments import OutgoingFile, written
+from pillarbox.mail.message.compose import OutgoingMessage, compose, compose_pieces
+from pillarbox.mail.message.files import ExternalFile, FileChanged, in_base64, of_bytes
 from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.smtp.content import dot_stuffed
 
-MESSAGE = Message(
+MESSAGE = OutgoingMessage(
     sender=Mailbox("notes", "harbor.example"),
     to=(Mailbox("ann", "quay.example"),),
     subject="Charts",
@@ -34,7 +34,7 @@ MESSAGE = Message(
 FORWARDED = "Subject: x\n\n.\n..two\n.three\n"
 
 
-def file_of(data: bytes, cuts: list[int] | None = None, *, size: int | None = None) -> File:
+def file_of(data: bytes, cuts: list[int] | None = None, *, size: int | None = None) -> ExternalFile:
     """`data` as a file that comes in chunks which end at `cuts`."""
     ends = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts or [])})
 
@@ -42,10 +42,10 @@ def file_of(data: bytes, cuts: list[int] | None = None, *, size: int | None = No
         for start, end in pairwise(ends):
             yield data[start:end]
 
-    return File(len(data) if size is None else size, read)
+    return ExternalFile(len(data) if size is None else size, read)
 
 
-async def long(message: Message, files: list[File]) -> LongContent:
+async def long(message: OutgoingMessage, files: list[ExternalFile]) -> LongContent:
     """The message with these files in the place of its attachments' bytes."""
     read = [
         replace(attachment, content=await written(file, attachment.content_type))
@@ -58,8 +58,10 @@ async def gathered(content: LongContent) -> bytes:
     return b"".join([bytes(block) async for block in content.stuffed()])
 
 
-def with_files(*files: tuple[str, bytes]) -> Message:
-    return replace(MESSAGE, attachments=[Attachment(f"{n}.x", kind, d) for n, (kind, d) in enumerate(files)])
+def with_files(*files: tuple[str, bytes]) -> OutgoingMessage:
+    return replace(
+        MESSAGE, attachments=[OutgoingFile(f"{n}.x", kind, d) for n, (kind, d) in enumerate(files)]
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 56, 57, 58, 114, 300_000])
@@ -139,12 +141,12 @@ async def test_a_file_that_has_changed_is_not_sent_to_its_end(kind: str) -> None
     async def read() -> AsyncIterator[bytes]:
         yield next(sizes)
 
-    file = File(len(data), read)
+    file = ExternalFile(len(data), read)
     made = await written(file, kind)
     if made.encoding == "base64":
         next(sizes)
         made = in_base64(file_of(data[:-2], size=len(data)))
-    with pytest.raises(Changed):
+    with pytest.raises(FileChanged):
         [block async for block in made.blocks()]
 
 

@@ -12,12 +12,12 @@ from pillarbox.mail.message import address_fields, charsets
 from pillarbox.mail.message.bodies import LONGEST_BODY
 from pillarbox.mail.message.header_block import LONGEST_BLOCK, MOST_FIELDS
 from pillarbox.mail.message.mime_parts import DEEPEST, MOST_PARTS
-from pillarbox.mail.message.parse import Message, parse
+from pillarbox.mail.message.parse import ParsedMessage, parse
 
 HEAD = "From: Ada Quay <ada@quay.example>\nTo: help@harbor.example\nSubject: Berth\n"
 
 
-def mail(text: str, *, ends: str = "\r\n") -> Message:
+def mail(text: str, *, ends: str = "\r\n") -> ParsedMessage:
     """The message of this text; what is not ASCII in it stands for the octets of Latin-1."""
     return parse(text.replace("\n", ends).encode("latin-1"))
 

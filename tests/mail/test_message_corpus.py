@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pillarbox.mail.message.mime_parts import Part
-from pillarbox.mail.message.parse import Message, parse
+from pillarbox.mail.message.mime_parts import ParsedPart
+from pillarbox.mail.message.parse import ParsedMessage, parse
 
 TEXTS = {
     "ascii": "hello world\nsecond line\n",
@@ -96,7 +96,7 @@ def test_well_formed_mail_is_read_as_the_standard_library_reads_it() -> None:
         assert_same_files(ours, judge)
 
 
-def assert_same_bodies(ours: Message, judge: EmailMessage) -> None:
+def assert_same_bodies(ours: ParsedMessage, judge: EmailMessage) -> None:
     for kind, found in (("plain", ours.text), ("html", ours.html)):
         part = judge.get_body((kind,))
         assert (part is None) == (found is None)
@@ -105,7 +105,7 @@ def assert_same_bodies(ours: Message, judge: EmailMessage) -> None:
             assert found.replace("\r\n", "\n").rstrip("\n") == theirs.rstrip("\n")
 
 
-def assert_same_files(ours: Message, judge: EmailMessage) -> None:
+def assert_same_files(ours: ParsedMessage, judge: EmailMessage) -> None:
     bodies = {id(judge.get_body(("plain",))), id(judge.get_body(("html",)))}
     theirs = [part for part in leaves(judge) if id(part) not in bodies]
     assert [a.content_type for a in ours.attachments] == [part.get_content_type() for part in theirs]
@@ -183,7 +183,7 @@ def check(raw: bytes) -> None:
     inside(message.root, 0, len(raw))
 
 
-def inside(part: Part, start: int, end: int) -> None:
+def inside(part: ParsedPart, start: int, end: int) -> None:
     assert start <= part.start <= part.content_start <= part.end <= end
     for child in part.children:
         inside(child, part.content_start, part.end)

@@ -8,9 +8,9 @@ import random
 import pytest
 
 from kit.zone import Zone
-from pillarbox.mail.reports.replies import Outcome, classify
+from pillarbox.mail.reports.replies import DeliveryOutcome, classify
 from pillarbox.mail.smtp.mx import HostPolicy, Hosts, NoHosts, hosts_for
-from pillarbox.mail.smtp.reply import Stage
+from pillarbox.mail.smtp.reply import SmtpStage
 
 PUBLIC = HostPolicy()
 
@@ -89,7 +89,7 @@ async def test_out_01_unusable_mx_hosts_are_no_reason_to_use_the_address() -> No
     """OUT-01: MX present but unusable: no A fallback; not the address's fault."""
     failure = await refused(Zone("example.test MX 10 gone.test\nexample.test A 8.8.1.1"))
     assert (failure.reply.enhanced, failure.temporary) == ("5.4.4", False)
-    assert not classify(failure.reply, Stage.ROUTE).suppresses
+    assert not classify(failure.reply, SmtpStage.ROUTE).suppresses
 
 
 async def test_out_02_a_null_mx_is_a_permanent_refusal_without_another_question() -> None:
@@ -97,7 +97,7 @@ async def test_out_02_a_null_mx_is_a_permanent_refusal_without_another_question(
     zone = Zone("example.test MX 0 .\nexample.test A 8.8.1.1")
     failure = await refused(zone)
     assert (failure.reply.code, failure.reply.enhanced) == (556, "5.1.10")
-    assert classify(failure.reply, Stage.ROUTE).suppresses
+    assert classify(failure.reply, SmtpStage.ROUTE).suppresses
     assert zone.questions == [("example.test", "MX")]
 
 
@@ -112,7 +112,7 @@ async def test_out_03_a_domain_that_cannot_take_mail_is_a_bad_address(text: str)
     """OUT-03: NXDOMAIN, and a name with neither MX nor address."""
     failure = await refused(Zone(text))
     assert failure.reply.enhanced == "5.1.2"
-    assert classify(failure.reply, Stage.ROUTE).suppresses
+    assert classify(failure.reply, SmtpStage.ROUTE).suppresses
 
 
 @pytest.mark.parametrize("how", ["SERVFAIL", "REFUSED", "SILENCE"])
@@ -123,7 +123,7 @@ async def test_out_03_a_dns_failure_is_temporary(name: str, how: str) -> None:
     zone.fail(name, how)
     failure = await refused(zone)
     assert (failure.reply.code, failure.reply.enhanced, failure.temporary) == (451, "4.4.3", True)
-    assert classify(failure.reply, Stage.ROUTE).outcome is Outcome.DELAYED
+    assert classify(failure.reply, SmtpStage.ROUTE).outcome is DeliveryOutcome.DELAYED
 
 
 async def test_out_03_one_broken_host_does_not_matter_while_another_works() -> None:
@@ -165,7 +165,7 @@ async def test_out_04_addresses_that_are_not_public_are_not_reached(address: str
     zone = Zone(f"example.test MX 10 a.test\na.test {kind} {address}")
     failure = await refused(zone, policy=HostPolicy(ipv6=True))
     assert failure.reply.enhanced == "5.4.4"
-    assert not classify(failure.reply, Stage.ROUTE).suppresses
+    assert not classify(failure.reply, SmtpStage.ROUTE).suppresses
     zone.add("example.test", "MX", "20 b.test")
     zone.add("b.test", "A", "8.8.1.1")
     assert await hosts(zone, policy=HostPolicy(ipv6=True)) == [("b.test", "8.8.1.1")]

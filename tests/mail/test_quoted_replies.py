@@ -8,8 +8,8 @@ import pytest
 
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import dsn, quoted_replies
-from pillarbox.mail.reports.replies import BounceType, Verdict, classify
-from pillarbox.mail.smtp.reply import Reply, Stage
+from pillarbox.mail.reports.replies import BounceType, ReplyVerdict, classify
+from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage
 
 REFUSALS = {
     "policy": ("5.7.1", "Message rejected due to local policy"),
@@ -71,7 +71,7 @@ def answer(name: str, code: str, words: str, wrapper: str) -> str:
     return (WRAPPERS | ABOUT_SENDER)[wrapper].format(code=name, said=f"{code} {words}".strip())
 
 
-def report(diagnostic: str, status: str) -> Verdict:
+def report(diagnostic: str, status: str) -> ReplyVerdict:
     raw = (
         "From: MAILER-DAEMON@quay.test\nSubject: Delivery Status Notification\n"
         "Content-Type: multipart/report; report-type=delivery-status; boundary=b\n\n"
@@ -84,7 +84,7 @@ def report(diagnostic: str, status: str) -> Verdict:
     return found.recipients[0].verdict
 
 
-def written(diagnostic: str) -> Verdict:
+def written(diagnostic: str) -> ReplyVerdict:
     raw = f"From: MAILER-DAEMON@quay.test\nSubject: failure notice\n\nSorry.\n\n<ann@quay.test>:\n{diagnostic}\n"
     found = dsn.read(parse(raw.encode()))
     assert found is not None
@@ -97,7 +97,7 @@ def test_a_quoted_refusal_suppresses_nobody(wrapper: str, refusal: str) -> None:
     """Whatever the gateway makes of it: in a live answer, in fields, and in a text."""
     for code in ("550", "554", "451"):
         text = answer(code, *REFUSALS[refusal], wrapper)
-        assert not classify(Reply(550, None, text), Stage.RCPT).suppresses
+        assert not classify(SmtpReply(550, None, text), SmtpStage.RCPT).suppresses
         assert not report(text, "5.0.0").suppresses
         assert not written(text).suppresses
 
@@ -126,16 +126,16 @@ def test_a_quoted_delay_makes_no_address_bad(wrapper: str) -> None:
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
-        ("5.1.0 - Unknown address error 550-'5.7.1 no'", Reply(550, "5.7.1", "no")),
-        ("a said: 550 5.1.1 unknown, b said: 451 4.7.1 later", Reply(451, "4.7.1", "later")),
+        ("5.1.0 - Unknown address error 550-'5.7.1 no'", SmtpReply(550, "5.7.1", "no")),
+        ("a said: 550 5.1.1 unknown, b said: 451 4.7.1 later", SmtpReply(451, "4.7.1", "later")),
         ("sorry, no mailbox here by that name (#5.1.1)", None),
         ("host [192.0.2.7]: 550", None),
         ("user unknown", None),
         ("call +49 (550) 123", None),
     ],
 )  # fmt: skip
-def test_the_innermost_reply_is_found(text: str, quoted: Reply | None) -> None:
-    found = quoted_replies.last(Reply(550, None, text))
+def test_the_innermost_reply_is_found(text: str, quoted: SmtpReply | None) -> None:
+    found = quoted_replies.last(SmtpReply(550, None, text))
     if quoted is not None and len(quoted.text) < 4:
         assert found is not None
         assert (found.code, found.enhanced) == (quoted.code, quoted.enhanced)

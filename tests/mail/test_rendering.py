@@ -13,9 +13,9 @@ from pillarbox.mail.message.contact_placeholders import NOBODY, ContactValues, c
 from pillarbox.mail.message.placeholders import Placeholder, parse, placeholders
 from pillarbox.mail.message.rendering import (
     LONGEST_SUBJECT,
-    Origin,
-    Part,
+    RenderTarget,
     Value,
+    ValueOrigin,
     printed,
     rendered,
 )
@@ -88,20 +88,20 @@ def test_what_is_text(source: str) -> None:
     assert parse(source).texts == (source,)
 
 
-@given(st.one_of(ANY_TEXT, SOUP, PIECES), st.one_of(ANY_TEXT, PIECES), st.sampled_from(Origin))
-def test_rendering_is_one_pass_and_never_raises(source: str, text: str, origin: Origin) -> None:
+@given(st.one_of(ANY_TEXT, SOUP, PIECES), st.one_of(ANY_TEXT, PIECES), st.sampled_from(ValueOrigin))
+def test_rendering_is_one_pass_and_never_raises(source: str, text: str, origin: ValueOrigin) -> None:
     parsed = parse(source)
     assert parsed.source == source
-    assert rendered(parsed, lambda _: None, Part.TEXT) == source
+    assert rendered(parsed, lambda _: None, RenderTarget.TEXT) == source
     value = Value(text, origin)
-    assert rendered(parsed, lambda _: value, Part.TEXT) == text.join(parsed.texts)
+    assert rendered(parsed, lambda _: value, RenderTarget.TEXT) == text.join(parsed.texts)
     in_html = {
-        Origin.SENDER: text,
-        Origin.OTHERS: html.escape(text),
-        Origin.OWN_URL: text.replace("&", "&amp;"),
+        ValueOrigin.SENDER: text,
+        ValueOrigin.OTHERS: html.escape(text),
+        ValueOrigin.OWN_URL: text.replace("&", "&amp;"),
     }[origin]
-    assert rendered(parsed, lambda _: value, Part.HTML) == in_html.join(parsed.texts)
-    subject = rendered(parsed, lambda _: value, Part.SUBJECT)
+    assert rendered(parsed, lambda _: value, RenderTarget.HTML) == in_html.join(parsed.texts)
+    subject = rendered(parsed, lambda _: value, RenderTarget.SUBJECT)
     assert len(subject) <= LONGEST_SUBJECT
     if not any(sign in source for sign in "\r\n\0"):
         assert not any(sign in subject for sign in "\r\n\0")
@@ -131,26 +131,26 @@ def test_placeholders_lie_apart_and_in_order(source: str) -> None:
 def test_hostile_parts_are_read_once(source: str) -> None:
     """MSG-15: quadratic work on any of these would take hours."""
     assert parse(source).source == source
-    rendered(parse(source), lambda _: Value("{{{A}}}", Origin.OTHERS), Part.HTML)
+    rendered(parse(source), lambda _: Value("{{{A}}}", ValueOrigin.OTHERS), RenderTarget.HTML)
 
 
 def test_a_value_is_escaped_by_where_it_comes_from() -> None:
     tags = "<b>\"Tom\" & 'Ann'</b>"
     page = parse("{{{S}}} {{{O}}} {{{U}}}")
     lookup = {
-        "S": Value(tags, Origin.SENDER),
-        "O": Value(tags, Origin.OTHERS),
-        "U": Value("https://x.example/?a&b", Origin.OWN_URL),
+        "S": Value(tags, ValueOrigin.SENDER),
+        "O": Value(tags, ValueOrigin.OTHERS),
+        "U": Value("https://x.example/?a&b", ValueOrigin.OWN_URL),
     }.get
 
     def look(found: Placeholder) -> Value | None:
         return lookup(found.name)
 
-    assert rendered(page, look, Part.HTML) == (
+    assert rendered(page, look, RenderTarget.HTML) == (
         f"{tags} &lt;b&gt;&quot;Tom&quot; &amp; &#x27;Ann&#x27;&lt;/b&gt; https://x.example/?a&amp;b"
     )
-    assert rendered(page, look, Part.TEXT) == f"{tags} {tags} https://x.example/?a&b"
-    assert rendered(page, look, Part.SUBJECT) == f"{tags} {tags} https://x.example/?a&b"
+    assert rendered(page, look, RenderTarget.TEXT) == f"{tags} {tags} https://x.example/?a&b"
+    assert rendered(page, look, RenderTarget.SUBJECT) == f"{tags} {tags} https://x.example/?a&b"
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,16 @@ def test_a_value_is_escaped_by_where_it_comes_from() -> None:
 )
 def test_a_value_cannot_add_a_header(value: str, subject: str) -> None:
     """MSG-15."""
-    assert rendered(parse("{{{A}}}"), lambda _: Value(value, Origin.SENDER), Part.SUBJECT) == subject
+    assert (
+        rendered(parse("{{{A}}}"), lambda _: Value(value, ValueOrigin.SENDER), RenderTarget.SUBJECT)
+        == subject
+    )
 
 
 def test_a_subject_is_cut() -> None:
-    assert rendered(parse("a{{{A}}}"), lambda _: Value("é" * 2000, Origin.SENDER), Part.SUBJECT) == (
-        "a" + "é" * 997
-    )
+    assert rendered(
+        parse("a{{{A}}}"), lambda _: Value("é" * 2000, ValueOrigin.SENDER), RenderTarget.SUBJECT
+    ) == ("a" + "é" * 997)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +239,9 @@ ADA = ContactValues(
 def test_what_mail_says_of_a_contact(source: str, shown: str) -> None:
     parsed = parse(source)
     assert all(is_of_contact(found.name) for found in parsed.placeholders)
-    assert rendered(parsed, lambda found: contact_value(ADA, found), Part.HTML) == shown
+    assert rendered(parsed, lambda found: contact_value(ADA, found), RenderTarget.HTML) == shown
 
 
 def test_nobody_has_no_names() -> None:
     parsed = parse("Hello {{{FIRST_NAME|friend}}}{{{contact.company}}}")
-    assert rendered(parsed, lambda found: contact_value(NOBODY, found), Part.TEXT) == "Hello friend"
+    assert rendered(parsed, lambda found: contact_value(NOBODY, found), RenderTarget.TEXT) == "Hello friend"

@@ -14,27 +14,27 @@ from hypothesis import strategies as st
 
 from pillarbox.mail.reports.replies import (
     TABLE,
+    BounceRule,
     BounceType,
-    Outcome,
-    Row,
+    DeliveryOutcome,
+    ReplyVerdict,
     SubType,
-    Verdict,
     classify,
 )
-from pillarbox.mail.smtp.reply import Reply, ReplyReader, Stage, our_reply
+from pillarbox.mail.smtp.reply import ReplyReader, SmtpReply, SmtpStage, our_reply
 
 # Short names of verdicts: what the tables below want.
 WANTED = {
-    "gone": (Outcome.BOUNCED, BounceType.PERMANENT, SubType.NO_EMAIL),
-    "full": (Outcome.BOUNCED, BounceType.TRANSIENT, SubType.MAILBOX_FULL),
-    "later": (Outcome.BOUNCED, BounceType.TRANSIENT, SubType.GENERAL),
-    "large": (Outcome.BOUNCED, BounceType.UNDETERMINED, SubType.MESSAGE_TOO_LARGE),
-    "content": (Outcome.BOUNCED, BounceType.UNDETERMINED, SubType.CONTENT_REJECTED),
-    "file": (Outcome.BOUNCED, BounceType.UNDETERMINED, SubType.ATTACHMENT_REJECTED),
-    "policy": (Outcome.BOUNCED, BounceType.UNDETERMINED, SubType.GENERAL),
-    "unclear": (Outcome.BOUNCED, BounceType.UNDETERMINED, SubType.UNDETERMINED),
-    "delay": (Outcome.DELAYED, BounceType.TRANSIENT, SubType.GENERAL),
-    "delayfull": (Outcome.DELAYED, BounceType.TRANSIENT, SubType.MAILBOX_FULL),
+    "gone": (DeliveryOutcome.BOUNCED, BounceType.PERMANENT, SubType.NO_EMAIL),
+    "full": (DeliveryOutcome.BOUNCED, BounceType.TRANSIENT, SubType.MAILBOX_FULL),
+    "later": (DeliveryOutcome.BOUNCED, BounceType.TRANSIENT, SubType.GENERAL),
+    "large": (DeliveryOutcome.BOUNCED, BounceType.UNDETERMINED, SubType.MESSAGE_TOO_LARGE),
+    "content": (DeliveryOutcome.BOUNCED, BounceType.UNDETERMINED, SubType.CONTENT_REJECTED),
+    "file": (DeliveryOutcome.BOUNCED, BounceType.UNDETERMINED, SubType.ATTACHMENT_REJECTED),
+    "policy": (DeliveryOutcome.BOUNCED, BounceType.UNDETERMINED, SubType.GENERAL),
+    "unclear": (DeliveryOutcome.BOUNCED, BounceType.UNDETERMINED, SubType.UNDETERMINED),
+    "delay": (DeliveryOutcome.DELAYED, BounceType.TRANSIENT, SubType.GENERAL),
+    "delayfull": (DeliveryOutcome.DELAYED, BounceType.TRANSIENT, SubType.MAILBOX_FULL),
 }
 
 AT_RCPT = """
@@ -392,19 +392,19 @@ delay 421 4.4.2 out.harbor.test Error: timeout exceeded
 """
 
 
-def reply(answer: str) -> Reply:
+def reply(answer: str) -> SmtpReply:
     """The answer as our reader reads it from the wire."""
-    replies: deque[Reply] = deque()
+    replies: deque[SmtpReply] = deque()
     line = re.sub(r"^(\d{3})-", r"\1 ", answer)
     assert ReplyReader().feed(f"{line}\r\n".encode(), replies) is None
     return replies[0]
 
 
-def rows(table: str, stage: Stage) -> list[tuple[Stage, str, str]]:
+def rows(table: str, stage: SmtpStage) -> list[tuple[SmtpStage, str, str]]:
     return [(stage, *line.split(" ", 1)) for line in table.strip().splitlines()]  # type: ignore[misc]
 
 
-ANSWERS = rows(AT_RCPT, Stage.RCPT) + rows(AT_DOT, Stage.DOT)
+ANSWERS = rows(AT_RCPT, SmtpStage.RCPT) + rows(AT_DOT, SmtpStage.DOT)
 
 
 def test_the_table_is_as_long_as_the_standard_wants() -> None:
@@ -413,7 +413,7 @@ def test_the_table_is_as_long_as_the_standard_wants() -> None:
 
 
 @pytest.mark.parametrize(("stage", "wanted", "answer"), ANSWERS)
-def test_out_06_an_answer_has_its_class(stage: Stage, wanted: str, answer: str) -> None:
+def test_out_06_an_answer_has_its_class(stage: SmtpStage, wanted: str, answer: str) -> None:
     """OUT-06, BNC-03."""
     verdict = classify(reply(answer), stage)
     expected = WANTED["delay"] if answer[0] == "4" and wanted == "policy" else WANTED[wanted]
@@ -423,41 +423,43 @@ def test_out_06_an_answer_has_its_class(stage: Stage, wanted: str, answer: str) 
 
 
 def test_a_delivery_is_a_yes_to_the_dot_and_nothing_else() -> None:
-    assert classify(reply("250 2.0.0 ok"), Stage.DOT).outcome is Outcome.DELIVERED
-    for stage in Stage:
-        if stage is not Stage.DOT:
-            assert classify(reply("250 ok"), stage).outcome is Outcome.DELAYED
-    assert classify(reply("354 go"), Stage.DOT).outcome is Outcome.DELAYED
+    assert classify(reply("250 2.0.0 ok"), SmtpStage.DOT).outcome is DeliveryOutcome.DELIVERED
+    for stage in SmtpStage:
+        if stage is not SmtpStage.DOT:
+            assert classify(reply("250 ok"), stage).outcome is DeliveryOutcome.DELAYED
+    assert classify(reply("354 go"), SmtpStage.DOT).outcome is DeliveryOutcome.DELAYED
 
 
-@pytest.mark.parametrize("stage", [Stage.BANNER, Stage.HELLO, Stage.TLS, Stage.AUTH, Stage.CONNECT])
+@pytest.mark.parametrize(
+    "stage", [SmtpStage.BANNER, SmtpStage.HELLO, SmtpStage.TLS, SmtpStage.AUTH, SmtpStage.CONNECT]
+)
 @pytest.mark.parametrize(
     "answer", ["554 5.7.1 blocked", "550 5.1.1 user unknown", "421 busy", "535 5.7.8 no"]
 )
-def test_out_06_a_host_that_does_not_talk_to_us_is_that_host_only(stage: Stage, answer: str) -> None:
+def test_out_06_a_host_that_does_not_talk_to_us_is_that_host_only(stage: SmtpStage, answer: str) -> None:
     """OUT-06: delayed, and the next host is tried."""
     verdict = classify(reply(answer), stage)
-    assert (verdict.outcome, verdict.retry_host) == (Outcome.DELAYED, True)
+    assert (verdict.outcome, verdict.retry_host) == (DeliveryOutcome.DELAYED, True)
 
 
 def test_out_06_a_521_banner_bounces_without_suppression_when_no_other_host_is_left() -> None:
     """OUT-06, RFC 7504."""
-    verdict = classify(reply("521 this host takes no mail"), Stage.BANNER)
-    assert (verdict.outcome, verdict.retry_host, verdict.suppresses) == (Outcome.BOUNCED, True, False)
+    verdict = classify(reply("521 this host takes no mail"), SmtpStage.BANNER)
+    assert (verdict.outcome, verdict.retry_host, verdict.suppresses) == (DeliveryOutcome.BOUNCED, True, False)
 
 
 @pytest.mark.parametrize(
     ("stage", "answer", "next_host"),
     [
-        (Stage.MAIL, "451 4.3.0 later", True),
-        (Stage.MAIL, "421 4.3.2 bye", True),
-        (Stage.MAIL, "550 5.7.1 no", False),
-        (Stage.RCPT, "451 4.3.0 later", False),
-        (Stage.DOT, "421 4.3.2 bye", False),
+        (SmtpStage.MAIL, "451 4.3.0 later", True),
+        (SmtpStage.MAIL, "421 4.3.2 bye", True),
+        (SmtpStage.MAIL, "550 5.7.1 no", False),
+        (SmtpStage.RCPT, "451 4.3.0 later", False),
+        (SmtpStage.DOT, "421 4.3.2 bye", False),
     ],
 )
 def test_out_01_the_next_host_is_tried_before_the_first_recipient_only(
-    stage: Stage, answer: str, next_host: bool
+    stage: SmtpStage, answer: str, next_host: bool
 ) -> None:
     """OUT-01."""
     assert classify(reply(answer), stage).retry_host is next_host
@@ -466,20 +468,20 @@ def test_out_01_the_next_host_is_tried_before_the_first_recipient_only(
 @pytest.mark.parametrize("answer", ["550 5.1.1 user unknown", "550 no such user", "556 5.1.10 null MX"])
 def test_bnc_03_a_refused_sender_makes_no_address_bad(answer: str) -> None:
     """BNC-03: at MAIL the server knows no recipient."""
-    assert not classify(reply(answer), Stage.MAIL).suppresses
+    assert not classify(reply(answer), SmtpStage.MAIL).suppresses
 
 
 @pytest.mark.parametrize("text", ["user unknown", "no such user", "mailbox does not exist"])
 @pytest.mark.parametrize("code", ["5.7.1", "5.7.26", "5.6.0", "5.3.4", "5.2.2"])
 def test_bnc_03_policy_and_content_codes_never_suppress(code: str, text: str) -> None:
     """BNC-03."""
-    assert not classify(reply(f"550 {code} {text}"), Stage.RCPT).suppresses
+    assert not classify(reply(f"550 {code} {text}"), SmtpStage.RCPT).suppresses
 
 
 @pytest.mark.parametrize("code", ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"])
 def test_decision_23_these_codes_are_permanent(code: str) -> None:
     """BNC-03, contract decision 23."""
-    assert classify(reply(f"550 {code} no"), Stage.RCPT).suppresses
+    assert classify(reply(f"550 {code} no"), SmtpStage.RCPT).suppresses
 
 
 @pytest.mark.parametrize(
@@ -497,41 +499,41 @@ def test_decision_23_these_codes_are_permanent(code: str) -> None:
 )
 def test_out_12_rate_answers_ask_to_slow_down(answer: str, slow: bool) -> None:
     """OUT-12."""
-    assert classify(reply(answer), Stage.RCPT).slow_down is slow
+    assert classify(reply(answer), SmtpStage.RCPT).slow_down is slow
 
 
 def test_out_12_a_connection_that_was_lost_does_not_slow_the_site_down() -> None:
     """OUT-12: only what a server says counts."""
-    verdict = classify(our_reply(421, "4.4.2", "the connection was lost"), Stage.RCPT)
-    assert (verdict.outcome, verdict.slow_down) == (Outcome.DELAYED, False)
+    verdict = classify(our_reply(421, "4.4.2", "the connection was lost"), SmtpStage.RCPT)
+    assert (verdict.outcome, verdict.slow_down) == (DeliveryOutcome.DELAYED, False)
 
 
 def test_own_rows_go_first() -> None:
     """Contract decision 23: the table can be extended."""
-    mine = Verdict(Outcome.DELAYED, BounceType.TRANSIENT, SubType.GENERAL, "Our partner is odd.")
-    table = (Row(mine, codes="550", text=r"quarantine full"), *TABLE)
-    assert classify(reply("550 5.1.1 Quarantine full"), Stage.RCPT, table) is mine
-    assert classify(reply("550 5.1.1 no such user"), Stage.RCPT, table).suppresses
-    assert classify(reply("250 ok"), Stage.DOT, table).outcome is Outcome.DELIVERED
+    mine = ReplyVerdict(DeliveryOutcome.DELAYED, BounceType.TRANSIENT, SubType.GENERAL, "Our partner is odd.")
+    table = (BounceRule(mine, codes="550", text=r"quarantine full"), *TABLE)
+    assert classify(reply("550 5.1.1 Quarantine full"), SmtpStage.RCPT, table) is mine
+    assert classify(reply("550 5.1.1 no such user"), SmtpStage.RCPT, table).suppresses
+    assert classify(reply("250 ok"), SmtpStage.DOT, table).outcome is DeliveryOutcome.DELIVERED
 
 
 @given(
     st.integers(200, 599),
     st.none() | st.from_regex(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}", fullmatch=True),
     st.text(max_size=300),
-    st.sampled_from(Stage),
+    st.sampled_from(SmtpStage),
     st.booleans(),
 )
 def test_every_answer_at_every_stage_has_a_verdict(
-    code: int, enhanced: str | None, text: str, stage: Stage, ours: bool
+    code: int, enhanced: str | None, text: str, stage: SmtpStage, ours: bool
 ) -> None:
     """OUT-06, BNC-03: Permanent only from a 5xx about a recipient; a 4xx never bounces."""
-    verdict = classify(Reply(code, enhanced, text, ours), stage)
-    assert (verdict.outcome is Outcome.DELIVERED) == (stage is Stage.DOT and code < 300)
+    verdict = classify(SmtpReply(code, enhanced, text, ours), stage)
+    assert (verdict.outcome is DeliveryOutcome.DELIVERED) == (stage is SmtpStage.DOT and code < 300)
     if code < 500:
-        assert verdict.outcome is not Outcome.BOUNCED
+        assert verdict.outcome is not DeliveryOutcome.BOUNCED
     if verdict.suppresses:
-        assert stage in (Stage.ROUTE, Stage.RCPT, Stage.DATA, Stage.DOT)
+        assert stage in (SmtpStage.ROUTE, SmtpStage.RCPT, SmtpStage.DATA, SmtpStage.DOT)
         assert enhanced is None or not enhanced[2:].startswith(("6.", "7.", "3.4"))
 
 
@@ -541,5 +543,5 @@ def test_every_answer_at_every_stage_has_a_verdict(
 def test_hostile_texts_are_judged_in_bounded_time(piece: str) -> None:
     """OUT-18: the patterns are linear."""
     started = time.thread_time()
-    classify(Reply(550, None, (piece * 2048)[:2048]), Stage.RCPT)
+    classify(SmtpReply(550, None, (piece * 2048)[:2048]), SmtpStage.RCPT)
     assert time.thread_time() - started < 0.25

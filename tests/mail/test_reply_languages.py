@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pillarbox.mail.reports.replies import BounceType, SubType, classify
-from pillarbox.mail.smtp.reply import Reply, Stage
+from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage
 
 GONE = """
 Benutzer unbekannt
@@ -115,21 +115,21 @@ def lines(table: str) -> list[str]:
 @pytest.mark.parametrize("text", lines(GONE))
 def test_a_bad_address(text: str) -> None:
     for enhanced in (None, "5.1.1", "5.0.0"):
-        assert classify(Reply(550, enhanced, text), Stage.RCPT).suppresses
-    assert not classify(Reply(550, "5.7.1", text), Stage.RCPT).suppresses
-    assert not classify(Reply(450, None, text), Stage.RCPT).suppresses
+        assert classify(SmtpReply(550, enhanced, text), SmtpStage.RCPT).suppresses
+    assert not classify(SmtpReply(550, "5.7.1", text), SmtpStage.RCPT).suppresses
+    assert not classify(SmtpReply(450, None, text), SmtpStage.RCPT).suppresses
 
 
 @pytest.mark.parametrize("text", lines(FULL))
 def test_a_full_mailbox(text: str) -> None:
     for enhanced in (None, "5.1.1", "5.2.1"):
-        verdict = classify(Reply(550, enhanced, text), Stage.RCPT)
+        verdict = classify(SmtpReply(550, enhanced, text), SmtpStage.RCPT)
         assert (verdict.bounce_type, verdict.sub_type) == (BounceType.TRANSIENT, SubType.MAILBOX_FULL)
 
 
 @pytest.mark.parametrize("text", lines(REFUSED))
 def test_a_refused_sender_or_mail(text: str) -> None:
-    assert not classify(Reply(550, None, text), Stage.RCPT).suppresses
+    assert not classify(SmtpReply(550, None, text), SmtpStage.RCPT).suppresses
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ def test_a_refused_sender_or_mail(text: str) -> None:
 def test_long_texts_are_judged_in_bounded_time(piece: str) -> None:
     """OUT-18."""
     began = time.thread_time()
-    classify(Reply(550, None, (piece * 2048)[:2048]), Stage.RCPT)
+    classify(SmtpReply(550, None, (piece * 2048)[:2048]), SmtpStage.RCPT)
     assert time.thread_time() - began < 0.5

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.smtp.reply import MAX_TEXT, Reply, ReplyReader, our_reply
+from pillarbox.mail.smtp.reply import MAX_TEXT, ReplyReader, SmtpReply, our_reply
 
 
-def read(data: bytes, step: int = 1 << 20) -> tuple[list[Reply], str | None]:
-    reader, replies, fault = ReplyReader(), deque[Reply](), None
+def read(data: bytes, step: int = 1 << 20) -> tuple[list[SmtpReply], str | None]:
+    reader, replies, fault = ReplyReader(), deque[SmtpReply](), None
     for start in range(0, len(data), step):
         fault = fault or reader.feed(data[start : start + step], replies)
     return list(replies), fault
@@ -27,10 +27,10 @@ def test_replies_come_out_whole_however_they_arrive(step: int) -> None:
     replies, fault = read(data, step)
     assert fault is None
     assert replies == [
-        Reply(250, "2.1.0", "ok"),
-        Reply(550, "5.1.1", "The account does not exist."),
-        Reply(354, None, ""),
-        Reply(250, None, "mx SIZE 9"),
+        SmtpReply(250, "2.1.0", "ok"),
+        SmtpReply(550, "5.1.1", "The account does not exist."),
+        SmtpReply(354, None, ""),
+        SmtpReply(250, None, "mx SIZE 9"),
     ]
     assert replies[3].lines == ("mx", "SIZE 9")
     assert str(replies[1]) == "550 5.1.1 The account does not exist."
@@ -39,17 +39,17 @@ def test_replies_come_out_whole_however_they_arrive(step: int) -> None:
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        (b"250 ok\n", Reply(250, None, "ok")),
-        (b"250\r\n", Reply(250, None, "")),
-        (b"550 #5.1.0 Address rejected.\r\n", Reply(550, "5.1.0", "Address rejected.")),
-        (b"550 5.1.1\r\n", Reply(550, "5.1.1", "")),
-        (b"550 5.1.1.2 is no code\r\n", Reply(550, None, "5.1.1.2 is no code")),
-        (b"550 192.0.2.1 blocked\r\n", Reply(550, None, "192.0.2.1 blocked")),
-        (b"250-one\r\ntwo\r\n250 three\r\n", Reply(250, None, "one two three")),
-        (b"250-ok\r\n550 5.7.1 no\r\n", Reply(550, "5.7.1", "ok no")),
+        (b"250 ok\n", SmtpReply(250, None, "ok")),
+        (b"250\r\n", SmtpReply(250, None, "")),
+        (b"550 #5.1.0 Address rejected.\r\n", SmtpReply(550, "5.1.0", "Address rejected.")),
+        (b"550 5.1.1\r\n", SmtpReply(550, "5.1.1", "")),
+        (b"550 5.1.1.2 is no code\r\n", SmtpReply(550, None, "5.1.1.2 is no code")),
+        (b"550 192.0.2.1 blocked\r\n", SmtpReply(550, None, "192.0.2.1 blocked")),
+        (b"250-one\r\ntwo\r\n250 three\r\n", SmtpReply(250, None, "one two three")),
+        (b"250-ok\r\n550 5.7.1 no\r\n", SmtpReply(550, "5.7.1", "ok no")),
     ],
 )
-def test_odd_but_clear_replies(line: bytes, wanted: Reply) -> None:
+def test_odd_but_clear_replies(line: bytes, wanted: SmtpReply) -> None:
     assert read(line) == ([wanted], None)
 
 

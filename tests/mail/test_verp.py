@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.reports.verp import Bounced, VerpSigner
+from pillarbox.mail.reports.verp import BouncedItem, VerpSigner
 
 EMAIL = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c44")
 OLD, NEW = bytes(32), bytes(range(32))
@@ -20,7 +20,7 @@ SIGNER = VerpSigner([OLD])
 def test_a_token_names_its_work_item(team: int, email: UUID, group: int) -> None:
     """Contract decision 30: email and group, in at most 64 characters."""
     token = SIGNER.token(team, email, group)
-    assert SIGNER.read(token) == Bounced(team, email, group)
+    assert SIGNER.read(token) == BouncedItem(team, email, group)
     assert len(token) <= 64
     assert re.fullmatch(r"[a-z0-9-]+", token)
 
@@ -28,7 +28,7 @@ def test_a_token_names_its_work_item(team: int, email: UUID, group: int) -> None
 def test_the_case_of_letters_does_not_matter() -> None:
     """Other servers fold local parts."""
     token = SIGNER.token(7, EMAIL, 3)
-    assert SIGNER.read(token.upper()) == SIGNER.read(token.title()) == Bounced(7, EMAIL, 3)
+    assert SIGNER.read(token.upper()) == SIGNER.read(token.title()) == BouncedItem(7, EMAIL, 3)
 
 
 def test_a_changed_character_anywhere_is_not_ours() -> None:
@@ -67,8 +67,8 @@ def test_any_other_local_part_is_not_ours(local_part: str) -> None:
 
 def test_old_keys_still_read_and_the_first_key_signs() -> None:
     both = VerpSigner([NEW, OLD])
-    assert both.read(SIGNER.token(7, EMAIL, 3)) == Bounced(7, EMAIL, 3)
-    assert VerpSigner([NEW]).read(both.token(7, EMAIL, 3)) == Bounced(7, EMAIL, 3)
+    assert both.read(SIGNER.token(7, EMAIL, 3)) == BouncedItem(7, EMAIL, 3)
+    assert VerpSigner([NEW]).read(both.token(7, EMAIL, 3)) == BouncedItem(7, EMAIL, 3)
     assert SIGNER.read(both.token(7, EMAIL, 3)) is None
 
 

@@ -12,7 +12,7 @@ from kit.manual_world import manual_world
 from pillarbox.kernel.http.request import encode
 from pillarbox.metrics.definitions import COLUMNS, shown
 from pillarbox.metrics.read import MOST_PLAIN
-from pillarbox.metrics.table import NOTHING, Key, of_rows, of_texts
+from pillarbox.metrics.table import NOTHING, MetricKey, of_rows, of_texts
 
 NOW = instant("2026-11-21T10:07:33.123456")
 
@@ -72,7 +72,7 @@ def test_what_is_said_twice_of_one_combination_is_added_up() -> None:
 
 
 def test_emails_stand_newest_first() -> None:
-    keys = [Key("a.example", None, None, f"0199a3b0-0000-7000-8000-00000000000{n}") for n in (2, 3, 1)]
+    keys = [MetricKey("a.example", None, None, f"0199a3b0-0000-7000-8000-00000000000{n}") for n in (2, 3, 1)]
     table = of_rows((0, key, NOTHING) for key in keys)
     assert [(table.keys[place].email_id or "")[-1] for place in table.order] == ["3", "2", "1"]
 

@@ -200,7 +200,7 @@ async def test_every_change_of_a_rollup_is_a_new_version_of_its_day(
 
 
 def test_the_cache_is_bounded_and_the_oldest_goes_first() -> None:
-    memory = PieceCache(most=3 * (ENTRY + ID + 10))
+    memory = PieceCache(limit=3 * (ENTRY + ID + 10))
     kept = [CachedPiece((None,), PeriodRows(1, bytes(10), (n,))) for n in range(5)]
     for n in (0, 1, 2, 1):
         memory.put((n,), kept[n])

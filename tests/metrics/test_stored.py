@@ -24,7 +24,7 @@ from kit.world import Team, World
 from pillarbox.backup import restore
 from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import Target
+from pillarbox.backup.target import BackupTarget
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
@@ -43,7 +43,7 @@ from pillarbox.metrics.stored import (
     PieceStore,
     remove_old,
 )
-from pillarbox.metrics.table import Key, of_rows
+from pillarbox.metrics.table import MetricKey, of_rows
 from pillarbox.metrics.wire import PeriodRows
 from pillarbox.timeline import rebuilding, rollups
 from pillarbox.timeline.record import Timeline
@@ -352,7 +352,7 @@ def blank(databases: Any) -> Iterator[str]:
 
 async def test_stored_pieces_hold_after_a_restore(database_url: str, blank: str, tmp_path: Path) -> None:
     """A process on the restored database finds them and answers as before, also after more was counted."""
-    target = Target.open(str(tmp_path / "target"))
+    target = BackupTarget.open(str(tmp_path / "target"))
     async with asking(database_url, tmp_path) as here:
         await here.history(1, 30)
         await rollups.fold(here.world.pool, NOW)
@@ -378,7 +378,7 @@ def test_pieces_are_written_as_ever() -> None:
     asked = {"start_date": "2026-11-20", "dimensions": "period,domain", "metrics": "sent,bounced,open_rate"}
     wanted = question.read(Query(urlencode(asked).encode()), NOW, 0)
     counts = (3, 2, 4, 0, 0, 0, 1, 0, 1, 5, 0, 3, 0, 0, 0)
-    table = of_rows([(0, Key("harbor.example", str(UUID(int=1)), None), counts)])
+    table = of_rows([(0, MetricKey("harbor.example", str(UUID(int=1)), None), counts)])
     texts = wire.texts(wanted, read.cut(wanted), table, [0, 1], {})
     sums = wire.counts(table, [0, 1])
     made = {at: PeriodRows(*text, sums[at]) for at, text in texts.items()}

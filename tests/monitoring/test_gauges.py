@@ -30,11 +30,11 @@ from pillarbox.kernel.observability.metrics import GREATEST, LEAST, SUFFIX, Gaug
 from pillarbox.kernel.observability.prometheus import MetricsFiles
 from pillarbox.kernel.postgres import bounded_pool
 from pillarbox.kernel.postgres.database import open_pool
-from pillarbox.kernel.process.process_metrics import Measured, ProcessMetrics
+from pillarbox.kernel.process.process_metrics import MeasuredProcess, ProcessMetrics
 from pillarbox.kernel.process.supervisor_metrics import BUILD, REASONS, found_database, reason_of
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.kernel.storage import storage_metrics
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore, Folder
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore, FolderBackend
 from repository.running import Running, supervisor
 
 CONNECTIONS = 3
@@ -79,7 +79,9 @@ def test_a_gauge_may_be_a_truth_value(tmp_path: Path) -> None:
 def test_a_process_is_measured(tmp_path: Path) -> None:
     registry = CollectorRegistry()
     registry.register(
-        ProcessMetrics(lambda: [Measured("worker", "0", os.getpid()), Measured("worker", "1", 0)], tmp_path)
+        ProcessMetrics(
+            lambda: [MeasuredProcess("worker", "0", os.getpid()), MeasuredProcess("worker", "1", 0)], tmp_path
+        )
     )
     page = generate_latest(registry).decode()
     # Samples show their labels in alphabetical order.
@@ -96,7 +98,7 @@ def test_a_process_is_measured(tmp_path: Path) -> None:
 def test_a_process_that_hangs_is_told_by_the_age_of_its_numbers(tmp_path: Path) -> None:
     """Its counters and gauges stay as they were, as if all were well."""
     registry = CollectorRegistry()
-    measured = [Measured("worker", "0", os.getpid()), Measured("fork_server", "", os.getpid())]
+    measured = [MeasuredProcess("worker", "0", os.getpid()), MeasuredProcess("fork_server", "", os.getpid())]
     registry.register(ProcessMetrics(lambda: measured, tmp_path))
 
     def silent() -> float:
@@ -131,7 +133,7 @@ def test_a_process_whose_files_may_not_be_counted_is_measured_all_the_same(
 
     monkeypatch.setattr(os, "scandir", refused)
     registry = CollectorRegistry()
-    registry.register(ProcessMetrics(lambda: [Measured("worker", "0", os.getpid())], tmp_path))
+    registry.register(ProcessMetrics(lambda: [MeasuredProcess("worker", "0", os.getpid())], tmp_path))
     page = generate_latest(registry).decode()
     assert numbers_of(page, "pillarbox_process_start_time_seconds").keys() == {("0", "worker")}
     assert numbers_of(page, "pillarbox_process_open_files") == {}
@@ -217,7 +219,7 @@ def narrow_url(databases: Any, database_url: str) -> Iterator[str]:
 
 async def test_a_database_without_a_connection_left_is_counted(narrow_url: str) -> None:
     before = bounded_pool.NOT_MADE.value(("too_many",))
-    pool = await open_pool(narrow_url, most=CONNECTIONS + 1)
+    pool = await open_pool(narrow_url, limit=CONNECTIONS + 1)
     try:
         taken = [await pool.acquire() for _ in range(CONNECTIONS)]
         with pytest.raises(asyncpg.TooManyConnectionsError):
@@ -232,7 +234,7 @@ async def test_a_database_without_a_connection_left_is_counted(narrow_url: str) 
 async def test_a_database_that_is_away_is_counted(database_url: str, tmp_path: Path) -> None:
     before = bounded_pool.NOT_MADE.value(("other",))
     with pytest.raises(OSError):
-        await open_pool(f"postgresql://nobody@/nothing?host={tmp_path}", most=1)
+        await open_pool(f"postgresql://nobody@/nothing?host={tmp_path}", limit=1)
     assert bounded_pool.NOT_MADE.value(("other",)) == before + 1
 
 
@@ -245,14 +247,14 @@ async def test_what_the_blob_store_does_and_fails_at_is_counted(tmp_path: Path) 
 
     taken = {name: storage_metrics.TAKEN.count((name,)) for name in storage_metrics.OPERATIONS}
     failed = storage_metrics.ERRORS.value(("put", "failed"))
-    store = BlobStore(Folder(tmp_path / "works"))
+    store = BlobStore(FolderBackend(tmp_path / "works"))
     await store.put("a/1", b"1")
     assert await store.get("a/1") == b"1"
     assert [part async for part in store.stream("a/1")] == [b"1"]
     with pytest.raises(BlobMissing):
         await store.get("a/2")
     with pytest.raises(BlobFailed):
-        await BlobStore(Folder(tmp_path / "broken", sync=broken)).put("a/1", b"1")
+        await BlobStore(FolderBackend(tmp_path / "broken", sync=broken)).put("a/1", b"1")
     await store.close()
     now = {name: storage_metrics.TAKEN.count((name,)) - count for name, count in taken.items()}
     assert now == {"put": 1, "get": 1, "stream": 1, "delete": 0, "list": 0}
@@ -329,7 +331,7 @@ async def test_what_ought_not_to_have_left_is_not_counted(database_url: str, tmp
 async def test_a_long_queue_is_sampled_for_destinations(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         await waiting(pillarbox, "quay.example", 2000, since=timedelta(hours=1))
-        counts = DestinationCounts(pillarbox.pool, pillarbox.clock, most=100)
+        counts = DestinationCounts(pillarbox.pool, pillarbox.clock, limit=100)
         await counts.count()
         assert counts.items == {("quay.example",): 2000}
 

@@ -40,7 +40,7 @@ RING = KeyRing.parse(KeyRing.generate_text())
 async def signing(
     url: str, clock: ManualClock, ring: KeyRing = RING
 ) -> AsyncIterator[tuple[SigningKeys, asyncpg.Pool]]:
-    pool = await open_pool(url, most=4)
+    pool = await open_pool(url, limit=4)
     try:
         yield SigningKeys(pool, clock, ring), pool
     finally:

@@ -24,7 +24,7 @@ from pillarbox.oauth.access_tokens import LIFETIME
 from pillarbox.oauth.bearer.tokens import VERIFIED_SECONDS, BearerTokens, GrantsLastUsed
 from pillarbox.oauth.grants import Reason, revoke
 from pillarbox.oauth.keys import SigningKeys
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 from pillarbox.teams.bootstrap import TeamStatus, set_status
 
 PUBLIC = "https://mail.harbor.example"
@@ -166,7 +166,7 @@ async def test_a_program_may_no_more_than_its_person(database_url: str, tmp_path
             "UPDATE team_members SET role = 'viewer' WHERE person_id = $1",
             "UPDATE people SET disabled_at = created_at WHERE id = $1",
         ):
-            made = await program(harbor, role=Role.ADMIN)
+            made = await program(harbor, role=TeamRole.ADMIN)
             assert (await made.acting.get("/emails")).is_success
             await pillarbox.pool.execute(statement, made.person_id)
             made.forget()

@@ -20,12 +20,14 @@ from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.oauth import grants
 from pillarbox.people import accounts
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 
 SENDING = {"scope": "emails:send"}
 
 
-async def asking(pillarbox: World, role: Role = Role.OWNER, **fields: str | None) -> tuple[Team, Asking]:
+async def asking(
+    pillarbox: World, role: TeamRole = TeamRole.OWNER, **fields: str | None
+) -> tuple[Team, Asking]:
     """A program that asks a new person of a new team."""
     team = await pillarbox.team()
     person = await a_person(team, f"{role.value}-{team.id.hex}@people.example", role)
@@ -183,15 +185,15 @@ async def test_a_form_that_is_not_ours_decides_nothing(database_url: str, tmp_pa
         assert len(await wanted.approve()) == 43, "none of them has decided"
 
 
-@pytest.mark.parametrize("role", list(Role), ids=lambda role: role.value)
+@pytest.mark.parametrize("role", list(TeamRole), ids=lambda role: role.value)
 async def test_who_may_make_api_keys_may_let_programs_act(
-    database_url: str, tmp_path: Path, role: Role
+    database_url: str, tmp_path: Path, role: TeamRole
 ) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, wanted = await asking(pillarbox, role, **SENDING)
         page = text_of(await wanted.page())
         answer = await wanted.visit.post(wanted.path, decision="approve", team_id=str(team.id))
-        if role is Role.VIEWER:
+        if role is TeamRole.VIEWER:
             assert "Your role does not let programs act" in page
             assert "Approve" not in page
             assert answer.status_code == 403
@@ -203,7 +205,7 @@ async def test_who_may_make_api_keys_may_let_programs_act(
             assert await given(pillarbox) == 1
 
 
-async def _joins(team: Team, person_id: UUID, email: str, role: Role) -> None:
+async def _joins(team: Team, person_id: UUID, email: str, role: TeamRole) -> None:
     ids = team.world.app.need(Ids)
     async with transaction(team.world.pool) as conn:
         await accounts.join(conn, ids.stamp(), person_id, email_address(email), team.id, role)
@@ -216,8 +218,8 @@ async def test_the_team_is_chosen_among_those_where_that_is_allowed(
         harbor = await pillarbox.team("Harbor")
         quay, inlet = await pillarbox.team("Quay"), await pillarbox.team("Inlet")
         person = await a_person(harbor, "ada@people.example")
-        await _joins(quay, person.id, person.email, Role.MEMBER)
-        await _joins(inlet, person.id, person.email, Role.VIEWER)
+        await _joins(quay, person.id, person.email, TeamRole.MEMBER)
+        await _joins(inlet, person.id, person.email, TeamRole.VIEWER)
         browser = await logged_in(pillarbox, person)
         client_id = (await register(pillarbox))["client_id"]
         wanted = await ask(browser, client_id, **SENDING)

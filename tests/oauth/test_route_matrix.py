@@ -21,8 +21,8 @@ from kit.manual_world import manual_world
 from kit.programs import program
 from kit.world import Team, World
 from pillarbox.api_keys import keys
-from pillarbox.kernel.http.routing import Access, Route, Scope
-from pillarbox.people.roles import Role
+from pillarbox.kernel.http.routing import Access, Route, TokenScope
+from pillarbox.people.roles import TeamRole
 
 GUARDED = [entry for entry in ROUTES if entry.needs is not Access.PUBLIC]
 
@@ -76,7 +76,7 @@ async def test_each_route_lets_in_and_refuses_each_credential(database_url: str,
     async with manual_world(database_url, tmp_path, trusted_proxy="127.0.0.1") as pillarbox:
         harbor = await pillarbox.team("Harbor")
         credentials = await credentials_of(harbor)
-        stranger = (await program(await pillarbox.team("Quay"), role=Role.ADMIN)).acting
+        stranger = (await program(await pillarbox.team("Quay"), role=TeamRole.ADMIN)).acting
         for number, entry in enumerate(GUARDED):
             made = await made_for(harbor, entry)
             before = await rows_of(pillarbox.pool, harbor.id)
@@ -109,7 +109,7 @@ async def test_a_program_that_may_do_everything_uses_every_route(database_url: s
 
 
 def test_the_scope_for_sending_is_on_the_routes_of_the_contract_alone() -> None:
-    found = {label(entry): entry.aliases for entry in ROUTES if entry.token_scope is Scope.SEND}
+    found = {label(entry): entry.aliases for entry in ROUTES if entry.token_scope is TokenScope.SEND}
     assert found == SENDING_SCOPE
 
 
@@ -129,9 +129,9 @@ async def test_the_other_names_of_a_route_need_the_same_scope(database_url: str,
 async def credentials_of(harbor: Team) -> list[Credential]:
     """Everybody who may want something of the team."""
     pillarbox = harbor.world
-    by_role = {role: await program(harbor, role=role) for role in Role}
+    by_role = {role: await program(harbor, role=role) for role in TeamRole}
     sending = await program(harbor, ("emails:send",))
-    both = await program(harbor, ("full_access", "emails:send"), Role.ADMIN)
+    both = await program(harbor, ("full_access", "emails:send"), TeamRole.ADMIN)
     revoked = await program(harbor)
     await revoked.revoke()
     nobody = Team(pillarbox, harbor.id, "", pillarbox.client(None))
@@ -140,7 +140,7 @@ async def credentials_of(harbor: Team) -> list[Credential]:
         Credential("a cookie", with_cookie(pillarbox, harbor), always(401, "missing_api_key")),
         Credential("a suspended key", await suspended_key(harbor), always(403, "suspended_api_key")),
         Credential("a sending key", harbor.using(await harbor.key(permission="sending_access")), sending_key),
-        Credential("a viewer's program", by_role[Role.VIEWER].acting, always(401, "invalid_token")),
+        Credential("a viewer's program", by_role[TeamRole.VIEWER].acting, always(401, "invalid_token")),
         Credential("a revoked program", revoked.acting, always(401, "invalid_token")),
         Credential("a program that sends", sending.acting, sending_token),
         Credential("an admin's program with both scopes", both.acting, let_in),
@@ -148,7 +148,7 @@ async def credentials_of(harbor: Team) -> list[Credential]:
     ]
 
 
-TRUSTED = (Role.MEMBER, Role.ADMIN, Role.OWNER)
+TRUSTED = (TeamRole.MEMBER, TeamRole.ADMIN, TeamRole.OWNER)
 
 
 def let_in(_: Route) -> Refusal | None:

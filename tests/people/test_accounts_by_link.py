@@ -18,7 +18,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import links, lost_passwords
 from pillarbox.people.collectors import PeopleCollector
-from pillarbox.people.links import LIFETIME, Kind
+from pillarbox.people.links import LIFETIME, LinkKind
 from pillarbox.people.mails import SystemMail
 
 Place = tuple[str, Path]
@@ -40,14 +40,14 @@ async def opened(place: Place) -> AsyncIterator[World]:
         yield pillarbox
 
 
-async def link_of(team: Team, kind: Kind, person: Person | None = None) -> str:
+async def link_of(team: Team, kind: LinkKind, person: Person | None = None) -> str:
     """The path of a new link."""
     at = team.world.app.need(Ids).now()
     async with transaction(team.world.pool) as conn:
         token = await links.make(
             conn, at, kind, team_id=team.id if person is None else None, person_id=person and person.id
         )
-    return f"/{'set-up' if kind is Kind.SET_UP else 'password/reset'}/{token}"
+    return f"/{'set-up' if kind is LinkKind.SET_UP else 'password/reset'}/{token}"
 
 
 async def mailed(pillarbox: World, email: str) -> list[str]:
@@ -65,7 +65,7 @@ async def mailed(pillarbox: World, email: str) -> list[str]:
 async def test_the_first_start_makes_an_owner_in_the_place_of_the_first_member(place: Place) -> None:
     async with opened(place) as pillarbox:
         team = await pillarbox.team("Quay", email="ada@first.example")
-        path, browser = await link_of(team, Kind.SET_UP), visit(pillarbox)
+        path, browser = await link_of(team, LinkKind.SET_UP), visit(pillarbox)
         shown = await browser.get(path)
         assert heading(shown) == "Set up your account"
         answer = await browser.post(path, email=" Ada@First.example ", name="Ada", password=PASSWORD)
@@ -95,7 +95,7 @@ async def test_what_is_wrong_with_a_set_up_is_said_and_the_link_still_works(
 ) -> None:
     """SEC-02: ten characters at least, and none of the commonest passwords."""
     async with opened(place) as pillarbox:
-        path, browser = await link_of(await pillarbox.team(), Kind.SET_UP), visit(pillarbox)
+        path, browser = await link_of(await pillarbox.team(), LinkKind.SET_UP), visit(pillarbox)
         await browser.get(path)
         given = {"email": "long.address@first.example", "name": "Long", "password": PASSWORD, **fields}
         answer = await browser.post(path, **given)
@@ -111,7 +111,7 @@ async def test_an_address_that_somebody_has_is_refused_and_the_link_still_works(
     async with opened(place) as pillarbox:
         team = await pillarbox.team()
         taken = await a_person(team, "taken@first.example")
-        path, browser = await link_of(team, Kind.SET_UP), visit(pillarbox)
+        path, browser = await link_of(team, LinkKind.SET_UP), visit(pillarbox)
         await browser.get(path)
         answer = await browser.post(path, email=taken.email, name="", password=PASSWORD)
         assert (answer.status_code, "There is an account" in text_of(answer)) == (422, True)
@@ -120,8 +120,8 @@ async def test_an_address_that_somebody_has_is_refused_and_the_link_still_works(
         assert again.status_code == 303
 
 
-@pytest.mark.parametrize("kind", [Kind.SET_UP, Kind.PASSWORD], ids=lambda kind: kind.value)
-async def test_of_several_at_once_one_uses_a_link(place: Place, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [LinkKind.SET_UP, LinkKind.PASSWORD], ids=lambda kind: kind.value)
+async def test_of_several_at_once_one_uses_a_link(place: Place, kind: LinkKind) -> None:
     """SEC-03: a link works once, however many use it at the same moment."""
     async with opened(place) as pillarbox:
         team = await pillarbox.team()
@@ -134,14 +134,14 @@ async def test_of_several_at_once_one_uses_a_link(place: Place, kind: Kind) -> N
         assert sorted(answer.status_code for answer in answers) == [303, 404, 404, 404]
 
 
-@pytest.mark.parametrize("kind", [Kind.SET_UP, Kind.PASSWORD], ids=lambda kind: kind.value)
-async def test_a_link_ends_with_its_time_and_is_of_one_kind(place: Place, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [LinkKind.SET_UP, LinkKind.PASSWORD], ids=lambda kind: kind.value)
+async def test_a_link_ends_with_its_time_and_is_of_one_kind(place: Place, kind: LinkKind) -> None:
     async with opened(place) as pillarbox:
         team = await pillarbox.team()
         person = await a_person(team, f"{kind.value}@late.example")
         path, browser = await link_of(team, kind, person), visit(pillarbox)
         token = path.rpartition("/")[2]
-        other = f"/password/reset/{token}" if kind is Kind.SET_UP else f"/set-up/{token}"
+        other = f"/password/reset/{token}" if kind is LinkKind.SET_UP else f"/set-up/{token}"
         assert (await browser.get(other)).status_code == 404
         assert (await browser.get(path)).status_code == 200
         clock_of(pillarbox).advance(LIFETIME[kind])
@@ -177,8 +177,8 @@ async def test_a_changed_password_ends_other_links(place: Place) -> None:
     async with opened(place) as pillarbox:
         team = await pillarbox.team()
         person = await a_person(team, "twice@first.example")
-        first = await link_of(team, Kind.PASSWORD, person)
-        second = await link_of(team, Kind.PASSWORD, person)
+        first = await link_of(team, LinkKind.PASSWORD, person)
+        second = await link_of(team, LinkKind.PASSWORD, person)
         browser = visit(pillarbox)
         await browser.send(first, password=OTHER)
         assert (await browser.get(second)).status_code == 404
@@ -189,8 +189,8 @@ async def test_a_link_for_setting_up_ends_with_the_first_password(place: Place) 
     async with opened(place) as pillarbox:
         team = await pillarbox.team()
         person = await a_person(team, "thrice@first.example", password=False)
-        first = await link_of(team, Kind.SET_UP, person)
-        second = await link_of(team, Kind.SET_UP, person)
+        first = await link_of(team, LinkKind.SET_UP, person)
+        second = await link_of(team, LinkKind.SET_UP, person)
         other = visit(pillarbox)
         await other.get(second)
         assert (await visit(pillarbox).send(first, password=OTHER)).status_code == 303
@@ -260,7 +260,7 @@ async def test_what_has_ended_is_removed(place: Place) -> None:
         team = await pillarbox.team()
         person = await a_person(team, "old@first.example")
         await logged_in(pillarbox, person)
-        await link_of(team, Kind.PASSWORD, person)
+        await link_of(team, LinkKind.PASSWORD, person)
         collector = PeopleCollector(pillarbox.pool, pillarbox.clock)
         count = (
             "SELECT (SELECT count(*) FROM person_sessions WHERE person_id = $1)"

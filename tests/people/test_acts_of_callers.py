@@ -13,10 +13,10 @@ import pytest
 from kit.world import Team, world
 from pillarbox.kernel.http.routing import Access
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.slices import Kit
+from pillarbox.kernel.slices import Container
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.people.audit import queries as audit_queries
-from pillarbox.people.audit.queries import Entry
+from pillarbox.people.audit.queries import AuditEntry
 
 Place = tuple[str, Path]
 
@@ -53,7 +53,7 @@ def place(databases: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     databases.drop(url)
 
 
-async def entries(team: Team) -> list[Entry]:
+async def entries(team: Team) -> list[AuditEntry]:
     """The entries of the team, the oldest first."""
     found = await audit_queries.page(TeamDb(team.world.pool, team.id), Page(100))
     return found[::-1]
@@ -70,7 +70,7 @@ def webhook(path: str = "a") -> dict[str, Any]:
 async def test_every_route_of_power_is_recorded(place: Place) -> None:
     """A route that comes to these resources is in one of the lists."""
     async with world(*place, started=False) as here:
-        kit: Kit = here.app.kit
+        kit: Container = here.app.kit
         changing = {
             (route.method, route.path)
             for route in kit.routes

@@ -15,7 +15,7 @@ from kit.people import SESSION, Person, a_person, heading, logged_in, text_of, v
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import links
-from pillarbox.people.links import Kind
+from pillarbox.people.links import LinkKind
 
 Place = tuple[str, Path]
 
@@ -89,7 +89,7 @@ async def test_other_sessions_and_links_of_before_end(place: Place) -> None:
         elsewhere = await logged_in(world, cleo.person)
         async with transaction(world.pool) as conn:
             at = world.app.need(Ids).now()
-            lost = await links.make(conn, at, Kind.PASSWORD, person_id=cleo.person.id)
+            lost = await links.make(conn, at, LinkKind.PASSWORD, person_id=cleo.person.id)
         await cleo.asks("cleo@new.example")
         await cleo.uses(await cleo.link("cleo@new.example"))
         assert (await elsewhere.get("/account")).headers["location"] == "/login?to=/account"

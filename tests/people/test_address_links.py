@@ -19,7 +19,7 @@ from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import accounts, links
 from pillarbox.people.addresses.own_address import LASTS, PER_ADDRESS, PER_PAIR, PER_PERSON, WINDOW
 from pillarbox.people.collectors import KEPT, PeopleCollector
-from pillarbox.people.links import Kind
+from pillarbox.people.links import LinkKind
 
 Place = tuple[str, Path]
 
@@ -122,7 +122,7 @@ async def test_what_shuts_somebody_out_ends_the_change(place: Place, how: str) -
         elif how == "lost password":
             at = world.app.need(Ids).now()
             async with transaction(world.pool) as conn:
-                token = await links.make(conn, at, Kind.PASSWORD, person_id=paul.person.id)
+                token = await links.make(conn, at, LinkKind.PASSWORD, person_id=paul.person.id)
             await visit(world).send(f"/password/reset/{token}", password=OTHER)
         else:
             async with transaction(world.pool) as conn:

@@ -37,7 +37,7 @@ async def connected(database_url: str) -> AsyncIterator[asyncpg.Connection]:
         await made.close()
 
 
-async def entries(conn: asyncpg.Connection, team_id: UUID) -> list[audit_queries.Entry]:
+async def entries(conn: asyncpg.Connection, team_id: UUID) -> list[audit_queries.AuditEntry]:
     return await audit_queries.page(TeamDb(conn, team_id), Page(100))
 
 
@@ -165,7 +165,7 @@ async def test_entries_and_invitations_go_when_they_are_old(database_url: str) -
                 at,
                 at + timedelta(days=7),
             )
-        pool = await open_pool(database_url, most=1)
+        pool = await open_pool(database_url, limit=1)
         try:
             done = await AuditRetention(pool, SystemClock(), 90).collect()
         finally:

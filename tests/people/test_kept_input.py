@@ -20,15 +20,15 @@ from kit.manual_world import clock_of, manual_world
 from kit.oauth_flow import ask, register
 from kit.people import PASSWORD, SESSION, Person, Visit, a_person, logged_in, text_of
 from kit.world import Team
-from pillarbox.dashboard.people.kept_input import LASTS, MOST_BYTES, NAME, SECRETS
 from pillarbox.dashboard.people.page_visits import form
+from pillarbox.dashboard.people.saved_form import LASTS, MOST_BYTES, NAME, SECRETS
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import accounts
 from pillarbox.people.membership import members
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 
 Place = tuple[str, Path]
 
@@ -114,7 +114,7 @@ async def test_the_choice_of_a_role_and_of_keys_comes_back_to_its_member(place: 
     async with somebody(place, "dora") as (team, _, browser):
         ids = []
         for name in ("first", "second"):
-            other = await a_person(team, f"dora-{name}@kept.example", Role.VIEWER)
+            other = await a_person(team, f"dora-{name}@kept.example", TeamRole.VIEWER)
             ids.append(await members.member_of(team.db, other.id))
             await team.post("/api-keys", {"name": name})
             await team.world.pool.execute(
@@ -176,7 +176,7 @@ async def members_too(team: Team, person: Person) -> None:
     """The person belongs to this team as well."""
     stamp = team.world.app.need(Ids).stamp()
     async with transaction(team.world.pool) as conn:
-        await accounts.join(conn, stamp, person.id, email_address(person.email), team.id, Role.OWNER)
+        await accounts.join(conn, stamp, person.id, email_address(person.email), team.id, TeamRole.OWNER)
 
 
 # What nobody gets ----------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ async def test_a_form_of_another_site_keeps_nothing(place: Place) -> None:
 
 async def test_who_may_not_do_it_is_asked_nothing(place: Place) -> None:
     async with somebody(place, "pia") as (team, _, _):
-        viewer = await logged_in(team.world, await a_person(team, "pia2@kept.example", Role.VIEWER))
+        viewer = await logged_in(team.world, await a_person(team, "pia2@kept.example", TeamRole.VIEWER))
         await viewer.get("/account")
         clock_of(team.world).advance(LATE)
         assert (await viewer.post("/team/invitations", email="x@kept.example")).status_code == 403

@@ -17,7 +17,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import accounts, sessions
-from pillarbox.people.sessions import Stage
+from pillarbox.people.sessions import SessionStage
 
 Place = tuple[str, Path]
 
@@ -112,12 +112,12 @@ async def test_whoever_has_logged_in_does_not_see_the_login_again(place: Place) 
 async def test_a_person_has_so_many_sessions_and_the_oldest_end(place: Place) -> None:
     async with opened(place) as pillarbox:
         eve, other = await somebody(pillarbox, "eve"), await somebody(pillarbox, "other")
-        ids, at, nowhere = pillarbox.app.need(Ids), pillarbox.clock.now(), sessions.Origin(None, None)
+        ids, at, nowhere = pillarbox.app.need(Ids), pillarbox.clock.now(), sessions.SessionOrigin(None, None)
         mine, tokens = await logged_in(pillarbox, other), list[str]()
-        most, waiting = sessions.MOST[Stage.FULL], sessions.MOST[Stage.PENDING]
+        most, waiting = sessions.MOST[SessionStage.FULL], sessions.MOST[SessionStage.PENDING]
         async with transaction(pillarbox.pool) as conn:
 
-            async def begun(second: int, stage: Stage) -> str:
+            async def begun(second: int, stage: SessionStage) -> str:
                 when = at + timedelta(seconds=second)
                 token = await sessions.begin(
                     conn, when, ids.new(), eve.id, ["password"], nowhere, stage=stage
@@ -125,10 +125,10 @@ async def test_a_person_has_so_many_sessions_and_the_oldest_end(place: Place) ->
                 assert token is not None
                 return token
 
-            tokens = [await begun(second, Stage.FULL) for second in range(most + 5)]
-            pending = [await begun(second, Stage.PENDING) for second in range(waiting + 5)]
+            tokens = [await begun(second, SessionStage.FULL) for second in range(most + 5)]
+            pending = [await begun(second, SessionStage.PENDING) for second in range(waiting + 5)]
             # A clock that was set back does not end the session that has just begun.
-            tokens += [await begun(-60, Stage.FULL)]
+            tokens += [await begun(-60, SessionStage.FULL)]
             renewed = await sessions.renew(conn, at, sessions.token_hash(pending[-1]), ["password", "code"])
             assert renewed is not None
             left = [t for t in tokens if await sessions.find(conn, at, t) is not None]

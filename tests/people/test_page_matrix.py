@@ -21,10 +21,10 @@ from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import sessions
 from pillarbox.people.audit import OPERATOR
 from pillarbox.people.membership import members
-from pillarbox.people.membership.invitations import Invitations, Invited
-from pillarbox.people.membership.members import By
-from pillarbox.people.roles import Right, Role, may
-from pillarbox.people.sessions import Origin
+from pillarbox.people.membership.invitations import Invitations, NewInvitation
+from pillarbox.people.membership.members import MemberChangeActor
+from pillarbox.people.roles import Right, TeamRole, may
+from pillarbox.people.sessions import SessionOrigin
 
 PAGES = {
     (route.method, route.path): route
@@ -85,14 +85,14 @@ class Stage:
         self.tag = tag
         self.count = 0
 
-    async def browser(self, team: Team, role: Role) -> Visit:
+    async def browser(self, team: Team, role: TeamRole) -> Visit:
         """A browser of somebody new with this role, who has just proved who it is."""
         self.count += 1
         person = await a_person(team, f"{self.tag}{self.count}@matrix.example", role, password=False)
         ids = self.here.app.need(Ids)
         async with transaction(self.here.pool) as conn:
             token = await sessions.begin(
-                conn, ids.now(), ids.new(), person.id, ["password"], Origin(None, None)
+                conn, ids.now(), ids.new(), person.id, ["password"], SessionOrigin(None, None)
             )
         assert token is not None
         found = visit(self.here)
@@ -113,7 +113,7 @@ class Stage:
     async def a_member(self) -> UUID:
         self.count += 1
         person = await a_person(
-            self.ours, f"{self.tag}{self.count}@matrix.example", Role.VIEWER, password=False
+            self.ours, f"{self.tag}{self.count}@matrix.example", TeamRole.VIEWER, password=False
         )
         found = await members.member_of(self.ours.db, person.id)
         assert found is not None
@@ -129,11 +129,11 @@ class Stage:
         )
         made = await self.here.app.need(Invitations).invite(
             self.ours.db,
-            By(OPERATOR, ids.now()),
+            MemberChangeActor(OPERATOR, ids.now()),
             email_address(f"{self.tag}{self.count}@matrix.example"),
-            Role.VIEWER,
+            TeamRole.VIEWER,
         )
-        assert isinstance(made, Invited)
+        assert isinstance(made, NewInvitation)
         return made.id
 
     async def a_key(self) -> UUID:
@@ -144,7 +144,7 @@ class Stage:
     async def a_grant(self) -> UUID:
         self.count += 1
         person = await a_person(
-            self.ours, f"{self.tag}{self.count}@matrix.example", Role.MEMBER, password=False
+            self.ours, f"{self.tag}{self.count}@matrix.example", TeamRole.MEMBER, password=False
         )
         return await a_grant(self.ours, person)
 
@@ -173,10 +173,10 @@ async def test_each_page_for_each_role(place: Place) -> None:
     async with world(*place, started=False) as here:
         stage = Stage(here, await here.team("Ours"), await here.team("Theirs"), "r")
         for team in (stage.ours, stage.theirs):
-            await stage.browser(team, Role.OWNER)
+            await stage.browser(team, TeamRole.OWNER)
         wrong = []
         for key, row in MATRIX.items():
-            for role in Role:
+            for role in TeamRole:
                 path, browser = await stage.path(PAGES[key]), await stage.browser(stage.ours, role)
                 before = await stage.entries(stage.ours)
                 status, leads = await stage.ask(browser, PAGES[key], row, path)
@@ -194,12 +194,12 @@ async def test_a_page_for_nobody_and_for_another_team(place: Place, key: tuple[s
     route, row = PAGES[key], MATRIX[key]
     async with world(*place, started=False) as here:
         stage = Stage(here, await here.team("Ours"), await here.team("Theirs"), f"k{list(MATRIX).index(key)}")
-        await stage.browser(stage.theirs, Role.OWNER)
+        await stage.browser(stage.theirs, TeamRole.OWNER)
         path = await stage.path(route)
         before = await stage.entries(stage.ours)
         status, leads = await stage.ask(visit(here), route, row, path)
         assert (status, leads.partition("?")[0]) == (303, "/login")
-        foreign = await stage.browser(stage.theirs, Role.OWNER)
+        foreign = await stage.browser(stage.theirs, TeamRole.OWNER)
         status, _ = await stage.ask(foreign, route, row, path)
         names_ours = bool(route.parameters) or "{team}" in str(row.fields)
         assert status == 404 if names_ours else status in (200, 303)

@@ -69,7 +69,7 @@ def a_device(name: bytes = b"phone", **changed: Any) -> PasskeyDevice:
 
 @asynccontextmanager
 async def somebody(url: str) -> AsyncIterator[Person]:
-    pool = await open_pool(url, most=8)
+    pool = await open_pool(url, limit=8)
     try:
         yield await a_person(pool)
     finally:

@@ -21,8 +21,8 @@ from pillarbox.people.passwords import (
     OF_NOBODY,
     PATIENCE,
     PAUSE,
-    Busy,
     Complaint,
+    PasswordHashingBusy,
     Passwords,
     complaint,
 )
@@ -97,7 +97,7 @@ async def test_processes_of_a_machine_share_the_places_and_whoever_waits_too_lon
     await clock.slept(PAUSE)
     assert not waiting.done()
     clock.advance(PATIENCE)
-    with pytest.raises(Busy):
+    with pytest.raises(PasswordHashingBusy):
         await waiting
     again = asyncio.ensure_future(passwords.matches(HASHED, PASSWORD))
     await clock.slept(PAUSE)

@@ -68,7 +68,7 @@ async def a_person(pool: asyncpg.Pool, factor: SecondFactor | None = None) -> Pe
 
 @asynccontextmanager
 async def somebody(url: str) -> AsyncIterator[Person]:
-    pool = await open_pool(url, most=8)
+    pool = await open_pool(url, limit=8)
     try:
         yield await a_person(pool)
     finally:

@@ -313,7 +313,7 @@ async def test_a_signature_speaks_for_its_author_in_any_case_of_its_field(
     pair = dkim.generate_rsa_key()
     raw = message(sender="ada@bank.example")
     signature = dkim.sign(
-        raw, domain="bank.example", selector="s", key=dkim.load_key(pair.private), at=1_700_000_000
+        raw, domain="bank.example", selector="s", key=dkim.load_key(pair.private), instant=1_700_000_000
     )
     zone = Zone(ZONE)
     zone.add("s._domainkey.bank.example", "TXT", dkim.txt_value(pair.public))

@@ -9,7 +9,7 @@ import pytest
 from kit.reports import about, bounce, reply
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import dsn
-from pillarbox.mail.reports.replies import BounceType, Outcome, SubType
+from pillarbox.mail.reports.replies import BounceType, DeliveryOutcome, SubType
 
 ADA = "ada@quay.example"
 GONE = (BounceType.PERMANENT, SubType.NO_EMAIL)
@@ -474,5 +474,5 @@ def test_a_form_means_what_its_server_says(form: Form) -> None:
     assert report is not None
     [found] = report.recipients
     assert found.recipient in (None, ADA)
-    assert found.verdict.outcome is Outcome.BOUNCED
+    assert found.verdict.outcome is DeliveryOutcome.BOUNCED
     assert (found.verdict.bounce_type, found.verdict.sub_type) == form.means

@@ -23,14 +23,14 @@ from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.process import faults
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import arf, dsn
-from pillarbox.mail.reports.replies import Outcome
+from pillarbox.mail.reports.replies import DeliveryOutcome
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports import bounces
 from pillarbox.receiving.reports.bounce_mail import BounceMail
-from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, ReturnPath, Taken
+from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, ReportOutcome, ReturnPath
 from pillarbox.receiving.reports.spf_check import is_from_authorised_host
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Entry, Kind
+from pillarbox.timeline.rules import EventKind, TimelineEntry
 
 GONE = bounce(about("ada@quay.example"))
 BOUNCES = Path(__file__).parents[3] / "shared" / "data" / "bounces"
@@ -56,7 +56,7 @@ async def test_a_bounce_after_delivery_turns_the_email_and_suppresses_the_addres
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         made = await hook(team, "email.bounced", "suppression.added")
-        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.RECORDED
         assert await team.kinds(email) == ["queued", "sent", "delivered", "bounced"]
         assert (await team.email(email))["last_event"] == "bounced"
         last = (await team.events(email))[-1]
@@ -77,23 +77,23 @@ async def test_a_bounce_after_delivery_turns_the_email_and_suppresses_the_addres
         assert (counted["sent"], counted["bounced"]) == (1, 1)
 
 
-@pytest.mark.parametrize("kind", [Kind.OPENED, Kind.CLICKED])
+@pytest.mark.parametrize("kind", [EventKind.OPENED, EventKind.CLICKED])
 async def test_a_bounce_counts_also_where_a_scanner_was_there_before(
-    database_url: str, tmp_path: Path, kind: Kind
+    database_url: str, tmp_path: Path, kind: EventKind
 ) -> None:
     """A scanner opens mail and follows its links before the server behind it refuses the address."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         clock_of(pillarbox).advance(1)
-        seen = Entry(team.id, UUID(email), 0, kind, pillarbox.clock.now())
+        seen = TimelineEntry(team.id, UUID(email), 0, kind, pillarbox.clock.now())
         async with transaction(pillarbox.pool) as conn:
             assert await pillarbox.app.need(Timeline).record(conn, [seen]) == [seen]
         clock_of(pillarbox).advance(1)
-        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.RECORDED
         assert await team.kinds(email) == ["queued", "sent", "delivered", kind.value, "bounced"]
         assert (await team.email(email))["last_event"] == "bounced"
         assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
-        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is Taken.UNCHANGED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.UNCHANGED
 
 
 async def test_a_repeated_bounce_changes_nothing(database_url: str, tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ async def test_a_repeated_bounce_changes_nothing(database_url: str, tmp_path: Pa
         team, email = await delivered(pillarbox)
         token = await token_of(pillarbox, email)
         at_once = await asyncio.gather(*[came_back(pillarbox, token, GONE) for _ in range(8)])
-        assert sorted(at_once, key=str).count(Taken.RECORDED) == 1
+        assert sorted(at_once, key=str).count(ReportOutcome.RECORDED) == 1
         for _ in range(3):
-            assert await came_back(pillarbox, token.upper(), GONE) is Taken.UNCHANGED
+            assert await came_back(pillarbox, token.upper(), GONE) is ReportOutcome.UNCHANGED
         assert (await team.kinds(email)).count("bounced") == 1
         assert len(await suppressed(team)) == 1
         assert (
@@ -121,7 +121,7 @@ async def test_what_was_taken_off_the_list_is_not_put_back_by_a_repetition(
         token = await token_of(pillarbox, email)
         await came_back(pillarbox, token, GONE)
         await team.db.run("DELETE FROM suppressions WHERE team_id = $1")
-        assert await came_back(pillarbox, token, GONE) is Taken.UNCHANGED
+        assert await came_back(pillarbox, token, GONE) is ReportOutcome.UNCHANGED
         assert await suppressed(team) == []
 
 
@@ -142,7 +142,7 @@ async def test_only_bad_addresses_are_suppressed(
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         raw = bounce(about("ada@quay.example", status=status, said=said))
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
         assert (await team.events(email))[-1]["bounce"]["type"] == kind
         assert await suppressed(team) == []
 
@@ -164,10 +164,10 @@ async def test_delays_and_successes_say_nothing_new_of_what_was_delivered(
             )
         ]
         for raw in others:
-            assert await came_back(pillarbox, token, raw) is Taken.UNCHANGED
-        assert await came_back(pillarbox, token, GONE) is Taken.RECORDED
+            assert await came_back(pillarbox, token, raw) is ReportOutcome.UNCHANGED
+        assert await came_back(pillarbox, token, GONE) is ReportOutcome.RECORDED
         for raw in others:
-            assert await came_back(pillarbox, token, raw) is Taken.UNCHANGED
+            assert await came_back(pillarbox, token, raw) is ReportOutcome.UNCHANGED
         assert await team.kinds(email) == ["queued", "sent", "delivered", "bounced"]
 
 
@@ -183,7 +183,7 @@ async def test_what_a_server_reports_before_we_know_its_answer_counts(
             about("bob@quay.example", action="delayed", status="4.2.2", said="452 4.2.2 full"),
             about("cid@quay.example", action="delivered", status="2.1.5", said="250 ok"),
         )
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
         states = {e["recipient"]: e["event"] for e in await team.events(email)}
         assert states["ada@quay.example"] == "bounced"
         assert states["bob@quay.example"] == "delivery_delayed"
@@ -202,14 +202,14 @@ async def test_a_bounce_counts_only_for_the_group_of_its_address(database_url: s
         )
         token = await token_of(pillarbox, email, "ada@quay.example")
         elsewhere = bounce(about("cid@pier.example"), about("dan@dock.example"))
-        assert await came_back(pillarbox, token, elsewhere) is Taken.NOBODY
+        assert await came_back(pillarbox, token, elsewhere) is ReportOutcome.NOBODY
         assert "bounced" not in await team.kinds(email)
         both = bounce(
             about("ADA@Quay.Example"),
             about("other@dock.example", original="bob@quay.example", status="5.2.2", said="552 5.2.2 full"),
             about("cid@pier.example"),
         )
-        assert await came_back(pillarbox, token, both) is Taken.RECORDED
+        assert await came_back(pillarbox, token, both) is ReportOutcome.RECORDED
         found = {e["recipient"]: e["bounce"]["type"] for e in await team.events(email) if e["bounce"]}
         assert found == {"ada@quay.example": "Permanent", "bob@quay.example": "Transient"}
         assert [row[0] for row in await suppressed(team)] == ["ada@quay.example"]
@@ -225,7 +225,7 @@ async def test_the_only_recipient_is_meant_whatever_address_the_report_names(
             about("new@dock.example", action="delivered", status="2.0.0", said="250 ok"),
             about("old@dock.example"),
         )
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
         assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
 
 
@@ -242,13 +242,16 @@ async def test_a_bounce_in_words_counts(database_url: str, tmp_path: Path) -> No
     )
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
         assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
         # Of several it names one, who bounces; what names him is any sentence, so he is not suppressed.
         several = await team.send(to=["bob@quay.example", "cid@quay.example"])
         await pillarbox.turn()
         about_bob = raw.replace(b"<ada@", b"<bob@")
-        assert await came_back(pillarbox, await token_of(pillarbox, several), about_bob) is Taken.RECORDED
+        assert (
+            await came_back(pillarbox, await token_of(pillarbox, several), about_bob)
+            is ReportOutcome.RECORDED
+        )
         found = {e["recipient"]: e["bounce"]["type"] for e in await team.events(several) if e["bounce"]}
         assert found == {"bob@quay.example": "Undetermined"}
         assert len(await suppressed(team)) == 1
@@ -274,7 +277,7 @@ async def test_one_recipient_cannot_suppress_another(database_url: str, tmp_path
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox, to=["ada@quay.example", "bob@quay.example"])
         outcome = await came_back(pillarbox, await token_of(pillarbox, email), raw, **brought)
-        assert (outcome is Taken.RECORDED) == bounces_somebody
+        assert (outcome is ReportOutcome.RECORDED) == bounces_somebody
         assert await suppressed(team) == []
         found = {e["recipient"]: e["bounce"]["type"] for e in await team.events(email) if e["bounce"]}
         assert found == ({"bob@quay.example": "Undetermined"} if bounces_somebody else {})
@@ -299,14 +302,16 @@ async def test_automatic_replies_and_answers_of_people_are_no_bounces(
 ) -> None:
     """BNC-07."""
     replies = {
-        reply("Automatic reply: Berth 12", "Auto-Submitted: auto-replied"): Taken.AUTOMATIC,
-        reply("Out of office", "X-Autoreply: yes"): Taken.AUTOMATIC,
+        reply("Automatic reply: Berth 12", "Auto-Submitted: auto-replied"): ReportOutcome.AUTOMATIC,
+        reply("Out of office", "X-Autoreply: yes"): ReportOutcome.AUTOMATIC,
         reply(
             "Read: Berth 12",
             "Content-Type: multipart/report; report-type=disposition-notification; boundary=b",
-        ): Taken.AUTOMATIC,
-        reply("Re: Berth 12", text="550 5.1.1 is what I get when I write to you."): Taken.NOT_A_REPORT,
-        b"": Taken.NOT_A_REPORT,
+        ): ReportOutcome.AUTOMATIC,
+        reply(
+            "Re: Berth 12", text="550 5.1.1 is what I get when I write to you."
+        ): ReportOutcome.NOT_A_REPORT,
+        b"": ReportOutcome.NOT_A_REPORT,
     }
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
@@ -331,18 +336,18 @@ async def test_forged_old_and_foreign_addresses_change_nothing(database_url: str
         raw = bounce(about("ada@quay.example"), original=f"Message-ID: {message_id}\nTo: ada@quay.example")
         for forged in (stranger, turned, "b-", "ada", token[:-1], f"{token}a"):
             assert not app.need(ReturnPath).knows(forged)
-            assert await came_back(pillarbox, forged, raw) is Taken.UNSIGNED
+            assert await came_back(pillarbox, forged, raw) is ReportOutcome.UNSIGNED
         # Our own signature under what does not belong together: another team, a group that does not exist.
         for wrong in (
             app.need(VerpSigner).token(real.team_number + 1, real.email_id, real.group),
             app.need(VerpSigner).token(real.team_number, real.email_id, real.group + 1),
         ):
-            assert await came_back(pillarbox, wrong, raw) is Taken.FORGOTTEN
+            assert await came_back(pillarbox, wrong, raw) is ReportOutcome.FORGOTTEN
         clock_of(pillarbox).advance(VALID_FOR - timedelta(hours=1))
         assert app.need(ReturnPath).knows(token)
         clock_of(pillarbox).advance(timedelta(hours=1))
         assert not app.need(ReturnPath).knows(token)
-        assert await came_back(pillarbox, token, raw) is Taken.UNSIGNED
+        assert await came_back(pillarbox, token, raw) is ReportOutcome.UNSIGNED
         assert await team.kinds(email) == ["queued", "sent", "delivered"]
         assert await suppressed(team) == []
 
@@ -359,7 +364,7 @@ async def test_forged_reports_change_nothing(database_url: str, tmp_path: Path, 
             guess = VerpSigner([number.to_bytes(32, "big")])
             real = pillarbox.app.need(VerpSigner).read(true)
             assert real is not None
-            assert await came_back(pillarbox, guess.token(*real), raw, seconds=0) is Taken.UNSIGNED
+            assert await came_back(pillarbox, guess.token(*real), raw, seconds=0) is ReportOutcome.UNSIGNED
         assert await team.kinds(email) == ["queued", "sent", "delivered"]
         assert await suppressed(team) == []
 
@@ -373,9 +378,9 @@ async def test_one_address_is_read_for_at_most_so_many_reports_an_hour(
         team, email = await delivered(pillarbox)
         token = await token_of(pillarbox, email)
         for _ in range(REPORTS_PER_ADDRESS):
-            assert await came_back(pillarbox, token, vacation, seconds=0) is Taken.AUTOMATIC
-        assert await came_back(pillarbox, token, GONE, seconds=0) is Taken.TOO_MANY
-        assert await came_back(pillarbox, token, GONE, seconds=3600) is Taken.RECORDED
+            assert await came_back(pillarbox, token, vacation, seconds=0) is ReportOutcome.AUTOMATIC
+        assert await came_back(pillarbox, token, GONE, seconds=0) is ReportOutcome.TOO_MANY
+        assert await came_back(pillarbox, token, GONE, seconds=3600) is ReportOutcome.RECORDED
         assert len(await suppressed(team)) == 1
 
 
@@ -384,7 +389,7 @@ async def test_addresses_of_the_simulator_are_never_suppressed(database_url: str
     async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox, to="delivered@pillarbox.test")
         raw = bounce(about("delivered@pillarbox.test"))
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
         assert (await team.email(email))["last_event"] == "bounced"
         assert await suppressed(team) == []
 
@@ -401,7 +406,7 @@ async def test_a_report_that_cannot_be_recorded_leaves_nothing_behind(
             await came_back(pillarbox, token, GONE)
         assert await team.kinds(email) == ["queued", "sent", "delivered"]
         assert await suppressed(team) == []
-        assert await came_back(pillarbox, token, GONE) is Taken.RECORDED
+        assert await came_back(pillarbox, token, GONE) is ReportOutcome.RECORDED
         assert len(await suppressed(team)) == 1
 
 
@@ -444,7 +449,7 @@ async def test_every_labelled_report_is_recorded_as_it_is_read(
         for email, row in zip(emails, labels(), strict=True):
             raw = (BOUNCES / row["file"]).read_bytes()
             outcome = await came_back(pillarbox, await token_of(pillarbox, email), raw)
-            assert (outcome is Taken.RECORDED) == (expected(raw)[0] != "delivered"), row["file"]
+            assert (outcome is ReportOutcome.RECORDED) == (expected(raw)[0] != "delivered"), row["file"]
         ends = await team.db.source.fetch("SELECT id::text, last_event FROM emails")
         last = {row["id"]: row["last_event"] for row in ends}
         origins = {source: [origin] for _, origin, source in await suppressed(team)}
@@ -473,12 +478,17 @@ async def test_broken_reports_never_break_us(database_url: str, tmp_path: Path) 
                 raw[at : at + chance.randrange(40)] = chance.choice(SPLINTERS)
             token = await token_of(pillarbox, email)
             first = await came_back(pillarbox, token, bytes(raw))
-            assert first in (Taken.RECORDED, Taken.UNCHANGED, Taken.NOT_A_REPORT, *OTHERWISE)
-            assert await came_back(pillarbox, token, bytes(raw)) is not Taken.RECORDED
+            assert first in (
+                ReportOutcome.RECORDED,
+                ReportOutcome.UNCHANGED,
+                ReportOutcome.NOT_A_REPORT,
+                *OTHERWISE,
+            )
+            assert await came_back(pillarbox, token, bytes(raw)) is not ReportOutcome.RECORDED
 
 
 SPLINTERS = [b"\0", b"\r\n\r\n", b"<" * 50, b"\xff\xfe", b"Final-Recipient: rfc822; x@y\r\n", b""]
-OTHERWISE = (Taken.AUTOMATIC, Taken.NO_COMPLAINT)
+OTHERWISE = (ReportOutcome.AUTOMATIC, ReportOutcome.NO_COMPLAINT)
 
 
 async def many(team: Team, number: int) -> list[str]:
@@ -502,6 +512,6 @@ def expected(raw: bytes) -> tuple[str, list[str]]:
     if report is None:
         return "delivered", []
     said = max((found.verdict for found in report.recipients), key=lambda v: bounces.SEVERITY[v.outcome])
-    if said.outcome is not Outcome.BOUNCED:
+    if said.outcome is not DeliveryOutcome.BOUNCED:
         return "delivered", []
     return "bounced", ["bounce"] * said.suppresses

@@ -11,7 +11,7 @@ from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.webhooks import hook
 from kit.world import Team
 from pillarbox.mail.reports.verp import VerpSigner
-from pillarbox.receiving.reports.return_path import FEEDBACK_PER_SECOND, Taken, TooManyReports
+from pillarbox.receiving.reports.return_path import FEEDBACK_PER_SECOND, ReportOutcome, TooManyReports
 
 
 async def suppressed(team: Team) -> list[tuple[str, str, str]]:
@@ -34,8 +34,8 @@ async def test_a_complaint_at_the_feedback_address_is_found_by_the_enclosed_mail
         await pillarbox.turn()
         made = await hook(team, "email.complained", "suppression.added")
         raw = complaint(original=enclosed(await token_of(pillarbox, email)))
-        assert await came_back(pillarbox, "", raw) is Taken.RECORDED
-        assert await came_back(pillarbox, "", raw) is Taken.UNCHANGED
+        assert await came_back(pillarbox, "", raw) is ReportOutcome.RECORDED
+        assert await came_back(pillarbox, "", raw) is ReportOutcome.UNCHANGED
         assert await team.kinds(email) == ["queued", "sent", "delivered", "complained"]
         assert await suppressed(team) == [("ada@quay.example", "complaint", email)]
         told, added = await made.payloads()
@@ -72,7 +72,7 @@ async def test_whom_a_complaint_is_from(
         await pillarbox.turn()
         token = await token_of(pillarbox, email)
         outcome = await came_back(pillarbox, "", complaint(fields, enclosed(token)))
-        assert (outcome is Taken.RECORDED) == (complains is not None)
+        assert (outcome is ReportOutcome.RECORDED) == (complains is not None)
         assert [row[0] for row in await suppressed(team)] == ([complains] if complains else [])
         found = [e["recipient"] for e in await team.events(email) if e["event"] == "complained"]
         assert found == ([complains] if complains else [])
@@ -88,7 +88,7 @@ async def test_one_recipient_cannot_complain_another_onto_the_list(database_url:
             "Feedback-Type: abuse\nOriginal-Rcpt-To: <bob@quay.example>",
             enclosed(await token_of(pillarbox, email)),
         )
-        assert await came_back(pillarbox, "", raw, sender="ada@quay.example") is Taken.RECORDED
+        assert await came_back(pillarbox, "", raw, sender="ada@quay.example") is ReportOutcome.RECORDED
         assert await suppressed(team) == []
         assert (await team.kinds(email)).count("complained") == 1
 
@@ -100,7 +100,9 @@ async def test_a_complaint_may_come_to_the_return_path_itself(database_url: str,
         email = await team.send()
         await pillarbox.turn()
         token = await token_of(pillarbox, email)
-        assert await came_back(pillarbox, token, complaint(original="Subject: XXXX")) is Taken.RECORDED
+        assert (
+            await came_back(pillarbox, token, complaint(original="Subject: XXXX")) is ReportOutcome.RECORDED
+        )
         assert [row[1] for row in await suppressed(team)] == ["complaint"]
 
 
@@ -116,11 +118,11 @@ async def test_what_anybody_can_quote_proves_nothing(database_url: str, tmp_path
         forged = VerpSigner([b"another key of thirty-two bytes."]).token(*real)
         quoted = enclosed(forged, f"Message-ID: {stored['message_id']}", "To: ada@quay.example")
         fields = "Feedback-Type: abuse\nOriginal-Rcpt-To: <ada@quay.example>"
-        assert await came_back(pillarbox, "", complaint(fields, quoted)) is Taken.UNSIGNED
-        assert await came_back(pillarbox, forged, complaint(fields, quoted)) is Taken.UNSIGNED
+        assert await came_back(pillarbox, "", complaint(fields, quoted)) is ReportOutcome.UNSIGNED
+        assert await came_back(pillarbox, forged, complaint(fields, quoted)) is ReportOutcome.UNSIGNED
         token = await token_of(pillarbox, email)
         report = bounce(about("ada@quay.example"), original=enclosed(token))
-        assert await came_back(pillarbox, "", report) is Taken.NOT_A_REPORT
+        assert await came_back(pillarbox, "", report) is ReportOutcome.NOT_A_REPORT
         assert await team.kinds(email) == ["queued", "sent", "delivered"]
         assert await suppressed(team) == []
 
@@ -135,7 +137,7 @@ async def test_a_true_token_among_forged_ones_counts_and_once(database_url: str,
         raw = complaint(
             original=enclosed("b-" + "a" * 56, *guesses, f"X-From: {await token_of(pillarbox, email)}")
         )
-        assert await came_back(pillarbox, "", raw) is Taken.RECORDED
+        assert await came_back(pillarbox, "", raw) is ReportOutcome.RECORDED
         assert len(await suppressed(team)) == 1
 
 
@@ -147,7 +149,7 @@ async def test_a_complaint_about_a_mail_that_we_still_try_to_deliver_shows_that_
         team = await pillarbox.team()
         email = await team.send()
         raw = complaint()
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
+        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
         await pillarbox.turn()
         assert await team.kinds(email) == ["queued", "sent", "delivered", "complained"]
         assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1") == 0
@@ -167,7 +169,7 @@ async def test_after_a_bounce_there_is_no_complaint_and_after_a_complaint_no_bou
         ):
             token = await token_of(pillarbox, email)
             outcomes = [await came_back(pillarbox, token, raw) for raw in reports]
-            assert outcomes == [Taken.RECORDED, Taken.UNCHANGED]
+            assert outcomes == [ReportOutcome.RECORDED, ReportOutcome.UNCHANGED]
         assert [row[:2] for row in await suppressed(team)] == [
             ("ada@quay.example", "bounce"),
             ("bob@quay.example", "complaint"),
@@ -179,7 +181,7 @@ async def test_the_feedback_address_takes_only_so_many_a_second(database_url: st
     junk = complaint(original="Subject: nothing of ours")
     async with manual_world(database_url, tmp_path) as pillarbox:
         for _ in range(FEEDBACK_PER_SECOND):
-            assert await came_back(pillarbox, "", junk, seconds=0) is Taken.UNSIGNED
+            assert await came_back(pillarbox, "", junk, seconds=0) is ReportOutcome.UNSIGNED
         with pytest.raises(TooManyReports):
             await came_back(pillarbox, "", junk, seconds=0)
-        assert await came_back(pillarbox, "", junk, seconds=1) is Taken.UNSIGNED
+        assert await came_back(pillarbox, "", junk, seconds=1) is ReportOutcome.UNSIGNED

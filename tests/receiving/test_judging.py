@@ -10,8 +10,8 @@ import pytest
 from kit.clock import ManualClock
 from kit.zone import Zone
 from pillarbox.mail.message.parse import parse
-from pillarbox.receiving.arrival import Arrival, Recipient
-from pillarbox.receiving.judging import LONGEST_CACHED, MOST_CACHED, Judge, Judgement
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival
+from pillarbox.receiving.judging import LONGEST_CACHED, MOST_CACHED, Judge, MailJudgement
 
 RECORDS = """
     quay.example        TXT "v=spf1 ip4:192.0.2.7 -all"
@@ -23,7 +23,7 @@ ARRIVAL = Arrival(
     "ESMTP",
     None,
     "ada@quay.example",
-    (Recipient(UUID(int=1), "a@b.example"),),
+    (AcceptedRecipient(UUID(int=1), "a@b.example"),),
 )
 
 
@@ -37,7 +37,7 @@ class Bench:
 
     async def judges(
         self, arrival: Arrival = ARRIVAL, sender: str = "ada@quay.example", *fields: str
-    ) -> Judgement:
+    ) -> MailJudgement:
         raw = "\r\n".join([*fields, f"From: {sender}", "", "Where is berth 12?", ""]).encode()
         return await self.judge.judge(arrival, parse(raw), "q")
 

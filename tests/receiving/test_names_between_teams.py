@@ -20,7 +20,7 @@ from kit.world import Team, World, world
 from pillarbox.directory import domains as directory
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.reports.verp import VerpSigner
-from pillarbox.receiving.addresses import Addresses
+from pillarbox.receiving.addresses import AddressLookup
 from pillarbox.teams import slugs
 
 OWN, ABOVE = "inbox.harbor.example", "harbor.example"
@@ -83,7 +83,7 @@ async def test_a_return_path_below_a_proved_domain_takes_reports_though_another_
         made = await sender.post("/domains", {"name": ABOVE, "custom_return_path": "inbox"})
         assert made.status_code == 201
         await sender.domain(ABOVE)
-        find = here.app.need(Addresses).find
+        find = here.app.need(AddressLookup).find
         token = here.app.need(VerpSigner).token(await number(sender), here.app.need(Ids).new(), 0)
         assert (await find(token, OWN)).token == token  # type: ignore[union-attr]
         assert (await find("fbl", OWN)).team_id == receiver.id  # type: ignore[union-attr]
@@ -122,7 +122,7 @@ async def answers(here: World, own: Team) -> dict[str, Any]:
             for question, ask in LOOKUPS.items():
                 found[f"{question} {name}"] = await ask(here, own, name)
         for local in (*LOCALS, token):
-            found[f"at {local}@{name}"] = await here.app.need(Addresses).find(local, name)
+            found[f"at {local}@{name}"] = await here.app.need(AddressLookup).find(local, name)
     return found
 
 

@@ -10,15 +10,15 @@ from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import arf, dsn
 from pillarbox.receiving.reports import bounces, complaints
 from pillarbox.receiving.reports.bounce_queries import SentTo
-from pillarbox.timeline.rules import Bounce, Detail, Entry, Fate, Kind, step
+from pillarbox.timeline.rules import Bounce, EventDetail, EventKind, RecipientFate, TimelineEntry, step
 
 AT = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
 TO = SentTo(UUID(int=1), UUID(int=2), 0, "ada@quay.example")
-OURS = (Kind.DELIVERY_DELAYED, Kind.DELIVERED)
+OURS = (EventKind.DELIVERY_DELAYED, EventKind.DELIVERED)
 """What our own engine finds out, in this order; somebody else's report may come before, between and after."""
 
 
-def told(raw: bytes) -> list[Entry]:
+def told(raw: bytes) -> list[TimelineEntry]:
     message = parse(raw)
     feedback, report = arf.read(message), dsn.read(message)
     if feedback is not None:
@@ -27,7 +27,7 @@ def told(raw: bytes) -> list[Entry]:
     return bounces.consequences(report, [TO], AT).entries
 
 
-OUTCOMES = frozenset({Kind.DELIVERED, Kind.BOUNCED, Kind.COMPLAINED})
+OUTCOMES = frozenset({EventKind.DELIVERED, EventKind.BOUNCED, EventKind.COMPLAINED})
 
 
 REPORTS = {
@@ -39,17 +39,17 @@ REPORTS = {
 }
 ENGINE = {
     kind.value: [
-        Entry(*TO[:3], Kind.SENT, AT, Detail()),
-        Entry(*TO[:3], kind, AT, Detail(bounce=Bounce("Transient", "General"))),
+        TimelineEntry(*TO[:3], EventKind.SENT, AT, EventDetail()),
+        TimelineEntry(*TO[:3], kind, AT, EventDetail(bounce=Bounce("Transient", "General"))),
     ]
-    for kind in (*OURS, Kind.BOUNCED)
+    for kind in (*OURS, EventKind.BOUNCED)
 }
 
 
-def histories() -> set[tuple[Fate, tuple[Kind, ...]]]:
+def histories() -> set[tuple[RecipientFate, tuple[EventKind, ...]]]:
     """How it can end, with the events that took effect, over every order of everything."""
     happenings = [*REPORTS.values(), *ENGINE.values()]
-    reached = {(frozenset(range(len(happenings))), Fate(Kind.QUEUED), ())}
+    reached = {(frozenset(range(len(happenings))), RecipientFate(EventKind.QUEUED), ())}
     for _ in happenings:
         reached = {
             (left - {which}, *applied(happenings[which], fate, taken))
@@ -59,7 +59,9 @@ def histories() -> set[tuple[Fate, tuple[Kind, ...]]]:
     return {(fate, taken) for _, fate, taken in reached}
 
 
-def applied(entries: list[Entry], fate: Fate, taken: tuple[Kind, ...]) -> tuple[Fate, tuple[Kind, ...]]:
+def applied(
+    entries: list[TimelineEntry], fate: RecipientFate, taken: tuple[EventKind, ...]
+) -> tuple[RecipientFate, tuple[EventKind, ...]]:
     for entry in entries:
         moved = step(fate, entry)
         if moved is not None:
@@ -73,8 +75,12 @@ def test_all_orders_of_all_reports_and_outcomes() -> None:
     ends = set()
     for fate, taken in histories():
         assert len(taken) == len(set(taken))
-        assert taken[0] is Kind.SENT
+        assert taken[0] is EventKind.SENT
         final = tuple(kind for kind in taken if kind in OUTCOMES)
         assert final[-1] is fate.state
         ends.add(final)
-    assert ends == {(Kind.BOUNCED,), (Kind.DELIVERED, Kind.BOUNCED), (Kind.DELIVERED, Kind.COMPLAINED)}
+    assert ends == {
+        (EventKind.BOUNCED,),
+        (EventKind.DELIVERED, EventKind.BOUNCED),
+        (EventKind.DELIVERED, EventKind.COMPLAINED),
+    }

@@ -14,9 +14,9 @@ from kit.inbound_client import InboundClient, inbound_client, receiving_domain
 from kit.manual_world import clock_of, manual_world
 from kit.webhooks import hook
 from kit.world import Team, World
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.work.team_turns import MOST_OF_ONE, never
-from pillarbox.receiving.reading import Reading
+from pillarbox.receiving.reading import MessageReader
 
 HELP = "help@harbor.example"
 
@@ -173,7 +173,7 @@ async def test_html_that_would_be_too_long_comes_with_references(database_url: s
         team = await harbor(pillarbox)
         email = await stored(team, post)
         for longest, form in ((6000, "data_uri"), (5000, "cid"), (100, "cid")):
-            pillarbox.app.need(Reading).longest = longest
+            pillarbox.app.need(MessageReader).longest = longest
             shown = (await team.get(f"/emails/receiving/{email}")).json()
             assert shown["html_format"] == form
             assert (shown["html"] == HTML) == (form == "cid")
@@ -281,7 +281,7 @@ async def test_links_of_another_team_lead_nowhere(database_url: str, tmp_path: P
         [image, *_] = (await team.get(f"/emails/receiving/{email}")).json()["attachments"]
         app, anyone = pillarbox.app, pillarbox.client(None)
         for kind, found in (("received", email), ("received-attachment", image["id"]), ("attachment", email)):
-            link, _ = app.need(Files).link(kind, other.id, UUID(found))
+            link, _ = app.need(FileLinks).link(kind, other.id, UUID(found))
             assert error(await anyone.get(link)) == (404, "not_found", "File not found")
 
 
@@ -424,7 +424,7 @@ async def test_large_emails_are_read_in_turn_and_small_ones_at_once(
         team = await harbor(pillarbox)
         small = await stored(team, post)
         large = await stored(team, post, mixed(part("text/plain", "Where is berth 12?\r\n" * 20_000)))
-        async with pillarbox.app.need(Reading).turn(UUID(int=1), 100 * 1024 * 1024, never):
+        async with pillarbox.app.need(MessageReader).turn(UUID(int=1), 100 * 1024 * 1024, never):
             asked = [
                 asyncio.create_task(team.get(f"/emails/receiving/{large}")) for _ in range(MOST_OF_ONE + 1)
             ]

@@ -23,7 +23,7 @@ from pillarbox.kernel.observability import log
 from pillarbox.kernel.process import database_start
 from pillarbox.kernel.process.workers import StartError
 from pillarbox.kernel.storage.data_folder import FolderError, read_note
-from pillarbox.kernel.terminal.program import Program, running
+from pillarbox.kernel.terminal.program import InstalledProgram, running
 from repository.running import TESTS
 
 
@@ -112,7 +112,7 @@ def test_every_command_says_what_it_is_for() -> None:
     silent = []
     for name in whole.list_commands(context):
         listed = whole.get_command(context, name)
-        with running(Program(MANIFESTS)):
+        with running(InstalledProgram(MANIFESTS)):
             _, called, _ = whole.resolve_command(context, [name])
         inner = called.commands.values() if isinstance(called, TyperGroup) else ()
         silent += [f"{name} {one.name}" for one in (listed, called, *inner) if one is None or not one.help]

@@ -20,7 +20,7 @@ from kit.remote_servers import remote_servers
 from kit.world import mail, world
 from pillarbox.app import SETTINGS
 from pillarbox.kernel.postgres import connection_limits
-from pillarbox.kernel.postgres.connection_limits import Limits, too_few
+from pillarbox.kernel.postgres.connection_limits import ConnectionCounts, too_few
 from pillarbox.kernel.postgres.database import KEPT_PROMISES, open_pool
 from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.settings.settings import read_settings
@@ -77,15 +77,21 @@ async def test_the_demand_is_what_a_process_can_take(database_url: str, tmp_path
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
-        (Limits(100, 5, None, None, 0), "95 connections (max_connections = 100, of which 5 are reserved)"),
-        (Limits(500, 3, 20, None, 0), "20 connections (the role's limit: ALTER ROLE … CONNECTION LIMIT)"),
         (
-            Limits(500, 3, 90, 30, 0),
+            ConnectionCounts(100, 5, None, None, 0),
+            "95 connections (max_connections = 100, of which 5 are reserved)",
+        ),
+        (
+            ConnectionCounts(500, 3, 20, None, 0),
+            "20 connections (the role's limit: ALTER ROLE … CONNECTION LIMIT)",
+        ),
+        (
+            ConnectionCounts(500, 3, 90, 30, 0),
             "30 connections (the database's limit: ALTER DATABASE … CONNECTION LIMIT)",
         ),
     ],
 )
-def test_too_few_connections_are_one_sentence(limits: Limits, words: str) -> None:
+def test_too_few_connections_are_one_sentence(limits: ConnectionCounts, words: str) -> None:
     found = too_few(read_settings(SETTINGS, {"processes": "4", "route": "direct"}, {}), limits)
     assert found == (
         f"The database allows {words}, but this machine needs 123: 30 for each of 4 processes and 3 for "
@@ -95,8 +101,8 @@ def test_too_few_connections_are_one_sentence(limits: Limits, words: str) -> Non
 
 def test_enough_connections_are_no_sentence() -> None:
     settings = read_settings(SETTINGS, {"processes": "4", "route": "direct"}, {})
-    assert too_few(settings, Limits(200, 3, None, None, 0)) is None
-    assert too_few(settings, Limits(126, 3, 123, None, 0)) is None
+    assert too_few(settings, ConnectionCounts(200, 3, None, None, 0)) is None
+    assert too_few(settings, ConnectionCounts(126, 3, 123, None, 0)) is None
 
 
 def test_a_start_with_too_few_connections_ends_in_one_sentence(tmp_path: Path, limited_url: str) -> None:
@@ -180,7 +186,7 @@ async def test_a_pooler_with_one_session_is_too_small(
 
 async def test_sessions_have_their_settings_behind_a_pooler_too(database_url: str) -> None:
     with pgbouncer(database_url, "session") as url:
-        pool = await open_pool(url, most=1, application="pillarbox-test", by_key=True)
+        pool = await open_pool(url, limit=1, application="pillarbox-test", by_key=True)
         try:
             async with pool.acquire() as conn:
                 assert dict(await conn.fetchrow(SESSION)) == WANTED
@@ -210,7 +216,7 @@ async def test_what_others_set_for_a_database_breaks_no_promise(database_url: st
         known = [row[0] for row in await conn.fetch(HELD, list(OTHERS))]
         for setting in known:
             await conn.execute(f"ALTER DATABASE {name} SET {setting} = {OTHERS[setting]}")
-    pool = await open_pool(database_url, most=1, application="pillarbox-test")
+    pool = await open_pool(database_url, limit=1, application="pillarbox-test")
     try:
         held = {row["name"]: row["setting"] for row in await pool.fetch(HELD, known)}
         assert held == {setting: KEPT_PROMISES[setting] for setting in known}
@@ -223,7 +229,7 @@ async def test_how_far_standbys_are_waited_for_stays_the_operators_choice(databa
     name = urlsplit(database_url).path[1:]
     async with connected(database_url) as conn:
         await conn.execute(f"ALTER DATABASE {name} SET synchronous_commit = remote_apply")
-    pool = await open_pool(database_url, most=1, application="pillarbox-test")
+    pool = await open_pool(database_url, limit=1, application="pillarbox-test")
     try:
         assert await pool.fetchval("SELECT current_setting('synchronous_commit')") == "remote_apply"
     finally:

@@ -17,7 +17,7 @@ import pytest
 
 from pillarbox.kernel.postgres import programs
 from pillarbox.kernel.postgres.embedded import SOCKET_NAME, EmbeddedError, EmbeddedPostgres, processes_in
-from pillarbox.kernel.postgres.programs import Account, ProgramsError
+from pillarbox.kernel.postgres.programs import ProgramsError, SystemAccount
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes accounts")
 
@@ -207,7 +207,7 @@ async def test_the_socket_lies_where_the_server_can_reach_it(
 def test_programs_that_only_root_reaches_are_copied_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = Account(65534, 65534)
+    nobody = SystemAccount(65534, 65534)
     monkeypatch.setattr(programs, "COPIES", (tmp_path / "cache",))
     monkeypatch.setattr(programs, "reachable", lambda path, account: False)
     first = programs.installation_for(None, nobody)
@@ -221,6 +221,6 @@ def test_programs_that_only_root_reaches_are_copied_once(
 def test_a_private_parent_makes_a_folder_unreachable(tmp_path: Path) -> None:
     inner = tmp_path / "closed" / "inner"
     inner.mkdir(parents=True)
-    stranger = Account(64321, 64321)
+    stranger = SystemAccount(64321, 64321)
     (tmp_path / "closed").chmod(0o700)
     assert not programs.reachable(inner, stranger)

@@ -24,21 +24,21 @@ from pillarbox.application import SLICES
 from pillarbox.cli import COMMANDS, program
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Html
-from pillarbox.kernel.manifests import Manifest, settings_in
+from pillarbox.kernel.manifests import SliceManifest, settings_in
 from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.security.sealed_values import counted
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.page import settings_page
 from pillarbox.kernel.settings.settings import settings_of
-from pillarbox.kernel.slices import CircularNeedError, Externals, Kit, PartMissingError, Pools, Slice
+from pillarbox.kernel.slices import CircularNeedError, Container, Externals, PartMissingError, Pools, Slice
 from pillarbox.kernel.work.retention_page import retention_page
 from pillarbox.logs import plugin as logs
 from pillarbox.logs.writing import RequestLog
 from pillarbox.teams import plugin as teams
 from pillarbox.teams.allowances import Allowances
-from pillarbox.webhooks.bodies import Bodies, QueuedEvent
+from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
 from repository.toys.manifest import MANIFEST
 from repository.toys.plugin import CHANNEL, JOB, SECRETS, Toys
 from repository.toys.plugin import SLICE as TOYS
@@ -55,11 +55,11 @@ QUEUE = """
 """
 
 
-def kit_of(*slices: Slice, parts: dict[type, object] | None = None) -> Kit:
+def kit_of(*slices: Slice, parts: dict[type, object] | None = None) -> Container:
     """A kit without database and network."""
     nobody: Any = SimpleNamespace()
     externals = Externals(SystemClock(), Zone(), lambda: 0.5, lambda names: None)
-    return Kit(slices, settings_of({}), nobody, Pools(nobody, nobody), externals, parts)
+    return Container(slices, settings_of({}), nobody, Pools(nobody, nobody), externals, parts)
 
 
 async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
@@ -85,12 +85,12 @@ async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
         assert {"/toys", "/toys/shelf"} <= described["paths"].keys()
         assert "toy.made" in described["webhooks"]
 
-        link, _ = app.need(Files).link("toy", team.id, uuid4())
+        link, _ = app.need(FileLinks).link("toy", team.id, uuid4())
         assert (await pillarbox.client(None).get(link)).text == "a to"
 
         event = QueuedEvent(uuid4(), "toy.made", SystemClock().now(), uuid4(), None, None)
         async with pillarbox.pool.acquire() as conn:
-            data = await app.need(Bodies)._data(conn, team.id, [event])
+            data = await app.need(WebhookBodies)._data(conn, team.id, [event])
         assert bytes(data[event.event_id]) == b'{"toy_id":"7"}'
 
         found = await reconcile(pillarbox.pool, 5, [i for one in app.kit.slices for i in one.invariants])
@@ -111,7 +111,7 @@ def test_the_toys_bring_one_of_every_field() -> None:
     """A field that is new belongs into the toys, and what is done with it into a test here."""
     empty: dict[type, object] = {
         Slice: Slice(name="", opens=TOYS.opens),
-        Manifest: Manifest(name="", plugin=MANIFEST.plugin),
+        SliceManifest: SliceManifest(name="", plugin=MANIFEST.plugin),
     }
     for brought in (TOYS, MANIFEST):
         nothing = empty[type(brought)]
@@ -180,7 +180,7 @@ def test_the_list_of_commands_says_what_the_command_says(name: str) -> None:
 
 
 def test_one_command_cannot_come_from_two_slices() -> None:
-    twice = Manifest(name="twice", plugin=MANIFEST.plugin, commands={"version": COMMANDS["version"]})
+    twice = SliceManifest(name="twice", plugin=MANIFEST.plugin, commands={"version": COMMANDS["version"]})
     with pytest.raises(ValueError, match="two slices bring the command version"):
         program([twice])
 

@@ -14,7 +14,14 @@ import pytest
 from pillarbox.app import SETTINGS
 from pillarbox.emails.settings import verified_domain_required
 from pillarbox.kernel.settings import table
-from pillarbox.kernel.settings.kinds import HostPort, Relay, Role, Route, RouteKind, SubmissionListener
+from pillarbox.kernel.settings.kinds import (
+    DeliveryRoute,
+    HostPort,
+    ProcessRole,
+    Relay,
+    RouteKind,
+    SubmissionListener,
+)
 from pillarbox.kernel.settings.settings import (
     ConfigError,
     Settings,
@@ -55,7 +62,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "hostname": ("MX1.Example.com", "mx1.example.com"),
     "route": (
         "relay:smtp://ann:p%40ss@relay.example:2525",
-        Route(RouteKind.RELAY, Relay("relay.example", 2525, False, "ann", "p@ss")),
+        DeliveryRoute(RouteKind.RELAY, Relay("relay.example", 2525, False, "ann", "p@ss")),
     ),
     "dns": (
         "127.0.0.1:5353,9.9.9.9,::1",
@@ -64,7 +71,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "remote_smtp_port": ("2526", 2526),
     "mta_sts": ("off", False),
     "allow_private": ("127.0.0.0/8,::1", (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))),
-    "roles": ("delivery,api", (Role.API, Role.DELIVERY)),
+    "roles": ("delivery,api", (ProcessRole.API, ProcessRole.DELIVERY)),
     "processes": ("3", 3),
     "database_shards": ("32", 32),
     "rate_limit": ("0", 0),

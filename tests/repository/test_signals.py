@@ -38,14 +38,14 @@ import typer
 folder = sys.argv.pop()
 from pillarbox.app import MANIFESTS
 from pillarbox.kernel.terminal.connect import run
-from pillarbox.kernel.terminal.program import Program, running
+from pillarbox.kernel.terminal.program import InstalledProgram, running
 
 async def work(connected):
     print("working", flush=True)
     await asyncio.sleep(600)
     return 0
 
-with running(Program(MANIFESTS)):
+with running(InstalledProgram(MANIFESTS)):
     typer.run(lambda: run(work, data=folder, database_url=None))
 """
 

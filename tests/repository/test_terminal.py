@@ -219,7 +219,7 @@ def test_a_signal_ends_a_question(tmp_path: Path) -> None:
 
 ASKING = """
 import asyncio, sys, typer
-from pillarbox.kernel.terminal.answers import Refused, stopped
+from pillarbox.kernel.terminal.answers import CommandRefused, stopped
 from pillarbox.kernel.terminal.connect import run_until_signal
 from pillarbox.kernel.terminal.questions import confirm
 
@@ -232,6 +232,6 @@ async def work():
 
 try:
     sys.exit(run_until_signal(work()))
-except Refused:
+except CommandRefused:
     sys.exit(1)
 """

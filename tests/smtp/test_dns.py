@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kit.zone import Zone, serve_zone
-from pillarbox.kernel.network.dns import FAILURE_TTL, Answer, DnsResolver, Resolver
+from pillarbox.kernel.network.dns import FAILURE_TTL, DnsResolver, Resolver, ResolverAnswer
 
 RECORDS = """
     example.test      MX    10 MX1.example.test
@@ -44,12 +44,12 @@ class HandClock:
         self.seconds += seconds
 
 
-async def both(zone: Zone, question: str, name: str, **more: bool) -> Answer[object]:
+async def both(zone: Zone, question: str, name: str, **more: bool) -> ResolverAnswer[object]:
     """The answer of the real resolver, which must be that of the zone in memory as well."""
     async with serve_zone(zone) as server:
         real: Resolver = DnsResolver([server], lifetime=0.3)
-        answer: Answer[object] = await getattr(real, question)(name, **more)
-    fake: Answer[object] = await getattr(zone, question)(name, **more)
+        answer: ResolverAnswer[object] = await getattr(real, question)(name, **more)
+    fake: ResolverAnswer[object] = await getattr(zone, question)(name, **more)
     assert (answer.status, sorted(map(str, answer.records))) == (fake.status, sorted(map(str, fake.records)))
     return answer
 

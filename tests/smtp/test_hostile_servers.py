@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from pillarbox.mail.smtp.client import ConnectFailed, Connection, Timeouts, TlsMode
+from pillarbox.mail.smtp.client import ConnectFailed, SmtpConnection, Timeouts, TlsMode
 
 HASTY = Timeouts(
     connect=1, banner=0.02, hello=0.02, mail=0.02, rcpt=0.02, data=0.02, block=0.02, final=0.02, quit=0.01
@@ -67,7 +67,7 @@ class Hostile(asyncio.Protocol):
 
 
 async def one_session(port: int, dice: random.Random) -> str:
-    connection = await Connection.open(
+    connection = await SmtpConnection.open(
         ("127.0.0.1", port),
         server_name="mx.test",
         hello="h.test",
@@ -133,8 +133,8 @@ async def test_out_18_a_server_that_never_stops_talking_is_cut_off(flood: bytes)
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     address = server.sockets[0].getsockname()
-    opened = await Connection.open(address, server_name="mx.test", hello="h.test", tls=TlsMode.NONE)
-    if isinstance(opened, Connection):
+    opened = await SmtpConnection.open(address, server_name="mx.test", hello="h.test", tls=TlsMode.NONE)
+    if isinstance(opened, SmtpConnection):
         done = await opened.send("a@harbor.test", ["x@y.test"], CONTENT)
         assert done.answers[0].reply.code == 421
     await asyncio.wait_for(gone.wait(), 5)

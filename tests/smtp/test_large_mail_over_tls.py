@@ -26,7 +26,7 @@ from kit.blocking_peer import (
 from kit.postfix import postfix
 from kit.smtp_listener import on_each_loop
 from kit.smtp_sink import Sink, TlsAuthority
-from pillarbox.mail.smtp.client import Connection, Timeouts, Transaction
+from pillarbox.mail.smtp.client import SmtpConnection, Timeouts, Transaction
 from pillarbox.mail.smtp.content import AHEAD, BLOCK, dot_stuffed
 from pillarbox.mail.smtp.tls import TlsMode
 
@@ -42,7 +42,7 @@ def message(size: int) -> bytes:
 
 async def send(peer: BlockingPeer, content: bytes, timeouts: Timeouts | None = None) -> Transaction:
     """One transaction on a connection of its own."""
-    connection = await Connection.open(
+    connection = await SmtpConnection.open(
         ("127.0.0.1", peer.port),
         server_name="mx.sink.test",
         hello="mx.pillar.example",
@@ -50,7 +50,7 @@ async def send(peer: BlockingPeer, content: bytes, timeouts: Timeouts | None = N
         trust=AUTHORITY.trust(),
         timeouts=timeouts,
     )
-    assert isinstance(connection, Connection), connection
+    assert isinstance(connection, SmtpConnection), connection
     assert (connection.tls is not None) == (peer.tls != "clear")
     done = await connection.send("ada@harbor.example", ["bob@quay.example"], content)
     if connection.is_reusable:
@@ -112,14 +112,14 @@ async def test_the_fence_is_asked_when_the_network_has_the_message(tls: TlsKind)
     is allowed now may not leave minutes later."""
     asked: list[int] = []
     with blocking_peer(tls, SLOWLY, AUTHORITY) as peer:
-        connection = await Connection.open(
+        connection = await SmtpConnection.open(
             ("127.0.0.1", peer.port),
             server_name="mx.sink.test",
             hello="mx.pillar.example",
             tls=MODES[tls],
             trust=AUTHORITY.trust(),
         )
-        assert isinstance(connection, Connection)
+        assert isinstance(connection, SmtpConnection)
         wire = connection._wire
 
         def fence() -> bool:
@@ -135,12 +135,12 @@ async def test_the_fence_is_asked_when_the_network_has_the_message(tls: TlsKind)
 # Peers --------------------------------------------------------------------------------------------------
 
 
-async def opportunistic(port: int) -> Connection:
+async def opportunistic(port: int) -> SmtpConnection:
     """A session as direct delivery and relays open it."""
-    opened = await Connection.open(
+    opened = await SmtpConnection.open(
         ("127.0.0.1", port), server_name="mx.sink.test", hello="mx.pillar.example", tls=TlsMode.OPPORTUNISTIC
     )
-    assert isinstance(opened, Connection), opened
+    assert isinstance(opened, SmtpConnection), opened
     assert opened.tls is not None
     return opened
 

@@ -11,9 +11,9 @@ import pytest
 
 from kit.smtp_listener import RecordingHandler, running_listener
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.mail.smtp.session import Session
+from pillarbox.mail.smtp.answers import SessionReply
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.mail.smtp.session import SmtpSession
 
 TEXT = b"Subject: Berth\r\n\r\nReady\r\n"
 
@@ -62,10 +62,10 @@ async def test_the_replies_may_differ(is_late: bool) -> None:
     """4.2: in the order of RCPT, as the handler returns them."""
     said = say.each([say.OK, say.TROUBLE, say.answer(552, "5.2.2", "Full")])
 
-    def verdict(session: Session, content: Content) -> Answer | asyncio.Future[Answer]:
+    def verdict(session: SmtpSession, content: ReceivedText) -> SessionReply | asyncio.Future[SessionReply]:
         if not is_late:
             return said
-        later: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        later: asyncio.Future[SessionReply] = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_later(0.01, later.set_result, said)
         return later
 
@@ -79,7 +79,7 @@ async def test_the_replies_may_differ(is_late: bool) -> None:
         assert str(await client.ask("NOOP")) == "250 2.0.0"
 
 
-def broken(session: Session, content: Content) -> Answer:
+def broken(session: SmtpSession, content: ReceivedText) -> SessionReply:
     raise RuntimeError("out of order")
 
 
@@ -94,7 +94,7 @@ def broken(session: Session, content: Content) -> Answer:
     ids=["trouble", "a fault", "too big", "bare"],
 )
 async def test_a_refusal_of_the_text_is_said_to_everybody(
-    text: bytes, verdict: Callable[[Session, Content], Answer] | None, expected: str
+    text: bytes, verdict: Callable[[SmtpSession, ReceivedText], SessionReply] | None, expected: str
 ) -> None:
     """4.2: also where the handler is not asked, or fails."""
     handler = RecordingHandler(verdict=verdict)

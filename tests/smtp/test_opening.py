@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kit.smtp_sink import CLOSE, DROP, SILENCE, Sink, TlsAuthority
-from pillarbox.mail.smtp.client import ConnectFailed, Connection, Stage, Timeouts, TlsMode
+from pillarbox.mail.smtp.client import ConnectFailed, SmtpConnection, SmtpStage, Timeouts, TlsMode
 
 TINY = Timeouts(
     connect=0.1, banner=0.1, hello=0.1, mail=0.1, rcpt=0.1, data=0.1, block=0.1, final=0.1, quit=0.1
@@ -17,9 +17,9 @@ TINY = Timeouts(
 CONTENT = b"Subject: x\r\n\r\nbody\r\n"
 
 
-async def opened(sink: Sink, **options: Any) -> Connection:
+async def opened(sink: Sink, **options: Any) -> SmtpConnection:
     connection = await try_open(sink, **options)
-    assert isinstance(connection, Connection), connection
+    assert isinstance(connection, SmtpConnection), connection
     return connection
 
 
@@ -29,9 +29,9 @@ async def failed(sink: Sink, **options: Any) -> ConnectFailed:
     return failure
 
 
-async def try_open(sink: Sink, **options: Any) -> Connection | ConnectFailed:
+async def try_open(sink: Sink, **options: Any) -> SmtpConnection | ConnectFailed:
     options = {"server_name": "mx.sink.test", "hello": "out.harbor.test", "tls": TlsMode.NONE, **options}
-    return await Connection.open(sink.address, **options)
+    return await SmtpConnection.open(sink.address, **options)
 
 
 async def test_out_05_the_extensions_of_a_multi_line_ehlo_are_known() -> None:
@@ -75,7 +75,7 @@ async def test_out_06_a_server_that_refuses_ehlo_and_hangs_up_keeps_its_reason()
     async with Sink() as sink:
         sink.script("EHLO", ("550 5.7.1 your host is not welcome", CLOSE))
         failure = await failed(sink)
-        assert failure.stage is Stage.HELLO
+        assert failure.stage is SmtpStage.HELLO
         assert str(failure.reply) == "550 5.7.1 your host is not welcome"
 
 
@@ -85,7 +85,7 @@ async def test_out_06_a_refusing_banner_is_the_failure_of_one_host(banner: str) 
     async with Sink() as sink:
         sink.script("CONNECT", banner)
         failure = await failed(sink)
-        assert failure.stage is Stage.BANNER
+        assert failure.stage is SmtpStage.BANNER
         assert str(failure.reply) == banner
         assert failure.host == "mx.sink.test"
         [session] = await sink.ended(1)
@@ -95,10 +95,10 @@ async def test_out_06_a_refusing_banner_is_the_failure_of_one_host(banner: str) 
 async def test_a_refused_connection_is_a_value() -> None:
     async with Sink() as sink:
         address = sink.address
-    failure = await Connection.open(address, server_name="gone.test", hello="out.harbor.test")
+    failure = await SmtpConnection.open(address, server_name="gone.test", hello="out.harbor.test")
     assert isinstance(failure, ConnectFailed)
     assert (failure.stage, failure.temporary, failure.reason) == (
-        Stage.CONNECT,
+        SmtpStage.CONNECT,
         True,
         "the connection was refused",
     )
@@ -108,18 +108,19 @@ async def test_a_connection_that_never_comes_is_a_value() -> None:
     async def black_hole(protocol: asyncio.Protocol, host: str, port: int) -> None:
         await asyncio.Event().wait()
 
-    failure = await Connection.open(
+    failure = await SmtpConnection.open(
         ("192.0.2.1", 25), server_name="mx.test", hello="h.test", timeouts=TINY, connect=black_hole
     )
     assert isinstance(failure, ConnectFailed)
-    assert (failure.stage, failure.reply.enhanced) == (Stage.CONNECT, "4.4.1")
+    assert (failure.stage, failure.reply.enhanced) == (SmtpStage.CONNECT, "4.4.1")
 
 
 @pytest.mark.parametrize(
-    ("command", "stage"), [("CONNECT", Stage.BANNER), ("EHLO", Stage.HELLO), ("STARTTLS", Stage.TLS)]
+    ("command", "stage"),
+    [("CONNECT", SmtpStage.BANNER), ("EHLO", SmtpStage.HELLO), ("STARTTLS", SmtpStage.TLS)],
 )
 @pytest.mark.parametrize("how", [SILENCE, DROP, CLOSE])
-async def test_silence_and_hanging_up_have_a_stage(command: str, stage: Stage, how: Any) -> None:
+async def test_silence_and_hanging_up_have_a_stage(command: str, stage: SmtpStage, how: Any) -> None:
     """OUT-06, OUT-18: time-outs per state."""
     async with Sink(tls=TlsAuthority().server) as sink:
         sink.script(command, how)
@@ -174,7 +175,7 @@ async def test_tls_01_a_broken_handshake_fails_the_stage_and_a_clear_session_sti
     async with Sink(tls=TlsAuthority().server) as sink:
         sink.script("STARTTLS", b"220 go\r\n\x15\x03\x01\x00\x02\x02\x28")
         failure = await failed(sink, tls=TlsMode.OPPORTUNISTIC)
-        assert (failure.stage, failure.temporary) == (Stage.TLS, True)
+        assert (failure.stage, failure.temporary) == (SmtpStage.TLS, True)
         connection = await opened(sink, tls=TlsMode.NONE)
         assert (await connection.send("a@harbor.test", ["ann@example.test"], CONTENT)).final
         assert sink.received[0].session.is_encrypted is False
@@ -185,7 +186,7 @@ async def test_tls_02_a_server_without_starttls_sees_no_mail(mode: TlsMode) -> N
     """TLS-02: not even MAIL; a temporary failure 4.7.x."""
     async with Sink() as sink:
         failure = await failed(sink, tls=mode)
-        assert (failure.stage, failure.reply.enhanced, failure.temporary) == (Stage.TLS, "4.7.10", True)
+        assert (failure.stage, failure.reply.enhanced, failure.temporary) == (SmtpStage.TLS, "4.7.10", True)
         [session] = await sink.ended(1)
         assert session.verbs == ["EHLO", "QUIT"]
 
@@ -194,7 +195,7 @@ async def test_tls_02_required_tls_that_is_refused_is_a_failure() -> None:
     """TLS-02."""
     async with Sink(tls=TlsAuthority().server) as sink:
         sink.script("STARTTLS", "454 4.7.0 TLS not available")
-        assert (await failed(sink, tls=TlsMode.REQUIRED)).stage is Stage.TLS
+        assert (await failed(sink, tls=TlsMode.REQUIRED)).stage is SmtpStage.TLS
         connection = await opened(sink, tls=TlsMode.REQUIRED)
         assert connection.tls is not None
         connection.abort()
@@ -211,7 +212,7 @@ async def test_verified_tls_checks_authority_and_name() -> None:
         wrong_name = await failed(
             sink, tls=TlsMode.VERIFIED, trust=authority.trust(), server_name="b.sink.test"
         )
-        assert wrong_name.stage is Stage.TLS
+        assert wrong_name.stage is SmtpStage.TLS
         assert "certificate" in wrong_name.reason
         unknown_authority = await failed(sink, tls=TlsMode.VERIFIED, trust=TlsAuthority().trust())
         assert unknown_authority.reply.enhanced == "4.7.5"
@@ -233,7 +234,7 @@ async def test_tls_06_old_tls_is_refused() -> None:
         assert writer.get_extra_info("ssl_object").version() == "TLSv1.1"
         writer.close()
     async with Sink(tls=server) as sink:
-        assert (await failed(sink, tls=TlsMode.REQUIRED)).stage is Stage.TLS
+        assert (await failed(sink, tls=TlsMode.REQUIRED)).stage is SmtpStage.TLS
 
 
 @pytest.mark.parametrize("extra", [b"250 STARTTLS done, trust me\r\n", b"250-half a li"])
@@ -242,7 +243,7 @@ async def test_answers_injected_before_the_handshake_end_the_session(extra: byte
     async with Sink(tls=TlsAuthority().server) as sink:
         sink.script("STARTTLS", b"220 go ahead\r\n" + extra)
         failure = await failed(sink, tls=TlsMode.OPPORTUNISTIC)
-        assert failure.stage is Stage.TLS
+        assert failure.stage is SmtpStage.TLS
         assert "before the handshake" in failure.reason or "nothing" in failure.reason
         [session] = await sink.ended(1)
         assert session.verbs == ["EHLO", "STARTTLS"]
@@ -253,7 +254,7 @@ async def test_a_second_answer_to_ehlo_is_not_taken_for_the_next() -> None:
     async with Sink() as sink:
         sink.script("EHLO", b"250 mx\r\n250 ok\r\n")
         connection = await try_open(sink)
-        if isinstance(connection, Connection):
+        if isinstance(connection, SmtpConnection):
             sent = await connection.send("a@harbor.test", ["ann@example.test"], CONTENT)
             assert sent.stale
             assert not sent.offered
@@ -269,7 +270,7 @@ async def test_implicit_tls_is_verified_before_anything_is_said() -> None:
         assert connection.tls.verified
         assert (await connection.send("a@harbor.test", ["ann@example.test"], CONTENT)).final
         await connection.quit()
-        assert (await failed(sink, tls=TlsMode.IMPLICIT)).stage is Stage.TLS
+        assert (await failed(sink, tls=TlsMode.IMPLICIT)).stage is SmtpStage.TLS
 
 
 @pytest.mark.parametrize("ways", [("AUTH PLAIN LOGIN",), ("AUTH LOGIN",), ("AUTH=LOGIN",)])
@@ -284,14 +285,14 @@ async def test_a_relay_login(ways: tuple[str, ...]) -> None:
         assert sink.sessions[0].login == ("ship", "sécret")
         connection.abort()
         failure = await failed(sink, tls=TlsMode.REQUIRED, login=("ship", "wrong"))
-        assert (failure.stage, failure.reply.code) == (Stage.AUTH, 535)
+        assert (failure.stage, failure.reply.code) == (SmtpStage.AUTH, 535)
         assert "wrong" not in failure.reason.replace("wrong name or password", "")
 
 
 async def test_a_relay_without_a_known_way_to_log_in() -> None:
     async with Sink(extensions=("AUTH GSSAPI",)) as sink:
         failure = await failed(sink, login=("ship", "secret"))
-        assert (failure.stage, failure.temporary) == (Stage.AUTH, True)
+        assert (failure.stage, failure.temporary) == (SmtpStage.AUTH, True)
 
 
 async def test_a_password_is_not_sent_in_clear_over_the_network() -> None:
@@ -300,7 +301,7 @@ async def test_a_password_is_not_sent_in_clear_over_the_network() -> None:
         async def there(protocol: asyncio.Protocol, host: str, port: int) -> None:
             await asyncio.get_running_loop().create_connection(lambda: protocol, *sink.address)
 
-        failure = await Connection.open(
+        failure = await SmtpConnection.open(
             ("198.51.100.7", 587),
             server_name="relay.test",
             hello="out.harbor.test",
@@ -308,7 +309,7 @@ async def test_a_password_is_not_sent_in_clear_over_the_network() -> None:
             connect=there,
         )
         assert isinstance(failure, ConnectFailed)
-        assert (failure.stage, failure.reply.enhanced) == (Stage.AUTH, "4.7.11")
+        assert (failure.stage, failure.reply.enhanced) == (SmtpStage.AUTH, "4.7.11")
         [session] = await sink.ended(1)
         assert session.verbs == ["EHLO", "QUIT"]
 

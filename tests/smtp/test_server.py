@@ -252,10 +252,10 @@ async def test_an_exception_of_a_handler_is_451_and_the_session_goes_on() -> Non
     """Architecture 6.6."""
     troubles: list[str] = []
 
-    async def later() -> say.Answer:
+    async def later() -> say.SessionReply:
         raise RuntimeError("later")
 
-    def at_once() -> say.Answer:
+    def at_once() -> say.SessionReply:
         raise RuntimeError("at once")
 
     verdicts = [later, at_once]
@@ -275,7 +275,7 @@ async def test_an_exception_of_a_handler_is_451_and_the_session_goes_on() -> Non
 async def test_who_says_all_and_closes_its_side_still_hears_the_answers() -> None:
     gate = asyncio.Event()
 
-    async def stored() -> say.Answer:
+    async def stored() -> say.SessionReply:
         await gate.wait()
         return say.OK
 

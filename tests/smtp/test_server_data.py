@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from kit.memory import resident
 from kit.smtp_listener import RecordingHandler, on_each_loop, running_listener
-from pillarbox.mail.smtp.answers import OK, Answer
-from pillarbox.mail.smtp.client import Connection, TlsMode
+from pillarbox.mail.smtp.answers import OK, SessionReply
+from pillarbox.mail.smtp.client import SmtpConnection, TlsMode
 from pillarbox.mail.smtp.content import dot_stuffed
-from pillarbox.mail.smtp.intake import IN_MEMORY, Content, Intake
-from pillarbox.mail.smtp.session import Session
+from pillarbox.mail.smtp.intake import IN_MEMORY, DataIntake, ReceivedText
+from pillarbox.mail.smtp.session import SmtpSession
 
 FALSE_ENDS = {
     "LF.LF": b"\n.\n",
@@ -39,7 +39,7 @@ SMUGGLED = b"MAIL FROM:<evil@b.example>\r\nRCPT TO:<victim@d.example>\r\nDATA\r\
 
 def taken(*pieces: bytes, most: int = 10_000, normalize: bool = False) -> tuple[bytes | None, bytes]:
     """What an intake makes of pieces: the text, None where it is refused, and what came after it."""
-    intake = Intake(most, normalize=normalize)
+    intake = DataIntake(most, normalize=normalize)
     for number, piece in enumerate(pieces):
         after = intake.feed(piece)
         if after is not None:
@@ -162,10 +162,10 @@ async def test_our_own_client_is_understood_octet_by_octet() -> None:
     ]
     handler = RecordingHandler()
     async with running_listener(handler) as found, dripping(found.port) as port:
-        connection = await Connection.open(
+        connection = await SmtpConnection.open(
             ("127.0.0.1", port), server_name="mx", hello="out.example", tls=TlsMode.NONE
         )
-        assert isinstance(connection, Connection)
+        assert isinstance(connection, SmtpConnection)
         for text in texts:
             done = await connection.send("a@b.example", ["c@d.example", "unknown@d.example"], text)
             assert [answer.reply.code for answer in done.answers] == [250, 550]
@@ -179,7 +179,7 @@ async def test_a_large_text_waits_in_a_file_of_the_folder(tmp_path: Path) -> Non
     text = (b"x" * 70 + b"\r\n") * 20_000
     assert len(text) > IN_MEMORY
 
-    def look(session: Session, content: Content) -> Answer:
+    def look(session: SmtpSession, content: ReceivedText) -> SessionReply:
         assert held_in(tmp_path) == 1
         assert b"".join(content.blocks()) == text
         return OK

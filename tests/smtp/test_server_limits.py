@@ -27,7 +27,7 @@ from kit.smtp_listener import (
 )
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows
-from pillarbox.mail.smtp.answers import OK, Answer
+from pillarbox.mail.smtp.answers import OK, SessionReply
 from pillarbox.mail.smtp.conversation import SessionTimeouts
 from pillarbox.smtp.clients import (
     MINUTE,
@@ -90,7 +90,7 @@ async def test_a_text_that_trickles_is_cut_off() -> None:
 
 
 async def test_who_works_is_not_idle() -> None:
-    async def later() -> Answer:
+    async def later() -> SessionReply:
         await asyncio.sleep(0.4)
         return OK
 
@@ -313,7 +313,7 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
     """SMTP-22: nothing that was acknowledged is lost, nobody is left without a word."""
     gate = asyncio.Event()
 
-    async def stored() -> Answer:
+    async def stored() -> SessionReply:
         await gate.wait()
         return OK
 

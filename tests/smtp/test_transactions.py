@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.smtp_sink import CLOSE, DEFAULT_EXTENSIONS, DROP, SILENCE, USUAL, Sink
-from pillarbox.mail.smtp.client import Connection, Stage, Timeouts, TlsMode, Transaction
+from pillarbox.mail.smtp.client import SmtpConnection, SmtpStage, Timeouts, TlsMode, Transaction
 from pillarbox.mail.smtp.content import dot_stuffed
 
 TINY = Timeouts(mail=0.1, rcpt=0.1, data=0.1, block=0.1, final=0.1, quit=0.1)
@@ -20,16 +20,16 @@ ONE_BY_ONE = tuple(word for word in DEFAULT_EXTENSIONS if word != "PIPELINING")
 BOTH_WAYS = pytest.mark.parametrize("extensions", [DEFAULT_EXTENSIONS, ONE_BY_ONE], ids=["piped", "plain"])
 
 
-async def opened(sink: Sink, timeouts: Timeouts | None = None) -> Connection:
-    connection = await Connection.open(
+async def opened(sink: Sink, timeouts: Timeouts | None = None) -> SmtpConnection:
+    connection = await SmtpConnection.open(
         sink.address, server_name="mx.sink.test", hello="out.harbor.test", tls=TlsMode.NONE, timeouts=timeouts
     )
-    assert isinstance(connection, Connection)
+    assert isinstance(connection, SmtpConnection)
     return connection
 
 
 async def sent(
-    connection: Connection, *recipients: str, content: bytes = CONTENT, **more: Any
+    connection: SmtpConnection, *recipients: str, content: bytes = CONTENT, **more: Any
 ) -> Transaction:
     return await connection.send("a@harbor.test", recipients or ("ann@example.test",), content, **more)
 
@@ -45,7 +45,7 @@ async def test_a_mail_arrives_as_it_is(extensions: tuple[str, ...]) -> None:
         connection = await opened(sink)
         done = await sent(connection, content=b".\r\nSubject: x\r\n\r\n.dot\r\n..\r\nend")
         assert codes(done) == [("dot", 250)]
-        assert (done.stage, done.offered, done.uncertain) == (Stage.DOT, True, False)
+        assert (done.stage, done.offered, done.uncertain) == (SmtpStage.DOT, True, False)
         assert done.final is not None
         assert done.final.text == "kept as 1"
         [mail] = sink.received
@@ -109,7 +109,7 @@ async def test_a_refused_sender_decides_for_every_recipient(extensions: tuple[st
         done = await sent(connection, "a@x.test", "b@x.test")
         assert codes(done) == [("mail", 451), ("mail", 451)]
         assert done.offered
-        assert done.stage is Stage.MAIL
+        assert done.stage is SmtpStage.MAIL
         assert codes(await sent(connection)) == [("dot", 250)]
 
 
@@ -215,7 +215,7 @@ async def test_out_08_no_answer_to_the_dot_is_uncertain(how: Any) -> None:
         sink.script("RCPT", "250 ok", "550 5.1.1 no such user")
         connection = await opened(sink, TINY)
         done = await sent(connection, "a@x.test", "b@x.test")
-        assert (done.uncertain, done.final, done.stage) == (True, None, Stage.DOT)
+        assert (done.uncertain, done.final, done.stage) == (True, None, SmtpStage.DOT)
         assert codes(done) == [("dot", 421), ("rcpt", 550)]
         assert not connection.is_reusable
 
@@ -243,7 +243,7 @@ async def test_the_fence_stops_the_transfer_before_its_dot() -> None:
     async with Sink() as sink:
         connection = await opened(sink)
         done = await sent(connection, before_final_dot=lambda: False)
-        assert (done.abandoned, done.uncertain, done.stage, done.final) == (True, False, Stage.DATA, None)
+        assert (done.abandoned, done.uncertain, done.stage, done.final) == (True, False, SmtpStage.DATA, None)
         assert not connection.is_reusable
         [session] = await sink.ended(1)
         assert sink.received == []
@@ -289,7 +289,7 @@ async def test_a_peer_that_stops_reading_is_given_up_after_the_block_time_out() 
         connection = await opened(sink, TINY)
         done = await asyncio.wait_for(sent(connection, content=LARGE), 5)
         assert codes(done) == [("data", 421)]
-        assert (done.uncertain, done.stage) == (False, Stage.DATA)
+        assert (done.uncertain, done.stage) == (False, SmtpStage.DATA)
 
 
 async def test_a_refusal_in_the_middle_of_the_body_is_the_answer() -> None:

@@ -13,7 +13,7 @@ from pillarbox.kernel.wire.problems import Problem
 from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.contact_placeholders import NOBODY, ContactValues
 from pillarbox.mail.message.placeholders import LinkPlaces, filled_at
-from pillarbox.templates.content import Content
+from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.mail import render
 from pillarbox.templates.variables import Variable
 
@@ -63,8 +63,8 @@ def variable(key: str, kind: str = "string", fallback: str | float | None = None
     return Variable(uuid4(), key, kind, fallback, NOW, NOW)  # type: ignore[arg-type]
 
 
-def template(html: str, text: str | None = None, subject: str | None = None) -> Content:
-    return Content(None, subject, None, html, text, (variable("A", fallback=""), variable("B")))
+def template(html: str, text: str | None = None, subject: str | None = None) -> TemplateContent:
+    return TemplateContent(None, subject, None, html, text, (variable("A", fallback=""), variable("B")))
 
 
 def expected(pieces: list[str], given: dict[str, str], first_name: str) -> str:
@@ -108,7 +108,7 @@ def test_a_subject_has_no_line_of_its_own() -> None:
 
 
 def test_each_variable_that_is_missing_is_named() -> None:
-    content = Content(None, "{{{S}}}", None, "{{{H}}}", "{{{T}}}", tuple(map(variable, "SHT")))
+    content = TemplateContent(None, "{{{S}}}", None, "{{{H}}}", "{{{T}}}", tuple(map(variable, "SHT")))
     for missing in "SHT":
         given = {key: "v" for key in "SHT" if key != missing}
         with pytest.raises(Problem, match=f"`{missing}`"):

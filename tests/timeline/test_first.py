@@ -13,20 +13,20 @@ from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World, mail
 from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.timeline.record import FirstEventConflict, Timeline
-from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
+from pillarbox.timeline.rules import Bounce, EventDetail, EventKind, TimelineEntry
 
-BOUNCED = Detail(code=550, bounce=Bounce("Permanent", "NoEmail"))
-DELAYED = Detail(code=451, reply="451 later", attempt=1)
+BOUNCED = EventDetail(code=550, bounce=Bounce("Permanent", "NoEmail"))
+DELAYED = EventDetail(code=451, reply="451 later", attempt=1)
 
-STORIES: dict[str, list[tuple[Kind, Detail | None]]] = {
-    "delivered": [(Kind.SENT, Detail(host="mx")), (Kind.DELIVERED, Detail(code=250))],
-    "bounced": [(Kind.SENT, None), (Kind.BOUNCED, BOUNCED)],
-    "delayed": [(Kind.SENT, None), (Kind.DELIVERY_DELAYED, DELAYED)],
-    "never reached": [(Kind.DELIVERY_DELAYED, DELAYED)],
-    "failed": [(Kind.FAILED, Detail(reason="tls_required"))],
-    "suppressed": [(Kind.SUPPRESSED, Detail(suppressed="manual"))],
-    "complained": [(Kind.SENT, None), (Kind.DELIVERED, None), (Kind.COMPLAINED, None)],
-    "opened before": [(Kind.OPENED, None), (Kind.SENT, None), (Kind.DELIVERED, None)],
+STORIES: dict[str, list[tuple[EventKind, EventDetail | None]]] = {
+    "delivered": [(EventKind.SENT, EventDetail(host="mx")), (EventKind.DELIVERED, EventDetail(code=250))],
+    "bounced": [(EventKind.SENT, None), (EventKind.BOUNCED, BOUNCED)],
+    "delayed": [(EventKind.SENT, None), (EventKind.DELIVERY_DELAYED, DELAYED)],
+    "never reached": [(EventKind.DELIVERY_DELAYED, DELAYED)],
+    "failed": [(EventKind.FAILED, EventDetail(reason="tls_required"))],
+    "suppressed": [(EventKind.SUPPRESSED, EventDetail(suppressed="manual"))],
+    "complained": [(EventKind.SENT, None), (EventKind.DELIVERED, None), (EventKind.COMPLAINED, None)],
+    "opened before": [(EventKind.OPENED, None), (EventKind.SENT, None), (EventKind.DELIVERED, None)],
 }
 
 
@@ -36,7 +36,7 @@ async def record_story(
     """Record a story of one recipient; returns how many of its events took effect."""
     at = clock_of(pillarbox).now() + timedelta(seconds=1)
     entries = [
-        Entry(team.id, email, position, kind, at + timedelta(milliseconds=turn), detail)
+        TimelineEntry(team.id, email, position, kind, at + timedelta(milliseconds=turn), detail)
         for turn, (kind, detail) in enumerate(STORIES[story])
     ]
     async with transaction(pillarbox.pool) as conn:
@@ -123,7 +123,9 @@ async def test_a_batch_settles_emails_that_were_met_and_others(database_url: str
         await record_story(pillarbox, team, emails[1], "delayed", first=False)
         at = clock_of(pillarbox).now() + timedelta(seconds=1)
         entries = [
-            Entry(team.id, email, 0, kind, at) for email in emails for kind in (Kind.SENT, Kind.DELIVERED)
+            TimelineEntry(team.id, email, 0, kind, at)
+            for email in emails
+            for kind in (EventKind.SENT, EventKind.DELIVERED)
         ]
         async with transaction(pillarbox.pool) as conn:
             taken = await pillarbox.app.need(Timeline).record(conn, entries, first=set(emails[:4]))

@@ -17,7 +17,7 @@ from kit.tracking import URL, Reader, hrefs, html_of, pixels, timeline_of, track
 from kit.webhooks import hook
 from kit.world import Team, world
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.tracking_tokens import Tracked, link_token
+from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, link_token
 from pillarbox.tracking import hosts, recording
 from pillarbox.tracking.hosts import TrackingHosts
 from pillarbox.tracking.prometheus import EVENTS
@@ -28,7 +28,7 @@ HTML = '<a href="https://shop.example/?a=1&amp;b=2">shop</a>'
 async def link_to(team: Team, email: str, position: int = 0) -> str:
     """A link as it would stand in an email."""
     key = await team.world.app.need(LinkKeys).maker(team.world.clock.now())
-    token = link_token(Tracked(team.id, UUID(email), position), 0, "https://shop.example/", key)
+    token = link_token(TrackedRecipient(team.id, UUID(email), position), 0, "https://shop.example/", key)
     return f"{URL}/t/c/{token}"
 
 

@@ -17,7 +17,7 @@ from kit.smtp_sink import Message, Sink
 from kit.tracking import BASE, HOST, URL, Reader, hrefs, html_of, pixels, timeline_of, tracks
 from kit.world import Team
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.tracking_tokens import Clicked, Tracked, read_link
+from pillarbox.kernel.security.tracking_tokens import TrackedLink, TrackedRecipient, read_link
 
 TARGET = "https://shop.example/a%2Fb?x=1&y=%20+z&copy=3#part-é"
 HTML = f'<html><body><p>Hi <a href="{TARGET.replace("&", "&amp;")}">shop</a></p></body></html>'
@@ -112,7 +112,9 @@ async def test_each_recipient_has_links_of_its_own(database_url: str, tmp_path: 
             found = await read_link(link.rpartition("/")[2], keys)
             assert found is not None
             assert str(found.recipient.email_id) == email
-            assert found == Clicked(Tracked(team.id, found.recipient.email_id, position), 0, TARGET)
+            assert found == TrackedLink(
+                TrackedRecipient(team.id, found.recipient.email_id, position), 0, TARGET
+            )
             assert address.encode().hex() not in link
             assert address not in link
         assert (await Reader(team).asks(hrefs(html_of(messages[to[1]]))[0])).status_code == 302

@@ -23,7 +23,7 @@ from kit.zone import Zone as WholeZone
 from pillarbox.kernel.network.address_policy import AddressPolicy
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.post_client import PostClient, PostLimits
-from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Answer, Delivery, Endpoint
+from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, AttemptResult, Delivery, Endpoint
 from pillarbox.webhooks.dispatch.posting import MOST_KEPT, Poster
 from pillarbox.webhooks.endpoints import EndpointRules
 
@@ -49,7 +49,7 @@ async def poster(
         await made.close()
 
 
-async def tried(by: Poster, url: str) -> Answer:
+async def tried(by: Poster, url: str) -> AttemptResult:
     return await by.attempt(delivery(), Endpoint(url, [bytes(24)], 0), NOW)
 
 
@@ -60,7 +60,7 @@ async def test_2xx_is_success_and_everything_else_is_not(code: int) -> None:
     async with receiver() as at, receiver() as other, poster() as by:
         at.answers(status(code, body, f"Location: {other.url}", "Retry-After: 1"))
         found = await tried(by, at.url)
-        assert found == Answer(code, body.decode())
+        assert found == AttemptResult(code, body.decode())
         assert found.succeeded == (200 <= code <= 299)
         assert (len(at.arrivals), other.connections) == (1, 0)
 
@@ -68,7 +68,7 @@ async def test_2xx_is_success_and_everything_else_is_not(code: int) -> None:
 async def test_an_interim_answer_is_none() -> None:
     async with receiver() as at, poster() as by:
         at.answers(b"HTTP/1.1 199 Wait\r\n\r\n")
-        assert await tried(by, at.url) == Answer(0, "no complete answer in time", True)
+        assert await tried(by, at.url) == AttemptResult(0, "no complete answer in time", True)
         at.answers(b"HTTP/1.1 103 Early\r\n\r\n" + status(200))
         assert (await tried(by, at.url)).succeeded
 
@@ -83,8 +83,8 @@ async def test_the_time_counts_to_the_end_of_the_body() -> None:
     """A body that ends in time is an answer, one that does not is none, whatever the status said."""
     async with receiver() as at, poster(limits=PostLimits(total=0.6)) as by:
         at.answers(lambda arrival: slowly(arrival, 0.3), lambda arrival: slowly(arrival, 0.9))
-        assert await tried(by, at.url) == Answer(200, "abcd")
-        assert await tried(by, at.url) == Answer(0, "no complete answer in time", True)
+        assert await tried(by, at.url) == AttemptResult(200, "abcd")
+        assert await tried(by, at.url) == AttemptResult(0, "no complete answer in time", True)
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
@@ -137,7 +137,7 @@ async def test_an_answer_is_read_to_its_limit_and_kept_to_another() -> None:
     async with receiver() as at, poster() as by:
         at.answers(endless)
         found = await tried(by, at.url)
-        assert found == Answer(200, "x" * MOST_KEPT)
+        assert found == AttemptResult(200, "x" * MOST_KEPT)
         bomb = gzip.compress(bytes(50_000_000))
         at.answers(status(200, bomb, "Content-Encoding: gzip"))
         found = await tried(by, at.url)
@@ -155,7 +155,7 @@ async def test_connections_are_kept_for_addresses_that_are_checked_each_time() -
         assert (at.connections, len(zone.asked)) == (1, 3)
         zone.hosts["hook.example"] = ["10.0.0.1"]
         refused = await tried(by, f"http://hook.example:{at.port}/")
-        assert refused == Answer(0, "address not allowed")
+        assert refused == AttemptResult(0, "address not allowed")
         assert len(at.arrivals) == 3, "the kept connection is no way round the check"
 
 
@@ -184,7 +184,7 @@ async def test_a_dead_address_beside_a_good_one() -> None:
     rules = EndpointRules(allow_http=True, allow_private=[ip_network("127.0.0.0/8")])
     async with receiver() as at, poster(zone, rules=rules) as by:
         assert (await tried(by, f"http://two.example:{at.port}/")).succeeded
-        assert await tried(by, "http://127.0.0.1:9/") == Answer(0, "connection failed")
+        assert await tried(by, "http://127.0.0.1:9/") == AttemptResult(0, "connection failed")
 
 
 async def test_names_that_change_their_mind_reach_nothing() -> None:
@@ -201,7 +201,7 @@ async def test_names_that_change_their_mind_reach_nothing() -> None:
     async with serving(status(200)) as canary, poster(zone, rules=rules) as by:
         for host in ("inside", "mixed", "mapped", "metadata"):
             found = await tried(by, f"http://{host}.example:{canary.port}/")
-            assert found == Answer(0, "address not allowed"), host
+            assert found == AttemptResult(0, "address not allowed"), host
         for host in (
             "127.0.0.1",
             "0x7f.1",
@@ -211,12 +211,20 @@ async def test_names_that_change_their_mind_reach_nothing() -> None:
             "[::ffff:127.0.0.1]",
             "localhost",
         ):
-            assert await tried(by, f"http://{host}:{canary.port}/") == Answer(0, "address not allowed"), host
-        assert await tried(by, f"http://rebind.example:{canary.port}/") == Answer(0, "connection failed")
-        assert await tried(by, f"http://rebind.example:{canary.port}/") == Answer(0, "address not allowed")
-        assert await tried(by, f"http://none.example:{canary.port}/") == Answer(0, "host name not resolved")
+            assert await tried(by, f"http://{host}:{canary.port}/") == AttemptResult(
+                0, "address not allowed"
+            ), host
+        assert await tried(by, f"http://rebind.example:{canary.port}/") == AttemptResult(
+            0, "connection failed"
+        )
+        assert await tried(by, f"http://rebind.example:{canary.port}/") == AttemptResult(
+            0, "address not allowed"
+        )
+        assert await tried(by, f"http://none.example:{canary.port}/") == AttemptResult(
+            0, "host name not resolved"
+        )
         for port in (25, 465, 587):
-            assert await tried(by, f"http://8.8.8.8:{port}/") == Answer(0, "address not allowed")
+            assert await tried(by, f"http://8.8.8.8:{port}/") == AttemptResult(0, "address not allowed")
         assert canary.connections == 0
 
 
@@ -244,7 +252,7 @@ async def test_certificates_are_verified_by_name() -> None:
             assert (await tried(by, f"https://hook.example:{good.port}/")).succeeded
         assert good.connections == 1
         for url in (f"https://other.example:{good.port}/", f"https://hook.example:{unknown.port}/"):
-            assert await tried(by, url) == Answer(0, "TLS handshake failed")
+            assert await tried(by, url) == AttemptResult(0, "TLS handshake failed")
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")

@@ -13,7 +13,7 @@ from kit.receiver import WEBHOOKS, receiver, subscribed
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
-from pillarbox.webhooks.publish import Event, Publisher
+from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 KILLED = {
     "webhooks.claimed": 1,
@@ -32,7 +32,7 @@ async def publish(url: str, count: int = 1) -> None:
     ids = Ids(SystemClock())
     async with connected(url) as conn, transaction(conn):
         team = await conn.fetchval("SELECT id FROM teams")
-        found = [Event(team, "domain.updated", ids.stamp().at, {"number": n}) for n in range(count)]
+        found = [WebhookEvent(team, "domain.updated", ids.stamp().at, {"number": n}) for n in range(count)]
         await Publisher(ids).publish(conn, found)
 
 

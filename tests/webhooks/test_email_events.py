@@ -16,11 +16,11 @@ from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.suppressions import changes
-from pillarbox.suppressions.changes import Cause
+from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind
-from pillarbox.webhooks.bodies import Bodies, Subject
-from pillarbox.webhooks.dispatch.claims import Claims
+from pillarbox.timeline.rules import Bounce, ClickDetail, EventDetail, EventKind, TimelineEntry
+from pillarbox.webhooks.bodies import EventSubject, WebhookBodies
+from pillarbox.webhooks.dispatch.claims import DeliveryClaims
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.publish import Publisher, body_of
 
@@ -33,13 +33,19 @@ CONTENT = {
 
 
 async def happens(
-    pillarbox: World, team: Team, email: str, kind: Kind, detail: Detail | None = None, *, to: int = 0
+    pillarbox: World,
+    team: Team,
+    email: str,
+    kind: EventKind,
+    detail: EventDetail | None = None,
+    *,
+    to: int = 0,
 ) -> None:
     """One event of one recipient, a second later."""
     clock_of(pillarbox).advance(1)
     app = pillarbox.app
     async with transaction(pillarbox.pool) as conn:
-        entry = Entry(team.id, UUID(email), to, kind, app.kit.clock.now(), detail)
+        entry = TimelineEntry(team.id, UUID(email), to, kind, app.kit.clock.now(), detail)
         assert await app.need(Timeline).record(conn, [entry]) == [entry]
 
 
@@ -136,14 +142,22 @@ async def test_every_other_kind_has_its_own_detail(database_url: str, tmp_path: 
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         clicked_at = clock_of(pillarbox).now()
-        story: list[tuple[Kind, Detail | None, dict[str, Any]]] = [
-            (Kind.DELIVERY_DELAYED, Detail(host="mx.quay.example", code=450, reply="450 4.2.0 later"), {}),
-            (Kind.SENT, Detail(host="mx.quay.example", attempt=2), {}),
-            (Kind.DELIVERED, Detail(host="mx.quay.example", code=250, reply="250 ok"), {}),
-            (Kind.OPENED, None, {}),
+        story: list[tuple[EventKind, EventDetail | None, dict[str, Any]]] = [
             (
-                Kind.CLICKED,
-                Detail(click=Click("203.0.113.9", "https://harbor.example/tides", clicked_at, "Mozilla/5.0")),
+                EventKind.DELIVERY_DELAYED,
+                EventDetail(host="mx.quay.example", code=450, reply="450 4.2.0 later"),
+                {},
+            ),
+            (EventKind.SENT, EventDetail(host="mx.quay.example", attempt=2), {}),
+            (EventKind.DELIVERED, EventDetail(host="mx.quay.example", code=250, reply="250 ok"), {}),
+            (EventKind.OPENED, None, {}),
+            (
+                EventKind.CLICKED,
+                EventDetail(
+                    click=ClickDetail(
+                        "203.0.113.9", "https://harbor.example/tides", clicked_at, "Mozilla/5.0"
+                    )
+                ),
                 {
                     "click": {
                         "ipAddress": "203.0.113.9",
@@ -153,7 +167,7 @@ async def test_every_other_kind_has_its_own_detail(database_url: str, tmp_path: 
                     }
                 },
             ),
-            (Kind.COMPLAINED, Detail(reason="abuse"), {}),
+            (EventKind.COMPLAINED, EventDetail(reason="abuse"), {}),
         ]
         email = await held(team)
         for kind, detail, _ in story:
@@ -171,11 +185,15 @@ async def test_failures_and_suppressions_give_their_reason(database_url: str, tm
         team = await pillarbox.team()
         made = await hook(team, "email.failed", "email.suppressed", "email.bounced")
         email = await held(team, to=["a@quay.example", "b@quay.example", "c@quay.example", "d@quay.example"])
-        await happens(pillarbox, team, email, Kind.FAILED, Detail(reason="delivery_window_over"), to=0)
-        await happens(pillarbox, team, email, Kind.SUPPRESSED, Detail(suppressed="previous_complaint"), to=1)
-        await happens(pillarbox, team, email, Kind.SUPPRESSED, Detail(suppressed="manual"), to=2)
-        late = Detail(reply="452 4.2.2 full", bounce=Bounce("Transient", "MailboxFull"))
-        await happens(pillarbox, team, email, Kind.BOUNCED, late, to=3)
+        await happens(
+            pillarbox, team, email, EventKind.FAILED, EventDetail(reason="delivery_window_over"), to=0
+        )
+        await happens(
+            pillarbox, team, email, EventKind.SUPPRESSED, EventDetail(suppressed="previous_complaint"), to=1
+        )
+        await happens(pillarbox, team, email, EventKind.SUPPRESSED, EventDetail(suppressed="manual"), to=2)
+        late = EventDetail(reply="452 4.2.2 full", bounce=Bounce("Transient", "MailboxFull"))
+        await happens(pillarbox, team, email, EventKind.BOUNCED, late, to=3)
         failed, complained, manual, bounced = await made.payloads()
         assert failed["data"]["failed"] == {"reason": "delivery_window_over"}
         assert list(failed["data"]) == [*BASE, "failed"]
@@ -206,7 +224,7 @@ async def test_a_suppressed_address_is_published_once(database_url: str, tmp_pat
         made = await hook(team, "suppression.added")
         email = await held(team, to=["gone@quay.example"])
         app = pillarbox.app
-        cause = Cause(team.id, "gone@quay.example", "bounce", UUID(email), app.kit.clock.now())
+        cause = SuppressionCause(team.id, "gone@quay.example", "bounce", UUID(email), app.kit.clock.now())
         for _ in range(2):
             async with transaction(pillarbox.pool) as conn:
                 await changes.add(conn, [cause, cause], app.need(Ids), app.need(Publisher))
@@ -237,7 +255,7 @@ async def test_a_body_is_made_once_and_kept(database_url: str, tmp_path: Path) -
         assert b" " not in payload.replace(b"Berth 12", b"").replace(b"Harbor <", b"")
         assert "Grüße".encode() in payload
         await pillarbox.pool.execute("UPDATE emails SET subject = 'changed', tags = NULL")
-        await happens(pillarbox, team, email, Kind.OPENED)
+        await happens(pillarbox, team, email, EventKind.OPENED)
         await pillarbox.pool.execute("DELETE FROM contents")
         assert await made.get(f"/events/{event['id']}") == before
         assert (await other.get(f"/events/{event['id']}")) == before
@@ -249,7 +267,7 @@ async def test_an_event_whose_email_is_gone_says_what_it_knows(database_url: str
         team = await pillarbox.team()
         made = await hook(team, "email.failed")
         email = await held(team)
-        await happens(pillarbox, team, email, Kind.FAILED, Detail(reason="tls_required"))
+        await happens(pillarbox, team, email, EventKind.FAILED, EventDetail(reason="tls_required"))
         await pillarbox.pool.execute("DELETE FROM emails")
         [body] = await made.payloads()
         assert body["data"] == {"email_id": email, "failed": {"reason": "tls_required"}}
@@ -265,8 +283,8 @@ async def test_what_disabling_ended_unseen_can_still_be_read_in_full(
         await pillarbox.turn()
         await made.change(status="disabled")
         app = pillarbox.app
-        claims = Claims(
-            pillarbox.pool, app.kit.clock, app.need(Ids).new(), app.need(KeyRing), app.need(Bodies)
+        claims = DeliveryClaims(
+            pillarbox.pool, app.kit.clock, app.need(Ids).new(), app.need(KeyRing), app.need(WebhookBodies)
         )
         clock_of(pillarbox).advance(1)
         claimed = await claims.claim((team.id, UUID(made.id)), 10)
@@ -284,7 +302,7 @@ async def test_an_event_without_a_body_blocks_no_other_and_fails_after_a_day(
 ) -> None:
     """It is put off at each claim, and has failed when it is a day old; it can still be replayed."""
 
-    async def data_of(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> Sequence[bytes]:
+    async def data_of(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> Sequence[bytes]:
         if any(subject.position == 0 for subject in subjects):
             raise ValueError("of our own making")
         return [b'{"good":1}'] * len(subjects)
@@ -295,8 +313,12 @@ async def test_an_event_without_a_body_blocks_no_other_and_fails_after_a_day(
         await team.send(to=["one@pillarbox.test", "two@pillarbox.test"])
         await pillarbox.turn()
         app = pillarbox.app
-        claims = Claims(
-            pillarbox.pool, app.kit.clock, app.need(Ids).new(), app.need(KeyRing), Bodies({"email": data_of})
+        claims = DeliveryClaims(
+            pillarbox.pool,
+            app.kit.clock,
+            app.need(Ids).new(),
+            app.need(KeyRing),
+            WebhookBodies({"email": data_of}),
         )
         webhook = (team.id, UUID(made.id))
         clock_of(pillarbox).advance(1)

@@ -19,24 +19,24 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks import health
-from pillarbox.webhooks.failure_clock import DISABLE_AFTER, HEALTHY, Health, Result, judged
+from pillarbox.webhooks.failure_clock import DISABLE_AFTER, HEALTHY, AttemptEnd, WebhookHealth, judged
 
 TEAM, HOOK = UUID(int=1), UUID(int=2)
 FIRST, SECOND = UUID(int=11), UUID(int=12)
 
 
-def failed(after: timedelta | float = 0, event: UUID = FIRST, code: int = 500, **more: bool) -> Result:
+def failed(after: timedelta | float = 0, event: UUID = FIRST, code: int = 500, **more: bool) -> AttemptEnd:
     hours = after if isinstance(after, timedelta) else timedelta(hours=after)
-    return Result(TEAM, HOOK, event, START + hours, code, False, **more)
+    return AttemptEnd(TEAM, HOOK, event, START + hours, code, False, **more)
 
 
-def answered(after: float, event: UUID = FIRST, **more: bool) -> Result:
-    return Result(TEAM, HOOK, event, START + timedelta(hours=after), 200, True, **more)
+def answered(after: float, event: UUID = FIRST, **more: bool) -> AttemptEnd:
+    return AttemptEnd(TEAM, HOOK, event, START + timedelta(hours=after), 200, True, **more)
 
 
 def test_the_first_failure_starts_the_clock_and_a_success_stops_it() -> None:
     verdict = judged(HEALTHY, [failed(1)])
-    assert verdict.health == Health(START + timedelta(hours=1), FIRST)
+    assert verdict.health == WebhookHealth(START + timedelta(hours=1), FIRST)
     assert (verdict.notify, verdict.disable) == (False, False)
     assert judged(verdict.health, [failed(2)]).health == verdict.health
     assert judged(verdict.health, [failed(2, SECOND)]).health == replace(verdict.health, failing_several=True)
@@ -45,7 +45,7 @@ def test_the_first_failure_starts_the_clock_and_a_success_stops_it() -> None:
 
 
 def test_a_failed_replay_counts_for_nothing() -> None:
-    old = Health(START, FIRST, True)
+    old = WebhookHealth(START, FIRST, True)
     for health_before in (HEALTHY, old):
         verdict = judged(health_before, [failed(500, SECOND, replayed=True)])
         assert verdict == (health_before, False, False, None)
@@ -90,7 +90,7 @@ class Failing:
     def __init__(self, pillarbox: World, made: Hook, events: list[UUID]) -> None:
         self.world, self.hook, self.events = pillarbox, made, events
 
-    async def results(self, *results: Result) -> set[tuple[UUID, UUID]]:
+    async def results(self, *results: AttemptEnd) -> set[tuple[UUID, UUID]]:
         ids = {FIRST: self.events[0], SECOND: self.events[1]}
         ours = [
             r._replace(team_id=self.hook.team.id, webhook_id=UUID(self.hook.id), event_id=ids[r.event_id])

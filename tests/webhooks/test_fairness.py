@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 from kit.receiver import WEBHOOKS, hangs, receiver
 from kit.webhooks import hook, publish
 from kit.world import world
-from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.deliveries import AttemptResult, Delivery, Endpoint
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.dispatch.scheduler import EndpointScheduler, EndpointSlots
 
 HANGING = 100
@@ -38,7 +38,7 @@ async def test_a_hundred_hanging_endpoints_and_a_good_one(database_url: str, tmp
             print(f"\np50 {sorted(lags)[GOOD // 2]:.3f} s, p95 {sorted(lags)[int(GOOD * 0.95)]:.3f} s")
             assert sorted(lags)[int(GOOD * 0.95)] < 2
             assert len(dead.arrivals) == dead.connections, "they hang all the time"
-            dispatcher = pillarbox.app.need(Dispatcher)
+            dispatcher = pillarbox.app.need(WebhookDispatcher)
             assert dispatcher is not None
             assert dispatcher.items_in_memory <= 6 * HANGING
 
@@ -75,7 +75,7 @@ def test_new_endpoints_that_hang_leave_slots_to_another_team() -> None:
     known = fill(scheduler, teams[3], 1)[0]
     [queue] = begun(scheduler)
     assert queue is known
-    scheduler.finish(queue, Answer(200, ""), 0.0)
+    scheduler.finish(queue, AttemptResult(200, ""), 0.0)
     for _ in range(8):
         scheduler.add(queue.webhook, queue.endpoint, [delivery()], 0.0)
     assert begun(scheduler), "who answers has slots of its own"

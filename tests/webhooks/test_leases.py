@@ -21,7 +21,7 @@ from pillarbox.kernel.process import process_table
 from pillarbox.webhooks import wire
 from pillarbox.webhooks.dispatch.claims import LEASE, RENEW_EVERY
 from pillarbox.webhooks.dispatch.deliveries import Delivery
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 
 ENROLL_ELSEWHERE = """
     INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
@@ -35,8 +35,8 @@ LEASED = """
 """
 
 
-def dispatcher(pillarbox: World) -> Dispatcher:
-    found = pillarbox.app.need(Dispatcher)
+def dispatcher(pillarbox: World) -> WebhookDispatcher:
+    found = pillarbox.app.need(WebhookDispatcher)
     assert found is not None
     return found
 

@@ -21,14 +21,14 @@ from pillarbox.application import SLICES
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.webhooks.kinds import KINDS
-from pillarbox.webhooks.listening.listener import Listener, listen, listener_periodic
+from pillarbox.webhooks.listening.listener import WebhookListener, listen, listener_periodic
 from pillarbox.webhooks.plugin import bodies_of
 from pillarbox.webhooks.samples import SAMPLES
 
 LISTENERS = "SELECT count(*) FROM webhooks WHERE kind = 'listener'"
 
 
-async def opened(team: Team, *kinds: str) -> Listener:
+async def opened(team: Team, *kinds: str) -> WebhookListener:
     app = team.world.app
     return await listen(
         team.world.pool,

@@ -14,7 +14,7 @@ from kit.webhooks import hook, publish
 from kit.world import world
 from pillarbox.kernel.observability.queue_counts import QueueCounts
 from pillarbox.webhooks.dispatch import prometheus
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.dispatch.queue_metrics import COUNTING
 
 
@@ -33,7 +33,7 @@ async def test_attempts_and_outcomes_are_counted(database_url: str, tmp_path: Pa
         team = await pillarbox.team()
         await hook(team, endpoint=at.url)
         await hook(team, endpoint="http://127.0.0.1:1/")
-        dispatcher = pillarbox.app.need(Dispatcher)
+        dispatcher = pillarbox.app.need(WebhookDispatcher)
         assert dispatcher is not None
         before = counts()
         at.answers(status(500), status(200))

@@ -17,11 +17,11 @@ from kit.world import World
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, after_commit, transaction
 from pillarbox.kernel.process import faults
-from pillarbox.timeline.announcing import Announcer
-from pillarbox.timeline.record import Published, Timeline
-from pillarbox.timeline.rules import Entry, Kind
+from pillarbox.timeline.announcing import EmailEventPublisher
+from pillarbox.timeline.record import PublishedEvent, Timeline
+from pillarbox.timeline.rules import EventKind, TimelineEntry
 from pillarbox.webhooks.kinds import KINDS
-from pillarbox.webhooks.publish import Event, Publisher
+from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 TABLES = ("webhook_events", "webhook_deliveries", "webhook_outcomes", "webhook_attempts")
 EMAIL_KINDS = [kind for kind in KINDS if kind.startswith("email.")]
@@ -56,28 +56,28 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
         team = await pillarbox.team()
         email = UUID(await team.send())
         app = pillarbox.app
-        published: list[Kind] = []
+        published: list[EventKind] = []
 
-        class Recording(Announcer):
-            async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
+        class Recording(EmailEventPublisher):
+            async def publish(self, conn: Connection, events: Sequence[PublishedEvent]) -> None:
                 published.extend(event.kind for event in events)
 
         listening = Timeline(app.need(Ids), Recording(app.need(Publisher)))
 
-        async def record(kind: Kind) -> None:
+        async def record(kind: EventKind) -> None:
             async with transaction(pillarbox.pool) as conn:
-                await listening.record(conn, [Entry(team.id, email, 0, kind, app.kit.clock.now())])
+                await listening.record(conn, [TimelineEntry(team.id, email, 0, kind, app.kit.clock.now())])
 
         await hook(await pillarbox.team("Quay"), *KINDS)
-        await record(Kind.SENT)
+        await record(EventKind.SENT)
         assert published == []
         made = await hook(team, "email.delivered")
-        await record(Kind.DELIVERED)
-        await record(Kind.OPENED)
-        assert published == [Kind.DELIVERED]
+        await record(EventKind.DELIVERED)
+        await record(EventKind.OPENED)
+        assert published == [EventKind.DELIVERED]
         await made.change(status="disabled")
-        await record(Kind.COMPLAINED)
-        assert published == [Kind.DELIVERED]
+        await record(EventKind.COMPLAINED)
+        assert published == [EventKind.DELIVERED]
         await pillarbox.turn()
 
 
@@ -150,9 +150,9 @@ async def test_a_transaction_that_is_rolled_back_leaves_no_event(database_url: s
         async def stumble() -> None:
             async with transaction(pillarbox.pool) as conn:
                 await app.need(Publisher).publish(
-                    conn, [Event(team.id, "domain.updated", app.kit.clock.now(), {})]
+                    conn, [WebhookEvent(team.id, "domain.updated", app.kit.clock.now(), {})]
                 )
-                entry = Entry(team.id, email, 0, Kind.DELIVERED, app.kit.clock.now())
+                entry = TimelineEntry(team.id, email, 0, EventKind.DELIVERED, app.kit.clock.now())
                 assert await app.need(Timeline).record(conn, [entry]) == [entry]
                 after_commit(conn, lambda: woken.append(1))
                 raise LookupError
@@ -176,7 +176,7 @@ async def test_the_dispatcher_is_woken_after_the_commit_and_only_for_work(
         app = pillarbox.app
         woken: list[str] = []
         publisher = Publisher(app.need(Ids), lambda: woken.append("woken"))
-        event = Event(team.id, "domain.updated", app.kit.clock.now(), {})
+        event = WebhookEvent(team.id, "domain.updated", app.kit.clock.now(), {})
         async with transaction(pillarbox.pool) as conn:
             await publisher.publish(conn, [event])
         assert woken == []
@@ -231,7 +231,9 @@ async def test_thousands_of_events_are_one_statement(database_url: str, tmp_path
         made = await hook(team)
         seen: list[str] = []
         app = pillarbox.app
-        events = [Event(team.id, "domain.updated", app.kit.clock.now(), {"at": at}) for at in range(3000)]
+        events = [
+            WebhookEvent(team.id, "domain.updated", app.kit.clock.now(), {"at": at}) for at in range(3000)
+        ]
         async with transaction(pillarbox.pool) as conn:
             conn._con.add_query_logger(lambda query: seen.append(query.query))
             await app.need(Publisher).publish(conn, events)
@@ -246,7 +248,7 @@ async def test_a_move_of_time_is_the_only_order_there_is(database_url: str, tmp_
         made = await hook(team)
         for at in range(5):
             clock_of(pillarbox).advance(1)
-            await publish(team, at=at)
+            await publish(team, now=at)
         dues = [row["due_at"] for row in await made.owed()]
         assert dues == sorted(dues)
         assert [body["data"]["at"] for body in await made.payloads()] == list(range(5))
@@ -262,7 +264,7 @@ async def test_only_the_tables_of_webhooks_are_written(database_url: str, tmp_pa
             async with transaction(pillarbox.pool) as conn:
                 app = pillarbox.app
                 await app.need(Publisher).publish(
-                    conn, [Event(team.id, "domain.updated", app.kit.clock.now(), {})]
+                    conn, [WebhookEvent(team.id, "domain.updated", app.kit.clock.now(), {})]
                 )
                 await watching.execute("SET lock_timeout = '200ms'")
                 await watching.execute(

@@ -30,7 +30,7 @@ from pillarbox.cli import program
 from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.plugin import PeriodicJobs
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.invariants import INVARIANTS as OF_WEBHOOKS
 
 KINDS = (
@@ -58,7 +58,7 @@ class Harbor:
     async def deliver(self) -> None:
         """The engine and the dispatcher do what is due."""
         await self.world.turn()
-        dispatcher = self.world.app.need(Dispatcher)
+        dispatcher = self.world.app.need(WebhookDispatcher)
         assert dispatcher is not None
         for _ in range(6):
             clock_of(self.world).advance(0.001)
@@ -93,8 +93,8 @@ async def harbor(database_url: str, folder: Path, **settings: str) -> AsyncItera
         await made.disabled.change(status="disabled")
         await made.deliver()
         yield made
-        assert pillarbox.app.need(Dispatcher) is not None
-        await pillarbox.app.need(Dispatcher).stop(1)
+        assert pillarbox.app.need(WebhookDispatcher) is not None
+        await pillarbox.app.need(WebhookDispatcher).stop(1)
         await pillarbox.app.need(Outbound).close()
 
 

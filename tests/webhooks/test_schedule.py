@@ -15,7 +15,7 @@ from kit.receiver import WEBHOOKS, Receiver, receiver, status
 from kit.webhooks import Hook, hook
 from kit.world import Team, World, world
 from pillarbox.kernel.wire.instants import iso_style
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 
 WAITS = [5, 300, 1800, 7200, 18000, 36000, 36000]
 
@@ -31,8 +31,8 @@ async def hooked(url: str, folder: Path, clock: ManualClock) -> AsyncIterator[tu
             await dispatcher(pillarbox).stop(1)
 
 
-def dispatcher(pillarbox: World) -> Dispatcher:
-    found = pillarbox.app.need(Dispatcher)
+def dispatcher(pillarbox: World) -> WebhookDispatcher:
+    found = pillarbox.app.need(WebhookDispatcher)
     assert found is not None
     return found
 

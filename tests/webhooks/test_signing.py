@@ -17,7 +17,7 @@ import svix
 from kit.receiver import WEBHOOKS, Arrival, receiver
 from kit.webhooks import hook, publish
 from kit.world import world
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.dispatch.signing import headers, signature
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
@@ -144,7 +144,7 @@ async def test_a_new_secret_signs_although_the_key_of_the_one_before_is_lost(
         rotated = await mine.post(f"{lost.path}/signing-secret/rotate")
         assert rotated.status_code == 200
         await publish(mine)
-        dispatcher = pillarbox.app.need(Dispatcher)
+        dispatcher = pillarbox.app.need(WebhookDispatcher)
         dispatcher._paused.clear()
         dispatcher.wake()
         (first, *_) = await at.wait_for(1)

@@ -14,7 +14,7 @@ from kit.manual_world import clock_of, manual_world
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.webhooks import hook, publish
 from kit.world import World, mail
-from pillarbox.delivery.queue.claims import LEASE, Claims
+from pillarbox.delivery.queue.claims import LEASE, ItemClaims
 from pillarbox.doctor import clocks
 from pillarbox.doctor.checks import Level
 from pillarbox.kernel.ids import Ids
@@ -23,7 +23,7 @@ from pillarbox.kernel.process.clock_watch import JUMPS, ClockWatch
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.periodic import NO_TEAM, Periodic
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -174,7 +174,7 @@ async def test_a_lease_that_a_clock_ahead_has_dated_ends_in_its_time(
         await pillarbox.pool.execute(
             "UPDATE deliveries SET owner = $1, leased_until = $2, attempt = 1", dead, clock.now() + YEAR
         )
-        claims = pillarbox.app.need(Claims)
+        claims = pillarbox.app.need(ItemClaims)
         assert await claims.recover() == 0
         clock.advance(LEASE)
         assert await claims.recover() == 1
@@ -221,7 +221,7 @@ async def test_an_event_of_a_clock_ahead_is_delivered_when_the_clock_is_correcte
     """And a retry comes in its time after the clock was ahead."""
     async with watched(database_url, tmp_path) as (pillarbox, watch):
         team, clock = await pillarbox.team(), clock_of(pillarbox)
-        dispatcher = pillarbox.app.need(Dispatcher)
+        dispatcher = pillarbox.app.need(WebhookDispatcher)
         assert dispatcher is not None
         async with receiver() as at:
             at.answers(status(503))

@@ -16,8 +16,8 @@ from kit.clock import START, ManualClock
 from kit.manual_world import clock_of, manual_world
 from pillarbox.kernel.process import process_table
 from pillarbox.kernel.work.fair_turns import Turns
-from pillarbox.kernel.work.jobs import LEASE, RENEW, RENEW_EVERY, Finished, Job, JobLimit, Jobs
-from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
+from pillarbox.kernel.work.jobs import LEASE, RENEW, RENEW_EVERY, Job, JobFinished, JobLimit, Jobs
+from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
 from pillarbox.kernel.work.recovery import RECOVER_EVERY, forget_dead
 
 KIND = "test.job"
@@ -40,9 +40,9 @@ RENEWED = "UPDATE jobs SET leased_until = $1 WHERE owner = $2"
 
 
 def jobs(pool: asyncpg.Pool, clock: ManualClock, owner: UUID, ended: list[Job]) -> Jobs:
-    async def work(job: Job) -> Finished:
+    async def work(job: Job) -> JobFinished:
         ended.append(job)
-        return Finished()
+        return JobFinished()
 
     return Jobs(pool, clock, owner, {KIND: work})
 
@@ -57,10 +57,10 @@ async def test_a_job_stays_with_the_living_and_leaves_the_dead(
         await pool.execute(ADD, KIND, clock.now())
         taken = asyncio.Event()
 
-        async def hold(_: Job) -> Finished:
+        async def hold(_: Job) -> JobFinished:
             taken.set()
             await asyncio.Event().wait()
-            return Finished()
+            return JobFinished()
 
         holder, other = Jobs(pool, clock, HOLDER, {KIND: hold}), jobs(pool, clock, OTHER, done)
         assert await holder.look() == 1
@@ -86,10 +86,10 @@ async def test_a_renewal_after_a_step_back_of_the_clock_is_seen(database_url: st
         await pool.execute(ADD, KIND, clock.now())
         taken = asyncio.Event()
 
-        async def hold(_: Job) -> Finished:
+        async def hold(_: Job) -> JobFinished:
             taken.set()
             await asyncio.Event().wait()
-            return Finished()
+            return JobFinished()
 
         holder = Jobs(pool, clock, HOLDER, {KIND: hold})
         assert await holder.look() == 1
@@ -207,9 +207,9 @@ async def test_a_job_that_somebody_holds_against_its_end_is_free_and_can_be_clai
     async with manual_world(database_url, tmp_path) as pillarbox:
         pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
 
-        async def work(job: Job) -> Finished:
+        async def work(job: Job) -> JobFinished:
             done.append(job)
-            return Finished()
+            return JobFinished()
 
         await pool.execute(REGISTER, HOLDER, process_table.boot_id(), 2**22 + 1, 1, clock.now())
         for _ in range(2):
@@ -263,12 +263,12 @@ def test_the_rule() -> None:
     """What stands still is watched from its first sight on; what came later is not lost with it."""
     watch = LeaseWatch(60, 20)
     first, last, later = (START + at(seconds) for seconds in (50, 60, 80))
-    assert watch.lost([Holding(HOLDER, first, last)], START, 0) == []
-    assert watch.lost([Holding(HOLDER, first, later)], START + at(51), 24) == []
-    assert watch.lost([Holding(HOLDER, first, later)], START, 59) == []
-    assert watch.lost([Holding(HOLDER, first, later)], START + at(51), 59) == [Lost(HOLDER, last)]
-    assert watch.lost([Holding(HOLDER, first, later)], START, 60) == [Lost(HOLDER, last)]
-    assert watch.lost([Holding(HOLDER, later, later)], START + at(90), 61) == [], "it moved"
-    assert watch.lost([Holding(HOLDER, later, later)], START + at(90), 86) == [Lost(HOLDER, later)]
+    assert watch.lost([HeldLeases(HOLDER, first, last)], START, 0) == []
+    assert watch.lost([HeldLeases(HOLDER, first, later)], START + at(51), 24) == []
+    assert watch.lost([HeldLeases(HOLDER, first, later)], START, 59) == []
+    assert watch.lost([HeldLeases(HOLDER, first, later)], START + at(51), 59) == [LostLeases(HOLDER, last)]
+    assert watch.lost([HeldLeases(HOLDER, first, later)], START, 60) == [LostLeases(HOLDER, last)]
+    assert watch.lost([HeldLeases(HOLDER, later, later)], START + at(90), 61) == [], "it moved"
+    assert watch.lost([HeldLeases(HOLDER, later, later)], START + at(90), 86) == [LostLeases(HOLDER, later)]
     assert watch.lost([], START + at(90), 87) == []
-    assert watch.lost([Holding(HOLDER, later, later)], START + at(90), 1000) == [], "seen anew"
+    assert watch.lost([HeldLeases(HOLDER, later, later)], START + at(90), 1000) == [], "seen anew"

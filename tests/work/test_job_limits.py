@@ -14,7 +14,15 @@ import asyncpg
 from kit.clock import ManualClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, open_pool
-from pillarbox.kernel.work.jobs import Decided, Finished, Handler, Job, JobLimit, Jobs, Postponed
+from pillarbox.kernel.work.jobs import (
+    DecidedAtSettle,
+    Handler,
+    Job,
+    JobFinished,
+    JobLimit,
+    JobPostponed,
+    Jobs,
+)
 
 TEAM = UUID(int=1)
 MASS = JobLimit(("mass",), running=8, batch=4, pause=0.01)
@@ -22,7 +30,7 @@ MASS = JobLimit(("mass",), running=8, batch=4, pause=0.01)
 
 @asynccontextmanager
 async def pool_of(url: str) -> AsyncIterator[asyncpg.Pool]:
-    pool = await open_pool(url, most=5)
+    pool = await open_pool(url, limit=5)
     try:
         yield pool
     finally:
@@ -51,10 +59,10 @@ class Recorder:
         self.seen: list[UUID] = []
         self.go_on = asyncio.Event()
 
-    async def run(self, job: Job) -> Finished:
+    async def run(self, job: Job) -> JobFinished:
         self.seen.append(job.subject_id)
         await self.go_on.wait()
-        return Finished()
+        return JobFinished()
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -113,18 +121,18 @@ async def test_what_is_decided_in_the_end_counts_only_for_this_claim(database_ur
     clock = ManualClock()
     started, go_on = asyncio.Event(), asyncio.Event()
 
-    async def decide(conn: Connection) -> Postponed:
+    async def decide(conn: Connection) -> JobPostponed:
         await conn.execute(
             "INSERT INTO purges (team_id, before, first_id) VALUES ($1, $2, $1) ON CONFLICT DO NOTHING",
             TEAM,
             clock.now(),
         )
-        return Postponed(clock.now() + timedelta(days=1), "tomorrow")
+        return JobPostponed(clock.now() + timedelta(days=1), "tomorrow")
 
-    async def run(_: Job) -> Decided:
+    async def run(_: Job) -> DecidedAtSettle:
         started.set()
         await go_on.wait()
-        return Decided(decide)
+        return DecidedAtSettle(decide)
 
     async with pool_of(database_url) as pool:
         await add(pool, "mass", clock.now())

@@ -16,7 +16,7 @@ from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.kernel.process.process_table import boot_id, started
 
 ZONE = "quay.example MX 10 mx.quay.example\nmx.quay.example A 127.0.0.1"
@@ -111,7 +111,7 @@ async def test_an_item_of_the_dead_that_is_locked_holds_nobody_up(database_url: 
             2**22 + 1,
             1,
         )
-        claims = pillarbox.app.need(Claims)
+        claims = pillarbox.app.need(ItemClaims)
         registered = "SELECT count(*) FROM processes WHERE id = $1"
         async with pillarbox.pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM deliveries WHERE email_id = $1 FOR UPDATE", UUID(email))
@@ -125,7 +125,7 @@ async def test_an_item_of_the_dead_that_is_locked_holds_nobody_up(database_url: 
 async def test_a_process_that_ends_in_order_leaves_the_register(database_url: str, tmp_path: Path) -> None:
     """So that the others have its slots at their next heartbeat; not while it holds work of its own."""
     async with world(database_url, tmp_path, clock=ManualClock(), started=False, **SETTINGS) as pillarbox:
-        claims, owner = pillarbox.app.need(Claims), pillarbox.app.kit.runtime.process_id
+        claims, owner = pillarbox.app.need(ItemClaims), pillarbox.app.kit.runtime.process_id
         team, _ = await prepared(pillarbox)
         await claims.write_heartbeat("delivery")
         await held_by(team, owner, seconds=30)

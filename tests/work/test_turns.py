@@ -18,8 +18,8 @@ from kit.world import mail, world
 from pillarbox.emails import accept
 from pillarbox.emails.fetching import JOB_LIMIT as FETCHING
 from pillarbox.kernel.postgres.database import open_pool
-from pillarbox.kernel.work.fair_turns import Candidate, TakenSlot, Turns, chosen, overdue
-from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Jobs
+from pillarbox.kernel.work.fair_turns import DueJob, TakenSlot, Turns, chosen, overdue
+from pillarbox.kernel.work.jobs import Job, JobFinished, JobLimit, Jobs
 
 SLOTS = 16
 TURNS = Turns(slot_timeout=10.0, gap=timedelta(seconds=30), tries=2)
@@ -27,8 +27,8 @@ JOB_LIMIT = JobLimit(("slow",), running=4, batch=4, pause=0.01, turns=TURNS)
 TEAMS = [UUID(int=number) for number in range(1, 9)]
 
 
-def due(team: int, site: str = "", count: int = 1) -> list[Candidate]:
-    return [Candidate(TEAMS[team], uuid4(), site) for _ in range(count)]
+def due(team: int, site: str = "", count: int = 1) -> list[DueJob]:
+    return [DueJob(TEAMS[team], uuid4(), site) for _ in range(count)]
 
 
 def held(team: int, site: str = "", count: int = 1, seconds: float = 0.0, tries: int = 0) -> list[TakenSlot]:
@@ -71,12 +71,12 @@ def test_a_slot_is_given_back_where_none_is_free() -> None:
 async def test_a_team_whose_jobs_hang_keeps_no_other_waiting(database_url: str) -> None:
     clock, hang, begun = ManualClock(), asyncio.Event(), list[UUID]()
 
-    async def run(job: Job) -> Finished:
+    async def run(job: Job) -> JobFinished:
         begun.append(job.team_id)
         await hang.wait()
-        return Finished()
+        return JobFinished()
 
-    pool = await open_pool(database_url, most=3)
+    pool = await open_pool(database_url, limit=3)
     try:
         for team, count in ((0, 100), (1, 1), (2, 1)):
             await add(pool, clock, TEAMS[team], count)
@@ -99,12 +99,12 @@ async def test_a_team_whose_jobs_hang_keeps_no_other_waiting(database_url: str) 
 async def test_what_is_cut_off_frees_its_slot_and_is_tried_again(database_url: str) -> None:
     clock, begun = ManualClock(), list[UUID]()
 
-    async def run(job: Job) -> Finished:
+    async def run(job: Job) -> JobFinished:
         begun.append(job.team_id)
         await asyncio.Event().wait()
-        return Finished()
+        return JobFinished()
 
-    pool = await open_pool(database_url, most=3)
+    pool = await open_pool(database_url, limit=3)
     try:
         jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, limits=(JOB_LIMIT,))
         for team, count in ((0, 2), (1, 1), (2, 1), (3, 1)):

@@ -10,14 +10,14 @@ from uuid import UUID
 import typer
 
 from pillarbox.api_keys import keys, queries
-from pillarbox.api_keys.queries import ListedKey
+from pillarbox.api_keys.queries import ApiKeyListRow
 from pillarbox.domains.commands.choosing import one_domain
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
-from pillarbox.kernel.terminal.answers import Json, Refused, as_id, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, as_id, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.queries import Team
@@ -100,7 +100,7 @@ def delete(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> N
 
 
 async def make(
-    connected: Connected,
+    connected: CommandDatabase,
     name: str,
     team: str | None,
     permission: Permission,
@@ -109,9 +109,9 @@ async def make(
     json: bool,
 ) -> int:
     if not 1 <= len(name.strip()) <= LONGEST_NAME:
-        raise Refused(f"A key's name has 1 to {LONGEST_NAME} characters.")
+        raise CommandRefused(f"A key's name has 1 to {LONGEST_NAME} characters.")
     if domain is not None and permission is not Permission.SENDING:
-        raise Refused("--domain needs --permission sending_access.")
+        raise CommandRefused("--domain needs --permission sending_access.")
     owner = await one_team(connected, team)
     async with TeamDb(connected.pool, owner.id).transaction() as db:
         domain_id = None if domain is None else await one_domain(db, domain)
@@ -127,7 +127,7 @@ async def make(
     return 0
 
 
-async def show_all(connected: Connected, team: str | None, *, json: bool) -> int:
+async def show_all(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     found = [
         (owner, key)
         for owner in await chosen_teams(connected, team)
@@ -156,7 +156,7 @@ async def show_all(connected: Connected, team: str | None, *, json: bool) -> int
 
 
 async def change(
-    connected: Connected,
+    connected: CommandDatabase,
     key: str,
     move: Callable[[TeamDb, UUID], Awaitable[bool]],
     act: Act,
@@ -172,12 +172,12 @@ async def change(
     if not is_moved:
         (status,) = [found.status for found in await keys.listed(db) if found.id == key_id]
         if status != after:
-            raise Refused(f"The key is {status}, not {before}.")
+            raise CommandRefused(f"The key is {status}, not {before}.")
     say(f"The key {key_id} is {after}.")
     return 0
 
 
-async def remove(connected: Connected, key: str) -> int:
+async def remove(connected: CommandDatabase, key: str) -> int:
     db, key_id = await owned(connected, key)
     async with db.transaction() as inner:
         await record_command(inner, Act.KEY_DELETED, await keys.named(inner, key_id), {"id": key_id})
@@ -186,16 +186,16 @@ async def remove(connected: Connected, key: str) -> int:
     return 0
 
 
-async def owned(connected: Connected, key: str) -> tuple[TeamDb, UUID]:
+async def owned(connected: CommandDatabase, key: str) -> tuple[TeamDb, UUID]:
     """The key's id and the view of its team."""
     key_id = as_id(key, "a key")
     team_id = await queries.owner_of(connected.pool, key_id)
     if team_id is None:
-        raise Refused(f"There is no key {key_id}.")
+        raise CommandRefused(f"There is no key {key_id}.")
     return TeamDb(connected.pool, team_id), key_id
 
 
-def shape(owner: Team, key: ListedKey) -> dict[str, object]:
+def shape(owner: Team, key: ApiKeyListRow) -> dict[str, object]:
     return {
         "id": key.id,
         "name": key.name,

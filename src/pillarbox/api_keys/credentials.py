@@ -12,7 +12,7 @@ from pillarbox.api_keys import queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.security.authentication import Caller, Credential, Permission
-from pillarbox.kernel.security.remembered import Remembered
+from pillarbox.kernel.security.remembered import SharedCache
 
 FLUSH_SECONDS = 1.0
 
@@ -65,7 +65,7 @@ class KeyCredentials:
     def __init__(self, pool: asyncpg.Pool, clock: Clock, last_used: LastUsed) -> None:
         self._pool = pool
         self._last_used = last_used
-        self._found: Remembered[bytes, Credential] = Remembered(clock, self._ask)
+        self._found: SharedCache[bytes, Credential] = SharedCache(clock, self._ask)
 
     async def find(self, token_hash: bytes) -> Credential | None:
         return await self._found.find(token_hash)

@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from pillarbox.api_keys import queries
-from pillarbox.api_keys.queries import ListedKey
+from pillarbox.api_keys.queries import ApiKeyListRow
 from pillarbox.directory import keys as directory
 from pillarbox.domains import lookup
 from pillarbox.kernel.ids import Ids
@@ -21,7 +21,7 @@ SHOWN = 11
 
 
 @dataclass(frozen=True, slots=True)
-class MadeKey:
+class CreatedKey:
     """A new key; the only place where its token ever is."""
 
     id: UUID
@@ -37,7 +37,7 @@ async def create(
     domain_id: UUID | None = None,
     token: str | None = None,
     created_by: UUID | None = None,
-) -> MadeKey:
+) -> CreatedKey:
     """A new key, in the transaction that `db` stands for. Raises NotFound for a foreign domain."""
     if domain_id is not None and not await lookup.hold(db, domain_id):
         raise NotFound("Domain")
@@ -46,7 +46,7 @@ async def create(
     await queries.insert(
         db, stamp.id, name, permission.value, domain_id, display(token), stamp.at, created_by
     )
-    return MadeKey(stamp.id, token)
+    return CreatedKey(stamp.id, token)
 
 
 async def rename(db: TeamDb, key_id: UUID, name: str) -> None:
@@ -84,12 +84,12 @@ async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     await queries.deactivate(db, domain_id)
 
 
-async def page(db: TeamDb, page: Page) -> list[ListedKey]:
+async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
     """A page of the team's keys."""
     return await queries.page(db, page)
 
 
-async def listed(db: TeamDb) -> list[ListedKey]:
+async def listed(db: TeamDb) -> list[ApiKeyListRow]:
     """The team's keys, newest first."""
     return await every_row(partial(queries.page, db))
 

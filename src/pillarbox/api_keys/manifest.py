@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -24,10 +24,10 @@ def _keys() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="api_keys",
     plugin=_plugin,
     commands={
-        "keys": Group(_keys, "Make, list, suspend, resume and delete API keys."),
+        "keys": CommandGroup(_keys, "Make, list, suspend, resume and delete API keys."),
     },
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pillarbox.api_keys import routes
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.kernel.http.routing import collect
-from pillarbox.kernel.security.authentication import Credentials
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.security.authentication import CredentialLookup
+from pillarbox.kernel.slices import Container, Slice
 
 
-def _key_credentials(kit: Kit) -> KeyCredentials:
+def _key_credentials(kit: Container) -> KeyCredentials:
     return KeyCredentials(kit.pool, kit.clock, kit.need(LastUsed))
 
 
@@ -18,7 +18,7 @@ SLICE = Slice(
     provides={
         LastUsed: lambda kit: LastUsed(kit.pool, kit.clock),
         KeyCredentials: _key_credentials,
-        Credentials: lambda kit: kit.need(KeyCredentials),
+        CredentialLookup: lambda kit: kit.need(KeyCredentials),
     },
     routes=collect(routes),
     loops=lambda kit: [kit.need(LastUsed).run()],

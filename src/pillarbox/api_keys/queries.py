@@ -19,7 +19,7 @@ OWNER = """
 
 
 @dataclass(frozen=True, slots=True)
-class ListedKey:
+class ApiKeyListRow:
     """A key as the API lists it, with what only the operator sees."""
 
     id: UUID
@@ -115,7 +115,7 @@ async def insert(
     permission: str,
     domain_id: UUID | None,
     display: str,
-    at: datetime,
+    now: datetime,
     created_by: UUID | None,
 ) -> None:
     await db.run(
@@ -128,14 +128,14 @@ async def insert(
         permission,
         domain_id,
         display,
-        at,
+        now,
         created_by,
     )
 
 
-async def page(db: TeamDb, page: Page) -> list[ListedKey]:
+async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
     return await db.all(
-        ListedKey,
+        ApiKeyListRow,
         """
         SELECT id, name, created_at, last_used_at, permission, domain_id, status, display FROM (
             (SELECT id, name, created_at, last_used_at, permission, domain_id, status, display

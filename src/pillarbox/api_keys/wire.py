@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from pillarbox.api_keys.queries import ListedKey
+from pillarbox.api_keys.queries import ApiKeyListRow
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 Name = Annotated[str, Meta(max_length=50, extra={"empty": True})]
@@ -63,7 +63,7 @@ class ApiKeyDeleted(Struct):
     deleted: Literal[True]
 
 
-def item(key: ListedKey) -> ApiKeyItem:
+def item(key: ApiKeyListRow) -> ApiKeyItem:
     """A key as the list shows it."""
     used = None if key.last_used_at is None else database_style(key.last_used_at)
     return ApiKeyItem(key.id, key.name, database_style(key.created_at), used)

@@ -17,7 +17,7 @@ from pillarbox.automations.graphs.graph import Graph
 from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.automations.queries import Automation
 from pillarbox.automations.references import check_references
-from pillarbox.automations.requests import MOST_NAME, AutomationChange, NewAutomation
+from pillarbox.automations.requests import MOST_NAME, AutomationChange, AutomationRequest
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
@@ -43,22 +43,22 @@ class AutomationChanges:
     ids: Ids
     wake: Callable[[], None]
 
-    async def create(self, db: TeamDb, wanted: NewAutomation) -> UUID:
-        automation_id = await self._insert(db, wanted.name, wanted.graph.stored)
-        if wanted.status == "enabled":
-            await self._enable(db, automation_id, wanted.graph.graph)
+    async def create(self, db: TeamDb, automation_request: AutomationRequest) -> UUID:
+        automation_id = await self._insert(db, automation_request.name, automation_request.graph.stored)
+        if automation_request.status == "enabled":
+            await self._enable(db, automation_id, automation_request.graph.graph)
         return automation_id
 
-    async def change(self, db: TeamDb, automation_id: UUID, wanted: AutomationChange) -> None:
+    async def change(self, db: TeamDb, automation_id: UUID, automation_change: AutomationChange) -> None:
         before = await held(db, automation_id)
-        will_be = wanted.status or before.status
-        if wanted.graph is not None and before.status == will_be == "enabled":
+        will_be = automation_change.status or before.status
+        if automation_change.graph is not None and before.status == will_be == "enabled":
             raise GraphInUse
         if before.status == "enabled" and will_be == "disabled":
             await self._disable(db, automation_id)
-        after = await self._update(db, before, wanted)
+        after = await self._update(db, before, automation_change)
         if before.status == "disabled" and will_be == "enabled":
-            graph = await after.graph() if wanted.graph is None else wanted.graph.graph
+            graph = await after.graph() if automation_change.graph is None else automation_change.graph.graph
             await self._enable(db, automation_id, graph)
 
     async def duplicate(self, db: TeamDb, automation_id: UUID) -> UUID:
@@ -90,11 +90,13 @@ class AutomationChanges:
         await queries.insert_version(db, new.id, new.version, graph, stamp.at)
         return new.id
 
-    async def _update(self, db: TeamDb, before: Automation, wanted: AutomationChange) -> Automation:
+    async def _update(
+        self, db: TeamDb, before: Automation, automation_change: AutomationChange
+    ) -> Automation:
         """Write a new name and a new graph; returns what it is now."""
-        after = before if wanted.name is None else replace(before, name=wanted.name)
-        if wanted.graph is not None and wanted.graph.stored != before.stored:
-            after = replace(after, stored=wanted.graph.stored, version=before.version + 1)
+        after = before if automation_change.name is None else replace(before, name=automation_change.name)
+        if automation_change.graph is not None and automation_change.graph.stored != before.stored:
+            after = replace(after, stored=automation_change.graph.stored, version=before.version + 1)
             await queries.insert_version(db, after.id, after.version, after.stored, self.ids.now())
         if after != before:
             await queries.update(db, replace(after, updated_at=self.ids.now()))

@@ -8,7 +8,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-async def cancel_runs(db: TeamDb, automation_id: UUID, before: int, most: int, at: datetime) -> int:
+async def cancel_runs(db: TeamDb, automation_id: UUID, before: int, limit: int, now: datetime) -> int:
     """Cancel at most so many of its runs of epochs before that one, the oldest first; returns how many."""
     return await db.run(
         """
@@ -31,8 +31,8 @@ async def cancel_runs(db: TeamDb, automation_id: UUID, before: int, most: int, a
         """,
         automation_id,
         before,
-        most,
-        at,
+        limit,
+        now,
     )
 
 
@@ -51,7 +51,7 @@ async def is_deleted(db: TeamDb, automation_id: UUID) -> bool:
     return found is True
 
 
-async def remove_runs(db: TeamDb, automation_id: UUID, most: int) -> int:
+async def remove_runs(db: TeamDb, automation_id: UUID, limit: int) -> int:
     """Remove at most so many runs of a deleted automation, with their steps; returns how many."""
     return await db.run(
         """
@@ -76,7 +76,7 @@ async def remove_runs(db: TeamDb, automation_id: UUID, most: int) -> int:
          WHERE r.team_id = $1 AND r.id = over.id
         """,
         automation_id,
-        most,
+        limit,
     )
 
 

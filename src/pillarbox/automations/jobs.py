@@ -13,7 +13,7 @@ from pillarbox.automations.queries import JOB_END
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.work.collectors import in_batches
-from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
 
 BATCH: Final = 1000
 LIMIT: Final = JobLimit((JOB_END,), running=2, batch=2, pause=0.1)
@@ -21,7 +21,7 @@ LIMIT: Final = JobLimit((JOB_END,), running=2, batch=2, pause=0.1)
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class AutomationEnding:
     """Interrupted anywhere, it goes on with what is left."""
 
     pool: asyncpg.Pool
@@ -30,11 +30,11 @@ class Ending:
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB_END: self.end}
 
-    async def end(self, job: Job) -> Finished:
+    async def end(self, job: Job) -> JobFinished:
         db, automation_id = TeamDb(self.pool, job.team_id), job.subject_id
         epoch = await ending_queries.epoch_of(db, automation_id)
         if epoch is None:
-            return Finished()
+            return JobFinished()
 
         async def cancelled() -> int:
             return await ending_queries.cancel_runs(db, automation_id, epoch, BATCH, self.clock.now())
@@ -46,4 +46,4 @@ class Ending:
         if await ending_queries.is_deleted(db, automation_id):
             await in_batches(removed)
             await ending_queries.remove(db, automation_id)
-        return Finished()
+        return JobFinished()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -24,8 +24,10 @@ def _commands() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="automations",
     plugin=_plugin,
-    commands={"automations": Group(_commands, "Look at automations and their runs, and simulate one.")},
+    commands={
+        "automations": CommandGroup(_commands, "Look at automations and their runs, and simulate one.")
+    },
 )

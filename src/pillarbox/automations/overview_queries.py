@@ -100,7 +100,7 @@ class RunOverview:
     error: str | None
 
 
-async def runs(db: TeamDb, automation_id: UUID, statuses: list[str] | None, most: int) -> list[RunOverview]:
+async def runs(db: TeamDb, automation_id: UUID, statuses: list[str] | None, limit: int) -> list[RunOverview]:
     """The newest runs of an automation."""
     return await db.all(
         RunOverview,
@@ -125,5 +125,5 @@ async def runs(db: TeamDb, automation_id: UUID, statuses: list[str] | None, most
         """,
         automation_id,
         statuses,
-        most,
+        limit,
     )

@@ -6,7 +6,7 @@ from pillarbox.automations import jobs, routes
 from pillarbox.automations.changes import AutomationChanges
 from pillarbox.automations.execution import parts
 from pillarbox.automations.execution.engine import StepEngine
-from pillarbox.automations.execution.versions import Versions
+from pillarbox.automations.execution.versions import GraphVersions
 from pillarbox.automations.invariants import INVARIANTS
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.automations.runs import routes as run_routes
@@ -14,11 +14,11 @@ from pillarbox.contacts.store import ContactEnds
 from pillarbox.events.distribution import EventReceiver
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
+from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.kernel.work.jobs import Jobs
 
 
-def _changes(kit: Kit) -> AutomationChanges:
+def _changes(kit: Container) -> AutomationChanges:
     def wake() -> None:
         # Not before: jobs need parts that are built later.
         kit.need(Jobs).wake()
@@ -33,15 +33,15 @@ SLICE = Slice(
         ContactEnds: parts.contact_ends,
         EventReceiver: parts.receiving,
         StepEngine: parts.step_engine,
-        Versions: lambda _: Versions(),
+        GraphVersions: lambda _: GraphVersions(),
     },
     routes=collect(routes, run_routes),
-    jobs=lambda kit: jobs.Ending(kit.pool, kit.clock).handlers(),
+    jobs=lambda kit: jobs.AutomationEnding(kit.pool, kit.clock).handlers(),
     job_limits=lambda _: [jobs.LIMIT],
     background=parts.background,
     retention=[
         Retention(
-            [Kept("runs of automations that ended, with their steps", RUNS_KEPT)],
+            [RetentionItem("runs of automations that ended, with their steps", RUNS_KEPT)],
             lambda kit: RunRetention(kit.pool, kit.clock).periodic(),
         )
     ],

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from pillarbox.automations.graphs.graph import Graph, Step, Trigger
+from pillarbox.automations.graphs.graph import Graph, GraphStep, Trigger
 from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
@@ -69,7 +69,7 @@ async def insert(db: TeamDb, automation: Automation) -> None:
 
 
 async def insert_version(
-    db: TeamDb, automation_id: UUID, version: int, graph: StoredGraph, at: datetime
+    db: TeamDb, automation_id: UUID, version: int, graph: StoredGraph, now: datetime
 ) -> None:
     await db.run(
         """
@@ -80,7 +80,7 @@ async def insert_version(
         version,
         graph.steps,
         graph.connections,
-        at,
+        now,
     )
 
 
@@ -145,8 +145,8 @@ async def update(db: TeamDb, automation: Automation) -> None:
     )
 
 
-async def enable(db: TeamDb, automation_id: UUID, triggers: Sequence[Step], at: datetime) -> None:
-    """From the commit on, events from `at` on start runs."""
+async def enable(db: TeamDb, automation_id: UUID, triggers: Sequence[GraphStep], now: datetime) -> None:
+    """From the commit on, events from `now` on start runs."""
     names = [step.config.event_name for step in triggers if isinstance(step.config, Trigger)]
     await db.run(
         """
@@ -162,7 +162,7 @@ async def enable(db: TeamDb, automation_id: UUID, triggers: Sequence[Step], at: 
           FROM enabled, unnest($4::text[], $5::text[]) AS t (event_name, trigger_key)
         """,
         automation_id,
-        at,
+        now,
         names,
         [step.key for step in triggers],
     )
@@ -189,7 +189,7 @@ async def remove_triggers(db: TeamDb, automation_id: UUID) -> None:
     )
 
 
-async def disable(db: TeamDb, automation_id: UUID, at: datetime) -> None:
+async def disable(db: TeamDb, automation_id: UUID, now: datetime) -> None:
     await db.run(
         """
         UPDATE automations
@@ -197,7 +197,7 @@ async def disable(db: TeamDb, automation_id: UUID, at: datetime) -> None:
          WHERE team_id = $1 AND id = $2 AND status = 'enabled'
         """,
         automation_id,
-        at,
+        now,
     )
 
 
@@ -212,17 +212,17 @@ async def next_epoch(db: TeamDb, automation_id: UUID) -> int:
     return epoch
 
 
-async def mark_deleted(db: TeamDb, automation_id: UUID, at: datetime) -> None:
+async def mark_deleted(db: TeamDb, automation_id: UUID, now: datetime) -> None:
     await db.run(
         """
         UPDATE automations SET deleted_at = $3 WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL
         """,
         automation_id,
-        at,
+        now,
     )
 
 
-async def add_job(db: TeamDb, job_id: UUID, automation_id: UUID, at: datetime) -> None:
+async def add_job(db: TeamDb, job_id: UUID, automation_id: UUID, now: datetime) -> None:
     """See to it that a job looks at the automation. One that is just running no longer counts."""
     await db.run(
         """
@@ -235,5 +235,5 @@ async def add_job(db: TeamDb, job_id: UUID, automation_id: UUID, at: datetime) -
         job_id,
         JOB_END,
         automation_id,
-        at,
+        now,
     )

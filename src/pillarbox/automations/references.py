@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from pillarbox.automations.graphs.graph import AddToSegment, Config, ContactUpdate, Graph, SendEmail, Step
+from pillarbox.automations.graphs.graph import (
+    AddToSegment,
+    Config,
+    ContactUpdate,
+    Graph,
+    GraphStep,
+    SendEmailStep,
+)
 from pillarbox.contact_properties.definitions import definitions
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid
@@ -16,17 +23,17 @@ from pillarbox.topics.lookup import live
 T = TypeVar("T", bound=Config)
 
 
-class NotReady(Invalid):
+class StepNotReady(Invalid):
     """A step that cannot work as things are; `reason` is a sentence."""
 
-    def __init__(self, step: Step, reason: str) -> None:
+    def __init__(self, step: GraphStep, reason: str) -> None:
         super().__init__(f"The step `{step.key}` cannot be enabled. {reason}")
 
 
 async def check_references(db: TeamDb, graph: Graph) -> None:
     """422 for the first step whose template is not there or not published, or whose topic, segment or
     properties are not there."""
-    sending = list(_doing(graph, SendEmail))
+    sending = list(_doing(graph, SendEmailStep))
     templates = await published(db, {one.template for _, one in sending})
     topics = await live(db, {one.topic_id for _, one in sending if one.topic_id is not None})
     adding = {one.segment_id for _, one in _doing(graph, AddToSegment)}
@@ -35,25 +42,25 @@ async def check_references(db: TeamDb, graph: Graph) -> None:
     properties = {one.key for one in await definitions(db)} if is_changing else set[str]()
     for step in graph.steps:
         match step.config:
-            case SendEmail() as mail:
+            case SendEmailStep() as mail:
                 template = templates.get(mail.template)
                 if template is None:
-                    raise NotReady(step, f"There is no template `{mail.template}`.")
+                    raise StepNotReady(step, f"There is no template `{mail.template}`.")
                 if not template.is_published:
-                    raise NotReady(step, f"The template `{mail.template}` is not published.")
+                    raise StepNotReady(step, f"The template `{mail.template}` is not published.")
                 if mail.topic_id is not None and mail.topic_id not in topics:
-                    raise NotReady(step, f"There is no topic `{mail.topic_id}`.")
+                    raise StepNotReady(step, f"There is no topic `{mail.topic_id}`.")
             case AddToSegment() as adding_to if adding_to.segment_id not in segments:
-                raise NotReady(step, f"There is no segment `{adding_to.segment_id}`.")
+                raise StepNotReady(step, f"There is no segment `{adding_to.segment_id}`.")
             case ContactUpdate() as change:
                 for key, _ in change.properties or ():
                     if key not in properties:
-                        raise NotReady(step, f"There is no property `{key}`.")
+                        raise StepNotReady(step, f"There is no property `{key}`.")
             case _:
                 pass
 
 
-def _doing(graph: Graph, kind: type[T]) -> Iterable[tuple[Step, T]]:
+def _doing(graph: Graph, kind: type[T]) -> Iterable[tuple[GraphStep, T]]:
     """The steps that do one thing."""
     for step in graph.steps:
         if isinstance(step.config, kind):

@@ -24,7 +24,7 @@ class NewGraph(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class NewAutomation:
+class AutomationRequest:
     name: str
     graph: NewGraph
     status: Status
@@ -39,7 +39,7 @@ class AutomationChange:
     status: Status | None
 
 
-def new_automation(body: object) -> NewAutomation:
+def new_automation(body: object) -> AutomationRequest:
     members = _object(body)
     name = members.get("name")
     if name is None or (isinstance(name, str) and not name.strip()):
@@ -50,7 +50,7 @@ def new_automation(body: object) -> NewAutomation:
     known = _name(name)
     graph = _graph(members)
     status = members.get("status")
-    return NewAutomation(known, graph, "disabled" if status is None else _status(status))
+    return AutomationRequest(known, graph, "disabled" if status is None else _status(status))
 
 
 def automation_change(body: object) -> AutomationChange:

@@ -56,9 +56,9 @@ async def next_team(source: Source, after: UUID) -> UUID | None:
     return found
 
 
-async def remove_runs(db: TeamDb, before: datetime, most: int) -> int:
+async def remove_runs(db: TeamDb, before: datetime, limit: int) -> int:
     """Remove runs that ended before then, with their steps; returns how many."""
-    return await db.run(REMOVE_RUNS, before, most)
+    return await db.run(REMOVE_RUNS, before, limit)
 
 
 async def remove_versions(db: TeamDb) -> int:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.backup.failure import BackupError
-from pillarbox.kernel.postgres.migrations import Applied
+from pillarbox.kernel.postgres.migrations import MigrationRow
 
 FORMAT = 2
 KNOWN_FORMATS = (1, 2)
@@ -24,7 +24,7 @@ MOST_LISTED = 1000
 """Missing blobs that the manifest names; all of them are counted."""
 
 
-class StoredFile(Struct, frozen=True):
+class BackupFile(Struct, frozen=True):
     """A file of the backup."""
 
     size: int
@@ -41,7 +41,7 @@ class AppliedMigration(Struct, frozen=True):
     compatible_since: int | None
 
     @classmethod
-    def of(cls, applied: Applied) -> AppliedMigration:
+    def of(cls, applied: MigrationRow) -> AppliedMigration:
         return cls(*applied)
 
 
@@ -62,7 +62,7 @@ class KeyRingInfo(Struct, frozen=True):
     included: bool
 
 
-class Manifest(Struct, frozen=True):
+class BackupManifest(Struct, frozen=True):
     """One backup. `checksum` is that of the manifest itself, taken while it is empty. `store_id` tells
     installations apart: it is the id of the blob store of the database, unset before there is one."""
 
@@ -75,7 +75,7 @@ class Manifest(Struct, frozen=True):
     started_at: datetime
     snapshot_at: datetime
     finished_at: datetime
-    files: dict[str, StoredFile]
+    files: dict[str, BackupFile]
     tables: dict[str, int]
     open_work: dict[str, int]
     blobs: BlobCounts
@@ -89,14 +89,14 @@ class Manifest(Struct, frozen=True):
         return sum(file.size for file in self.files.values()) + self.blobs.octets
 
 
-def encoded(manifest: Manifest) -> bytes:
+def encoded(manifest: BackupManifest) -> bytes:
     """The text of the file, with its checksum."""
     bare = msgspec.json.encode(msgspec.structs.replace(manifest, checksum=""))
     whole = msgspec.structs.replace(manifest, checksum=sha256(bare).hexdigest())
     return msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
 
 
-def decoded(text: bytes, name: str) -> Manifest:
+def decoded(text: bytes, name: str) -> BackupManifest:
     """The manifest of a file; BackupError where it is damaged or of a newer program."""
     try:
         head = msgspec.json.decode(text, type=dict)
@@ -104,7 +104,7 @@ def decoded(text: bytes, name: str) -> Manifest:
             raise BackupError(
                 f"The backup {name} has the format {head.get('format')!r}, which this release does not know."
             )
-        found = msgspec.json.decode(text, type=Manifest)
+        found = msgspec.json.decode(text, type=BackupManifest)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BackupError(f"The manifest of the backup {name} is damaged.") from None
     bare = msgspec.json.encode(msgspec.structs.replace(found, checksum=""))

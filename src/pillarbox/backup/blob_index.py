@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from pillarbox.backup.backup_manifest import MOST_LISTED
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.target import SCRATCH, Hashed, sentences
+from pillarbox.backup.target import SCRATCH, HashedStream, sentences
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
 
 R = TypeVar("R")
@@ -38,7 +38,7 @@ class IndexEntry(NamedTuple):
         return f"{self.key}\t{self.size}\t{self.sha256}\n".encode()
 
 
-class Wanted(NamedTuple):
+class SnapshotBlob(NamedTuple):
     """A blob that the snapshot names. `size` is None where the row does not say."""
 
     key: str
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 
 
 @dataclass(slots=True)
-class Copied:
+class BlobCopyResult:
     """What became of the blobs of a snapshot. `missing` are those that are not there, or of another size."""
 
     blobs: int = 0
@@ -77,30 +77,30 @@ def entries(path: Path) -> Iterator[IndexEntry]:
             yield found
 
 
-def wanted(file: BinaryIO) -> Iterator[Wanted]:
+def wanted(file: BinaryIO) -> Iterator[SnapshotBlob]:
     """The lines of `snapshot.list_blobs`."""
     for line in file:
         key, _, size = line.decode().removesuffix("\n").rpartition("\t")
-        yield Wanted(key, int(size) if size else None)
+        yield SnapshotBlob(key, int(size) if size else None)
 
 
 async def copy(
     source: BlobStore,
     target: BlobStore,
-    named: Iterable[Wanted],
+    named: Iterable[SnapshotBlob],
     earlier: Iterable[IndexEntry],
     index: BinaryIO,
     *,
     reread: bool,
-) -> Copied:
+) -> BlobCopyResult:
     """Bring the named blobs to the target and write their index. `reread` compares those that are there byte
     by byte. Raises BlobFailed where the source or the target cannot be used."""
-    done = Copied()
+    done = BlobCopyResult()
     slots = asyncio.Semaphore(AT_ONCE)
     pairs = joined(named, earlier)
     while batch := list(islice(pairs, BATCH)):
 
-        async def one(blob: Wanted, known: IndexEntry | None) -> tuple[IndexEntry | None, bool]:
+        async def one(blob: SnapshotBlob, known: IndexEntry | None) -> tuple[IndexEntry | None, bool]:
             async with slots:
                 return await _bring(source, target, blob, known, reread=reread)
 
@@ -118,8 +118,8 @@ async def copy(
 
 
 def joined(
-    named: Iterable[Wanted], earlier: Iterable[IndexEntry]
-) -> Iterator[tuple[Wanted, IndexEntry | None]]:
+    named: Iterable[SnapshotBlob], earlier: Iterable[IndexEntry]
+) -> Iterator[tuple[SnapshotBlob, IndexEntry | None]]:
     """Each named blob with its line of the earlier index; both are sorted by key."""
     others = iter(earlier)
     known = next(others, None)
@@ -139,7 +139,7 @@ def only_in(removed: Sequence[Path], kept: Sequence[Path]) -> Iterator[str]:
 
 
 async def _bring(
-    source: BlobStore, target: BlobStore, blob: Wanted, known: IndexEntry | None, *, reread: bool
+    source: BlobStore, target: BlobStore, blob: SnapshotBlob, known: IndexEntry | None, *, reread: bool
 ) -> tuple[IndexEntry | None, bool]:
     """The index line of a blob that is in the target now, and whether it was copied; no line where it is
     missing."""
@@ -148,7 +148,7 @@ async def _bring(
             return known, False
         if reread and (same := await _same(source, target, blob.key)) is not None:
             return same, False
-        content = Hashed(source.stream(blob.key))
+        content = HashedStream(source.stream(blob.key))
         if blob.size is not None and await source.size(blob.key) != blob.size:
             return None, False
         await target.put(blob.key, content.__aiter__())
@@ -181,7 +181,7 @@ async def together(works: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
 
 async def checksum(store: BlobStore, key: str) -> IndexEntry:
     """The line of a blob as it is now; raises BlobMissing or BlobFailed."""
-    content = Hashed(store.stream(key))
+    content = HashedStream(store.stream(key))
     async for _ in content:
         pass
     return IndexEntry(key, content.file.size, content.file.sha256)

@@ -8,16 +8,18 @@ from itertools import islice
 from pathlib import Path
 
 from pillarbox.backup import blob_index
-from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, BackupManifest
 from pillarbox.backup.failure import BackupError, WrongPassphrase
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.restore import ring_in
-from pillarbox.backup.target import SCRATCH, Target, sentences
+from pillarbox.backup.target import SCRATCH, BackupTarget, sentences
 
 MOST_SHOWN = 20
 
 
-async def refuse_wrong_passphrase(target: Target, manifest: Manifest, passphrase: str | None) -> None:
+async def refuse_wrong_passphrase(
+    target: BackupTarget, manifest: BackupManifest, passphrase: str | None
+) -> None:
     """WrongPassphrase before anything large is read; what else is wrong, `problems` finds."""
     if passphrase is not None and manifest.key_ring.included and KEYS in manifest.files:
         try:
@@ -29,7 +31,7 @@ async def refuse_wrong_passphrase(target: Target, manifest: Manifest, passphrase
 
 
 async def problems(
-    target: Target, manifest: Manifest, programs: Programs, passphrase: str | None
+    target: BackupTarget, manifest: BackupManifest, programs: Programs, passphrase: str | None
 ) -> list[str]:
     """What is wrong with a backup, a sentence each: checksums of its files and blobs, the dump's list of
     tables, and with a passphrase the key ring. Empty where a restore finds everything."""
@@ -53,7 +55,12 @@ def scratch_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 async def _of_file(
-    path: Path, name: str, target: Target, manifest: Manifest, programs: Programs, passphrase: str | None
+    path: Path,
+    name: str,
+    target: BackupTarget,
+    manifest: BackupManifest,
+    programs: Programs,
+    passphrase: str | None,
 ) -> list[str]:
     if name == DUMP:
         missing = manifest.tables.keys() - set(await programs.tables_in(path))
@@ -65,7 +72,7 @@ async def _of_file(
     return []
 
 
-async def _of_blobs(index: Path, target: Target, manifest: Manifest) -> list[str]:
+async def _of_blobs(index: Path, target: BackupTarget, manifest: BackupManifest) -> list[str]:
     found: list[str] = []
     blobs = octets = wrong = 0
     listed = blob_index.entries(index)

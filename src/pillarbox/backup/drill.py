@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pillarbox.backup import check, restore
-from pillarbox.backup.backup_manifest import Manifest
+from pillarbox.backup.backup_manifest import BackupManifest
 from pillarbox.backup.drill_folder import drill_folder
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import Target
+from pillarbox.backup.target import BackupTarget
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import Clock
@@ -27,8 +27,8 @@ CHANGED = frozenset({"schema_migrations", "restored", "processes"})
 
 
 async def drill(
-    target: Target,
-    manifest: Manifest,
+    target: BackupTarget,
+    manifest: BackupManifest,
     programs: Programs,
     invariants: Sequence[Invariant],
     clock: Clock,
@@ -60,9 +60,9 @@ async def drill(
     return found
 
 
-async def _gaps(url: str, target: Target, invariants: Sequence[Invariant], clock: Clock) -> list[str]:
+async def _gaps(url: str, target: BackupTarget, invariants: Sequence[Invariant], clock: Clock) -> list[str]:
     """What `pillarbox verify` would find."""
-    pool = await open_pool(url, most=2, application="pillarbox drill")
+    pool = await open_pool(url, limit=2, application="pillarbox drill")
     try:
         result = await reconcile(pool, GAPS, invariants)
         blobs = await blob_references.take(pool, target.blobs, clock.now(), GAPS, collect=False)

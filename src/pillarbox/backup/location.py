@@ -105,9 +105,9 @@ def refuse_data_folder(target: Location) -> None:
             )
 
 
-def _overlap(one: Path, other: Path) -> bool:
-    one, other = one.resolve(), other.resolve()
-    return one.is_relative_to(other) or other.is_relative_to(one)
+def _overlap(path: Path, other: Path) -> bool:
+    path, other = path.resolve(), other.resolve()
+    return path.is_relative_to(other) or other.is_relative_to(path)
 
 
 def _is_bucket_within(store: str, target: str) -> bool:

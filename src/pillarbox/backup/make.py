@@ -29,17 +29,17 @@ from pillarbox.backup.backup_manifest import (
     INDEX,
     KEYS,
     AppliedMigration,
+    BackupFile,
+    BackupManifest,
     BlobCounts,
     KeyRingInfo,
-    Manifest,
-    StoredFile,
     encoded,
 )
-from pillarbox.backup.blob_index import Copied, IndexEntry
+from pillarbox.backup.blob_index import BlobCopyResult, IndexEntry
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.retention import keep_newest
-from pillarbox.backup.target import SCRATCH, Target, pieces, sentences
+from pillarbox.backup.target import SCRATCH, BackupTarget, pieces, sentences
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
@@ -77,11 +77,11 @@ class BackupOptions:
     reread: bool = False
 
 
-class Made(NamedTuple):
+class BackupResult(NamedTuple):
     """A backup that is there. `gone` are older ones that were removed; `problems` say what is wrong with
     others of the target."""
 
-    manifest: Manifest
+    manifest: BackupManifest
     gone: list[str]
     problems: list[str]
 
@@ -89,12 +89,12 @@ class Made(NamedTuple):
 async def make(
     url: str,
     blobs: BlobStore,
-    target: Target,
+    target: BackupTarget,
     programs: Programs,
     options: BackupOptions,
     clock: Clock,
     suffix: str,
-) -> Made:
+) -> BackupResult:
     """Make a backup of the database and its blobs.
 
     BackupError where that is not possible: then the target has no backup more or less than before.
@@ -117,8 +117,10 @@ async def make(
         try:
             gone = await keep_newest(target, options.keep) if options.keep is not None else []
         except BackupError as problem:
-            return Made(manifest, [], [*earlier.problems, f"Older backups could NOT be removed: {problem}"])
-    return Made(manifest, gone, earlier.problems)
+            return BackupResult(
+                manifest, [], [*earlier.problems, f"Older backups could NOT be removed: {problem}"]
+            )
+    return BackupResult(manifest, gone, earlier.problems)
 
 
 def name_of(started: datetime, newest: str | None, suffix: str) -> str:
@@ -130,16 +132,16 @@ def name_of(started: datetime, newest: str | None, suffix: str) -> str:
     return f"{started:{NAMED_BY}}-{suffix}"
 
 
-class Earlier(NamedTuple):
+class EarlierBackups(NamedTuple):
     """What a target has already: the name of its newest backup, the manifest of the newest one that can be
     read, and what is wrong with it."""
 
     newest: str | None
-    manifest: Manifest | None
+    manifest: BackupManifest | None
     problems: list[str]
 
 
-async def _earlier(target: Target, store_id: UUID | None) -> Earlier:
+async def _earlier(target: BackupTarget, store_id: UUID | None) -> EarlierBackups:
     """What is in the target. A damaged backup must not keep new ones from being made; BackupError where they
     are of another installation."""
     problems = []
@@ -155,8 +157,8 @@ async def _earlier(target: Target, store_id: UUID | None) -> Earlier:
                 f"The target {target.place} has backups of another installation, such as {name}; give each "
                 "installation a target of its own."
             )
-        return Earlier(names[0], manifest, problems)
-    return Earlier(names[0] if names else None, None, problems)
+        return EarlierBackups(names[0], manifest, problems)
+    return EarlierBackups(names[0] if names else None, None, problems)
 
 
 async def _store_id(conn: Connection) -> UUID | None:
@@ -193,17 +195,17 @@ async def _write(
     conn: asyncpg.Connection,
     url: str,
     blobs: BlobStore,
-    target: Target,
+    target: BackupTarget,
     programs: Programs,
     options: BackupOptions,
     clock: Clock,
     started: datetime,
     name: str,
-    earlier: Earlier,
+    earlier: EarlierBackups,
     store_id: UUID | None,
-) -> Manifest:
+) -> BackupManifest:
     """Everything but the manifest."""
-    files: dict[str, StoredFile] = {}
+    files: dict[str, BackupFile] = {}
     with scratch() as listed, scratch() as index:
         async with snapshot.opened(conn) as seen:
             programs.refuse_newer(seen.server)
@@ -218,7 +220,7 @@ async def _write(
         files[INDEX] = await target.write(name, INDEX, pieces(Path(index.name)))
     if options.ring is not None and options.passphrase is not None:
         files[KEYS] = await target.write(name, KEYS, secrets.sealed(options.ring, options.passphrase, name))
-    return Manifest(
+    return BackupManifest(
         format=FORMAT,
         name=name,
         program=__version__,
@@ -242,8 +244,14 @@ def _key_ids(ring: str | None) -> list[str]:
 
 
 async def _copy(
-    blobs: BlobStore, target: Target, listed: BinaryIO, index: BinaryIO, earlier: Earlier, *, reread: bool
-) -> Copied:
+    blobs: BlobStore,
+    target: BackupTarget,
+    listed: BinaryIO,
+    index: BinaryIO,
+    earlier: EarlierBackups,
+    *,
+    reread: bool,
+) -> BlobCopyResult:
     """Bring the blobs to the target; those of its newest backup are there already."""
     with scratch() as file, sentences("The blob store or the target"):
         known = await _known_blobs(target, earlier, Path(file.name))
@@ -255,7 +263,7 @@ async def _copy(
         return copied
 
 
-async def _known_blobs(target: Target, earlier: Earlier, file: Path) -> Iterable[IndexEntry]:
+async def _known_blobs(target: BackupTarget, earlier: EarlierBackups, file: Path) -> Iterable[IndexEntry]:
     """The blobs of the backup before; none where its index is damaged, so that all are copied anew."""
     before = earlier.manifest
     if before is None:
@@ -278,7 +286,7 @@ async def _refuse_lost_session(conn: Connection) -> None:
         ) from None
 
 
-async def _abandon(target: Target, name: str) -> None:
+async def _abandon(target: BackupTarget, name: str) -> None:
     """Tidy up; what stays of it is no backup and is removed by the next one."""
     try:
         await target.abandon(name)
@@ -286,7 +294,7 @@ async def _abandon(target: Target, name: str) -> None:
         return
 
 
-async def _note(conn: Connection, target: Target, manifest: Manifest) -> None:
+async def _note(conn: Connection, target: BackupTarget, manifest: BackupManifest) -> None:
     """Remember in the database that the backup was made; the table is not there before schema 18. The backup
     is one without that too."""
     try:

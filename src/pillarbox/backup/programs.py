@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from pillarbox.backup.failure import BackupError
-from pillarbox.kernel.postgres.programs import Installation, installation_for
+from pillarbox.kernel.postgres.programs import PostgresInstallation, installation_for
 from pillarbox.kernel.storage.backend import PART
 
 LOCK_WAIT = "60s"
@@ -23,7 +23,7 @@ class Programs:
     """pg_dump and pg_restore of one installation of PostgreSQL."""
 
     def __init__(self, bin_dir: Path | None) -> None:
-        self._installation: Installation = installation_for(bin_dir, None)
+        self._installation: PostgresInstallation = installation_for(bin_dir, None)
 
     @property
     def major(self) -> int:
@@ -152,8 +152,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _last_line(said: bytes) -> str:
+def _last_line(output: bytes) -> str:
     """The complaint of a program, as the end of a sentence."""
-    lines = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
+    lines = [line for line in output.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line] or lines
     return errors[0].partition("error: ")[2] or errors[0] if errors else "it ended without a word."

@@ -18,10 +18,10 @@ from pathlib import Path
 import asyncpg
 
 from pillarbox.backup import blob_index, restored, secrets, snapshot
-from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest, StoredFile
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, BackupFile, BackupManifest
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import Hashed, Target, sentences
+from pillarbox.backup.target import BackupTarget, HashedStream, sentences
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.migrations import (
@@ -101,7 +101,7 @@ async def refuse_occupied_database(url: str) -> None:
         await conn.close()
 
 
-def refuse_newer_program(manifest: Manifest) -> None:
+def refuse_newer_program(manifest: BackupManifest) -> None:
     """BackupError where the backup was made with a schema that this release does not know."""
     newest = len(migrations_in())
     if manifest.schema_version > newest:
@@ -112,7 +112,7 @@ def refuse_newer_program(manifest: Manifest) -> None:
 
 
 async def key_ring(
-    target: Target, manifest: Manifest, passphrase: str | None, given: str | None
+    target: BackupTarget, manifest: BackupManifest, passphrase: str | None, given: str | None
 ) -> str | None:
     """The text of the ring: the one that was given, else the one of the backup; None where there is none."""
     if given is not None:
@@ -127,10 +127,10 @@ async def key_ring(
     return await ring_in(target, manifest, passphrase)
 
 
-async def ring_in(target: Target, manifest: Manifest, passphrase: str) -> str:
+async def ring_in(target: BackupTarget, manifest: BackupManifest, passphrase: str) -> str:
     """The text of the ring of the backup; raises WrongPassphrase, or BackupError where it is damaged."""
     file = await target.content(manifest.name, KEYS)
-    if StoredFile(len(file), sha256(file).hexdigest()) != manifest.files[KEYS]:
+    if BackupFile(len(file), sha256(file).hexdigest()) != manifest.files[KEYS]:
         raise BackupError(
             f"The key ring of the backup {manifest.name} is damaged: its checksum is another one."
         )
@@ -141,7 +141,7 @@ async def ring_in(target: Target, manifest: Manifest, passphrase: str) -> str:
 
 
 async def load(
-    target: Target, manifest: Manifest, url: str, programs: Programs, clock: Clock, scratch: Path
+    target: BackupTarget, manifest: BackupManifest, url: str, programs: Programs, clock: Clock, scratch: Path
 ) -> None:
     """The database of a backup in an empty one, of this release's schema, with its open work put aside."""
     dump = scratch / DUMP
@@ -164,7 +164,7 @@ async def load(
         await conn.close()
 
 
-async def _write_versions(conn: Connection, manifest: Manifest) -> None:
+async def _write_versions(conn: Connection, manifest: BackupManifest) -> None:
     await conn.execute(TABLE)
     await conn.execute(ADD_COLUMN)
     await conn.executemany(
@@ -196,7 +196,9 @@ class BroughtBlobs:
     damaged: list[str] = field(default_factory=list)
 
 
-async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scratch: Path) -> BroughtBlobs:
+async def bring_blobs(
+    target: BackupTarget, manifest: BackupManifest, store: BlobStore, scratch: Path
+) -> BroughtBlobs:
     """Copy the blobs of a backup to a store, each compared with its checksum; one that is damaged is left
     out. A blob that is there with its size already is kept: blobs are never changed."""
     index = scratch / INDEX
@@ -213,11 +215,11 @@ async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scra
     return done
 
 
-async def _bring(target: Target, entry: blob_index.IndexEntry, store: BlobStore) -> bool | str:
+async def _bring(target: BackupTarget, entry: blob_index.IndexEntry, store: BlobStore) -> bool | str:
     """Whether the blob was copied; a phrase where the backup no longer has it as it was."""
     if await store.size(entry.key) == entry.size:
         return False
-    content = Hashed(target.blobs.stream(entry.key))
+    content = HashedStream(target.blobs.stream(entry.key))
     try:
         await store.put(entry.key, content.__aiter__())
     except BlobMissing:
@@ -233,7 +235,7 @@ async def _bring(target: Target, entry: blob_index.IndexEntry, store: BlobStore)
     return True
 
 
-async def _unreadable(target: Target, key: str) -> str | None:
+async def _unreadable(target: BackupTarget, key: str) -> str | None:
     """Why a blob of a target that can be reached cannot be read; None where it can be."""
     try:
         async for _ in target.blobs.stream(key):
@@ -270,7 +272,7 @@ def write_key_ring(folder: Path, ring: str) -> None:
         os.fsync(file.fileno())
 
 
-async def differences(url: str, manifest: Manifest, ignored: Iterable[str] = ()) -> list[str]:
+async def differences(url: str, manifest: BackupManifest, ignored: Iterable[str] = ()) -> list[str]:
     """Tables that have another number of rows than the manifest says."""
     conn = await asyncpg.connect(url, timeout=15)
     try:

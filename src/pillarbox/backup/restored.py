@@ -192,7 +192,7 @@ IS_OPEN = """
 UNMARK = "DELETE FROM restored"
 
 
-class Origin(NamedTuple):
+class RestoredBackup(NamedTuple):
     """Which backup the database was restored from, as long as some of its work is put aside."""
 
     backup: str
@@ -210,7 +210,7 @@ class RestoredWork(NamedTuple):
     later: int
 
 
-class Choice(NamedTuple):
+class RestoredChoice(NamedTuple):
     """What is released or dropped."""
 
     mail: bool = True
@@ -229,10 +229,10 @@ async def put_aside(conn: Connection, backup: str, snapshot_at: datetime, now: d
     await conn.execute(MARK, backup, snapshot_at, now)
 
 
-async def origin(source: Source) -> Origin | None:
+async def origin(source: Source) -> RestoredBackup | None:
     """The backup that this database is of, while work of it is put aside."""
     row = await source.fetchrow(ORIGIN)
-    return None if row is None else Origin(**row)
+    return None if row is None else RestoredBackup(**row)
 
 
 async def summary(source: Source, now: datetime) -> list[RestoredWork]:
@@ -242,7 +242,7 @@ async def summary(source: Source, now: datetime) -> list[RestoredWork]:
 
 
 async def release(
-    pool: asyncpg.Pool, choice: Choice, due_after: datetime | None, now: Callable[[], datetime]
+    pool: asyncpg.Pool, choice: RestoredChoice, due_after: datetime | None, now: Callable[[], datetime]
 ) -> int:
     """Let go what is put aside, or what of it was to be done only after an instant; returns how much."""
     moved = 0
@@ -264,7 +264,9 @@ async def release(
     return moved
 
 
-async def drop(pool: asyncpg.Pool, choice: Choice, timeline: Timeline, now: Callable[[], datetime]) -> int:
+async def drop(
+    pool: asyncpg.Pool, choice: RestoredChoice, timeline: Timeline, now: Callable[[], datetime]
+) -> int:
     """Give up what is put aside: recipients and webhook deliveries end failed; returns how much it was."""
     dropped = 0
     while choice.mail:

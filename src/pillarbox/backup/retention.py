@@ -8,10 +8,10 @@ from pillarbox.backup.backup_manifest import INDEX
 from pillarbox.backup.blob_index import only_in
 from pillarbox.backup.check import scratch_folder
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.target import Target, sentences
+from pillarbox.backup.target import BackupTarget, sentences
 
 
-async def keep_newest(target: Target, keep: int) -> list[str]:
+async def keep_newest(target: BackupTarget, keep: int) -> list[str]:
     """Remove all backups but the newest `keep`; the names of those that are gone.
 
     What is removed is a backup until the last of its blobs that nobody else needs is about to go. A blob that
@@ -32,13 +32,13 @@ async def keep_newest(target: Target, keep: int) -> list[str]:
     return removed
 
 
-async def _index(target: Target, name: str, folder: Path) -> Path:
+async def _index(target: BackupTarget, name: str, folder: Path) -> Path:
     manifest = await target.manifest(name)
     await target.fetch(name, INDEX, folder / name, manifest.files[INDEX])
     return folder / name
 
 
-async def _readable(target: Target, name: str, folder: Path) -> Path | None:
+async def _readable(target: BackupTarget, name: str, folder: Path) -> Path | None:
     """The index of a backup that is removed; without one that can be read its blobs stay."""
     try:
         return await _index(target, name, folder)

@@ -19,13 +19,13 @@ from typing import Protocol, TypeVar
 from obstore.exceptions import BaseError
 from obstore.store import from_url
 
-from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, MANIFEST, Manifest, StoredFile, decoded
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, MANIFEST, BackupFile, BackupManifest, decoded
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.location import BACKUPS, BLOBS, Location, location_of
 from pillarbox.kernel.storage.backend import PART, BlobFailed, BlobMissing, gathered
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.bucket import Bucket
-from pillarbox.kernel.storage.folder import Folder
+from pillarbox.kernel.storage.folder import FolderBackend
 
 R = TypeVar("R")
 
@@ -37,7 +37,7 @@ NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]+")
 """Of a backup; what else lies in a target is not ours, and left alone."""
 
 
-class Files(Protocol):
+class BackupFiles(Protocol):
     """The files of the backups of a target."""
 
     async def write(self, backup: str, name: str, data: AsyncIterable[bytes]) -> None: ...
@@ -55,22 +55,22 @@ class Files(Protocol):
     async def remove_unfinished(self) -> None: ...
 
 
-class Target:
+class BackupTarget:
     """A place for backups. Errors of the place are BackupError, with a sentence."""
 
-    def __init__(self, location: Location, files: Files, blobs: BlobStore) -> None:
+    def __init__(self, location: Location, files: BackupFiles, blobs: BlobStore) -> None:
         self.location = location
         self.place = location.place
         self.blobs = blobs
         self._files = files
 
     @classmethod
-    def open(cls, place: str) -> Target:
+    def open(cls, place: str) -> BackupTarget:
         """The target that an argument names; nothing is read or written yet."""
         location = location_of(place)
         if location.folder is not None:
             folder = location.folder
-            return cls(location, FolderFiles(folder), BlobStore(Folder(folder / BLOBS)))
+            return cls(location, FolderFiles(folder), BlobStore(FolderBackend(folder / BLOBS)))
         url = location.place
         try:
             files, blobs = Bucket(from_url(url)), Bucket(from_url(f"{url}/{BLOBS}"))
@@ -87,7 +87,7 @@ class Target:
         """The names of the whole backups, the newest first."""
         return sorted(await self._safely(self._files.names()), reverse=True)
 
-    async def manifest(self, backup: str | None = None) -> Manifest:
+    async def manifest(self, backup: str | None = None) -> BackupManifest:
         """What belongs to the backup of that name, or to the newest one."""
         names = await self.backups()
         if not names:
@@ -99,9 +99,9 @@ class Target:
         name = backup or names[0]
         return decoded(await self.content(name, MANIFEST), name)
 
-    async def write(self, backup: str, name: str, data: AsyncIterable[bytes] | bytes) -> StoredFile:
+    async def write(self, backup: str, name: str, data: AsyncIterable[bytes] | bytes) -> BackupFile:
         """Store a file of a backup that is being made."""
-        hashed = Hashed(once(data) if isinstance(data, bytes) else data)
+        hashed = HashedStream(once(data) if isinstance(data, bytes) else data)
         await self._safely(self._files.write(backup, name, hashed))
         return hashed.file
 
@@ -126,11 +126,11 @@ class Target:
 
         return await self._safely(whole())
 
-    async def fetch(self, backup: str, name: str, path: Path, expected: StoredFile) -> None:
+    async def fetch(self, backup: str, name: str, path: Path, expected: BackupFile) -> None:
         """A file of a backup as a file of this machine; BackupError where its checksum is another one."""
 
-        async def copied() -> StoredFile:
-            hashed = Hashed(self.read(backup, name))
+        async def copied() -> BackupFile:
+            hashed = HashedStream(self.read(backup, name))
             with sentences(f"The folder {path.parent}"), opened(path, "wb") as file:
                 async for chunk in self._checked(hashed):
                     await asyncio.to_thread(_write_all, file.fileno(), chunk)
@@ -177,7 +177,7 @@ def sentences(what: str) -> Iterator[None]:
         raise BackupError(f"{what} cannot be used: {failure.strerror or failure}.") from None
 
 
-class Hashed:
+class HashedStream:
     """The same bytes; `file` is their size and checksum once they have all been read."""
 
     def __init__(self, data: AsyncIterable[bytes]) -> None:
@@ -192,8 +192,8 @@ class Hashed:
             yield chunk
 
     @property
-    def file(self) -> StoredFile:
-        return StoredFile(self._size, self._hash.hexdigest())
+    def file(self) -> BackupFile:
+        return BackupFile(self._size, self._hash.hexdigest())
 
 
 async def once(data: bytes) -> AsyncIterator[bytes]:

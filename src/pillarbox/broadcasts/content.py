@@ -33,7 +33,7 @@ class InvalidSender(Invalid):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class BroadcastContent:
     """What its team may change of a broadcast. Bodies are as they were given: no text is generated, and an
     empty one means that the mail has no text part."""
 
@@ -59,7 +59,7 @@ def as_object(body: object) -> dict[str, Any]:
     return body
 
 
-def new_content(body: dict[str, Any]) -> Content:
+def new_content(body: dict[str, Any]) -> BroadcastContent:
     """The content of a new broadcast; the first violation is raised, what is missing in the contract's
     order."""
     segment_id = _segment(body)
@@ -68,7 +68,7 @@ def new_content(body: dict[str, Any]) -> Content:
     sender = _sender(_required(body, "from"))
     subject = _subject(_required(body, "subject"))
     html, text = _body(body, "html"), _body(body, "text")
-    return Content(
+    return BroadcastContent(
         segment_id=segment_id,
         sender=sender,
         subject=subject,
@@ -109,7 +109,7 @@ def changes(body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def changed(content: Content, fields: dict[str, Any]) -> Content:
+def changed(content: BroadcastContent, fields: dict[str, Any]) -> BroadcastContent:
     """The content with these fields; one of its bodies has to be left."""
     after = replace(content, **fields)
     if "html" in fields or "text" in fields:
@@ -118,7 +118,7 @@ def changed(content: Content, fields: dict[str, Any]) -> Content:
     return after
 
 
-def hindrance(content: Content) -> str | None:
+def hindrance(content: BroadcastContent) -> str | None:
     """Why this cannot be sent, in a sentence for people: what was stored is judged once more at the start."""
     try:
         parse_mailbox(content.sender)
@@ -216,11 +216,11 @@ def _topic(body: dict[str, Any]) -> UUID | None:
     return None if body.get("topic_id") == "" else reference(body, "topic_id")
 
 
-def _text(field: str, value: object, most: int | None = None) -> str:
+def _text(field: str, value: object, limit: int | None = None) -> str:
     if not isinstance(value, str):
         raise InvalidField(field, "It must be a string.")
-    if most is not None and len(value) > most:
-        raise InvalidField(field, f"Use at most {most} characters.")
+    if limit is not None and len(value) > limit:
+        raise InvalidField(field, f"Use at most {limit} characters.")
     return value
 
 

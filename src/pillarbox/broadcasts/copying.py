@@ -16,8 +16,8 @@ import asyncpg
 import msgspec
 
 from pillarbox.broadcasts import copying_queries as queries
-from pillarbox.broadcasts.copying_queries import Property, Ready, Waiting
-from pillarbox.delivery.copies import CopyOf, Held, Judgement, Standing
+from pillarbox.broadcasts.copying_queries import Property, SendingBroadcast, WaitingRecipient
+from pillarbox.delivery.copies import CopyKey, CopyStatus, CopyVerdict, Held
 from pillarbox.delivery.items import Item
 from pillarbox.emails.broadcast_copies.loading import SharedBy
 from pillarbox.emails.broadcast_copies.making import MakingCopies, NewCopy
@@ -33,7 +33,7 @@ from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
 log = get("broadcasts")
 
 FIRST: Final = UUID(int=0)
-WANTED: Final = Judgement(Standing.WANTED)
+WANTED: Final = CopyVerdict(CopyStatus.WANTED)
 NEVER: Final = float("-inf")
 LOOK_AGAIN: Final = 2.0
 """Seconds until a broadcast is read again from its beginning, which takes a while where it is large."""
@@ -47,8 +47,8 @@ OTHER_RELEASE: Final = timedelta(minutes=1)
 _properties = msgspec.json.Decoder(dict[str, Scalar]).decode
 
 
-class Copying:
-    """Makes copies for the engine of this process. `admits` raises where there is no room for mail.
+class CopyMaker:
+    """Makes copies for the engine of this process. `check_capacity` raises where there is no room for mail.
     `give_back` gets copies of which nobody knows whether they were committed."""
 
     def __init__(
@@ -56,13 +56,13 @@ class Copying:
         pool: asyncpg.Pool,
         clock: Clock,
         making: MakingCopies,
-        admits: Callable[[], None],
+        check_capacity: Callable[[], None],
         give_back: Callable[[Sequence[Item]], None],
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._making = making
-        self._admits = admits
+        self._admits = check_capacity
         self._give_back = give_back
         self._cursors: dict[UUID, UUID] = {}
         """Behind which contact the next waiting row of each broadcast is looked for."""
@@ -73,7 +73,7 @@ class Copying:
         self._last = FIRST
         """The broadcast whose turn it was last."""
 
-    async def make(self, most: int, held: Held) -> Sequence[Item]:
+    async def make(self, limit: int, held: Held) -> Sequence[Item]:
         """Make up to so many copies, of the next broadcast that has some waiting."""
         try:
             self._admits()
@@ -85,17 +85,17 @@ class Copying:
         # Whoever comes behind the last one first, then the others.
         ready.sort(key=lambda one: (one.id <= self._last, one.id))
         for broadcast in ready:
-            if not held(broadcast.team_id) and (items := await self._tried(broadcast, most)) is not None:
+            if not held(broadcast.team_id) and (items := await self._tried(broadcast, limit)) is not None:
                 self._last = broadcast.id
                 return items
         return ()
 
-    async def _tried(self, broadcast: Ready, most: int) -> list[Item] | None:
+    async def _tried(self, broadcast: SendingBroadcast, limit: int) -> list[Item] | None:
         """Copies of this broadcast. One whose copies cannot be made does not keep the others waiting."""
         if self._clock.boottime() < self._rests_until[broadcast.id]:
             return None
         try:
-            return await self._some(broadcast, most)
+            return await self._some(broadcast, limit)
         except RETRIED:
             raise
         except Exception:
@@ -103,12 +103,12 @@ class Copying:
             self._rests_until[broadcast.id] = self._clock.boottime() + BROKEN
             return None
 
-    async def _some(self, broadcast: Ready, most: int) -> list[Item] | None:
+    async def _some(self, broadcast: SendingBroadcast, limit: int) -> list[Item] | None:
         """Copies of this broadcast; None where none of its recipients waits that nobody else has."""
         now = self._clock.boottime()
         while True:
             was_first = self._cursors[broadcast.id] == FIRST
-            items, found = await self._take(broadcast, most)
+            items, found = await self._take(broadcast, limit)
             if items:
                 return items
             if not found:
@@ -118,23 +118,25 @@ class Copying:
                     self._rests_until[broadcast.id] = now + LOOK_AGAIN
                     return None
 
-    async def _take(self, broadcast: Ready, most: int) -> tuple[list[Item], int]:
+    async def _take(self, broadcast: SendingBroadcast, limit: int) -> tuple[list[Item], int]:
         """The copies of the next waiting recipients, and how many recipients these were."""
         shared = _shared(broadcast)
         items: list[Item] = []
         try:
-            found = await self._written(broadcast, shared, most, items)
+            found = await self._written(broadcast, shared, limit, items)
         except RETRIED:
             # The connection may have been lost in the commit: then nobody but this process has them.
             self._give_back(items)
             raise
         return items, found
 
-    async def _written(self, broadcast: Ready, shared: SharedBy, most: int, items: list[Item]) -> int:
+    async def _written(
+        self, broadcast: SendingBroadcast, shared: SharedBy, limit: int, items: list[Item]
+    ) -> int:
         """Write the copies and add them to the items; returns how many recipients these were."""
         async with transaction(self._pool) as conn:
             after = self._cursors[broadcast.id]
-            waiting = await queries.take(conn, broadcast, after, most)
+            waiting = await queries.take(conn, broadcast, after, limit)
             if not waiting:
                 return 0
             needed = await self._making.needed(conn, shared)
@@ -151,7 +153,7 @@ class Copying:
         self._cursors[broadcast.id] = waiting[-1].contact_id
         return len(waiting)
 
-    async def judge(self, copies: Sequence[CopyOf]) -> list[Judgement]:
+    async def judge(self, copies: Sequence[CopyKey]) -> list[CopyVerdict]:
         """What may become of these copies now."""
         found = await queries.standing(self._pool, copies)
         judged = [WANTED] * len(copies)
@@ -160,13 +162,21 @@ class Copying:
         return judged
 
 
-def _shared(one: Ready) -> SharedBy:
+def _shared(sending_broadcast: SendingBroadcast) -> SharedBy:
     return SharedBy(
-        one.team_id, one.team_number, one.id, one.content_id, one.topic_id, one.domain_id, one.domain_name
+        sending_broadcast.team_id,
+        sending_broadcast.team_number,
+        sending_broadcast.id,
+        sending_broadcast.content_id,
+        sending_broadcast.topic_id,
+        sending_broadcast.domain_id,
+        sending_broadcast.domain_name,
     )
 
 
-def _note(broadcast: Ready, waiting: Sequence[Waiting], emails: Mapping[UUID, UUID]) -> Statement:
+def _note(
+    broadcast: SendingBroadcast, waiting: Sequence[WaitingRecipient], emails: Mapping[UUID, UUID]
+) -> Statement:
     return queries.note(
         broadcast.team_id,
         broadcast.id,
@@ -174,35 +184,39 @@ def _note(broadcast: Ready, waiting: Sequence[Waiting], emails: Mapping[UUID, UU
     )
 
 
-def _reason(one: Waiting, emails: Mapping[UUID, UUID]) -> str | None:
+def _reason(waiting_recipient: WaitingRecipient, emails: Mapping[UUID, UUID]) -> str | None:
     """Why this recipient was skipped, if it was."""
-    return one.skipped_for or (None if one.contact_id in emails else "invalid_address")
+    return waiting_recipient.skipped_for or (
+        None if waiting_recipient.contact_id in emails else "invalid_address"
+    )
 
 
-def _mailbox(one: Waiting) -> Mailbox | None:
+def _mailbox(waiting_recipient: WaitingRecipient) -> Mailbox | None:
     """Where the copy goes; None where nobody can be written to, which holds up nobody else."""
     try:
-        return parse_mailbox(one.email)
+        return parse_mailbox(waiting_recipient.email)
     except AddressError:
         return None
 
 
-def _new(one: Waiting, properties: Sequence[Property]) -> NewCopy | None:
-    mailbox = _mailbox(one)
+def _new(waiting_recipient: WaitingRecipient, properties: Sequence[Property]) -> NewCopy | None:
+    mailbox = _mailbox(waiting_recipient)
     if mailbox is None:
         return None
-    own = _properties(one.properties or "{}")
+    own = _properties(waiting_recipient.properties or "{}")
     values = ContactValues(
-        one.email,
-        one.first_name,
-        one.last_name,
+        waiting_recipient.email,
+        waiting_recipient.first_name,
+        waiting_recipient.last_name,
         {known.key: own.get(str(known.number)) for known in properties},
         {known.key: known.fallback for known in properties},
     )
-    return NewCopy(one.contact_id, one.address, mailbox, values, one.origin)
+    return NewCopy(
+        waiting_recipient.contact_id, waiting_recipient.address, mailbox, values, waiting_recipient.origin
+    )
 
 
-def _judgement(status: str, is_paused: bool, is_wanted: bool, origin: str | None) -> Judgement:
+def _judgement(status: str, is_paused: bool, is_wanted: bool, origin: str | None) -> CopyVerdict:
     if status not in ("queued", "sent") or not is_wanted:
-        return Judgement(Standing.ENDED)
-    return Judgement(Standing.PAUSED if is_paused else Standing.WANTED, origin)
+        return CopyVerdict(CopyStatus.ENDED)
+    return CopyVerdict(CopyStatus.PAUSED if is_paused else CopyStatus.WANTED, origin)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.copies import CopyOf
+from pillarbox.delivery.copies import CopyKey
 from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source
 
@@ -99,7 +99,7 @@ STANDING: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class SendingBroadcast:
     """A broadcast that is being sent."""
 
     team_id: UUID
@@ -112,7 +112,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingRecipient:
     """A recipient that waits, as its contact is now; `skipped_for` says why it gets no copy."""
 
     contact_id: UUID
@@ -134,15 +134,17 @@ class Property:
     fallback: str | float | bool | None
 
 
-async def ready(source: Source, alive_since: datetime) -> list[Ready]:
+async def ready(source: Source, alive_since: datetime) -> list[SendingBroadcast]:
     """Broadcasts whose copies are to be made; none while an engine of an earlier release is alive."""
-    return [Ready(**row) for row in await source.fetch(READY, alive_since)]
+    return [SendingBroadcast(**row) for row in await source.fetch(READY, alive_since)]
 
 
-async def take(conn: Connection, broadcast: Ready, after: UUID, most: int) -> list[Waiting]:
+async def take(
+    conn: Connection, broadcast: SendingBroadcast, after: UUID, limit: int
+) -> list[WaitingRecipient]:
     """Lock waiting recipients behind a contact that nobody else has, in the order of their keys."""
-    args = (broadcast.team_id, broadcast.id, after, broadcast.topic_id, most)
-    return [Waiting(**row) for row in await conn.fetch(TAKE, *args)]
+    args = (broadcast.team_id, broadcast.id, after, broadcast.topic_id, limit)
+    return [WaitingRecipient(**row) for row in await conn.fetch(TAKE, *args)]
 
 
 async def properties(source: Source, team_id: UUID, keys: Collection[str]) -> list[Property]:
@@ -164,7 +166,9 @@ def note(
     return Statement(NOTE, (team_id, broadcast_id, rows_json(rows)))
 
 
-async def standing(source: Source, copies: Sequence[CopyOf]) -> dict[int, tuple[str, bool, bool, str | None]]:
+async def standing(
+    source: Source, copies: Sequence[CopyKey]
+) -> dict[int, tuple[str, bool, bool, str | None]]:
     """Of copies that are not simply wanted, by their place: status of its broadcast, whether that is paused,
     whether its contact wants it,
     and why its address is suppressed, if it is."""

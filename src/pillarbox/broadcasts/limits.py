@@ -14,7 +14,7 @@ from pillarbox.broadcasts.copy_counts import CopyCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BrakeLimits:
     """The operator's limits in percent; 0 is none. They count from so many sent copies on."""
 
     bounces: Fraction = Fraction(5)
@@ -22,7 +22,7 @@ class Limits:
     after: int = 500
 
 
-def reason_to_pause(counts: CopyCounts, limits: Limits) -> str | None:
+def reason_to_pause(counts: CopyCounts, limits: BrakeLimits) -> str | None:
     """Why a broadcast with these counts stops, in a sentence for people; None where it goes on."""
     if counts.sent < limits.after:
         return None

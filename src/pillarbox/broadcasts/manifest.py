@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.broadcasts.settings import SETTINGS
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -25,12 +25,14 @@ def _commands() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="broadcasts",
     title="Broadcasts",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
-        "broadcasts": Group(_commands, "Look at broadcasts, preview, send, cancel, pause and resume them.")
+        "broadcasts": CommandGroup(
+            _commands, "Look at broadcasts, preview, send, cancel, pause and resume them."
+        )
     },
 )

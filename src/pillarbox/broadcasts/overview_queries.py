@@ -35,7 +35,7 @@ class BroadcastOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class BroadcastCopyCounts:
     """What became of the recipients."""
 
     made: int
@@ -70,10 +70,10 @@ async def one(db: TeamDb, broadcast_id: UUID) -> BroadcastOverview | None:
     )
 
 
-async def copies(db: TeamDb, broadcast_id: UUID) -> Copies:
+async def copies(db: TeamDb, broadcast_id: UUID) -> BroadcastCopyCounts:
     """Counts the rows: a million of them take some tenths of a second."""
     found = await db.one(
-        Copies,
+        BroadcastCopyCounts,
         """
         SELECT count(email_id) AS made, count(skipped_for) AS skipped,
                count(*) - count(email_id) - count(skipped_for) AS waiting

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.broadcasts import routes, start, watch
-from pillarbox.broadcasts.copying import Copying
+from pillarbox.broadcasts.copying import CopyMaker
 from pillarbox.broadcasts.invariants import INVARIANTS
-from pillarbox.broadcasts.limits import Limits
+from pillarbox.broadcasts.limits import BrakeLimits
 from pillarbox.broadcasts.preview import routes as preview
 from pillarbox.broadcasts.preview.composing import Previews
 from pillarbox.broadcasts.reports import invariants as report_invariants
@@ -19,12 +19,12 @@ from pillarbox.broadcasts.settings import (
     BROADCAST_COMPLAINT_LIMIT,
     BROADCAST_LIMITS_AFTER,
 )
-from pillarbox.broadcasts.start import Start
+from pillarbox.broadcasts.start import BroadcastStart
 from pillarbox.broadcasts.store import Broadcasts
 from pillarbox.broadcasts.watch import Watch
-from pillarbox.delivery.copies import Copies
+from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.plugin import DeliveryNotifier, SigningThreads
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.domains.senders import Senders
 from pillarbox.emails.broadcast_copies.making import MakingCopies
@@ -34,7 +34,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
+from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler, Jobs
 from pillarbox.metrics.policy import BroadcastNames
@@ -42,7 +42,7 @@ from pillarbox.teams.settings import EMAIL_RETENTION_DAYS
 from pillarbox.usage.quotas import Quotas
 
 
-def _broadcasts(kit: Kit) -> Broadcasts:
+def _broadcasts(kit: Container) -> Broadcasts:
     def wake() -> None:
         # Not before: jobs need parts that are built later.
         kit.need(Jobs).wake()
@@ -50,8 +50,8 @@ def _broadcasts(kit: Kit) -> Broadcasts:
     return Broadcasts(kit.need(Ids), kit.need(PermittedSenders), kit.need(Quotas), wake)
 
 
-def _start(kit: Kit) -> Start:
-    return Start(
+def _start(kit: Container) -> BroadcastStart:
+    return BroadcastStart(
         kit.pool,
         kit.need(Ids),
         kit.need(PermittedSenders),
@@ -60,20 +60,20 @@ def _start(kit: Kit) -> Start:
     )
 
 
-def _copies(kit: Kit) -> Copies:
+def _copies(kit: Container) -> BroadcastCopySource:
     disks, queue = kit.need(DiskSpace), kit.need(QueueLimit)
 
     def admits() -> None:
         disks.check()
         queue.check_copies()
 
-    copying = Copying(
-        kit.engine_pool, kit.clock, kit.need(MakingCopies), admits, kit.need(Claims).leave_for_later
+    copying = CopyMaker(
+        kit.engine_pool, kit.clock, kit.need(MakingCopies), admits, kit.need(ItemClaims).leave_for_later
     )
-    return Copies(copying.make, copying.judge)
+    return BroadcastCopySource(copying.make, copying.judge)
 
 
-def _previews(kit: Kit) -> Previews:
+def _previews(kit: Container) -> Previews:
     return Previews(
         ids=kit.need(Ids),
         senders=Senders(kit.pool, kit.clock),
@@ -84,9 +84,9 @@ def _previews(kit: Kit) -> Previews:
     )
 
 
-def _watch(kit: Kit) -> Watch:
+def _watch(kit: Container) -> Watch:
     settings = kit.settings
-    limits = Limits(
+    limits = BrakeLimits(
         settings[BROADCAST_BOUNCE_LIMIT],
         settings[BROADCAST_COMPLAINT_LIMIT],
         settings[BROADCAST_LIMITS_AFTER],
@@ -94,17 +94,17 @@ def _watch(kit: Kit) -> Watch:
     return Watch(kit.pool, kit.need(Ids), limits)
 
 
-def _jobs(kit: Kit) -> Mapping[str, Handler]:
-    return {**kit.need(Start).handlers(), **kit.need(Watch).handlers()}
+def _jobs(kit: Container) -> Mapping[str, Handler]:
+    return {**kit.need(BroadcastStart).handlers(), **kit.need(Watch).handlers()}
 
 
 SLICE = Slice(
     name="broadcasts",
     provides={
         Broadcasts: _broadcasts,
-        Start: _start,
+        BroadcastStart: _start,
         Watch: _watch,
-        Copies: _copies,
+        BroadcastCopySource: _copies,
         Previews: _previews,
         BroadcastNames: lambda _: BroadcastNames(names_of),
     },
@@ -114,12 +114,12 @@ SLICE = Slice(
     retention=[
         Retention(
             [
-                Kept(
+                RetentionItem(
                     "recipients of broadcasts, and their content, when their emails are gone",
                     EMAIL_RETENTION_DAYS,
                     True,
                 ),
-                Kept("html and text of the copies of broadcasts", BODY_RETENTION_DAYS),
+                RetentionItem("html and text of the copies of broadcasts", BODY_RETENTION_DAYS),
             ],
             lambda kit: BroadcastRetention(
                 kit.pool, kit.clock, bodies=kit.settings[BODY_RETENTION_DAYS]

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.broadcasts.content import Content
+from pillarbox.broadcasts.content import BroadcastContent
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.kernel.work.jobs import MOST_CRASHES
@@ -38,7 +38,7 @@ class Broadcast:
     """A broadcast of a team."""
 
     id: UUID
-    content: Content
+    content: BroadcastContent
     status: str
     created_at: datetime
     scheduled_at: datetime | None = None
@@ -52,7 +52,7 @@ def _broadcast(
     reply_to_list: str | None, preview_text: str | None, html: str | None, text: str | None, **more: Any,
 ) -> Broadcast:  # fmt: skip
     replies = None if reply_to_list is None else msgspec.json.decode(reply_to_list, type=tuple[str, ...])
-    content = Content(
+    content = BroadcastContent(
         name=name,
         segment_id=segment_id,
         topic_id=topic_id,
@@ -66,7 +66,7 @@ def _broadcast(
     return Broadcast(content=content, **more)
 
 
-def _columns(content: Content) -> Sequence[object]:
+def _columns(content: BroadcastContent) -> Sequence[object]:
     """What a statement takes of a content, in its order."""
     replies = None if content.reply_to is None else msgspec.json.encode(content.reply_to).decode()
     return (
@@ -144,7 +144,7 @@ async def rename(db: TeamDb, broadcast_id: UUID, name: str | None) -> None:
     await db.run("UPDATE broadcasts SET name = $3 WHERE team_id = $1 AND id = $2", broadcast_id, name)
 
 
-async def update(db: TeamDb, broadcast_id: UUID, content: Content, *, other_topic: bool) -> None:
+async def update(db: TeamDb, broadcast_id: UUID, content: BroadcastContent, *, other_topic: bool) -> None:
     """Write the content of a broadcast that is held. Its topic stays unless it is to have another one: a
     topic that was deleted reads as none, and what contacts chose of it still counts for mail that is
     scheduled."""

@@ -71,7 +71,7 @@ LEFT: Final = """
 """
 
 
-class _Ended(NamedTuple):
+class _EndedBroadcast(NamedTuple):
     team_id: UUID
     id: UUID
     content_id: UUID | None
@@ -99,14 +99,14 @@ class BroadcastRetention:
                 bodies += await shared_content.empty(TeamDb(self._pool, ended.team_id), ended.content_id)
         return f"{recipients} recipients of broadcasts, {bodies} bodies"
 
-    async def _each(self, sql: str, *args: datetime) -> AsyncIterator[_Ended]:
+    async def _each(self, sql: str, *args: datetime) -> AsyncIterator[_EndedBroadcast]:
         at = (NONE, NONE)
         while (row := await self._pool.fetchrow(sql, *at, *args)) is not None:
-            ended = _Ended(*row)
+            ended = _EndedBroadcast(*row)
             at = ended.team_id, ended.id
             yield ended
 
-    async def _remove(self, ended: _Ended) -> int:
+    async def _remove(self, ended: _EndedBroadcast) -> int:
         """Its recipients without emails, and its content once there are no others."""
         removed, reached = 0, NONE
 

@@ -8,7 +8,7 @@ from pillarbox.broadcasts import queries, wire
 from pillarbox.broadcasts.content import as_object
 from pillarbox.broadcasts.store import Broadcasts, found
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, Scope, route
+from pillarbox.kernel.http.routing import Access, TokenScope, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 
@@ -74,7 +74,7 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.BroadcastDeleted]:
     "POST",
     "/broadcasts/{broadcast_id}/send",
     needs=Access.SENDING,
-    token_scope=Scope.SEND,
+    token_scope=TokenScope.SEND,
     body=wire.SendBroadcast,
     problems=(403,),
     summary="Send or schedule a broadcast",

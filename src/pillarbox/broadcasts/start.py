@@ -17,10 +17,10 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.broadcasts import queries, start_queries
-from pillarbox.broadcasts.content import Content, hindrance
+from pillarbox.broadcasts.content import BroadcastContent, hindrance
 from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
-from pillarbox.broadcasts.start_queries import BegunElsewhere, Resolved, Starting
+from pillarbox.broadcasts.start_queries import BegunElsewhere, StartingBroadcast, StartSnapshot
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails import shared_content
 from pillarbox.emails.permitted_senders import PermittedSenders
@@ -30,8 +30,8 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED, TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.problems import Problem
-from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit, Postponed
-from pillarbox.usage.quotas import Quotas, Spending
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit, JobPostponed
+from pillarbox.usage.quotas import Quotas, QuotaSpending
 
 log = get("broadcasts")
 
@@ -54,7 +54,7 @@ class _CannotRunError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class BroadcastStart:
     """Begins broadcasts. `wake` tells engines that there are copies to be made."""
 
     pool: asyncpg.Pool
@@ -66,17 +66,17 @@ class Start:
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB_START: self.run}
 
-    async def run(self, job: Job) -> Finished | Postponed:
+    async def run(self, job: Job) -> JobFinished | JobPostponed:
         db = TeamDb(self.pool, job.team_id)
         try:
             scheduled_at = await start_queries.begin(db, job.subject_id, self.ids.now())
             if scheduled_at is not None:
-                return Postponed(scheduled_at, "not_due")
+                return JobPostponed(scheduled_at, "not_due")
             await self._start(db, job.subject_id)
         except RETRIED as trouble:
             log.warning("broadcasts.start_trouble", id=job.subject_id, trouble=repr(trouble)[:200])
-            return Postponed(self.ids.now() + TROUBLE_GAP, "database_trouble")
-        return Finished()
+            return JobPostponed(self.ids.now() + TROUBLE_GAP, "database_trouble")
+        return JobFinished()
 
     async def _start(self, db: TeamDb, broadcast_id: UUID) -> None:
         starting = await start_queries.starting(db, broadcast_id)
@@ -103,7 +103,7 @@ class Start:
             else:
                 ENDED.add(1, ("sent",))
 
-    async def _domain(self, db: TeamDb, content: Content) -> SenderDomain | None:
+    async def _domain(self, db: TeamDb, content: BroadcastContent) -> SenderDomain | None:
         """The domain that signs the copies; whether the key may use it was asked when it was sent."""
         if (reason := hindrance(content)) is not None:
             raise _CannotRunError(reason)
@@ -116,8 +116,8 @@ class Start:
         self,
         db: TeamDb,
         broadcast_id: UUID,
-        starting: Starting,
-        content: Content,
+        starting: StartingBroadcast,
+        content: BroadcastContent,
         domain: SenderDomain | None,
     ) -> int:
         count = await start_queries.snapshot(db, broadcast_id, starting)
@@ -127,7 +127,7 @@ class Start:
         now = self.ids.now()
         await self._check_quota(db, count)
         stamp = self.ids.stamp()
-        found = Resolved(now, count, stamp.id, domain.id if domain else None, content.domain)
+        found = StartSnapshot(now, count, stamp.id, domain.id if domain else None, content.domain)
         if not await start_queries.resolve(db, broadcast_id, found):
             raise BegunElsewhere
         if count:
@@ -157,7 +157,7 @@ class Start:
         before = await start_queries.promised(db)
         # A copy of another broadcast that is made between two statements is promised to the first and spent
         # to the second. So what fits with more fits, and what does not with less does not.
-        while not await self.quotas.fits(conn, Spending(team_id, now, count + before)):
+        while not await self.quotas.fits(conn, QuotaSpending(team_id, now, count + before)):
             after = await start_queries.promised(db)
             if after == before:
                 raise _CannotRunError(QUOTA_TOO_SMALL.format(recipients=count))

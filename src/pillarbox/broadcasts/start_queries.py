@@ -49,7 +49,7 @@ class BegunElsewhere(Exception):  # noqa: N818 - what another process has done, 
 
 
 @dataclass(frozen=True, slots=True)
-class Starting:
+class StartingBroadcast:
     """A queued broadcast of which nobody knows yet who gets it. Its segment and topic are those that it was
     given, whether they are still there or not."""
 
@@ -59,7 +59,7 @@ class Starting:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class StartSnapshot:
     """What the start found out."""
 
     at: datetime
@@ -87,9 +87,9 @@ async def begin(db: TeamDb, broadcast_id: UUID, now: datetime) -> datetime | Non
     return found
 
 
-async def starting(db: TeamDb, broadcast_id: UUID) -> Starting | None:
+async def starting(db: TeamDb, broadcast_id: UUID) -> StartingBroadcast | None:
     return await db.one(
-        Starting,
+        StartingBroadcast,
         """
         SELECT segment_id, topic_id, queued_at
           FROM broadcasts
@@ -114,7 +114,7 @@ async def is_key_active(db: TeamDb, broadcast_id: UUID) -> bool:
     return found is True
 
 
-async def snapshot(db: TeamDb, broadcast_id: UUID, starting: Starting) -> int:
+async def snapshot(db: TeamDb, broadcast_id: UUID, starting: StartingBroadcast) -> int:
     """A row for each contact that gets it; returns how many. The segment is there for all of them or for
     none."""
     args = (db.team_id, broadcast_id, starting.segment_id, starting.queued_at)
@@ -145,7 +145,7 @@ async def promised(db: TeamDb) -> int:
     return found
 
 
-async def resolve(db: TeamDb, broadcast_id: UUID, found: Resolved) -> bool:
+async def resolve(db: TeamDb, broadcast_id: UUID, start_snapshot: StartSnapshot) -> bool:
     """The recipients are known; with none of them it is sent. False where it was canceled meanwhile, or where
     another process was quicker."""
     return bool(
@@ -158,11 +158,11 @@ async def resolve(db: TeamDb, broadcast_id: UUID, found: Resolved) -> bool:
              WHERE team_id = $1 AND id = $2 AND status = 'queued' AND resolved_at IS NULL
             """,
             broadcast_id,
-            found.at,
-            found.recipients,
-            found.content_id,
-            found.domain_id,
-            found.domain_name,
+            start_snapshot.at,
+            start_snapshot.recipients,
+            start_snapshot.content_id,
+            start_snapshot.domain_id,
+            start_snapshot.domain_name,
         )
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from pillarbox.broadcasts import content, queries
-from pillarbox.broadcasts.content import Content
+from pillarbox.broadcasts.content import BroadcastContent
 from pillarbox.broadcasts.prometheus import ENDED
 from pillarbox.broadcasts.queries import JOB_START, Broadcast
 from pillarbox.broadcasts.statuses import Operation, becomes
@@ -115,7 +115,12 @@ class Broadcasts:
         return stamp.id
 
     async def _send(
-        self, db: TeamDb, caller: Caller, broadcast_id: UUID, what: Content, scheduled_at: datetime | None
+        self,
+        db: TeamDb,
+        caller: Caller,
+        broadcast_id: UUID,
+        what: BroadcastContent,
+        scheduled_at: datetime | None,
     ) -> None:
         await self.senders.find(db.team_id, what.domain, caller.domain_id)
         now = self.ids.now()
@@ -169,9 +174,9 @@ def _allow(operation: Operation, broadcast: Broadcast) -> None:
         raise WrongState(operation)
 
 
-async def _refer(db: TeamDb, wanted: Content, before: Content | None) -> None:
+async def _refer(db: TeamDb, broadcast_content: BroadcastContent, before: BroadcastContent | None) -> None:
     """404 for a segment or a topic that is named anew and is not there."""
-    segment_id, topic_id = wanted.segment_id, wanted.topic_id
+    segment_id, topic_id = broadcast_content.segment_id, broadcast_content.topic_id
     is_new = before is None or segment_id != before.segment_id
     if segment_id is not None and is_new and not await queries.segment_exists(db, segment_id):
         raise NotFound("Segment")

@@ -14,14 +14,14 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.broadcasts import copy_counts, watch_queries
-from pillarbox.broadcasts.limits import Limits, reason_to_pause
+from pillarbox.broadcasts.limits import BrakeLimits, reason_to_pause
 from pillarbox.broadcasts.prometheus import ENDED, PAUSED
 from pillarbox.broadcasts.queries import JOB_WATCH
-from pillarbox.broadcasts.watch_queries import Running
+from pillarbox.broadcasts.watch_queries import RunningBroadcast
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED, TeamDb
-from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit, Postponed
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit, JobPostponed
 
 log = get("broadcasts")
 
@@ -33,7 +33,7 @@ FIRST: Final = UUID(int=0)
 class Watch:
     """Remembers how far each broadcast has come: rows that were done then are done now."""
 
-    def __init__(self, pool: asyncpg.Pool, ids: Ids, limits: Limits) -> None:
+    def __init__(self, pool: asyncpg.Pool, ids: Ids, limits: BrakeLimits) -> None:
         self._pool = pool
         self._ids = ids
         self._limits = limits
@@ -42,7 +42,7 @@ class Watch:
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB_WATCH: self.run}
 
-    async def run(self, job: Job) -> Finished | Postponed:
+    async def run(self, job: Job) -> JobFinished | JobPostponed:
         try:
             is_over = await self._look(TeamDb(self._pool, job.team_id), job.subject_id)
         except RETRIED as trouble:
@@ -50,8 +50,8 @@ class Watch:
             is_over = False
         if is_over:
             self._reached.pop(job.subject_id, None)
-            return Finished()
-        return Postponed(self._ids.now() + LOOK_EVERY, "being_sent")
+            return JobFinished()
+        return JobPostponed(self._ids.now() + LOOK_EVERY, "being_sent")
 
     async def _look(self, db: TeamDb, broadcast_id: UUID) -> bool:
         """Whether there is nothing more to look after."""
@@ -72,7 +72,7 @@ class Watch:
             await self._brake(db, broadcast_id, running)
         return False
 
-    async def _brake(self, db: TeamDb, broadcast_id: UUID, running: Running) -> None:
+    async def _brake(self, db: TeamDb, broadcast_id: UUID, running: RunningBroadcast) -> None:
         if running.resumed_at is None:
             so_far = await copy_counts.since_start(db, broadcast_id, running.queued_at)
         else:

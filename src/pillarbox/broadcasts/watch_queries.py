@@ -10,7 +10,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningBroadcast:
     """A broadcast whose recipients are known and which is neither sent nor canceled."""
 
     queued_at: datetime
@@ -18,9 +18,9 @@ class Running:
     resumed_at: datetime | None
 
 
-async def running(db: TeamDb, broadcast_id: UUID) -> Running | None:
+async def running(db: TeamDb, broadcast_id: UUID) -> RunningBroadcast | None:
     return await db.one(
-        Running,
+        RunningBroadcast,
         """
         SELECT queued_at, paused_at, resumed_at
           FROM broadcasts

@@ -152,5 +152,5 @@ def full(row: Broadcast) -> FullBroadcast:
     )
 
 
-def _time(at: datetime | None) -> str | None:
-    return None if at is None else database_style(at)
+def _time(instant: datetime | None) -> str | None:
+    return None if instant is None else database_style(instant)

@@ -35,23 +35,23 @@ class TokenSource(Enum):
     COOKIE = "cookie"
 
 
-class Refused(Forbidden):
+class CaptureForbidden(Forbidden):
     """The caller may not read captured mail."""
 
 
-class NotLocal(Refused):
+class NotLocal(CaptureForbidden):
     def __init__(self) -> None:
         super().__init__(
             "Captured mail is shown on this machine only; the setting capture_networks adds others."
         )
 
 
-class UnknownHost(Refused):
+class UnknownHost(CaptureForbidden):
     def __init__(self) -> None:
         super().__init__("Captured mail is not shown under this host name.")
 
 
-class NoToken(Refused):
+class NoToken(CaptureForbidden):
     def __init__(self) -> None:
         super().__init__(
             "The capture token is missing or wrong. Use the link that the start printed, or send the token "
@@ -59,7 +59,7 @@ class NoToken(Refused):
         )
 
 
-class ForeignPage(Refused):
+class ForeignPage(CaptureForbidden):
     def __init__(self) -> None:
         super().__init__("The request does not come from the capture page.")
 

@@ -21,7 +21,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 CHANNEL = "pillarbox_capture"
 LOOK_EVERY = 0.5
@@ -98,7 +98,7 @@ class Arrivals:
         if found or seconds <= 0:
             return found
         if self._waiting >= MOST_WAITING:
-            raise Overloaded("Too many requests wait for a mail.")
+            raise ServerOverloaded("Too many requests wait for a mail.")
         self._waiting += 1
         try:
             return await self._watch(filters, page, seconds)

@@ -42,7 +42,7 @@ MOST_BYTES = 8 * 1024 * 1024
     problems=(403, 422),
     summary="List captured mail, or wait for one (route capture only)",
 )
-async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
+async def list_captured(request: Request) -> Reply[ListOf[wire.ShownCapture]]:
     """Mails by recipient (`to`), sender (`from`) and `subject`; `wait` seconds for the first that fits."""
     request.use(CaptureAccess).admit(request)
     page = Page.read(request.query)
@@ -51,7 +51,7 @@ async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
     shown, more = rows_that_fit(rows, page)
     reader, origin = request.use(Reader), access.origin(request)
     data = [await _item(reader, row, origin, request) for row in shown]
-    return Reply(cast(ListOf[wire.Captured], ListOf(has_more=more, data=data)))
+    return Reply(cast(ListOf[wire.ShownCapture], ListOf(has_more=more, data=data)))
 
 
 @route(
@@ -61,7 +61,7 @@ async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
     problems=(403, 404, 422),
     summary="Retrieve a captured mail (route capture only)",
 )
-async def retrieve_captured(request: Request) -> Reply[wire.Captured]:
+async def retrieve_captured(request: Request) -> Reply[wire.ShownCapture]:
     request.use(CaptureAccess).admit(request)
     reader = request.use(Reader)
     row = await reader.row(request.uuid("captured_id"))
@@ -75,14 +75,14 @@ async def retrieve_captured(request: Request) -> Reply[wire.Captured]:
     problems=(403,),
     summary="Remove all captured mail (route capture only)",
 )
-async def clear_captured(request: Request) -> Reply[wire.Cleared]:
+async def clear_captured(request: Request) -> Reply[wire.ClearedCount]:
     """With `received=true` the mail that was received as well; it stays otherwise."""
     request.use(CaptureAccess).admit_change(request)
     received = request.query.boolean("received")
     deleted = await request.use(Capture).clear()
     if received:
         deleted += await request.use(ReceivedRetention).clear()
-    return Reply(wire.Cleared(deleted=deleted))
+    return Reply(wire.ClearedCount(deleted=deleted))
 
 
 async def _item(reader: Reader, row: CapturedRow, origin: str, request: Request) -> msgspec.Raw:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pillarbox.mail.message import parse
-from pillarbox.mail.message.bodies import Attachment
+from pillarbox.mail.message.bodies import AttachedPart
 
 PICTURES = frozenset(
     f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif", "x-icon", "vnd.microsoft.icon")
@@ -22,12 +22,12 @@ PICTURES = frozenset(
 _TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
 
 
-class Header(NamedTuple):
+class ShownHeader(NamedTuple):
     name: str
     value: str
 
 
-class Part(NamedTuple):
+class CapturedPart(NamedTuple):
     """A part that is not a body of the message. `number` is its place among all leaves."""
 
     number: int
@@ -43,31 +43,31 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class CapturedMessage:
     """A message as it is shown."""
 
-    headers: list[Header]
+    headers: list[ShownHeader]
     html: str | None
     text: str | None
-    parts: list[Part]
+    parts: list[CapturedPart]
 
     def header(self, name: str) -> str | None:
         """The first header of that name."""
         return next((h.value for h in self.headers if h.name.lower() == name.lower()), None)
 
 
-def read(raw: bytes) -> Message:
+def read(raw: bytes) -> CapturedMessage:
     """The message in `raw`."""
     found = parse.parse(raw)
-    return Message(
-        [Header(header.name, header.value) for header in found.headers],
+    return CapturedMessage(
+        [ShownHeader(header.name, header.value) for header in found.headers],
         found.html,
         found.text,
         [_part(number, attachment) for number, attachment in _numbered(found)],
     )
 
 
-def part(raw: bytes, number: int) -> tuple[Part, bytes] | None:
+def part(raw: bytes, number: int) -> tuple[CapturedPart, bytes] | None:
     """One part that is not a body, with its bytes."""
     found = parse.parse(raw)
     for place, attachment in _numbered(found):
@@ -76,16 +76,16 @@ def part(raw: bytes, number: int) -> tuple[Part, bytes] | None:
     return None
 
 
-def _numbered(found: parse.Message) -> Iterator[tuple[int, Attachment]]:
+def _numbered(parsed_message: parse.ParsedMessage) -> Iterator[tuple[int, AttachedPart]]:
     """The attachments with their places among the leaves; files inside of a text come behind all leaves."""
-    places = {id(leaf): place for place, leaf in enumerate(found.root.leaves())}
-    for attachment in found.attachments:
+    places = {id(leaf): place for place, leaf in enumerate(parsed_message.root.leaves())}
+    for attachment in parsed_message.attachments:
         yield places.setdefault(id(attachment.part), len(places)), attachment
 
 
-def _part(number: int, attachment: Attachment) -> Part:
+def _part(number: int, attachment: AttachedPart) -> CapturedPart:
     kind = attachment.content_type
-    return Part(
+    return CapturedPart(
         number,
         attachment.filename or f"part-{number}",
         kind if _TYPE.fullmatch(kind) else "application/octet-stream",

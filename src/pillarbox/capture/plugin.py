@@ -17,7 +17,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.settings.kinds import RouteKind
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Background, Kit, Slice, Start, Stop
+from pillarbox.kernel.slices import Background, Container, Slice, StartOrder, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.receiving.plugin import ArrivalNotice
 
@@ -26,19 +26,19 @@ def _is_on(settings: Settings) -> bool:
     return settings.route.kind is RouteKind.CAPTURE
 
 
-def _store(kit: Kit) -> Capture:
+def _store(kit: Container) -> Capture:
     return Capture(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), kit.settings[CAPTURE_LIMIT])
 
 
-def _notice(kit: Kit) -> ArrivalNotice | None:
+def _notice(kit: Container) -> ArrivalNotice | None:
     return ArrivalNotice(kit.need(Capture).arrivals.announce) if _is_on(kit.settings) else None
 
 
-def _reader(kit: Kit) -> Reader | None:
+def _reader(kit: Container) -> Reader | None:
     return Reader(kit.pool, kit.need(BlobStore), kit.need(PageWork)) if _is_on(kit.settings) else None
 
 
-def _access(kit: Kit) -> CaptureAccess | None:
+def _access(kit: Container) -> CaptureAccess | None:
     settings = kit.settings
     if not _is_on(settings):
         return None
@@ -47,15 +47,15 @@ def _access(kit: Kit) -> CaptureAccess | None:
     return CaptureAccess.named(token, hosts, settings.public_url, networks)
 
 
-def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
+def _listeners(kit: Container) -> Mapping[str, Callable[[], None]]:
     return {CHANNEL: kit.need(Capture).arrivals.wake_waiting} if _is_on(kit.settings) else {}
 
 
-def _background(kit: Kit) -> Sequence[Background]:
+def _background(kit: Container) -> Sequence[Background]:
     """Also where nothing is captured any more: what was kept is tidied up."""
     store = kit.need(Capture)
     stop = (Stop.WAITERS, lambda _: store.stop())
-    return [Background((Start.WAITERS, store.start), store.arrivals.close, stop)]
+    return [Background((StartOrder.WAITERS, store.start), store.arrivals.close, stop)]
 
 
 SLICE = Slice(

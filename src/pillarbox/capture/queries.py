@@ -185,7 +185,7 @@ class RawMail(NamedTuple):
     blob: str | None
 
 
-class Kept(NamedTuple):
+class CaptureCounts(NamedTuple):
     """How much was captured, and whether any mail was received."""
 
     mails: int
@@ -222,14 +222,14 @@ async def raw_mail(db: Source, team_id: UUID, captured_id: UUID) -> RawMail | No
     return None if row is None else RawMail(**row)
 
 
-async def count(db: Source) -> Kept:
+async def count(db: Source) -> CaptureCounts:
     (row,) = await db.fetch(COUNT)
-    return Kept(**row)
+    return CaptureCounts(**row)
 
 
-async def drop_oldest(db: Source, limit_bytes: int, most: int) -> list[str | None]:
-    """Remove up to `most` of the oldest mails beyond the limit; a blob key or None for each of them."""
-    return [row["blob"] for row in await db.fetch(DROP_OLDEST, limit_bytes, most)]
+async def drop_oldest(db: Source, limit_bytes: int, limit: int) -> list[str | None]:
+    """Remove up to `limit` of the oldest mails beyond the limit; a blob key or None for each of them."""
+    return [row["blob"] for row in await db.fetch(DROP_OLDEST, limit_bytes, limit)]
 
 
 async def newest(db: Source) -> UUID | None:
@@ -237,6 +237,6 @@ async def newest(db: Source) -> UUID | None:
     return found
 
 
-async def clear(db: Source, up_to: UUID, most: int) -> list[str | None]:
-    """Remove up to `most` mails no newer than `up_to`; a blob key or None for each of them."""
-    return [row["blob"] for row in await db.fetch(CLEAR, up_to, most)]
+async def clear(db: Source, up_to: UUID, limit: int) -> list[str | None]:
+    """Remove up to `limit` mails no newer than `up_to`; a blob key or None for each of them."""
+    return [row["blob"] for row in await db.fetch(CLEAR, up_to, limit)]

@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.capture import message, queries
-from pillarbox.capture.message import Message, Part
+from pillarbox.capture.message import CapturedMessage, CapturedPart
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.kernel.http.body import ClientGone
@@ -40,28 +40,30 @@ class Reader:
             raise NotFound("Captured mail")
         return found
 
-    async def message(self, row: CapturedRow, is_gone: IsGone = never) -> Message:
+    async def message(self, row: CapturedRow, is_gone: IsGone = never) -> CapturedMessage:
         """The message of a mail; NotFound when it was removed meanwhile."""
         return await self.read(row, message.read, is_gone)
 
-    async def part(self, row: CapturedRow, number: int, is_gone: IsGone = never) -> tuple[Part, bytes]:
+    async def part(
+        self, row: CapturedRow, number: int, is_gone: IsGone = never
+    ) -> tuple[CapturedPart, bytes]:
         """One part with its bytes; NotFound."""
         found = await self.read(row, lambda raw: message.part(raw, number), is_gone)
         if found is None:
             raise NotFound("Attachment")
         return found
 
-    async def source(self, row: CapturedRow, most: int) -> bytes:
-        """The first `most` bytes as they would have gone out."""
+    async def source(self, row: CapturedRow, limit: int) -> bytes:
+        """The first `limit` bytes as they would have gone out."""
         async with self._room:
-            return b"".join([part async for part in await self.stream(row, most)])
+            return b"".join([part async for part in await self.stream(row, limit)])
 
-    async def stream(self, row: CapturedRow, most: int | None = None) -> AsyncIterator[bytes]:
+    async def stream(self, row: CapturedRow, limit: int | None = None) -> AsyncIterator[bytes]:
         """The message as it would have gone out, in pieces."""
         found = await queries.raw_mail(self._pool, row.team_id, row.id)
         if found is None:
             raise NotFound("Captured mail")
-        end = row.size if most is None else min(most, row.size)
+        end = row.size if limit is None else min(limit, row.size)
         if found.blob is not None:
             return self._blobs.stream(found.blob, 0, end)
         return _once((found.data or b"")[:end])

@@ -12,9 +12,9 @@ import asyncpg
 from msgspec import Struct
 
 from pillarbox.capture import access, message, queries
-from pillarbox.capture.access import CaptureAccess, ForeignPage, NoToken, Refused
+from pillarbox.capture.access import CaptureAccess, CaptureForbidden, ForeignPage, NoToken
 from pillarbox.capture.arrivals import Filters
-from pillarbox.capture.message import Message, Part
+from pillarbox.capture.message import CapturedMessage, CapturedPart
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.store import Capture
@@ -22,7 +22,7 @@ from pillarbox.dashboard import mail_html, pages
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.emails import wire as email_wire
 from pillarbox.kernel.http.files import disposition
-from pillarbox.kernel.http.request import Html, Octets, Reply, Request
+from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import PAGING, Page
@@ -118,7 +118,7 @@ def problem_page(problem: Problem) -> Reply[Html]:
             status=403,
             link=("/capture", "I have opened it already"),
         )
-    if isinstance(problem, Refused):
+    if isinstance(problem, CaptureForbidden):
         return pages.message_page("Not from here", problem.message, status=problem.status)
     title = "This mail is not here" if isinstance(problem, NotFound) else "That did not work"
     return pages.message_page(
@@ -215,7 +215,7 @@ async def show_html(request: Request) -> Reply[Html]:
     summary="Download a captured mail as it would go out",
 )
 @for_people
-async def download_raw(request: Request) -> Reply[Octets]:
+async def download_raw(request: Request) -> Reply[OctetsAnswer]:
     """The message, octet for octet."""
     row = await _row(request)
     headers = {**LOCKED, "content-disposition": disposition(f"{row.email_id}.eml")}
@@ -232,7 +232,7 @@ async def download_raw(request: Request) -> Reply[Octets]:
     summary="A file of a captured mail",
 )
 @page_for_problems
-async def show_part(request: Request) -> Reply[Octets]:
+async def show_part(request: Request) -> Reply[OctetsAnswer]:
     """An attachment as a download; a picture that the HTML shows, as itself."""
     return await _part_reply(request)
 
@@ -267,7 +267,7 @@ async def clear(request: Request) -> Reply[Html]:
     return Reply.html("", 303, {"location": "/capture"})
 
 
-def tabs_of(message: Message, link_count: int, *, has_history: bool) -> list[Tab]:
+def tabs_of(message: CapturedMessage, link_count: int, *, has_history: bool) -> list[Tab]:
     """The views that this mail has, the best one first."""
     tabs = [Tab("html", "HTML")] if message.html is not None else []
     if message.text is not None:
@@ -338,15 +338,17 @@ def _addresses(row: CapturedRow, request: Request) -> Callable[[int], str]:
     return address
 
 
-def _cleaned(work: PageWork, found: Message, address: Callable[[int], str]) -> mail_html.Shown:
+def _cleaned(
+    work: PageWork, captured_message: CapturedMessage, address: Callable[[int], str]
+) -> mail_html.ShownMail:
     """The HTML with the addresses of its own pictures in place of their content ids."""
-    pictures = {part.cid: part.number for part in found.parts if part.cid and part.is_picture}
+    pictures = {part.cid: part.number for part in captured_message.parts if part.cid and part.is_picture}
 
     def picture(cid: str) -> str | None:
         number = pictures.get(unquote(cid))
         return None if number is None else address(number)
 
-    return mail_html.with_pictures(work.cleaned(found.html or ""), picture)
+    return mail_html.with_pictures(work.cleaned(captured_message.html or ""), picture)
 
 
 async def _events(request: Request, row: CapturedRow) -> list[email_wire.Event]:
@@ -354,7 +356,7 @@ async def _events(request: Request, row: CapturedRow) -> list[email_wire.Event]:
     return [email_wire.event(line) for line in await history.events(db, row.email_id, MOST_EVENTS)]
 
 
-async def _part_reply(request: Request) -> Reply[Octets]:
+async def _part_reply(request: Request) -> Reply[OctetsAnswer]:
     capture_access = request.use(CaptureAccess)
     text, number = request.param("mail"), request.param("number")
     if not well_formed(text) or not number.isascii() or not number.isdigit() or len(number) > 4:
@@ -372,7 +374,7 @@ async def _part_reply(request: Request) -> Reply[Octets]:
     return file_reply(part, content, as_picture=framed and part.is_picture)
 
 
-def file_reply(part: Part, content: bytes, *, as_picture: bool) -> Reply[Octets]:
+def file_reply(part: CapturedPart, content: bytes, *, as_picture: bool) -> Reply[OctetsAnswer]:
     """The bytes of a part: a picture for the frame, or a download that no browser opens."""
     if as_picture:
         return Reply(content, 200, dict(LOCKED), part.content_type)

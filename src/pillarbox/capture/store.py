@@ -15,7 +15,7 @@ import msgspec
 
 from pillarbox.capture import queries
 from pillarbox.capture.arrivals import Arrivals
-from pillarbox.delivery.reports import Report, Settlement
+from pillarbox.delivery.reports import AttemptSettlement, Report
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
@@ -80,7 +80,7 @@ class Capture:
             self._cleaning_task.cancel()
             await asyncio.gather(self._cleaning_task, return_exceptions=True)
 
-    async def keep(self, conn: Connection, settlements: Sequence[Settlement]) -> None:
+    async def keep(self, conn: Connection, settlements: Sequence[AttemptSettlement]) -> None:
         """Store the messages of these settlements in their transaction, one row per email.
 
         Recipients of a further group are added to the email's row. A message over 256 KiB is in the blob
@@ -95,7 +95,7 @@ class Capture:
         await self._insert(conn, mails)
         for settlement in settlements:
             if settlement.report is not None:
-                settlement.report.after = self._after_commit(settlement.report)
+                settlement.report.on_settled = self._after_commit(settlement.report)
 
     async def trim(self) -> int:
         """Remove the oldest mails beyond the limit; returns how many."""
@@ -163,7 +163,7 @@ class Capture:
                     group.create_task(put(key, mail.raw))
 
     def _after_commit(self, report: Report) -> Callable[[], None]:
-        before = report.after
+        before = report.on_settled
 
         def after() -> None:
             if before is not None:
@@ -199,7 +199,7 @@ class Capture:
                 log.info("capture.blob_stays", blob=blob, trouble=trouble.reason)
 
 
-def _by_email(settlements: Sequence[Settlement]) -> list[_Mail]:
+def _by_email(settlements: Sequence[AttemptSettlement]) -> list[_Mail]:
     mails: dict[tuple[UUID, UUID], _Mail] = {}
     for settlement in settlements:
         item, report = settlement.item, settlement.report

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from pillarbox.capture.message import Message, Part
+from pillarbox.capture.message import CapturedMessage, CapturedPart
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
@@ -31,7 +31,7 @@ class AttachmentOut(Struct):
     url: str
 
 
-class Captured(Struct):
+class ShownCapture(Struct):
     """One mail. `to` holds the recipients of the envelope, `from` the From of the header; `inbound` is mail
     that was received."""
 
@@ -49,15 +49,15 @@ class Captured(Struct):
     attachments: list[AttachmentOut]
 
 
-class Cleared(Struct, kw_only=True):
+class ClearedCount(Struct, kw_only=True):
     """How many mails were removed."""
 
     object: Literal["captured"] = "captured"
     deleted: int
 
 
-def captured(row: CapturedRow, message: Message, origin: str) -> Captured:
-    return Captured(
+def captured(row: CapturedRow, message: CapturedMessage, origin: str) -> ShownCapture:
+    return ShownCapture(
         row.id,
         row.email_id,
         database_style(row.at),
@@ -73,7 +73,7 @@ def captured(row: CapturedRow, message: Message, origin: str) -> Captured:
     )
 
 
-def _attachment(row: CapturedRow, part: Part, origin: str) -> AttachmentOut:
+def _attachment(row: CapturedRow, part: CapturedPart, origin: str) -> AttachmentOut:
     return AttachmentOut(
         part.number,
         part.filename,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Command, Group, Manifest
+from pillarbox.kernel.manifests import Command, CommandGroup, SliceManifest
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess, started
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ INTERRUPTED = 130
 """The status of a program that Ctrl-C ended."""
 
 
-def program(manifests: Sequence[Manifest] | None = None) -> typer.Typer:
+def program(manifests: Sequence[SliceManifest] | None = None) -> typer.Typer:
     """The command line of these slices, else of all; each command is loaded when it is called."""
     from pillarbox.app import MANIFESTS
     from pillarbox.kernel.terminal.loading import command_line
-    from pillarbox.kernel.terminal.program import Program
+    from pillarbox.kernel.terminal.program import InstalledProgram
 
-    return command_line(Program(MANIFESTS if manifests is None else manifests), COMMANDS.items())
+    return command_line(InstalledProgram(MANIFESTS if manifests is None else manifests), COMMANDS.items())
 
 
 def _serve() -> Callable[..., None]:
@@ -84,7 +84,7 @@ def _upgrade() -> Callable[..., None]:
     return command
 
 
-COMMANDS: dict[str, Command | Group] = {
+COMMANDS: dict[str, Command | CommandGroup] = {
     "serve": Command("Run Pillarbox: database, API, delivery and background work, until a signal.", _serve),
     "send": Command("Send a test mail through the running server and follow what becomes of it.", _send),
     "verify": Command(
@@ -98,7 +98,7 @@ COMMANDS: dict[str, Command | Group] = {
     "version": Command("Print the version.", _version),
     "backup": Command("Make a backup while the server runs; check one, or try one.", _backup),
     "restore": Command("Bring a backup into an empty data folder or an empty database.", _restore),
-    "restored": Group(
+    "restored": CommandGroup(
         _restored,
         "Show what a restore has put aside, because it may have been sent since; release or drop it.",
     ),

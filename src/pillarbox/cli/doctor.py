@@ -11,7 +11,7 @@ import typer
 from pillarbox.doctor.checks import Check, Level, is_healthy
 from pillarbox.doctor.domain import domain_checks
 from pillarbox.doctor.examination import CheckedInstallation, examined
-from pillarbox.doctor.outside import Outside, Tcp, ours
+from pillarbox.doctor.outside import OutsideWorld, Tcp, ours
 from pillarbox.doctor.smarthost import Smarthost
 from pillarbox.domains import overview, queries
 from pillarbox.domains.commands.choosing import domain_name
@@ -23,8 +23,8 @@ from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.settings.kinds import HostPort
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.keyring import columns
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 
@@ -60,7 +60,7 @@ def command(
     )
 
 
-async def examine(connected: Connected, name: str | None, team: str | None, *, json: bool) -> int:
+async def examine(connected: CommandDatabase, name: str | None, team: str | None, *, json: bool) -> int:
     outside = outside_of(connected.settings)
     if name is not None:
         name = domain_name(name)
@@ -73,15 +73,15 @@ async def examine(connected: Connected, name: str | None, team: str | None, *, j
     return 0 if is_healthy(checks) else PROBLEMS
 
 
-def outside_of(settings: Settings) -> Outside:
+def outside_of(settings: Settings) -> OutsideWorld:
     """The real world, as far as the settings let it in."""
     clock = SystemClock()
     servers = [(at.host, at.port) for at in settings.dns] or None
     dns = UncachedResolver(servers, clock, allowed=settings.allow_private)
-    return Outside(dns, clock, Tcp(), ours, Smarthost(settings.hostname))
+    return OutsideWorld(dns, clock, Tcp(), ours, Smarthost(settings.hostname))
 
 
-def installation_to_check(connected: Connected) -> CheckedInstallation:
+def installation_to_check(connected: CommandDatabase) -> CheckedInstallation:
     settings = connected.settings
     return CheckedInstallation(
         settings,
@@ -105,7 +105,9 @@ def listeners_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostP
     return {name: at for name in names if (at := places.get(name)) is not None}
 
 
-async def of_domain(connected: Connected, outside: Outside, name: str, team: str | None) -> list[Check]:
+async def of_domain(
+    connected: CommandDatabase, outside: OutsideWorld, name: str, team: str | None
+) -> list[Check]:
     """The checks of the domain, for each team that has it."""
     here = installation_of(connected)
     checks: list[Check] = []
@@ -117,7 +119,9 @@ async def of_domain(connected: Connected, outside: Outside, name: str, team: str
                 public_url = connected.settings.public_url
                 checks += await domain_checks(outside, db, domain, here, public_url)
     if not checks:
-        raise Refused(f"No team has the domain {name}; `pillarbox domains list` shows those there are.")
+        raise CommandRefused(
+            f"No team has the domain {name}; `pillarbox domains list` shows those there are."
+        )
     return checks
 
 

@@ -24,8 +24,8 @@ from pillarbox.kernel.storage.data_folder import read_note
 from pillarbox.kernel.terminal.answers import (
     FAILED,
     WRONG_SETTING,
+    CommandRefused,
     Json,
-    Refused,
     as_id,
     say,
     show_json,
@@ -111,7 +111,7 @@ def command(
         outcome = asyncio.run(send(server, token_of(key), mail, wait, quiet=json))
     except ConfigError as problem:
         raise stopped(str(problem), WRONG_SETTING) from None
-    except Refused as problem:
+    except CommandRefused as problem:
         raise stopped(str(problem)) from None
     if json:
         show_json(outcome.shape())
@@ -121,7 +121,7 @@ def command(
 
 
 @dataclass(slots=True)
-class Outcome:
+class SendOutcome:
     """What is known of the mail: its events, and the last state of each recipient."""
 
     email_id: str
@@ -210,7 +210,7 @@ def token_of(key: str | None, environment: Mapping[str, str] = os.environ) -> st
     for found in (key, *(environment.get(name) for name in KEY_VARIABLES)):
         if found:
             return found
-    raise Refused(f"An API key is needed: set {KEY_VARIABLES[0]}, or use --key.")
+    raise CommandRefused(f"An API key is needed: set {KEY_VARIABLES[0]}, or use --key.")
 
 
 def mail_of(
@@ -218,7 +218,7 @@ def mail_of(
 ) -> dict[str, Any]:
     """The send request, with the simulator's addresses where none were given."""
     if (not to or sender is None) and not simulators:
-        raise Refused("There is no simulator domain; use --from and --to.")
+        raise CommandRefused("There is no simulator domain; use --from and --to.")
     return {
         "from": sender if sender is not None else f"onboarding@{simulators[0]}",
         "to": list(to) if to else [f"delivered@{simulators[0]}"],
@@ -227,12 +227,12 @@ def mail_of(
     }
 
 
-async def send(server: str, token: str, mail: dict[str, Any], wait: float, *, quiet: bool) -> Outcome:
+async def send(server: str, token: str, mail: dict[str, Any], wait: float, *, quiet: bool) -> SendOutcome:
     """Hand in the mail, then follow it for `wait` seconds."""
     headers = {"authorization": f"Bearer {token}", "user-agent": f"pillarbox/{pillarbox.__version__}"}
     async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as http:
         answer = await call(http, "POST", f"{server}/emails", mail)
-        outcome = Outcome(str(as_id(str(answer.get("id")), "an email")), different(mail["to"]))
+        outcome = SendOutcome(str(as_id(str(answer.get("id")), "an email")), different(mail["to"]))
         if not quiet:
             say(f"Accepted: email {outcome.email_id}, from {mail['from']} to {', '.join(mail['to'])}.")
         if wait:
@@ -243,7 +243,7 @@ async def send(server: str, token: str, mail: dict[str, Any], wait: float, *, qu
 
 
 async def follow(
-    http: aiohttp.ClientSession, server: str, outcome: Outcome, wait: float, *, quiet: bool
+    http: aiohttp.ClientSession, server: str, outcome: SendOutcome, wait: float, *, quiet: bool
 ) -> None:
     """Print each step as it becomes known, until all recipients have a final state or the time is over."""
     loop = asyncio.get_running_loop()
@@ -265,11 +265,11 @@ async def follow(
         await asyncio.sleep(pause)
 
 
-class NotAllowed(Refused):
+class NotAllowed(CommandRefused):
     """The server knows what was asked but does not do it for this key, or not now."""
 
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(f"The server refused with {status}: {said}")
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"The server refused with {status}: {reason}")
         self.status = status
 
 
@@ -280,15 +280,15 @@ async def call(http: aiohttp.ClientSession, method: str, url: str, body: Any = N
             status, answer = reply.status, await reply.json(content_type=None)
     except NO_ANSWER as trouble:
         reason = str(trouble) or "no answer in time"
-        raise Refused(f"The server at {server_of(url)} cannot be reached: {reason}.") from None
+        raise CommandRefused(f"The server at {server_of(url)} cannot be reached: {reason}.") from None
     except ValueError:
-        raise Refused(f"What answers at {server_of(url)} is no Pillarbox.") from None
+        raise CommandRefused(f"What answers at {server_of(url)} is no Pillarbox.") from None
     if status < 300 and isinstance(answer, dict):
         return answer
     said = str(answer.get("message", "")) if isinstance(answer, dict) else ""
     if status in NOT_FOR_THIS_KEY:
         raise NotAllowed(status, said)
-    raise Refused(f"The server refused with {status}: {said}")
+    raise CommandRefused(f"The server refused with {status}: {said}")
 
 
 def server_of(url: str) -> str:

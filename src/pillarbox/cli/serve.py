@@ -60,7 +60,7 @@ async def first_team(conn: Connection, settings: Settings) -> FirstStart | None:
     if key is None:
         return None
     team_id = await bootstrap.operators_team(conn)
-    return FirstStart(key, await links.make(conn, clock.now(), links.Kind.SET_UP, team_id=team_id))
+    return FirstStart(key, await links.make(conn, clock.now(), links.LinkKind.SET_UP, team_id=team_id))
 
 
 def option(setting: Setting[Any]) -> inspect.Parameter:

@@ -16,8 +16,16 @@ from pillarbox.kernel.security import sealed_values
 from pillarbox.kernel.security.ring_check import OtherKeyRing, known_keys
 from pillarbox.kernel.storage import store_check
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, BlobsUnreachable
-from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
+    Json,
+    counted,
+    perform,
+    say,
+    show_json,
+    show_table,
+)
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.keyring import columns, ring_of
 from pillarbox.kernel.terminal.program import running_program
 
@@ -74,7 +82,7 @@ def command(
 
 
 async def verify(
-    connected: Connected,
+    connected: CommandDatabase,
     blob_url: str | None,
     limit: int,
     collect: bool | None,
@@ -95,7 +103,7 @@ async def verify(
             connected.pool, blobs, SystemClock().now(), limit, collect=collect
         )
     except BlobFailed as trouble:
-        raise Refused(unreadable(trouble)) from None
+        raise CommandRefused(unreadable(trouble)) from None
     finally:
         await blobs.close()
     for gap in await secret_gaps(connected):
@@ -115,7 +123,7 @@ def unreadable(trouble: BlobFailed) -> str:
     return f"The blob store cannot be read: {trouble}."
 
 
-async def secret_gaps(connected: Connected) -> list[Gap]:
+async def secret_gaps(connected: CommandDatabase) -> list[Gap]:
     """Keys that the key ring lacks, and every secret that it cannot decrypt."""
     gaps = []
     if isinstance(connected.ring_trouble, OtherKeyRing):

@@ -25,18 +25,18 @@ def refuse_keys(keys: Sequence[str], where: str) -> None:
             raise InvalidField(f"{where}.{key}", f"`{key}` is reserved.")
 
 
-async def numbers_of(db: TeamDb, ids: Ids, wanted: Mapping[str, str]) -> dict[str, int]:
+async def numbers_of(db: TeamDb, ids: Ids, types: Mapping[str, str]) -> dict[str, int]:
     """The number of the property of each key, with the type that is wanted; those that the team has not are
     defined. 422 for a property of another type, 403 for one too many."""
-    known = {one.key: one for one in await queries.named(db, list(wanted))}
-    for key, kind in wanted.items():
+    known = {one.key: one for one in await queries.named(db, list(types))}
+    for key, kind in types.items():
         if key in known and known[key].type != kind:
             raise Invalid(f"The property `{key}` has the type `{known[key].type}`, not `{kind}`.")
-    missing = [key for key in wanted if key not in known]
+    missing = [key for key in types if key not in known]
     for key in missing:
-        await define(db, ids, key, wanted[key])
+        await define(db, ids, key, types[key])
     made = {one.key: one for one in await queries.named(db, missing)} if missing else {}
-    return {key: (known.get(key) or made[key]).number for key in wanted}
+    return {key: (known.get(key) or made[key]).number for key in types}
 
 
 async def held(db: TeamDb, numbers: Sequence[int]) -> set[int]:

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from pillarbox.contact_properties import queries
 from pillarbox.contact_properties.definitions import MOST, refuse
-from pillarbox.contact_properties.queries import Definition
+from pillarbox.contact_properties.queries import PropertyDefinition
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import InvalidField, MissingField, NotFound
@@ -60,7 +60,7 @@ async def define(db: TeamDb, ids: Ids, key: str, kind: str, fallback: object = N
     return stamp.id
 
 
-async def property_of(db: TeamDb, property_id: UUID) -> Definition:
+async def property_of(db: TeamDb, property_id: UUID) -> PropertyDefinition:
     """The property; 404 where the team has none of that id."""
     found = await queries.one(db, property_id)
     if found is None:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from pillarbox.contact_properties import queries
-from pillarbox.contact_properties.queries import Definition
+from pillarbox.contact_properties.queries import PropertyDefinition
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import every_row
 from pillarbox.kernel.wire.problems import InvalidField
@@ -40,7 +40,7 @@ class Values(NamedTuple):
 NO_VALUES: Final = Values()
 
 
-async def definitions(db: TeamDb) -> list[Definition]:
+async def definitions(db: TeamDb) -> list[PropertyDefinition]:
     """The properties of the team, the newest first."""
     return await every_row(partial(queries.page, db))
 
@@ -53,16 +53,16 @@ async def fallbacks(db: TeamDb) -> dict[str, Any]:
     }
 
 
-async def values_of(db: TeamDb, wanted: Mapping[str, Any]) -> Values:
+async def values_of(db: TeamDb, properties: Mapping[str, Any]) -> Values:
     """What these values by key are kept as; null clears. 422 for a key that is not defined and for a value of
     another type. Until the transaction ends none of the definitions is deleted."""
-    if not wanted:
+    if not properties:
         return NO_VALUES
     await queries.hold(db)
-    known = {one.key: one for one in await queries.named(db, list(wanted))}
+    known = {one.key: one for one in await queries.named(db, list(properties))}
     given: dict[str, Any] = {}
     cleared: list[str] = []
-    for key, value in wanted.items():
+    for key, value in properties.items():
         if key not in known:
             raise InvalidField("properties", f"There is no property `{key[:SHOWN]}`.")
         if value is None:
@@ -96,4 +96,4 @@ def wrong(value: object, kind: str) -> str | None:
     return None
 
 
-__all__ = ["Definition", "Values", "definitions", "fallbacks", "refuse", "values_of", "wrong"]
+__all__ = ["PropertyDefinition", "Values", "definitions", "fallbacks", "refuse", "values_of", "wrong"]

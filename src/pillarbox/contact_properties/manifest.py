@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import SliceManifest
 
 if TYPE_CHECKING:
     from pillarbox.kernel.slices import Slice
@@ -16,4 +16,4 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="contact_properties", plugin=_plugin)
+MANIFEST = SliceManifest(name="contact_properties", plugin=_plugin)

@@ -93,7 +93,7 @@ QUEUE_REMOVAL = """
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class PropertyDefinition:
     """What a property is. Values are kept under its `number`; `fallback_value` is JSON."""
 
     id: UUID
@@ -109,24 +109,24 @@ class Definition:
         return Raw((self.fallback_value or "null").encode())
 
 
-class Hidden(NamedTuple):
+class DeletedDefinition(NamedTuple):
     """A definition that was deleted, and the number under which values may still be kept."""
 
     id: UUID
     number: int
 
 
-async def page(db: TeamDb, page: Page) -> list[Definition]:
-    return await db.all(Definition, PAGE, *page.args)
+async def page(db: TeamDb, page: Page) -> list[PropertyDefinition]:
+    return await db.all(PropertyDefinition, PAGE, *page.args)
 
 
-async def one(db: TeamDb, property_id: UUID) -> Definition | None:
-    return await db.one(Definition, ONE, property_id)
+async def one(db: TeamDb, property_id: UUID) -> PropertyDefinition | None:
+    return await db.one(PropertyDefinition, ONE, property_id)
 
 
-async def named(db: TeamDb, keys: Sequence[str]) -> list[Definition]:
+async def named(db: TeamDb, keys: Sequence[str]) -> list[PropertyDefinition]:
     """Those of these keys that are defined."""
-    return await db.all(Definition, NAMED, keys)
+    return await db.all(PropertyDefinition, NAMED, keys)
 
 
 async def hold(db: TeamDb) -> None:
@@ -150,9 +150,9 @@ async def count(db: TeamDb) -> int:
 
 
 async def insert(
-    db: TeamDb, property_id: UUID, key: str, kind: str, fallback: str | None, at: datetime
+    db: TeamDb, property_id: UUID, key: str, kind: str, fallback: str | None, now: datetime
 ) -> None:
-    await db.run(INSERT, property_id, key, kind, fallback, at)
+    await db.run(INSERT, property_id, key, kind, fallback, now)
 
 
 async def change(db: TeamDb, property_id: UUID, fallback: str | None) -> bool:
@@ -165,9 +165,9 @@ async def hide(db: TeamDb, property_id: UUID, now: datetime) -> bool:
     return await db.run(HIDE, property_id, now) == 1
 
 
-async def hidden(db: TeamDb) -> list[Hidden]:
+async def hidden(db: TeamDb) -> list[DeletedDefinition]:
     """The definitions that were deleted and are still there."""
-    return await db.all(Hidden, HIDDEN)
+    return await db.all(DeletedDefinition, HIDDEN)
 
 
 async def remove(db: TeamDb, property_ids: Sequence[UUID]) -> None:

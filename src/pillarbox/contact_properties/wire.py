@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from pillarbox.contact_properties.definitions import Definition
+from pillarbox.contact_properties.definitions import PropertyDefinition
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
@@ -65,10 +65,23 @@ class FullProperty(Struct):
     created_at: DatabaseTime
 
 
-def item(one: Definition) -> PropertyItem:
-    return PropertyItem(one.id, one.key, one.type, one.fallback, database_style(one.created_at))
+def item(property_definition: PropertyDefinition) -> PropertyItem:
+    return PropertyItem(
+        property_definition.id,
+        property_definition.key,
+        property_definition.type,
+        property_definition.fallback,
+        database_style(property_definition.created_at),
+    )
 
 
-def full(one: Definition) -> FullProperty:
-    at = database_style(one.created_at)
-    return FullProperty("contact_property", one.id, one.key, one.type, one.fallback, at)
+def full(property_definition: PropertyDefinition) -> FullProperty:
+    at = database_style(property_definition.created_at)
+    return FullProperty(
+        "contact_property",
+        property_definition.id,
+        property_definition.key,
+        property_definition.type,
+        property_definition.fallback,
+        at,
+    )

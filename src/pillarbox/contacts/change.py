@@ -16,7 +16,7 @@ MOST_LISTED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ContactChange:
     """Names are trimmed, and None where there is none. `properties` are values by key, None clears."""
 
     first_name: str | UnsetType | None = UNSET
@@ -26,12 +26,12 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
+class ContactMemberships:
     """Segments that a contact is added to, and what it chooses of topics."""
 
     segments: Sequence[UUID] = ()
     topics: Mapping[UUID, Subscription] = field(default_factory=dict)
 
 
-NOTHING: Final = Change()
-NOWHERE: Final = Belonging()
+NOTHING: Final = ContactChange()
+NOWHERE: Final = ContactMemberships()

@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from msgspec import Struct
 
 from pillarbox.contacts.change import Subscription
-from pillarbox.contacts.queries import Contact
+from pillarbox.contacts.queries import ContactRow
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 
 CREATED: Final = "contact.created"
@@ -61,7 +61,7 @@ def audience_of(team_id: UUID) -> UUID:
     return uuid5(AUDIENCES, str(team_id))
 
 
-def contact_data(team_id: UUID, contact: Contact, segment_ids: Sequence[UUID]) -> ContactData:
+def contact_data(team_id: UUID, contact: ContactRow, segment_ids: Sequence[UUID]) -> ContactData:
     return ContactData(
         id=contact.id,
         audience_id=audience_of(team_id),

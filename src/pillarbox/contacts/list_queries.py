@@ -152,9 +152,9 @@ async def members(db: TeamDb, segment_id: UUID, page: Page) -> list[ListedContac
     return await db.all(ListedContact, MEMBERS, *page.args, segment_id)
 
 
-async def encoded(db: TeamDb, segment_id: UUID | None, most: int, below: UUID, above: UUID) -> EncodedRows:
+async def encoded(db: TeamDb, segment_id: UUID | None, limit: int, below: UUID, above: UUID) -> EncodedRows:
     """The next contacts between two positions: of a segment, or all."""
-    args = (below, above, most)
+    args = (below, above, limit)
     if segment_id is None:
         found = await db.one(EncodedRows, ENCODED, *args)
     else:
@@ -162,11 +162,11 @@ async def encoded(db: TeamDb, segment_id: UUID | None, most: int, below: UUID, a
     return found or EncodedRows(None, None, is_last=True)
 
 
-async def following(db: TeamDb, after: UUID, segment_id: UUID | None, most: int) -> list[ExportedContact]:
+async def following(db: TeamDb, after: UUID, segment_id: UUID | None, limit: int) -> list[ExportedContact]:
     """The next contacts, the oldest first: of a segment, or all."""
     if segment_id is None:
-        return await db.all(ExportedContact, FOLLOWING, after, most)
-    return await db.all(ExportedContact, FOLLOWING_MEMBERS, after, most, segment_id)
+        return await db.all(ExportedContact, FOLLOWING, after, limit)
+    return await db.all(ExportedContact, FOLLOWING_MEMBERS, after, limit, segment_id)
 
 
 async def count(db: TeamDb, segment_id: UUID | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -30,11 +30,13 @@ def _templates() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="contacts",
     plugin=_plugin,
     commands={
-        "contacts": Group(_contacts, "Show a contact; read contacts from a file and write them to one."),
-        "templates": Group(_templates),
+        "contacts": CommandGroup(
+            _contacts, "Show a contact; read contacts from a file and write them to one."
+        ),
+        "templates": CommandGroup(_templates),
     },
 )

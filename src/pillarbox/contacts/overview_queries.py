@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pillarbox.contacts.queries import Contact
+from pillarbox.contacts.queries import ContactRow
 from pillarbox.kernel.postgres.database import TeamDb
 
 CONTACT = """
@@ -39,13 +39,13 @@ class TopicInDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class Suppressed:
+class SuppressedAddress:
     origin: str
     created_at: datetime
 
 
-async def contact(db: TeamDb, contact_id: UUID) -> Contact | None:
-    return await db.one(Contact, CONTACT, contact_id)
+async def contact(db: TeamDb, contact_id: UUID) -> ContactRow | None:
+    return await db.one(ContactRow, CONTACT, contact_id)
 
 
 async def topics(db: TeamDb, contact_id: UUID) -> list[TopicInDetail]:
@@ -53,6 +53,6 @@ async def topics(db: TeamDb, contact_id: UUID) -> list[TopicInDetail]:
     return await db.all(TopicInDetail, TOPICS, contact_id)
 
 
-async def suppressed(db: TeamDb, address: str) -> Suppressed | None:
+async def suppressed(db: TeamDb, address: str) -> SuppressedAddress | None:
     """The entry of an address in the suppression list."""
-    return await db.one(Suppressed, SUPPRESSED, address)
+    return await db.one(SuppressedAddress, SUPPRESSED, address)

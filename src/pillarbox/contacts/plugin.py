@@ -16,14 +16,14 @@ from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
+from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Jobs
 from pillarbox.webhooks.publish import Publisher
 
 
-def _import_intake(kit: Kit) -> ImportIntake:
+def _import_intake(kit: Container) -> ImportIntake:
     def wake() -> None:
         # Not before: jobs need parts that are built later.
         kit.need(Jobs).wake()
@@ -47,7 +47,7 @@ SLICE = Slice(
     job_limits=lambda _: [LIMIT],
     retention=[
         Retention(
-            [Kept("row errors and other details of imports of contacts", DETAIL_KEPT)],
+            [RetentionItem("row errors and other details of imports of contacts", DETAIL_KEPT)],
             lambda kit: kit.need(ImportRetention).periodic(),
         )
     ],

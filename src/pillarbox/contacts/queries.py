@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import UNSET, Raw
 
 from pillarbox.contact_properties.definitions import Values
-from pillarbox.contacts.change import Change
+from pillarbox.contacts.change import ContactChange
 from pillarbox.contacts.list_queries import ListedContact
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
@@ -149,7 +149,7 @@ class NamedInMail(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundContact(ListedContact):
+class ContactWithProperties(ListedContact):
     """The same with its properties as answers encode them, sorted and with commas between; None where it has
     none. They may be megabytes, so nothing else is made of them where a request waits."""
 
@@ -162,7 +162,7 @@ class FoundContact(ListedContact):
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class ContactRow:
     """A contact without its properties; `email` as it is shown."""
 
     id: UUID
@@ -174,7 +174,7 @@ class Contact:
     updated_at: datetime
 
 
-class Stored(NamedTuple):
+class StoredContact(NamedTuple):
     """Which contact has the address now, and whether it is new, or another than it was."""
 
     id: UUID
@@ -182,7 +182,7 @@ class Stored(NamedTuple):
     has_changed: bool
 
 
-def _members(change: Change) -> tuple[Any, ...]:
+def _members(change: ContactChange) -> tuple[Any, ...]:
     first, last = change.first_name, change.last_name
     return (
         first is not UNSET,
@@ -194,17 +194,17 @@ def _members(change: Change) -> tuple[Any, ...]:
 
 
 async def upsert(
-    db: TeamDb, new_id: UUID, address: EmailAddress, change: Change, values: Values, now: datetime
-) -> Stored:
+    db: TeamDb, new_id: UUID, address: EmailAddress, change: ContactChange, values: Values, now: datetime
+) -> StoredContact:
     """Make the contact of an address, or change the one that has it; its row is locked."""
     args = (*_members(change), values.given, values.cleared, now)
     found = await db.value(UPSERT, new_id, address.address, address.given, *args)
     if found is None:
-        return Stored(await db.value(ID_OF, address.address), is_new=False, has_changed=False)
-    return Stored(found, is_new=found == new_id, has_changed=True)
+        return StoredContact(await db.value(ID_OF, address.address), is_new=False, has_changed=False)
+    return StoredContact(found, is_new=found == new_id, has_changed=True)
 
 
-async def change(db: TeamDb, contact_id: UUID, change: Change, values: Values, now: datetime) -> bool:
+async def change(db: TeamDb, contact_id: UUID, change: ContactChange, values: Values, now: datetime) -> bool:
     """Change what is given; False where that makes no difference."""
     args = (*_members(change), values.given, values.cleared, now)
     return await db.value(CHANGE, contact_id, *args) is not None
@@ -215,13 +215,13 @@ async def touch(db: TeamDb, contact_id: UUID, now: datetime) -> None:
     await db.run(TOUCH, contact_id, now)
 
 
-async def lock(db: TeamDb, contact_id: UUID) -> Contact | None:
-    return await db.one(Contact, LOCK, contact_id)
+async def lock(db: TeamDb, contact_id: UUID) -> ContactRow | None:
+    return await db.one(ContactRow, LOCK, contact_id)
 
 
-async def lock_alone(db: TeamDb, contact_id: UUID) -> Contact | None:
+async def lock_alone(db: TeamDb, contact_id: UUID) -> ContactRow | None:
     """For deleting it: whoever adds a member waits as well."""
-    return await db.one(Contact, LOCK_ALONE, contact_id)
+    return await db.one(ContactRow, LOCK_ALONE, contact_id)
 
 
 async def delete(db: TeamDb, contact_id: UUID) -> None:
@@ -238,8 +238,8 @@ async def exists(db: TeamDb, contact_id: UUID) -> bool:
     return await db.value(ID, contact_id) is not None
 
 
-async def found(db: TeamDb, contact_id: UUID) -> FoundContact | None:
-    return await db.one(FoundContact, FOUND, contact_id)
+async def found(db: TeamDb, contact_id: UUID) -> ContactWithProperties | None:
+    return await db.one(ContactWithProperties, FOUND, contact_id)
 
 
 async def address_of(db: TeamDb, contact_id: UUID) -> str | None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pillarbox.contacts import list_queries, queries, wire
 from pillarbox.contacts.list_queries import ListedContact
-from pillarbox.contacts.queries import FoundContact
+from pillarbox.contacts.queries import ContactWithProperties
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.paging import ListOf, Page, encoded, envelope
@@ -38,7 +38,7 @@ async def contact_list(
     return envelope(await list_queries.members(db, segment_id, page), page, item)
 
 
-def full(contact: FoundContact) -> wire.FullContact:
+def full(contact: ContactWithProperties) -> wire.FullContact:
     return wire.FullContact(
         object="contact",
         id=contact.id,

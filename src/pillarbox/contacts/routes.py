@@ -68,14 +68,14 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedContact]:
     query=PAGING,
     summary="List the segments of a contact",
 )
-async def segments(request: Request, db: TeamDb) -> Reply[ListOf[wire.SegmentItem]]:
+async def segments(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactsSegmentItem]]:
     page = Page.read(request.query, default=None)
     contact_id = await find(db, request.param("contact"))
     return Reply(
         await listed(
             partial(segment_queries.page, db, contact_id),
             page,
-            lambda one: wire.SegmentItem(one.id, one.name, database_style(one.created_at)),
+            lambda one: wire.ContactsSegmentItem(one.id, one.name, database_style(one.created_at)),
         )
     )
 
@@ -115,14 +115,14 @@ async def leave(request: Request, db: TeamDb) -> Reply[wire.LeftSegment]:
     query=PAGING,
     summary="List the topics of a contact",
 )
-async def topics(request: Request, db: TeamDb) -> Reply[ListOf[wire.TopicItem]]:
+async def topics(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactsTopicItem]]:
     page = Page.read(request.query, default=None)
     contact_id = await find(db, request.param("contact"))
     return Reply(
         await listed(
             partial(topic_queries.page, db, contact_id),
             page,
-            lambda one: wire.TopicItem(one.id, one.name, one.description, one.subscription),
+            lambda one: wire.ContactsTopicItem(one.id, one.name, one.description, one.subscription),
         )
     )
 

@@ -16,14 +16,14 @@ from uuid import UUID
 
 from pillarbox.contact_properties.definitions import values_of
 from pillarbox.contacts import event_data, queries, segment_queries, topic_queries
-from pillarbox.contacts.change import NOWHERE, Belonging, Change, Subscription
+from pillarbox.contacts.change import NOWHERE, ContactChange, ContactMemberships, Subscription
 from pillarbox.contacts.prometheus import CHANGES
-from pillarbox.contacts.queries import Contact, Stored
+from pillarbox.contacts.queries import ContactRow, StoredContact
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.email_address import EmailAddress, identifier
 from pillarbox.kernel.wire.problems import NotFound
-from pillarbox.webhooks.publish import Event, Publisher
+from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 
 async def find(db: TeamDb, text: str) -> UUID:
@@ -55,8 +55,12 @@ class Contacts:
     ends: ContactEnds | None = None
 
     async def upsert(
-        self, db: TeamDb, address: EmailAddress, change: Change, belonging: Belonging = NOWHERE
-    ) -> Stored:
+        self,
+        db: TeamDb,
+        address: EmailAddress,
+        change: ContactChange,
+        belonging: ContactMemberships = NOWHERE,
+    ) -> StoredContact:
         """Make the contact of an address, or change of the one that has it what is given.
 
         It is added to segments and never taken from one. 422 for a property that is not defined, 404 for a
@@ -82,7 +86,7 @@ class Contacts:
             await self._choose(db, contact, belonging.topics)
         return stored
 
-    async def change(self, db: TeamDb, contact_id: UUID, change: Change) -> bool:
+    async def change(self, db: TeamDb, contact_id: UUID, change: ContactChange) -> bool:
         """Change what is given; False where that made no difference. 404 for a contact that is gone."""
         values = await values_of(db, change.properties)
         if not await queries.change(db, contact_id, change, values, self.ids.now()):
@@ -95,7 +99,7 @@ class Contacts:
     async def set_unsubscribed(self, db: TeamDb, contact_id: UUID, *, unsubscribed: bool) -> bool:
         """Unsubscribe the contact from everything, or take that back; choices of topics stay. False where it
         was so already."""
-        return await self.change(db, contact_id, Change(unsubscribed=unsubscribed))
+        return await self.change(db, contact_id, ContactChange(unsubscribed=unsubscribed))
 
     async def choose_topics(
         self, db: TeamDb, contact_id: UUID, choices: Mapping[UUID, Subscription]
@@ -106,7 +110,7 @@ class Contacts:
         return await self._choose(db, await self._locked(db, contact_id), choices)
 
     async def _choose(
-        self, db: TeamDb, contact: Contact, choices: Mapping[UUID, Subscription]
+        self, db: TeamDb, contact: ContactRow, choices: Mapping[UUID, Subscription]
     ) -> dict[UUID, Subscription]:
         """The same for a contact that is locked."""
         before = await topic_queries.choose(db, contact.id, choices, self.ids.now())
@@ -143,7 +147,7 @@ class Contacts:
         await topic_queries.remove_all(db, contact_id)
         await queries.delete(db, contact_id)
 
-    async def _locked(self, db: TeamDb, contact_id: UUID) -> Contact:
+    async def _locked(self, db: TeamDb, contact_id: UUID) -> ContactRow:
         contact = await queries.lock(db, contact_id)
         if contact is None:
             raise NotFound("Contact")
@@ -168,11 +172,11 @@ class Contacts:
             await self._publish(db, event_data.UPDATED, await self._locked(db, contact_id))
         return has_changed
 
-    async def _publish(self, db: TeamDb, kind: str, contact: Contact, *, is_in_none: bool = False) -> None:
+    async def _publish(self, db: TeamDb, kind: str, contact: ContactRow, *, is_in_none: bool = False) -> None:
         """`is_in_none`: the contact is known to be in no segment."""
         segment_ids = [] if is_in_none else await segment_queries.ids(db, contact.id)
         await self._tell(db, kind, event_data.contact_data(db.team_id, contact, segment_ids))
 
     async def _tell(self, db: TeamDb, kind: str, data: object) -> None:
-        await self.publisher.publish(db.connection, [Event(db.team_id, kind, self.ids.now(), data)])
+        await self.publisher.publish(db.connection, [WebhookEvent(db.team_id, kind, self.ids.now(), data)])
         after_commit(db.connection, partial(CHANGES.add, 1, (kind,)))

@@ -65,7 +65,7 @@ class TopicOfContact:
     subscription: Subscription
 
 
-class Effective(NamedTuple):
+class EffectiveSubscription(NamedTuple):
     id: UUID
     subscription: str
 
@@ -80,7 +80,9 @@ async def choose(
 ) -> dict[UUID, str]:
     """Write down what a contact, whose row is locked, has chosen; returns what counted before, of those
     topics that are not deleted."""
-    found = await db.all(Effective, CHOOSE, contact_id, list(choices), list(choices.values()), now)
+    found = await db.all(
+        EffectiveSubscription, CHOOSE, contact_id, list(choices), list(choices.values()), now
+    )
     return dict(found)
 
 

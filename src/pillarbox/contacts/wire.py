@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from pillarbox.contact_properties.definitions import MOST
-from pillarbox.contacts.change import MOST_LISTED, Belonging, Change, Subscription
+from pillarbox.contacts.change import MOST_LISTED, ContactChange, ContactMemberships, Subscription
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.kernel.wire.fields import parse
@@ -24,7 +24,7 @@ GivenValues = Annotated[dict[str, Given], Meta(max_length=MOST)]
 """The value of each property, by its key; null clears it."""
 
 
-class SegmentRef(Struct):
+class ContactsSegmentRef(Struct):
     id: UUID
 
 
@@ -34,7 +34,7 @@ class TopicChoice(Struct):
 
 
 AtMost = Meta(max_length=MOST_LISTED)
-Segments = Annotated[list[Any], shown_as(Annotated[list[SegmentRef | UUID], AtMost]), AtMost]
+Segments = Annotated[list[Any], shown_as(Annotated[list[ContactsSegmentRef | UUID], AtMost]), AtMost]
 Topics = Annotated[list[Any], shown_as(Annotated[list[TopicChoice], AtMost]), AtMost]
 SomeTopics = Annotated[list[TopicChoice], Meta(min_length=1, max_length=MOST_LISTED)]
 
@@ -113,7 +113,7 @@ class DeletedContact(Struct):
     deleted: Literal[True]
 
 
-class SegmentItem(Struct):
+class ContactsSegmentItem(Struct):
     id: UUID
     name: str
     created_at: DatabaseTime
@@ -132,7 +132,7 @@ class LeftSegment(Struct):
     deleted: Literal[True]
 
 
-class TopicItem(Struct):
+class ContactsTopicItem(Struct):
     id: UUID
     name: str
     description: str | None
@@ -164,9 +164,9 @@ def address_of(text: str) -> EmailAddress:
         raise InvalidField("email", wrong.reason) from None
 
 
-def members_of(new: MembersOfContact) -> Change:
+def members_of(new: MembersOfContact) -> ContactChange:
     """What a new contact is to have; of one that exists, what is to change. Null is the same as absent."""
-    return Change(
+    return ContactChange(
         first_name=UNSET if new.first_name is None else _name(new.first_name, "first_name"),
         last_name=UNSET if new.last_name is None else _name(new.last_name, "last_name"),
         unsubscribed=UNSET if new.unsubscribed is None else new.unsubscribed,
@@ -174,7 +174,7 @@ def members_of(new: MembersOfContact) -> Change:
     )
 
 
-def belonging_of(new: NewContact) -> Belonging:
+def belonging_of(new: NewContact) -> ContactMemberships:
     """The segments that a new contact is added to, and what it chooses of topics; the last choice of a topic
     counts."""
     if new.audience_id is not None and (new.segments is not None or new.topics is not None):
@@ -182,12 +182,12 @@ def belonging_of(new: NewContact) -> Belonging:
     named = [segment_of(item) for item in new.segments or ()]
     if new.audience_id is not None:
         named = [new.audience_id]
-    return Belonging(list(dict.fromkeys(named)), choices(new.topics or []))
+    return ContactMemberships(list(dict.fromkeys(named)), choices(new.topics or []))
 
 
-def change_of(changed: ChangedContact) -> Change:
+def change_of(changed: ChangedContact) -> ContactChange:
     """What is to change of a contact; null and "" clear a name."""
-    return Change(
+    return ContactChange(
         first_name=_new_name(changed.first_name, "first_name"),
         last_name=_new_name(changed.last_name, "last_name"),
         unsubscribed=changed.unsubscribed,
@@ -235,7 +235,7 @@ def _choice_of(item: Any) -> TopicChoice:
 
 def segment_of(item: Any) -> UUID:
     if isinstance(item, dict):
-        return parse(SegmentRef, item).id
+        return parse(ContactsSegmentRef, item).id
     if not isinstance(item, str):
         raise InvalidField("segments", "Each item must be an id, or an object with `id`.")
     if not well_formed(item):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 from pillarbox.dashboard.pages import HEADERS
-from pillarbox.kernel.http.request import Octets, Reply, Request
+from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 
 MEDIA = "image/x-icon"
@@ -13,5 +13,5 @@ ICON = resources.files("pillarbox.dashboard").joinpath("templates/favicon.ico").
 
 
 @route("GET", "/favicon.ico", needs=Access.PUBLIC, summary="The icon of the pages")
-async def icon(_: Request) -> Reply[Octets]:
+async def icon(_: Request) -> Reply[OctetsAnswer]:
     return Reply(ICON, headers=dict(HEADERS), media=MEDIA)

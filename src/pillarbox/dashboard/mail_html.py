@@ -16,7 +16,7 @@ from html import escape, unescape
 import nh3
 
 from pillarbox.dashboard import mail_styles
-from pillarbox.mail.html.nesting import Allowed, nested
+from pillarbox.mail.html.nesting import AllowedElements, nested
 
 TAGS = set(nh3.ALLOWED_TAGS) - {"area", "map", "data", "rtc"} | {
     "font",
@@ -53,7 +53,7 @@ POLICY = (
     "default-src 'none'; img-src {images}; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 )
 
-ALLOWED = Allowed(TAGS, ATTRIBUTES, EMPTIED)
+ALLOWED = AllowedElements(TAGS, ATTRIBUTES, EMPTIED)
 
 LONGEST = 2 * 1024 * 1024
 """Of HTML with its pictures only so many characters are looked at."""
@@ -77,7 +77,7 @@ Pictures = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class MailPicture:
     """The place of a picture: data of the HTML, or a part of the mail by its content id."""
 
     data: str | None
@@ -85,14 +85,14 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class SanitizedHtml:
     """HTML that may be shown, and the places in it where pictures belong.
 
     `left_out` counts pictures that would be loaded from elsewhere; `is_cut` says that the mail is too large
     and that only its beginning is here.
     """
 
-    pieces: tuple[str | Picture, ...]
+    pieces: tuple[str | MailPicture, ...]
     styles: str
     body_style: str
     left_out: int
@@ -100,7 +100,7 @@ class Cleaned:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMail:
     """The same with its pictures: the content of a body, its style sheet and the body's own style."""
 
     body: str
@@ -115,12 +115,12 @@ def no_pictures(cid: str) -> str | None:
     return None
 
 
-def clean(html: str, pictures: Pictures = no_pictures) -> Shown:
+def clean(html: str, pictures: Pictures = no_pictures) -> ShownMail:
     """What may be shown of a mail's HTML."""
     return with_pictures(cleaned(html), pictures)
 
 
-def cleaned(html: str) -> Cleaned:
+def cleaned(html: str) -> SanitizedHtml:
     """What may be shown of a mail's HTML, whatever its pictures are."""
     is_long, html = len(html) > LONGEST, html[:LONGEST]
     judge = _Judge(sha256(html.encode("utf-8", "replace")).hexdigest()[:32])
@@ -137,7 +137,7 @@ def cleaned(html: str) -> Cleaned:
         link_rel="noopener noreferrer",
     )
     styles = "\n".join(filter(None, map(mail_styles.sheet, whole.styles)))[:MOST_STYLES]
-    return Cleaned(
+    return SanitizedHtml(
         tuple(judge.pieces(body)),
         styles,
         _body_style(whole.body_attributes),
@@ -151,12 +151,12 @@ def without_data(html: str) -> str:
     return _LONG_DATA.sub("", html[:LONGEST])
 
 
-def with_pictures(found: Cleaned, pictures: Pictures) -> Shown:
+def with_pictures(sanitized_html: SanitizedHtml, pictures: Pictures) -> ShownMail:
     """The HTML with its pictures, as many as there is room for."""
     room = MOST_PICTURES
-    is_cut = found.is_cut
+    is_cut = sanitized_html.is_cut
     body: list[str] = []
-    for piece in found.pieces:
+    for piece in sanitized_html.pieces:
         if isinstance(piece, str):
             body.append(piece)
             continue
@@ -166,10 +166,12 @@ def with_pictures(found: Cleaned, pictures: Pictures) -> Shown:
         if address is not None:
             room -= len(address)
             body.append(f' src="{escape(address)}"')
-    return Shown("".join(body), found.styles, found.body_style, found.left_out, is_cut)
+    return ShownMail(
+        "".join(body), sanitized_html.styles, sanitized_html.body_style, sanitized_html.left_out, is_cut
+    )
 
 
-def document(shown: Shown, images: str = "data:") -> str:
+def document(shown: ShownMail, images: str = "data:") -> str:
     """A whole document for a sandboxed frame, with the policy inside; `images` are CSP sources."""
     policy = escape(POLICY.format(images=images))
     return (
@@ -190,16 +192,16 @@ class _Judge:
     """
 
     def __init__(self, mark: str) -> None:
-        self._pictures: list[Picture] = []
+        self._pictures: list[MailPicture] = []
         self._mark = f"data:image/png;base64,{mark}"
         self._place = re.compile(rf' src="{re.escape(self._mark)}([0-9]+)="')
         self.left_out = 0
 
     def held(self, data: str) -> str:
         """What stands for a picture while the HTML is read."""
-        return self._placed(Picture(_BLANKS.sub("", data), ""))
+        return self._placed(MailPicture(_BLANKS.sub("", data), ""))
 
-    def pieces(self, body: str) -> Iterator[str | Picture]:
+    def pieces(self, body: str) -> Iterator[str | MailPicture]:
         """The cleaned body, divided at the places of its pictures."""
         at = 0
         for found in self._place.finditer(body):
@@ -223,14 +225,14 @@ class _Judge:
 
     def _source(self, source: str) -> str | None:
         if source[:4].lower() == "cid:":
-            return self._placed(Picture(None, source[4:]))
+            return self._placed(MailPicture(None, source[4:]))
         if _DATA.fullmatch(source):
             return source
         if _REMOTE.match(source):
             self.left_out += 1
         return None
 
-    def _placed(self, picture: Picture) -> str:
+    def _placed(self, picture: MailPicture) -> str:
         self._pictures.append(picture)
         # Ends in what is no digit: entities behind the picture may stand for more of them.
         return f"{self._mark}{len(self._pictures) - 1}="

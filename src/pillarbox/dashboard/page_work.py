@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from pillarbox.dashboard import mail_html
-from pillarbox.dashboard.links import Link, links
-from pillarbox.dashboard.mail_html import Cleaned
+from pillarbox.dashboard.links import MailLink, links
+from pillarbox.dashboard.mail_html import SanitizedHtml
 from pillarbox.kernel.work.team_turns import IsGone, TeamTurns, never
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class PageWork:
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._thread = ThreadPoolExecutor(1, "pillarbox-page")
         self._turns = TeamTurns(1, REFUSAL)
-        self._made = _Made(remembered)
+        self._made = _PageCache(remembered)
 
     @property
     def waiting(self) -> int:
@@ -50,11 +50,11 @@ class PageWork:
         # Whoever is canceled leaves the thread at work: the next turn begins when it has ended.
         return await asyncio.shield(made)
 
-    def cleaned(self, html: str) -> Cleaned:
+    def cleaned(self, html: str) -> SanitizedHtml:
         """The HTML as it may be shown; for use inside of `work`."""
         return self._made.of("html", html, mail_html.cleaned)
 
-    def links(self, html: str) -> list[Link]:
+    def links(self, html: str) -> list[MailLink]:
         """The links of the HTML; for use inside of `work`."""
         return self._made.of("links", html, links)
 
@@ -63,17 +63,17 @@ class PageWork:
         self._turns.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _ended(self, made: asyncio.Future[Any]) -> None:
-        if not made.cancelled():
-            made.exception()
+    def _ended(self, future: asyncio.Future[Any]) -> None:
+        if not future.cancelled():
+            future.exception()
         self._turns.give(1)
 
 
-class _Made:
+class _PageCache:
     """What was made lately, by the HTML that it was made of; only the thread touches it."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._most = limit
         self._octets = 0
         self._kept: OrderedDict[tuple[str, bytes], tuple[Any, int]] = OrderedDict()
 
@@ -96,9 +96,9 @@ class _Made:
         return made
 
 
-def _octets(made: Any) -> int:
+def _octets(value: Any) -> int:
     """About how much memory it takes."""
-    if isinstance(made, Cleaned):
-        texts = [piece if isinstance(piece, str) else piece.data or piece.cid for piece in made.pieces]
-        return sum(map(sys.getsizeof, texts)) + 100 * len(texts) + sys.getsizeof(made.styles) + 500
-    return sum([sys.getsizeof(link.text) + sys.getsizeof(link.target) + 300 for link in made]) + 100
+    if isinstance(value, SanitizedHtml):
+        texts = [piece if isinstance(piece, str) else piece.data or piece.cid for piece in value.pieces]
+        return sum(map(sys.getsizeof, texts)) + 100 * len(texts) + sys.getsizeof(value.styles) + 500
+    return sum([sys.getsizeof(link.text) + sys.getsizeof(link.target) + 300 for link in value]) + 100

@@ -24,13 +24,13 @@ from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, pe
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Container, Slice, Stop
 from pillarbox.oauth.routes import OAuthScreens
 from pillarbox.tracking.routes import TrackingScreens
 from pillarbox.unsubscribe.routes import UnsubscribeScreens
 
 
-def _background(kit: Kit) -> Sequence[Background]:
+def _background(kit: Container) -> Sequence[Background]:
     work = kit.need(PageWork)
 
     async def close(_: float) -> None:

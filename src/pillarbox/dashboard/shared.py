@@ -9,7 +9,7 @@ from pillarbox.dashboard import mail_html, pages
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.emails.sharing.shared_page import SharedEmail
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 from pillarbox.kernel.work.team_turns import IsGone
 
 POLICY = (
@@ -51,7 +51,7 @@ class SharedPages:
             text_is_cut=text_is_cut,
         )
 
-    def busy(self, problem: Overloaded) -> Reply[Html]:
+    def busy(self, problem: ServerOverloaded) -> Reply[Html]:
         reply = _said("This page is busy", problem.message, problem.status)
         reply.headers.update(problem.headers)
         return reply

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from pillarbox.dashboard import pages
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.unsubscribe.choices import Outcome, Preferences
-from pillarbox.unsubscribe.forms import Action
+from pillarbox.unsubscribe.choices import Preferences, UnsubscribeOutcome
+from pillarbox.unsubscribe.forms import UnsubscribeAction
 
 POLICY = (
     f"default-src 'none'; style-src 'sha256-{pages.STYLES_HASH}'; img-src data:; form-action 'self'; "
@@ -43,7 +43,7 @@ class UnsubscribePages:
     def preferences(self, shown: Preferences) -> Reply[Html]:
         return _page(TITLE, shown, _leave_or_return(shown))
 
-    def outcome(self, done: Outcome) -> Reply[Html]:
+    def outcome(self, done: UnsubscribeOutcome) -> Reply[Html]:
         lines = _said(done)
         title = f"{''.join(lines[0])} · {TITLE}"
         # What takes it back stands right below what was done.
@@ -78,7 +78,7 @@ Line = tuple[str, str, str]
 """A sentence: what stands before the name of a topic, the name, and what stands after it."""
 
 
-def _said(done: Outcome) -> list[Line]:
+def _said(done: UnsubscribeOutcome) -> list[Line]:
     """What has changed, in sentences."""
     lines: list[Line] = []
     if done.left_all:
@@ -89,13 +89,13 @@ def _said(done: Outcome) -> list[Line]:
     lines += [("You will get mail about ", topic.name, ".") for topic in done.joined]
     if not lines:
         lines.append(("Your choices are saved; nothing is different from before.", "", ""))
-    if done.action is Action.PREFERENCES and done.now.is_unsubscribed:
+    if done.action is UnsubscribeAction.PREFERENCES and done.now.is_unsubscribed:
         text = "You are still unsubscribed from everything, so you get no mail until you subscribe again."
         lines.append((text, "", ""))
     return lines
 
 
-def _undo(done: Outcome) -> list[Button]:
+def _undo(done: UnsubscribeOutcome) -> list[Button]:
     """What takes a submission back: the choices as they were before."""
     if done.left_all:
         return [Button("Undo", (("action", "resubscribe"),))]
@@ -133,7 +133,7 @@ def _page(
     )
 
 
-def _is_about_topic(done: Outcome) -> bool:
+def _is_about_topic(done: UnsubscribeOutcome) -> bool:
     topic = done.now.topic
     return topic is not None and any(topic.id == changed.id for changed in (*done.left, *done.joined))
 

@@ -7,16 +7,24 @@ from datetime import timedelta
 from typing import Protocol
 
 from pillarbox.delivery import prometheus
-from pillarbox.delivery.composing import LARGE, Unsendable
+from pillarbox.delivery.composing import LARGE, EmailUnsendable
 from pillarbox.delivery.copies import LastCheck
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue import missing_keys
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.quarantine import UncertainAttempts
-from pillarbox.delivery.rate_control import Signal
-from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, refused, suppressed
-from pillarbox.delivery.settle import Settler
+from pillarbox.delivery.rate_control import SiteSignal
+from pillarbox.delivery.reports import (
+    AttemptSettlement,
+    RecipientResult,
+    Report,
+    decide,
+    refuse,
+    refused,
+    suppressed,
+)
+from pillarbox.delivery.settle import AttemptSettler
 from pillarbox.delivery.site_scheduler import Site
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
@@ -24,7 +32,7 @@ from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.security.secrets import KeyRingError
-from pillarbox.timeline.rules import Detail, Entry, Kind
+from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 
 log = get("delivery")
 
@@ -55,8 +63,8 @@ class Attempts:
         self,
         *,
         clock: Clock,
-        claims: Claims,
-        settler: Settler,
+        claims: ItemClaims,
+        settler: AttemptSettler,
         transport: Transport,
         pauses: Pauses,
         window: timedelta,
@@ -74,37 +82,37 @@ class Attempts:
         self._last_check = last_check
         self._copies = ByteBudget(MOST_COPIES)
 
-    async def run(self, item: Item) -> Signal:
+    async def run(self, item: Item) -> SiteSignal:
         """Attempt an item that this process has claimed; returns what was learned of its site."""
         await faults.point("delivery.claimed")
         if not self._is_lease_valid(item):
             prometheus.LEASES_LOST.add()
-            return Signal.SILENT
+            return SiteSignal.SILENT
         if self._pauses.cover(item.team_id, item.destination):
             await self._claims.give_back_soon([item])
-            return Signal.SILENT
+            return SiteSignal.SILENT
         if item.uncertain:
             async with self._uncertain_attempts.turn(item) as is_ours:
-                return await self._check_and_send(item) if is_ours else Signal.SILENT
+                return await self._check_and_send(item) if is_ours else SiteSignal.SILENT
         return await self._check_and_send(item)
 
-    async def _check_and_send(self, item: Item) -> Signal:
+    async def _check_and_send(self, item: Item) -> SiteSignal:
         """Settle what may not be sent, and send the rest."""
         now = self._clock.now()
         if item.email.refusal is not None:
-            detail = Detail(reason=item.email.refusal)
-            await self._settler.settle(refuse(item, Kind.FAILED, detail, now))
-            return Signal.SILENT
+            detail = EventDetail(reason=item.email.refusal)
+            await self._settler.settle(refuse(item, EventKind.FAILED, detail, now))
+            return SiteSignal.SILENT
         skipped = suppressed(item, [t for t in item.targets if t.origin is not None], now)
         skipped += refused(item, [t for t in item.targets if t.origin is None and t.refusal], now)
         item.targets = [t for t in item.targets if t.origin is None and t.refusal is None]
         if not item.targets:
-            await self._settler.settle(Settlement(item, skipped, None))
-            return Signal.SILENT
+            await self._settler.settle(AttemptSettlement(item, skipped, None))
+            return SiteSignal.SILENT
         async with self._copies.of(_size_of_copy(item)):
             return await self._send(item, skipped)
 
-    async def _send(self, item: Item, skipped: list[Entry]) -> Signal:
+    async def _send(self, item: Item, skipped: list[TimelineEntry]) -> SiteSignal:
         dot_allowed = False
 
         def fence() -> bool:
@@ -115,20 +123,20 @@ class Attempts:
         checked = None
         if item.is_copy and self._last_check is not None:
             checked = self._last_check.of(item)
-            item.begins = checked.begins
+            item.may_start = checked.may_start
         try:
             report = await self._transport.send(item, fence)
-        except Unsendable as unsendable:
+        except EmailUnsendable as unsendable:
             log.error("delivery.unsendable", email=item.email_id, reason=str(unsendable)[:200])
-            detail = Detail(reason=unsendable.reason)
-            settlement = refuse(item, Kind.FAILED, detail, self._clock.now())
+            detail = EventDetail(reason=unsendable.reason)
+            settlement = refuse(item, EventKind.FAILED, detail, self._clock.now())
             settlement.entries[:0] = skipped
             await self._settler.settle(settlement)
-            return Signal.SILENT
+            return SiteSignal.SILENT
         except KeyRingError as trouble:
             log.error("delivery.key_missing", email=item.email_id, grp=item.grp, trouble=str(trouble))
             await self._claims.put_aside(item, missing_keys.reason_of(trouble))
-            return Signal.SILENT
+            return SiteSignal.SILENT
         except Exception:
             log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)
             report = self._broken(item, uncertain=dot_allowed)
@@ -145,24 +153,24 @@ class Attempts:
             settlement = decide(item, report, self._window, self._chance)
             settlement.entries[:0] = skipped
             await self._write(report, settlement)
-        if report.after is not None:
-            report.after()
+        if report.on_settled is not None:
+            report.on_settled()
         return report.signal
 
-    async def _write(self, report: Report, settlement: Settlement) -> None:
+    async def _write(self, report: Report, settlement: AttemptSettlement) -> None:
         try:
             await faults.point("delivery.after_250")
             await self._settler.settle(settlement)
         except BaseException:
-            if report.instead is not None:
-                report.instead()
+            if report.on_settle_failed is not None:
+                report.on_settle_failed()
             raise
 
     def _broken(self, item: Item, *, uncertain: bool) -> Report:
         """Our own fault: the item is tried again, and its reason says so."""
         now = self._clock.now()
-        detail = Detail(reason="internal_error", uncertain=uncertain)
-        results = [Result(t.position, Kind.DELIVERY_DELAYED, detail) for t in item.targets]
+        detail = EventDetail(reason="internal_error", uncertain=uncertain)
+        results = [RecipientResult(t.position, EventKind.DELIVERY_DELAYED, detail) for t in item.targets]
         return Report(now, now, uncertain, results)
 
     def _is_lease_valid(self, item: Item) -> bool:

@@ -20,16 +20,16 @@ from typing import NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, ReadBlob, Signing, Wire
-from pillarbox.delivery.other_mail import OtherMail
+from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, ReadBlob, SigningDomain, Wire
+from pillarbox.delivery.other_mail import TransactionalActivity
 from pillarbox.mail.authentication import dkim
 from pillarbox.mail.html.links import tracked
 from pillarbox.mail.message.attachments import written
-from pillarbox.mail.message.compose import Attachment, Message, compose, compose_pieces
-from pillarbox.mail.message.files import File, Written, of_bytes
+from pillarbox.mail.message.compose import OutgoingFile, OutgoingMessage, compose, compose_pieces
+from pillarbox.mail.message.files import EncodedFile, ExternalFile, of_bytes
 from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.message.placeholders import UNSUBSCRIBE_URL, Span, filled, filled_at
-from pillarbox.mail.smtp.content import Content
+from pillarbox.mail.smtp.content import SmtpContent
 
 KEYS_KEPT = 1024
 LARGE = 512 * 1024
@@ -48,7 +48,7 @@ MOST_BATCHES = 2
 """Batches at once; the second starts only when it is full."""
 
 
-class Unsendable(Exception):  # noqa: N818 - the email is at fault, not the program
+class EmailUnsendable(Exception):  # noqa: N818 - the email is at fault, not the program
     """The email itself cannot be made into a message; `reason` is one of `failed.reason`."""
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -62,12 +62,12 @@ class OpensSealed(Protocol):
     def open(self, sealed: bytes, context: bytes) -> bytes: ...
 
 
-class _Request(NamedTuple):
+class _ComposeRequest(NamedTuple):
     """All that a thread needs to make one message."""
 
     email: LoadedEmail
     copy: PersonalCopy | None
-    attachments: Sequence[Attachment]
+    attachments: Sequence[OutgoingFile]
     key: RSAPrivateKey | None
     done: asyncio.Future[Wire]
 
@@ -76,14 +76,18 @@ class Composer:
     """Composes and signs. Beside other mail, copies of broadcasts are composed in smaller batches."""
 
     def __init__(
-        self, ring: OpensSealed, read: ReadBlob, threads: Executor, other_mail: OtherMail | None = None
+        self,
+        ring: OpensSealed,
+        read: ReadBlob,
+        threads: Executor,
+        other_mail: TransactionalActivity | None = None,
     ) -> None:
         self._ring = ring
         self._read = read
         self._threads = threads
         self._keys: dict[bytes, RSAPrivateKey] = {}
-        self._queued: deque[_Request] = deque()
-        self._copies: deque[_Request] = deque()
+        self._queued: deque[_ComposeRequest] = deque()
+        self._copies: deque[_ComposeRequest] = deque()
         """Copies of broadcasts, which other mail goes before."""
 
         self._other_mail = other_mail
@@ -92,7 +96,7 @@ class Composer:
 
     async def wire(self, email: LoadedEmail, copy: PersonalCopy | None = None) -> Wire:
         """The complete message, of this copy where there is one; the same bytes at every attempt. Raises
-        `Unsendable`."""
+        `EmailUnsendable`."""
         kept = email if copy is None else copy
         done = kept.wire
         if done is None:
@@ -133,23 +137,23 @@ class Composer:
         ]
         pieces = await loop.run_in_executor(self._threads, _pieces, email, copy, attachments)
         first = pieces[0]
-        if key is None or email.signing is None or isinstance(first, Written):
+        if key is None or email.signing is None or isinstance(first, EncodedFile):
             return LongContent(pieces)
         head, _, body = first.partition(b"\r\n\r\n")
         found = dkim.BodyHash()
         async for block in LongContent([body, *pieces[1:]]).blocks():
             found.add(block)
         signing, digest = email.signing, found.digest()
-        sign = partial(dkim.sign_head, domain=signing.domain, selector=signing.selector, at=email.date)
+        sign = partial(dkim.sign_head, domain=signing.domain, selector=signing.selector, instant=email.date)
         signature = await loop.run_in_executor(self._threads, partial(sign, head, digest, key=key))
         return LongContent([signature + first, *pieces[1:]])
 
-    def _file(self, ref: AttachmentRef) -> File:
+    def _file(self, ref: AttachmentRef) -> ExternalFile:
         if ref.data is not None:
             return of_bytes(ref.data)
         if ref.blob is None:
             raise ValueError("an attachment without bytes cannot be sent")
-        return File(ref.size, partial(self._read, ref.blob))
+        return ExternalFile(ref.size, partial(self._read, ref.blob))
 
     def _enqueue(self, email: LoadedEmail, copy: PersonalCopy | None, done: asyncio.Future[Wire]) -> None:
         try:
@@ -160,7 +164,7 @@ class Composer:
             return
         is_copy = email.make is not None
         queue, most = (self._copies, self._most_copies) if is_copy else (self._queued, BATCH)
-        queue.append(_Request(email, copy, attachments, key, done))
+        queue.append(_ComposeRequest(email, copy, attachments, key, done))
         if self._batches == 0:
             self._batches = 1
             # One iteration of the event loop lets further emails join this batch.
@@ -188,9 +192,9 @@ class Composer:
             return
         future.add_done_callback(lambda finished: self._finish_batch(requests, finished))
 
-    def _next_batch(self) -> list[_Request]:
+    def _next_batch(self) -> list[_ComposeRequest]:
         queue, most = (self._queued, BATCH) if self._queued else (self._copies, self._most_copies)
-        requests: list[_Request] = []
+        requests: list[_ComposeRequest] = []
         size = 0
         while queue and len(requests) < most:
             size += queue[0].email.weight + queue[0].email.shared
@@ -200,7 +204,7 @@ class Composer:
         return requests
 
     def _finish_batch(
-        self, requests: Sequence[_Request], finished: asyncio.Future[list[Content | Exception]]
+        self, requests: Sequence[_ComposeRequest], finished: asyncio.Future[list[SmtpContent | Exception]]
     ) -> None:
         # The next batch starts first, so that its thread works while these mails are sent.
         self._start_batch()
@@ -212,7 +216,7 @@ class Composer:
             elif not request.done.done():
                 request.done.set_result(made)
 
-    def _key(self, signing: Signing) -> RSAPrivateKey:
+    def _key(self, signing: SigningDomain) -> RSAPrivateKey:
         key = self._keys.get(signing.sealed)
         if key is None:
             if len(self._keys) >= KEYS_KEPT:
@@ -232,8 +236,8 @@ def _data(ref: AttachmentRef) -> bytes:
     return ref.data
 
 
-def _attachment(ref: AttachmentRef, content: bytes | Written) -> Attachment:
-    return Attachment(ref.filename, ref.content_type, content, ref.cid)
+def _attachment(ref: AttachmentRef, content: bytes | EncodedFile) -> OutgoingFile:
+    return OutgoingFile(ref.filename, ref.content_type, content, ref.cid)
 
 
 def _fail(done: asyncio.Future[Wire], trouble: BaseException) -> None:
@@ -245,19 +249,21 @@ def _fail(done: asyncio.Future[Wire], trouble: BaseException) -> None:
         done.set_exception(trouble)
 
 
-def _compose_all(requests: Sequence[_Request]) -> list[Content | Exception]:
+def _compose_all(requests: Sequence[_ComposeRequest]) -> list[SmtpContent | Exception]:
     """Each request's message, or the exception that composing it raised."""
     return [_composed(request) for request in requests]
 
 
-def _composed(request: _Request) -> Content | Exception:
+def _composed(request: _ComposeRequest) -> SmtpContent | Exception:
     try:
         return _compose_signed(request)
     except Exception as trouble:
         return trouble
 
 
-def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[Attachment]) -> Message:
+def _message(
+    email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[OutgoingFile]
+) -> OutgoingMessage:
     html, text, headers = email.html, email.text, email.headers
     if email.make is not None:
         html, text, more = email.make()
@@ -270,7 +276,7 @@ def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequenc
             # Links that a placeholder stood for are tracked as well.
             html = tracked(html, copy.tracker)
         headers = [*headers, *copy.headers]
-    return Message(
+    return OutgoingMessage(
         sender=email.sender,
         to=email.to,
         cc=email.cc,
@@ -294,23 +300,23 @@ def _filled(body: str, values: Mapping[str, str], places: Sequence[Span] | None)
 
 
 def _pieces(
-    email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[Attachment]
-) -> Sequence[bytes | Written]:
+    email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[OutgoingFile]
+) -> Sequence[bytes | EncodedFile]:
     try:
         return compose_pieces(_message(email, copy, attachments))
     except ValueError as wrong:
-        raise Unsendable("rendering_failed", str(wrong)) from wrong
+        raise EmailUnsendable("rendering_failed", str(wrong)) from wrong
 
 
-def _compose_signed(request: _Request) -> Content:
+def _compose_signed(request: _ComposeRequest) -> SmtpContent:
     email, key = request.email, request.key
     try:
         raw = compose(_message(email, request.copy, request.attachments))
     except ValueError as wrong:
-        raise Unsendable("rendering_failed", str(wrong)) from wrong
+        raise EmailUnsendable("rendering_failed", str(wrong)) from wrong
     if key is None or email.signing is None:
-        return Content(raw, is_checked=True)
+        return SmtpContent(raw, is_checked=True)
     signature = dkim.sign(
-        raw, domain=email.signing.domain, selector=email.signing.selector, key=key, at=email.date
+        raw, domain=email.signing.domain, selector=email.signing.selector, key=key, instant=email.date
     )
-    return Content(signature + raw, is_checked=True)
+    return SmtpContent(signature + raw, is_checked=True)

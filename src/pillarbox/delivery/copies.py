@@ -16,14 +16,14 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.queue.claims import Claims
-from pillarbox.delivery.reports import Settlement, refuse, suppressed
-from pillarbox.delivery.settle import Settler
+from pillarbox.delivery.queue.claims import ItemClaims
+from pillarbox.delivery.reports import AttemptSettlement, refuse, suppressed
+from pillarbox.delivery.settle import AttemptSettler
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.wire.problems import DatabaseGone
-from pillarbox.timeline.rules import Detail, Kind
+from pillarbox.timeline.rules import EventDetail, EventKind
 
 log = get("delivery")
 
@@ -40,7 +40,7 @@ PAUSED: Final = "The broadcast is paused."
 ENDED: Final = "The broadcast was canceled, or the contact does not want the mail any more."
 
 
-class CopyOf(NamedTuple):
+class CopyKey(NamedTuple):
     """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is
     compared)."""
 
@@ -50,7 +50,7 @@ class CopyOf(NamedTuple):
     address: str
 
 
-class Standing(Enum):
+class CopyStatus(Enum):
     """What may become of a copy now."""
 
     WANTED = "it goes out"
@@ -58,10 +58,10 @@ class Standing(Enum):
     ENDED = "it is not to be sent any more"
 
 
-class Judgement(NamedTuple):
+class CopyVerdict(NamedTuple):
     """`origin` is set where the address is suppressed."""
 
-    standing: Standing
+    standing: CopyStatus
     origin: str | None = None
 
 
@@ -70,17 +70,17 @@ Held = Callable[[UUID], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class BroadcastCopySource:
     """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process,
     and
     returns them; `judge` says of each of some copies whether it may still go out."""
 
     make: Callable[[int, Held], Awaitable[Sequence[Item]]]
-    judge: Callable[[Sequence[CopyOf]], Awaitable[Sequence[Judgement]]]
+    judge: Callable[[Sequence[CopyKey]], Awaitable[Sequence[CopyVerdict]]]
 
 
-class _Answer(NamedTuple):
-    judgement: Judgement
+class _CheckReply(NamedTuple):
+    judgement: CopyVerdict
     asked_at: float
     """Boot time from before the statement began."""
 
@@ -88,42 +88,44 @@ class _Answer(NamedTuple):
 class LastCheck:
     """Asks right before copies are sent; those that ask at the same time share a statement."""
 
-    def __init__(self, clock: Clock, copies: Copies, claims: Claims, settler: Settler) -> None:
+    def __init__(
+        self, clock: Clock, copies: BroadcastCopySource, claims: ItemClaims, settler: AttemptSettler
+    ) -> None:
         self._clock = clock
         self._copies = copies
         self._claims = claims
         self._settler = settler
-        self._waiting: list[tuple[CopyOf, asyncio.Future[_Answer]]] = []
+        self._waiting: list[tuple[CopyKey, asyncio.Future[_CheckReply]]] = []
         self._asking: set[asyncio.Task[None]] = set()
         self._is_asking = False
 
-    def of(self, item: Item) -> Checked:
+    def of(self, item: Item) -> CopyCheck:
         """The check of one attempt. It is asked for at once, while the message is composed."""
         target = item.targets[0]
         dimensions, contact_id = item.email.dimensions, item.email.contact_id
         if dimensions is None or dimensions.broadcast_id is None or contact_id is None:
             raise ValueError("it is no copy of a broadcast")
-        wanted = CopyOf(item.team_id, dimensions.broadcast_id, contact_id, target.address)
-        return Checked(self._clock, lambda: self._asked(wanted))
+        wanted = CopyKey(item.team_id, dimensions.broadcast_id, contact_id, target.address)
+        return CopyCheck(self._clock, lambda: self._asked(wanted))
 
-    async def end(self, item: Item, judgement: Judgement | None) -> None:
+    async def end(self, item: Item, judgement: CopyVerdict | None) -> None:
         """What becomes of a copy that was stopped; None where the database could not be asked."""
         now = self._clock.now()
         if judgement is None:
             await self._claims.give_back_soon([item])
-        elif judgement.standing is Standing.PAUSED:
+        elif judgement.standing is CopyStatus.PAUSED:
             await self._claims.hold(item, now + PUT_OFF, PAUSED)
-        elif judgement.standing is Standing.ENDED:
-            await self._settler.settle(refuse(item, Kind.CANCELED, Detail(reason=ENDED), now))
+        elif judgement.standing is CopyStatus.ENDED:
+            await self._settler.settle(refuse(item, EventKind.CANCELED, EventDetail(reason=ENDED), now))
         else:
             targets = [target._replace(origin=judgement.origin) for target in item.targets]
-            await self._settler.settle(Settlement(item, suppressed(item, targets, now), None))
+            await self._settler.settle(AttemptSettlement(item, suppressed(item, targets, now), None))
 
-    def _asked(self, wanted: CopyOf) -> asyncio.Future[_Answer]:
+    def _asked(self, copy_key: CopyKey) -> asyncio.Future[_CheckReply]:
         """The answer for a copy; those that are wanted while one is under way share the next one."""
-        answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[_CheckReply] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(_retrieve)
-        self._waiting.append((wanted, answer))
+        self._waiting.append((copy_key, answer))
         if not self._is_asking:
             self._is_asking = True
             task = asyncio.create_task(self._ask())
@@ -140,7 +142,7 @@ class LastCheck:
         finally:
             self._is_asking = False
 
-    async def _ask_for(self, batch: Sequence[tuple[CopyOf, asyncio.Future[_Answer]]]) -> None:
+    async def _ask_for(self, batch: Sequence[tuple[CopyKey, asyncio.Future[_CheckReply]]]) -> None:
         at = self._clock.boottime()
         try:
             found = await self._copies.judge([wanted for wanted, _ in batch])
@@ -153,18 +155,18 @@ class LastCheck:
             return
         for judgement, (_, answer) in zip(found, batch, strict=True):
             if not answer.done():
-                answer.set_result(_Answer(judgement, at))
+                answer.set_result(_CheckReply(judgement, at))
 
 
-class Checked:
+class CopyCheck:
     """The check of one attempt; `stopped` is why it did not begin."""
 
-    def __init__(self, clock: Clock, ask: Callable[[], asyncio.Future[_Answer]]) -> None:
+    def __init__(self, clock: Clock, ask: Callable[[], asyncio.Future[_CheckReply]]) -> None:
         self._clock = clock
         self._ask = ask
-        self._ahead: asyncio.Future[_Answer] | None = ask()
+        self._ahead: asyncio.Future[_CheckReply] | None = ask()
         self.is_stopped = False
-        self.stopped: Judgement | None = None
+        self.stopped: CopyVerdict | None = None
 
     async def is_over(self) -> bool:
         """Whether the copy is not to be sent any more, after an attempt in which it did not come to the
@@ -176,12 +178,12 @@ class Checked:
         except Exception as trouble:
             log.warning("delivery.not_checked", trouble=repr(trouble)[:200])
             return False
-        if judgement.standing is not Standing.ENDED and judgement.origin is None:
+        if judgement.standing is not CopyStatus.ENDED and judgement.origin is None:
             return False
         self.stopped = judgement
         return True
 
-    async def begins(self) -> bool:
+    async def may_start(self) -> bool:
         """Whether the copy may be sent, as of a moment ago."""
         try:
             answer = await self._answer()
@@ -190,12 +192,12 @@ class Checked:
             self.is_stopped = True
             return False
         judgement = answer.judgement
-        if judgement.standing is Standing.WANTED and judgement.origin is None:
+        if judgement.standing is CopyStatus.WANTED and judgement.origin is None:
             return True
         self.is_stopped, self.stopped = True, judgement
         return False
 
-    async def _answer(self) -> _Answer:
+    async def _answer(self) -> _CheckReply:
         """What was asked ahead, while it is fresh; else what is found now, however long that takes."""
         if self._ahead is not None:
             answer, self._ahead = await self._ahead, None
@@ -204,7 +206,7 @@ class Checked:
         return await self._ask()
 
 
-def _retrieve(asked: asyncio.Future[_Answer]) -> None:
+def _retrieve(asked: asyncio.Future[_CheckReply]) -> None:
     """An attempt may end before it asks."""
     if not asked.cancelled():
         asked.exception()

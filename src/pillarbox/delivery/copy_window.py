@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pillarbox.delivery.copies import Copies
+from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.copy_rate import CopyRate
 from pillarbox.delivery.items import EVERY_TEAM, Item
-from pillarbox.delivery.other_mail import OtherMail
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.other_mail import TransactionalActivity
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses
 from pillarbox.delivery.site_scheduler import COPIES, SiteScheduler
 from pillarbox.kernel.clock import Clock
@@ -34,12 +34,12 @@ class CopyWindow:
     def __init__(
         self,
         *,
-        copies: Copies | None,
-        claims: Claims,
+        copies: BroadcastCopySource | None,
+        claims: ItemClaims,
         scheduler: SiteScheduler,
         pauses: Pauses,
         clock: Clock,
-        other_mail: OtherMail,
+        other_mail: TransactionalActivity,
         take: Callable[[Sequence[Item]], None],
         drop: Callable[[Item], None],
         start: Callable[[], None],

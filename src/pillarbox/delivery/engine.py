@@ -10,15 +10,15 @@ from typing import Any
 from uuid import UUID
 
 from pillarbox.delivery.attempts import Attempts, Transport, log_database_errors
-from pillarbox.delivery.copies import Copies, LastCheck
+from pillarbox.delivery.copies import BroadcastCopySource, LastCheck
 from pillarbox.delivery.copy_window import CopyWindow
 from pillarbox.delivery.items import Item, Key
-from pillarbox.delivery.other_mail import OtherMail
-from pillarbox.delivery.queries import Pair, Share
-from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, Claims
+from pillarbox.delivery.other_mail import TransactionalActivity
+from pillarbox.delivery.queries import ClaimShare, Pair
+from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, ItemClaims
 from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
-from pillarbox.delivery.rate_control import BREAK_SECONDS, Signal
-from pillarbox.delivery.settle import Settler
+from pillarbox.delivery.rate_control import BREAK_SECONDS, SiteSignal
+from pillarbox.delivery.settle import AttemptSettler
 from pillarbox.delivery.site_scheduler import COPIES, MAIL, MOST_LATE, SiteScheduler
 from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
@@ -41,16 +41,16 @@ class Engine:
         self,
         *,
         clock: Clock,
-        claims: Claims,
-        settler: Settler,
+        claims: ItemClaims,
+        settler: AttemptSettler,
         transport: Transport,
         pauses: Pauses,
         site_sharing: SiteSharing,
         window: timedelta,
         chance: Callable[[], float],
         roles: str = "delivery",
-        other_mail: OtherMail,
-        copies: Copies | None = None,
+        other_mail: TransactionalActivity,
+        copies: BroadcastCopySource | None = None,
     ) -> None:
         self._clock = clock
         self._claims = claims
@@ -214,9 +214,9 @@ class Engine:
             taken += len(items)
         return taken
 
-    def _shares(self, pairs: deque[Pair], part: int, slots: int) -> list[Share]:
+    def _shares(self, pairs: deque[Pair], part: int, slots: int) -> list[ClaimShare]:
         """What to claim next, in one commit; takes from `pairs` what it has dealt with."""
-        shares: list[Share] = []
+        shares: list[ClaimShare] = []
         batch = BATCH
         while pairs and batch > 0:
             if slots <= 0 or self._stopping or self._bytes > MOST_BYTES:
@@ -230,7 +230,7 @@ class Engine:
             free = part - self._scheduler.waiting_in((pair.team_id, pair.domain), priority)
             share = min(batch, free, fair)
             if share > 0:
-                shares.append(Share(pair, share))
+                shares.append(ClaimShare(pair, share))
                 slots -= share
                 batch -= share
         return shares
@@ -268,7 +268,7 @@ class Engine:
         if self._notified:
             self._notified = False
             await self._pauses.refresh()
-        self._scheduler.hurry()
+        self._scheduler.abort_if_silent()
         while await self._claim_due():
             if not self._more or len(self._held) >= MOST_ITEMS // 2:
                 break
@@ -342,7 +342,7 @@ class Engine:
             self._alarm = asyncio.get_running_loop().call_later(pause, self._pump)
 
     async def _run(self, item: Item) -> None:
-        signal = Signal.SILENT
+        signal = SiteSignal.SILENT
         try:
             signal = await self._attempts.run(item)
         except asyncio.CancelledError:

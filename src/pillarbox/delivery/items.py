@@ -15,7 +15,7 @@ from pillarbox.mail.html.links import Tracker
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.message.placeholders import LinkPlaces
-from pillarbox.mail.smtp.content import Content
+from pillarbox.mail.smtp.content import SmtpContent
 from pillarbox.timeline.record import MetricDimensions
 
 UNTIL_FETCHED = datetime(9999, 1, 1, tzinfo=UTC)
@@ -42,7 +42,7 @@ Key = tuple[UUID, UUID, int]
 """A work item: team, email, group."""
 
 
-Wire = Content | LongContent
+Wire = SmtpContent | LongContent
 """A message as it is sent: in memory, or with files that are read as it goes."""
 
 
@@ -59,7 +59,7 @@ class PersonalCopy:
     wire: asyncio.Future[Wire] | None = None
 
 
-class Target(NamedTuple):
+class OpenRecipient(NamedTuple):
     """One open recipient of an item. `origin` is set where the address is suppressed, `refusal` is a reason
     of `failed` where this recipient may not get the mail. Who has a `copy` is the only one of its item."""
 
@@ -83,7 +83,7 @@ class AttachmentRef(NamedTuple):
     size: int
 
 
-class Signing(NamedTuple):
+class SigningDomain(NamedTuple):
     """The key that signs for a domain; `sealed` is opened by the key ring, bound to `context`."""
 
     domain: str
@@ -92,7 +92,7 @@ class Signing(NamedTuple):
     context: bytes
 
 
-class Bodies(NamedTuple):
+class CopyBodies(NamedTuple):
     """What is made of a copy when it is composed: its bodies, and headers that it has besides."""
 
     html: str | None
@@ -126,13 +126,13 @@ class LoadedEmail:
     attachments: Sequence[AttachmentRef]
     return_path: str
     tls_required: bool
-    signing: Signing | None
+    signing: SigningDomain | None
     dimensions: MetricDimensions | None = None
     refusal: str | None = None
     link_places: LinkPlaces | None = None
     wire: asyncio.Future[Wire] | None = None
     contact_id: UUID | None = None
-    make: Callable[[], Bodies] | None = None
+    make: Callable[[], CopyBodies] | None = None
     shared: int = 0
     weight: int = field(init=False)
     """Bytes that this email holds in memory, roughly."""
@@ -161,21 +161,21 @@ class Item:
     reached: bool
     uncertain: bool
     first_attempt_at: datetime
-    targets: list[Target]
+    targets: list[OpenRecipient]
     email: LoadedEmail
     deadline: float = 0.0
     begun: int = 0
     alone: bool = False
     running: bool = field(default=False)
     site: str = ""
-    hurry: Callable[[], None] | None = None
+    abort_if_silent: Callable[[], None] | None = None
     """Set while it waits for a server: gives up on one that has been silent for long, unless the final dot is
     on its way."""
 
     held: RelayFault | None = None
     """Why its attempt did not count."""
 
-    begins: Callable[[], Awaitable[bool]] | None = None
+    may_start: Callable[[], Awaitable[bool]] | None = None
     """Asked right before its SMTP transaction begins: False forbids it."""
 
     @property
@@ -203,7 +203,7 @@ class Item:
         return (self.team_id, self.email_id, self.grp)
 
 
-class Claimed(NamedTuple):
+class ClaimedItem(NamedTuple):
     """A row that a claim returned, before its email is loaded."""
 
     team_id: UUID
@@ -221,7 +221,7 @@ class Claimed(NamedTuple):
 
 LoadEmails = Callable[
     [Connection, UUID, Sequence[UUID], int],
-    Awaitable[dict[UUID, tuple[LoadedEmail, dict[int, list[Target]]] | None]],
+    Awaitable[dict[UUID, tuple[LoadedEmail, dict[int, list[OpenRecipient]]] | None]],
 ]
 """Loads the emails of one team: each as a `LoadedEmail` with the open recipients of each group, checked
 once more (suppression, key, domain, topic); None for those that would come after more octets than the last

@@ -28,7 +28,7 @@ class Lease(NamedTuple):
     leased_until: datetime
 
 
-class Expiry:
+class LeaseExpiry:
     """Keeps since when leases look expired."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.delivery.settings import SETTINGS
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -25,13 +25,13 @@ def _queue() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="delivery",
     title="Delivery",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
-        "queue": Group(
+        "queue": CommandGroup(
             _queue, "Show what waits to be delivered and why; retry it now, hold it back, drop it."
         )
     },

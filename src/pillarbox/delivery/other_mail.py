@@ -14,7 +14,7 @@ QUIET_AFTER: Final = 0.25
 """Seconds after which there is no other mail any more: its own delivery is over by then, as a rule."""
 
 
-class OtherMail:
+class TransactionalActivity:
     """The time of the last such mail, in the memory behind `fd` that all processes of this host attach.
 
     It is a hint: nothing is locked.

@@ -10,11 +10,11 @@ from functools import partial
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import Composer
-from pillarbox.delivery.copies import Copies
+from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
-from pillarbox.delivery.other_mail import OtherMail
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.other_mail import TransactionalActivity
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
 from pillarbox.delivery.queue.misdated import misdated_items
 from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
@@ -22,7 +22,7 @@ from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.delivery.queue.queue_metrics import keep_counted
 from pillarbox.delivery.settings import DELIVERY_WINDOW, MTA_STS, QUEUE_LIMIT, REMOTE_SMTP_PORT
-from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
+from pillarbox.delivery.settle import AttemptSettler, KeepCaptured, keep_nothing
 from pillarbox.delivery.smtp.connections import Connections
 from pillarbox.delivery.smtp.known_domains import KEPT, KnownDomains, known_domains_periodic
 from pillarbox.delivery.smtp.mta_sts_policies import Policies, mta_sts_periodic
@@ -36,8 +36,17 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.settings.kinds import Relay, Role, RouteKind
-from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
+from pillarbox.kernel.settings.kinds import ProcessRole, Relay, RouteKind
+from pillarbox.kernel.slices import (
+    Background,
+    Container,
+    Loop,
+    Retention,
+    RetentionItem,
+    Slice,
+    StartOrder,
+    Stop,
+)
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.mail.reports.verp import VerpSigner
@@ -88,9 +97,9 @@ def relay_login(relay: Relay) -> tuple[str, str] | None:
     return (relay.user, relay.password or "") if relay.user is not None else None
 
 
-def _claims(kit: Kit) -> Claims:
+def _claims(kit: Container) -> ItemClaims:
     load = kit.need(EmailSource).load
-    return Claims(
+    return ItemClaims(
         kit.engine_pool,
         kit.clock,
         kit.runtime.process_id,
@@ -100,27 +109,27 @@ def _claims(kit: Kit) -> Claims:
     )
 
 
-def _policies(kit: Kit) -> Policies:
+def _policies(kit: Container) -> Policies:
     outside = kit.externals
     return Policies(kit.engine_pool, kit.clock, kit.resolver, kit.need(Outbound), outside.https_port)
 
 
-def _known_domains(kit: Kit) -> KnownDomains | None:
+def _known_domains(kit: Container) -> KnownDomains | None:
     is_direct = kit.settings.route.kind is RouteKind.DIRECT
     return KnownDomains(kit.engine_pool, kit.clock) if is_direct else None
 
 
-def _engine(kit: Kit) -> Engine | None:
+def _engine(kit: Container) -> Engine | None:
     settings = kit.settings
-    if Role.DELIVERY not in settings.roles:
+    if ProcessRole.DELIVERY not in settings.roles:
         return None
-    other_mail = kit.need(OtherMail)
+    other_mail = kit.need(TransactionalActivity)
     composer = Composer(kit.need(KeyRing), kit.need(BlobStore).stream, kit.need(SigningThreads), other_mail)
     is_captured = settings.route.kind is RouteKind.CAPTURE
     outside = _captured(kit, composer) if is_captured else _network(kit, composer)
     return Engine(
         clock=kit.clock,
-        claims=kit.need(Claims),
+        claims=kit.need(ItemClaims),
         settler=_settler(kit, kit.need(CapturedMail).keep if is_captured else keep_nothing),
         transport=TransportChoice(frozenset(settings[SIMULATOR_DOMAINS]), Simulator(kit.clock), outside),
         pauses=kit.need(Pauses),
@@ -129,12 +138,12 @@ def _engine(kit: Kit) -> Engine | None:
         chance=kit.externals.random,
         roles=",".join(settings.roles),
         other_mail=other_mail,
-        copies=kit.find(Copies),
+        copies=kit.find(BroadcastCopySource),
     )
 
 
-def _settler(kit: Kit, keep: KeepCaptured) -> Settler:
-    return Settler(
+def _settler(kit: Container, keep: KeepCaptured) -> AttemptSettler:
+    return AttemptSettler(
         kit.engine_pool,
         kit.need(Timeline),
         kit.need(Ids),
@@ -146,11 +155,11 @@ def _settler(kit: Kit, keep: KeepCaptured) -> Settler:
     )
 
 
-def _captured(kit: Kit, composer: Composer) -> Transport:
+def _captured(kit: Container, composer: Composer) -> Transport:
     return CaptureStore(kit.clock, composer, _return_path(kit))
 
 
-def _network(kit: Kit, composer: Composer) -> Transport:
+def _network(kit: Container, composer: Composer) -> Transport:
     next_hops, greeting = _next_hops(kit)
     return SmtpTransport(
         clock=kit.clock,
@@ -162,7 +171,7 @@ def _network(kit: Kit, composer: Composer) -> Transport:
     )
 
 
-def _next_hops(kit: Kit) -> tuple[RelayHop | DirectHops, Greeting]:
+def _next_hops(kit: Container) -> tuple[RelayHop | DirectHops, Greeting]:
     """Where mail goes, and how we greet there."""
     settings, outside = kit.settings, kit.externals
     hello, relay = settings.hostname, settings.route.relay
@@ -174,7 +183,7 @@ def _next_hops(kit: Kit) -> tuple[RelayHop | DirectHops, Greeting]:
     return hops, Greeting(hello, trust=outside.trust)
 
 
-def _return_path(kit: Kit) -> Callable[[Item], str]:
+def _return_path(kit: Container) -> Callable[[Item], str]:
     verp = kit.need(VerpSigner)
 
     def return_path(item: Item) -> str:
@@ -184,8 +193,8 @@ def _return_path(kit: Kit) -> Callable[[Item], str]:
     return return_path
 
 
-def _background(kit: Kit) -> Sequence[Background]:
-    engine, claims = kit.find(Engine), kit.need(Claims)
+def _background(kit: Container) -> Sequence[Background]:
+    engine, claims = kit.find(Engine), kit.need(ItemClaims)
     policies, threads = kit.need(Policies), kit.need(SigningThreads)
 
     async def shut_down(_: float) -> None:
@@ -199,25 +208,27 @@ def _background(kit: Kit) -> Sequence[Background]:
     if engine is not None:
         ring = kit.need(KeyRing)
         running.append(
-            Background(start=(Start.STATE, lambda: release(kit.engine_pool, ring.key_ids, kit.clock.now())))
+            Background(
+                start=(StartOrder.STATE, lambda: release(kit.engine_pool, ring.key_ids, kit.clock.now()))
+            )
         )
-        running.append(Background(start=(Start.ENGINES, engine.start), stop=(Stop.ENGINES, engine.stop)))
+        running.append(Background(start=(StartOrder.ENGINES, engine.start), stop=(Stop.ENGINES, engine.stop)))
     return running
 
 
-def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
+def _listeners(kit: Container) -> Mapping[str, Callable[[], None]]:
     engine = kit.find(Engine)
     return {CHANNEL: engine.wake} if engine is not None else {}
 
 
-def _periodic(kit: Kit) -> Sequence[Periodic]:
+def _periodic(kit: Container) -> Sequence[Periodic]:
     return [
         *mta_sts_periodic(kit.pool, kit.clock),
         *missing_keys_periodic(kit.pool, kit.clock, kit.need(KeyRing)),
     ]
 
 
-def _metrics(kit: Kit) -> Iterable[Loop]:
+def _metrics(kit: Container) -> Iterable[Loop]:
     engine = kit.find(Engine)
     prometheus.ITEMS_IN_MEMORY.read = lambda: {(): engine.items_in_memory if engine else 0}
     prometheus.SMARTHOST_HELD.read = lambda: {(): engine is not None and engine.is_refused}
@@ -235,16 +246,16 @@ SLICE = Slice(
         VerpSigner: lambda kit: VerpSigner(kit.need(KeyRing).mac_keys("verp")),
         DeliveryNotifier: lambda kit: DeliveryNotifier(kit.pool, CHANNEL),
         Policies: _policies,
-        Claims: _claims,
+        ItemClaims: _claims,
         Pauses: lambda kit: Pauses(kit.engine_pool),
         KnownDomains: _known_domains,
-        OtherMail: lambda kit: OtherMail(kit.runtime.shared_memory),
+        TransactionalActivity: lambda kit: TransactionalActivity(kit.runtime.shared_memory),
         Engine: _engine,
     },
     periodic=_periodic,
     retention=[
         Retention(
-            [Kept("domains that a team's mail has reached", KEPT)],
+            [RetentionItem("domains that a team's mail has reached", KEPT)],
             lambda kit: known_domains_periodic(kit.pool, kit.clock),
         )
     ],

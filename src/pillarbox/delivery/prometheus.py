@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pillarbox.delivery.reports import Settlement
+from pillarbox.delivery.reports import AttemptSettlement
 from pillarbox.kernel.observability.metrics import GREATEST, Counter, Gauge
-from pillarbox.timeline.rules import Kind
+from pillarbox.timeline.rules import EventKind
 
-KINDS = (Kind.DELIVERED, Kind.BOUNCED, Kind.DELIVERY_DELAYED, Kind.FAILED, Kind.SUPPRESSED)
+KINDS = (
+    EventKind.DELIVERED,
+    EventKind.BOUNCED,
+    EventKind.DELIVERY_DELAYED,
+    EventKind.FAILED,
+    EventKind.SUPPRESSED,
+)
 
 OUTCOMES = Counter(
     "pillarbox_delivery_outcomes",
@@ -67,7 +73,7 @@ SMARTHOST_HELD = Gauge(
 COUNTED = {kind: (kind.value,) for kind in KINDS}
 
 
-def settled(batch: Iterable[Settlement]) -> None:
+def settled(batch: Iterable[AttemptSettlement]) -> None:
     """Count a batch of outcomes that is committed."""
     for settlement in batch:
         if settlement.item.uncertain and settlement.report is not None:

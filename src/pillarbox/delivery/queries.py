@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.items import COPIES, UNTIL_FETCHED, Claimed, Key
+from pillarbox.delivery.items import COPIES, UNTIL_FETCHED, ClaimedItem, Key
 from pillarbox.delivery.lease_expiry import Lease
-from pillarbox.kernel.postgres.combined_statement import Expected, rows_json
+from pillarbox.kernel.postgres.combined_statement import ExpectedRowCount, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
 
 # Across teams: which teams and destinations have due work. One index descent per pair, so a team with
@@ -275,14 +275,14 @@ class Pair(NamedTuple):
         return self.destination.removeprefix(COPIES)
 
 
-class Share(NamedTuple):
+class ClaimShare(NamedTuple):
     """How many items of a pair a claim may take."""
 
     pair: Pair
     most: int
 
 
-class Freed(NamedTuple):
+class FreedItem(NamedTuple):
     """An item whose holder is gone."""
 
     team_id: UUID
@@ -302,7 +302,7 @@ class Quarantine(NamedTuple):
     pauses: Sequence[timedelta]
 
 
-class Done(NamedTuple):
+class FinishedItem(NamedTuple):
     """An end; it counts whoever has the item. `attempt` is the one that brought it."""
 
     team_id: UUID
@@ -325,18 +325,18 @@ class Retry(NamedTuple):
     reason: str
 
 
-async def pairs(conn: Source, now: datetime, after: tuple[UUID, str], most: int) -> list[Pair]:
-    """Up to `most` pairs behind `after`, in key order, due or not."""
-    return [Pair(**row) for row in await conn.fetch(DUE_PAIRS, now, *after, most)]
+async def pairs(conn: Source, now: datetime, after: tuple[UUID, str], limit: int) -> list[Pair]:
+    """Up to `limit` pairs behind `after`, in key order, due or not."""
+    return [Pair(**row) for row in await conn.fetch(DUE_PAIRS, now, *after, limit)]
 
 
 async def claim(
-    conn: Connection, wanted: Sequence[Share], owner: UUID, until: datetime, now: datetime
-) -> list[Claimed]:
+    conn: Connection, claim_shares: Sequence[ClaimShare], owner: UUID, until: datetime, now: datetime
+) -> list[ClaimedItem]:
     """Lease due items, of each team and destination up to its share."""
-    teams, destinations, most = zip(*((*share.pair[:2], share.most) for share in wanted), strict=True)
+    teams, destinations, most = zip(*((*share.pair[:2], share.most) for share in claim_shares), strict=True)
     rows = await conn.fetch(CLAIM, teams, destinations, most, owner, until, now)
-    return [Claimed(*row) for row in rows]
+    return [ClaimedItem(*row) for row in rows]
 
 
 async def drop(db: TeamDb, email_id: UUID) -> None:
@@ -365,18 +365,20 @@ async def park(conn: Source, pairs: Sequence[tuple[UUID, str]], until: datetime,
     await conn.execute(PARK, *zip(*pairs, strict=True), until, reason)
 
 
-async def expired(conn: Source, now: datetime, beyond: datetime, most: int = 1000) -> list[Lease]:
+async def expired(conn: Source, now: datetime, beyond: datetime, limit: int = 1000) -> list[Lease]:
     """Leases that look expired, the longest ones first, and those that end after `beyond`."""
-    return [Lease(**row) for row in await conn.fetch(EXPIRED, now, most, beyond)]
+    return [Lease(**row) for row in await conn.fetch(EXPIRED, now, limit, beyond)]
 
 
-async def free_expired(conn: Source, lost: Sequence[Lease], now: datetime, rule: Quarantine) -> list[Freed]:
+async def free_expired(
+    conn: Source, lost: Sequence[Lease], now: datetime, rule: Quarantine
+) -> list[FreedItem]:
     """Free the items of these leases, unless they were renewed or given to somebody else meanwhile."""
     teams, emails, groups, untils = zip(*lost, strict=True)
     rows = await conn.fetch(
         FREE_EXPIRED, now, literal(teams), *rule, literal(emails), literal(groups), untils
     )
-    return [Freed(**row) for row in rows]
+    return [FreedItem(**row) for row in rows]
 
 
 async def owns_items(conn: Source, owner: UUID) -> bool:
@@ -385,8 +387,8 @@ async def owns_items(conn: Source, owner: UUID) -> bool:
     return found
 
 
-async def free_owned(conn: Source, owner: UUID, now: datetime, rule: Quarantine) -> list[Freed]:
-    return [Freed(**row) for row in await conn.fetch(FREE_OWNED, owner, now, *rule)]
+async def free_owned(conn: Source, owner: UUID, now: datetime, rule: Quarantine) -> list[FreedItem]:
+    return [FreedItem(**row) for row in await conn.fetch(FREE_OWNED, owner, now, *rule)]
 
 
 async def begin(conn: Source, key: Key, owner: UUID, attempt: int) -> bool:
@@ -402,7 +404,7 @@ async def quarantine_row(conn: Source, key: Key, until: datetime, reason: str) -
 
 
 async def settle(
-    conn: Connection, done: Sequence[Done], retries: Sequence[Retry], owner: UUID
+    conn: Connection, done: Sequence[FinishedItem], retries: Sequence[Retry], owner: UUID
 ) -> dict[Key, bool]:
     """Finish and reschedule items; returns those whose row was still there and ours to change.
 
@@ -418,9 +420,9 @@ async def settle(
     return {(row["team_id"], row["email_id"], row["grp"]): row["contested"] for row in rows}
 
 
-def finish_ours(done: Sequence[Done], owner: UUID) -> Expected:
+def finish_ours(done: Sequence[FinishedItem], owner: UUID) -> ExpectedRowCount:
     """The statement that finishes items that no other process has seen."""
-    return Expected(FINISH_OURS, (rows_json([d._asdict() for d in sorted(done)]), owner), len(done))
+    return ExpectedRowCount(FINISH_OURS, (rows_json([d._asdict() for d in sorted(done)]), owner), len(done))
 
 
 async def lock_email(db: TeamDb, email_id: UUID) -> list[tuple[int, bool]]:

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Signal(Enum):
+class SiteSignal(Enum):
     """What one attempt said about its site."""
 
     SILENT = "nothing about the site was learned"
@@ -23,7 +23,7 @@ class Signal(Enum):
     HELD = "the relay refuses us, not a mail"
 
 
-class Limits(NamedTuple):
+class SiteLimits(NamedTuple):
     """Slots that a site begins with and may grow to; where it is shared, of all processes together."""
 
     start: int
@@ -63,7 +63,7 @@ WINDOW_KEPT = 2048
 class RateControl:
     """One site's state. Times are seconds of the boot clock."""
 
-    limits: Limits
+    limits: SiteLimits
     sharers: int = 1
     slots: int = 0
     running: int = 0
@@ -114,20 +114,20 @@ class RateControl:
         if self.rate is not None:
             self.next_start = max(now, self.next_start) + 1 / self.rate
 
-    def end(self, signal: Signal, now: float) -> bool:
+    def end(self, signal: SiteSignal, now: float) -> bool:
         """One mail is over; True when the site was just found to be out of reach."""
         self.running -= 1
-        if signal is Signal.CLEAN:
+        if signal is SiteSignal.CLEAN:
             self._succeed(now)
-        elif signal is Signal.SLOW:
+        elif signal is SiteSignal.SLOW:
             self._slow_down(now)
-        elif signal is Signal.CROWDED:
+        elif signal is SiteSignal.CROWDED:
             self.slots = max(1, min(self.slots, self.running + 1) // 2)
             self._hold(now)
             self.next_start = max(self.next_start, now + CROWDED_PAUSE)
-        elif signal is Signal.UNREACHABLE:
+        elif signal is SiteSignal.UNREACHABLE:
             return self._fail(now)
-        elif signal is Signal.HELD:
+        elif signal is SiteSignal.HELD:
             return self._refused(now)
         return False
 
@@ -140,15 +140,15 @@ class RateControl:
         asked for a while."""
         return self.refusals > 0 and (self.running > 0 or now < self.closed_until + REFUSED_MARGIN)
 
-    def apply_signal(self, signal: Signal, closed_until: float, rate: float | None, now: float) -> None:
+    def apply_signal(self, signal: SiteSignal, closed_until: float, rate: float | None, now: float) -> None:
         """Another process got this signal from the site, and goes on like that."""
-        if signal is Signal.SLOW and rate is not None and (self.rate is None or rate < self.rate):
+        if signal is SiteSignal.SLOW and rate is not None and (self.rate is None or rate < self.rate):
             self.rate = rate
             self.rate_changed = self.refused_at = now
-        elif signal is Signal.CROWDED and now - self.crowded_at > CROWDED_PAUSE:
+        elif signal is SiteSignal.CROWDED and now - self.crowded_at > CROWDED_PAUSE:
             self.slots = max(1, self.slots // 2)
             self._hold(now)
-        elif signal is Signal.UNREACHABLE and closed_until > now:
+        elif signal is SiteSignal.UNREACHABLE and closed_until > now:
             self.closed_until = max(self.closed_until, closed_until + PROBE_LEAD)
             self.slots = 1
             self.clean = 0

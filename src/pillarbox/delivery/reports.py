@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from pillarbox.delivery.items import Item, Target
+from pillarbox.delivery.items import Item, OpenRecipient
 from pillarbox.delivery.queries import Retry
-from pillarbox.delivery.rate_control import Signal
+from pillarbox.delivery.rate_control import SiteSignal
 from pillarbox.delivery.retries import next_attempt
 from pillarbox.delivery.smtp.relay_faults import RelayFault
-from pillarbox.suppressions.changes import Cause
-from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
+from pillarbox.suppressions.changes import SuppressionCause
+from pillarbox.timeline.rules import Bounce, EventDetail, EventKind, TimelineEntry
 
 REPLY_KEPT = 2000
 
@@ -26,12 +26,12 @@ PLAIN = {
 """Reasons of the contract, as sentences for the operator; other reasons are sentences already."""
 
 
-class Result(NamedTuple):
+class RecipientResult(NamedTuple):
     """What one recipient got: delivered, bounced, delivery_delayed, failed, suppressed, complained."""
 
     position: int
-    kind: Kind
-    detail: Detail
+    kind: EventKind
+    detail: EventDetail
 
 
 @dataclass(slots=True)
@@ -40,33 +40,33 @@ class Report:
 
     `abandoned`: the lease ran out before the final dot, nothing was sent and nothing may be settled.
     `held`: the relay refused us, so nothing may be settled either. `captured`: the message that the route
-    `capture` keeps. `after`: called once the outcome is committed (a connection goes back to its pool only
-    then). `instead`: called where it never will be.
+    `capture` keeps. `on_settled`: called once the outcome is committed (a connection goes back to its pool
+    only then). `on_settle_failed`: called where it never will be.
     """
 
     started_at: datetime
     ended_at: datetime
     offered: bool = False
-    results: Sequence[Result] = ()
+    results: Sequence[RecipientResult] = ()
     host: str | None = None
     abandoned: bool = False
     held: RelayFault | None = None
     captured: bytes | None = None
     mail_from: str = ""
     keeps_suppression: bool = True
-    signal: Signal = Signal.SILENT
-    after: Callable[[], None] | None = None
-    instead: Callable[[], None] | None = None
+    signal: SiteSignal = SiteSignal.SILENT
+    on_settled: Callable[[], None] | None = None
+    on_settle_failed: Callable[[], None] | None = None
 
 
 @dataclass(slots=True)
-class Settlement:
+class AttemptSettlement:
     """What is written when an attempt is over: history, and the next attempt or (without one) an end."""
 
     item: Item
-    entries: list[Entry]
+    entries: list[TimelineEntry]
     retry: Retry | None
-    causes: list[Cause] = field(default_factory=list)
+    causes: list[SuppressionCause] = field(default_factory=list)
     report: Report | None = None
 
     @property
@@ -74,22 +74,22 @@ class Settlement:
         return 1 + len(self.report.captured or b"") if self.report else 1
 
 
-def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], float]) -> Settlement:
+def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], float]) -> AttemptSettlement:
     """Turn a report into rows (emails.md section 6; contract decisions 12, 23, 24)."""
-    entries: list[Entry] = []
-    causes: list[Cause] = []
+    entries: list[TimelineEntry] = []
+    causes: list[SuppressionCause] = []
     reached = item.reached or report.offered
     due = None
-    if any(result.kind is Kind.DELIVERY_DELAYED for result in report.results):
+    if any(result.kind is EventKind.DELIVERY_DELAYED for result in report.results):
         due = next_attempt(item.tries + 1, item.first_attempt_at, report.ended_at, window, chance)
-    waiting: Result | None = None
+    waiting: RecipientResult | None = None
     by_position = {target.position: target for target in item.targets}
     if report.offered and not item.reached:
         entries += _sent(item, report)
     for result in report.results:
         target = by_position[result.position]
         kind, detail = result.kind, result.detail
-        if kind is Kind.DELIVERY_DELAYED:
+        if kind is EventKind.DELIVERY_DELAYED:
             if due is None:
                 kind, detail = _final(detail, reached=reached)
             else:
@@ -97,30 +97,40 @@ def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], f
                 detail = _with_next(detail, due)
         entries.append(_entry(item, result.position, kind, report.ended_at, _with_attempt(item, detail)))
         if report.keeps_suppression and _is_bad_address(kind, detail):
-            causes.append(Cause(item.team_id, target.address, "bounce", item.email_id, report.ended_at))
+            causes.append(
+                SuppressionCause(item.team_id, target.address, "bounce", item.email_id, report.ended_at)
+            )
     retry = None
     if waiting is not None and due is not None:
         retry = _retry(item, report, waiting, due, reached=reached)
-    return Settlement(item, entries, retry, causes, report)
+    return AttemptSettlement(item, entries, retry, causes, report)
 
 
-def refuse(item: Item, kind: Kind, detail: Detail, at: datetime) -> Settlement:
+def refuse(item: Item, kind: EventKind, detail: EventDetail, instant: datetime) -> AttemptSettlement:
     """End every recipient of an item that may not leave."""
-    entries = [_entry(item, target.position, kind, at, detail) for target in item.targets]
-    return Settlement(item, entries, None)
+    entries = [_entry(item, target.position, kind, instant, detail) for target in item.targets]
+    return AttemptSettlement(item, entries, None)
 
 
-def suppressed(item: Item, targets: Sequence[Target], at: datetime) -> list[Entry]:
+def suppressed(item: Item, targets: Sequence[OpenRecipient], instant: datetime) -> list[TimelineEntry]:
     """The events of recipients that are skipped because their address is suppressed."""
     return [
-        _entry(item, t.position, Kind.SUPPRESSED, at, Detail(suppressed=SUPPRESSED_REASON[t.origin or ""]))
+        _entry(
+            item,
+            t.position,
+            EventKind.SUPPRESSED,
+            instant,
+            EventDetail(suppressed=SUPPRESSED_REASON[t.origin or ""]),
+        )
         for t in targets
     ]
 
 
-def refused(item: Item, targets: Sequence[Target], at: datetime) -> list[Entry]:
+def refused(item: Item, targets: Sequence[OpenRecipient], instant: datetime) -> list[TimelineEntry]:
     """The events of recipients who may not get this mail, each for its own reason."""
-    return [_entry(item, t.position, Kind.FAILED, at, Detail(reason=t.refusal)) for t in targets]
+    return [
+        _entry(item, t.position, EventKind.FAILED, instant, EventDetail(reason=t.refusal)) for t in targets
+    ]
 
 
 SUPPRESSED_REASON = {
@@ -131,45 +141,47 @@ SUPPRESSED_REASON = {
 }
 
 
-OFFERED = frozenset({Kind.DELIVERED, Kind.BOUNCED, Kind.DELIVERY_DELAYED})
+OFFERED = frozenset({EventKind.DELIVERED, EventKind.BOUNCED, EventKind.DELIVERY_DELAYED})
 
 
-def _sent(item: Item, report: Report) -> list[Entry]:
-    detail = Detail(host=report.host, attempt=item.attempt)
+def _sent(item: Item, report: Report) -> list[TimelineEntry]:
+    detail = EventDetail(host=report.host, attempt=item.attempt)
     return [
-        _entry(item, result.position, Kind.SENT, report.started_at, detail)
+        _entry(item, result.position, EventKind.SENT, report.started_at, detail)
         for result in report.results
         if result.kind in OFFERED
     ]
 
 
-def _entry(item: Item, position: int, kind: Kind, at: datetime, detail: Detail) -> Entry:
-    return Entry(item.team_id, item.email_id, position, kind, at, detail)
+def _entry(
+    item: Item, position: int, kind: EventKind, instant: datetime, detail: EventDetail
+) -> TimelineEntry:
+    return TimelineEntry(item.team_id, item.email_id, position, kind, instant, detail)
 
 
-def _final(detail: Detail, *, reached: bool) -> tuple[Kind, Detail]:
+def _final(detail: EventDetail, *, reached: bool) -> tuple[EventKind, EventDetail]:
     """The window is over: what the recipient ends as (contract decision 24, emails.md section 6)."""
     if detail.reason == "tls_required":
-        return Kind.FAILED, detail
+        return EventKind.FAILED, detail
     if reached:
         sub_type = detail.bounce.sub_type if detail.bounce else "General"
-        return Kind.BOUNCED, _replace(detail, bounce=Bounce("Transient", sub_type))
-    return Kind.FAILED, _replace(detail, reason="delivery_window_over")
+        return EventKind.BOUNCED, _replace(detail, bounce=Bounce("Transient", sub_type))
+    return EventKind.FAILED, _replace(detail, reason="delivery_window_over")
 
 
-def _is_bad_address(kind: Kind, detail: Detail) -> bool:
-    return kind is Kind.BOUNCED and detail.bounce is not None and detail.bounce.type == "Permanent"
+def _is_bad_address(kind: EventKind, detail: EventDetail) -> bool:
+    return kind is EventKind.BOUNCED and detail.bounce is not None and detail.bounce.type == "Permanent"
 
 
-def _with_next(detail: Detail, due: datetime) -> Detail:
+def _with_next(detail: EventDetail, due: datetime) -> EventDetail:
     return _replace(detail, next_attempt_at=due, bounce=None)
 
 
-def _with_attempt(item: Item, detail: Detail) -> Detail:
+def _with_attempt(item: Item, detail: EventDetail) -> EventDetail:
     return _replace(detail, attempt=item.attempt, uncertain=detail.uncertain or item.uncertain)
 
 
-def _replace(detail: Detail, **changes: object) -> Detail:
+def _replace(detail: EventDetail, **changes: object) -> EventDetail:
     return msgspec.structs.replace(detail, **changes)
 
 
@@ -180,7 +192,7 @@ def _description(reason: str | None) -> str:
     return PLAIN.get(reason, reason)
 
 
-def _retry(item: Item, report: Report, waiting: Result, due: datetime, *, reached: bool) -> Retry:
+def _retry(item: Item, report: Report, waiting: RecipientResult, due: datetime, *, reached: bool) -> Retry:
     reply = waiting.detail.reply
     return Retry(
         item.team_id,

@@ -15,14 +15,14 @@ import msgspec
 
 from pillarbox.delivery import prometheus, queries
 from pillarbox.delivery.items import Item, Key
-from pillarbox.delivery.reports import Settlement
+from pillarbox.delivery.reports import AttemptSettlement
 from pillarbox.delivery.smtp.known_domains import KnownDomains
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.combined_statement import (
-    Expected,
+    ExpectedRowCount,
     RowCountMismatch,
     Statement,
     execute_all,
@@ -32,15 +32,15 @@ from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.work.team_queues import TeamQueues
 from pillarbox.suppressions import changes
-from pillarbox.suppressions.changes import Cause
+from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.timeline.record import FirstEventConflict, Timeline
-from pillarbox.timeline.rules import Detail, Entry, Kind
+from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 from pillarbox.usage import counting
 from pillarbox.webhooks.publish import Publisher
 
 log = get("delivery")
 
-KeepCaptured = Callable[[Connection, Sequence[Settlement]], Awaitable[None]]
+KeepCaptured = Callable[[Connection, Sequence[AttemptSettlement]], Awaitable[None]]
 """Stores the messages that the route `capture` keeps, in the settling transaction."""
 
 PAUSE = 0.5
@@ -56,15 +56,15 @@ MOST_REFUSALS = 10
 """How often a settlement that the database refuses, for a reason nobody foresaw, is offered to it."""
 
 
-async def keep_nothing(_conn: Connection, _settled: Sequence[Settlement]) -> None:
+async def keep_nothing(_conn: Connection, _settled: Sequence[AttemptSettlement]) -> None:
     """For routes other than `capture`."""
 
 
-class _Heavy(Exception):  # noqa: N818 - it is committed in the queue of its team
+class _NeedsTeamQueue(Exception):  # noqa: N818 - it is committed in the queue of its team
     """The team has more webhooks than was known: nothing of this settlement was written."""
 
 
-class Settler:
+class AttemptSettler:
     """Writes settlements; `settle` returns when the outcome is committed."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Settler:
         self._keep = keep
         self._known_domains = known_domains
         self._failures = LoopFailures("delivery.settle")
-        self._commits: GroupCommit[Settlement, None] = GroupCommit(
+        self._commits: GroupCommit[AttemptSettlement, None] = GroupCommit(
             self._flush,
             kind="settle",
             flushers=1,
@@ -95,7 +95,7 @@ class Settler:
             most_waiting=1 << 40,
             shared=RETRIED,
         )
-        self._team_commits: TeamQueues[Settlement, None] = TeamQueues(
+        self._team_commits: TeamQueues[AttemptSettlement, None] = TeamQueues(
             self._flush_team,
             kind="settle webhooks",
             weigh=lambda s: max(s.weight, self._rows(s) * ROW_WEIGHT),
@@ -104,7 +104,7 @@ class Settler:
             shared=RETRIED,
         )
 
-    async def settle(self, settlement: Settlement) -> None:
+    async def settle(self, settlement: AttemptSettlement) -> None:
         """Return when the settlement is committed, however long the database is away."""
         refusals = 0
         while True:
@@ -115,7 +115,7 @@ class Settler:
                     await self._commits.submit(settlement)
                 self._failures.succeeded()
                 return
-            except _Heavy:
+            except _NeedsTeamQueue:
                 continue
             except RETRIED as trouble:
                 self._failures.failed(trouble, email=settlement.item.email_id)
@@ -127,37 +127,37 @@ class Settler:
                 self._failures.failed(trouble, email=settlement.item.email_id, refusals=refusals)
             await asyncio.sleep(PAUSE)
 
-    async def _flush(self, batch: Sequence[Settlement]) -> Sequence[BaseException | None]:
+    async def _flush(self, batch: Sequence[AttemptSettlement]) -> Sequence[BaseException | None]:
         """Commit a batch of many teams; what turns out to be heavy is left to the queue of its team."""
         await self._learn(batch)
         light = [s for s in batch if not self._is_heavy(s)]
-        if light and not await self._outright(light):
+        if light and not await self._settle_fast(light):
             await self._learn(light, anew=True)
             light = [s for s in light if not self._is_heavy(s)]
             if light:
-                await self._step_by_step(light)
+                await self._settle_general(light)
         prometheus.settled(light)
         written = {id(s) for s in light}
-        return [None if id(s) in written else _Heavy() for s in batch]
+        return [None if id(s) in written else _NeedsTeamQueue() for s in batch]
 
-    async def _flush_team(self, batch: Sequence[Settlement]) -> Sequence[None]:
+    async def _flush_team(self, batch: Sequence[AttemptSettlement]) -> Sequence[None]:
         """Commit a batch of one team."""
         await self._learn(batch)
-        if not await self._outright(batch):
-            await self._step_by_step(batch)
+        if not await self._settle_fast(batch):
+            await self._settle_general(batch)
         prometheus.settled(batch)
         return [None] * len(batch)
 
     # Deliveries to webhooks ------------------------------------------------------------------------
 
-    def _rows(self, settlement: Settlement) -> int:
+    def _rows(self, settlement: AttemptSettlement) -> int:
         kinds = [entry.kind for entry in settlement.entries]
         return self._timeline.fan_out(settlement.item.team_id, kinds)
 
-    def _is_heavy(self, settlement: Settlement) -> bool:
+    def _is_heavy(self, settlement: AttemptSettlement) -> bool:
         return self._rows(settlement) > LIGHT
 
-    async def _learn(self, batch: Sequence[Settlement], *, anew: bool = False) -> None:
+    async def _learn(self, batch: Sequence[AttemptSettlement], *, anew: bool = False) -> None:
         """Read which webhooks the teams of the batch have now, if the last reading is old. A team that had
         none is read again only with `anew`: as long as it has none, its settlements are written outright
         and cost nothing more."""
@@ -168,7 +168,7 @@ class Settler:
 
     # What is written -------------------------------------------------------------------------------
 
-    async def _outright(self, batch: Sequence[Settlement]) -> bool:
+    async def _settle_fast(self, batch: Sequence[AttemptSettlement]) -> bool:
         """Write the batch in one statement, if it is nothing but ends of items that nobody else has, with the
         first events of their emails; False where it is not, and nothing is written."""
         dimensions = {}
@@ -187,7 +187,9 @@ class Settler:
         await faults.point("timeline.events")
         await faults.point("webhooks.rows")
         await faults.point("delivery.in_settle")
-        done = queries.finish_ours([queries.Done(*s.item.key, s.item.attempt) for s in batch], self._owner)
+        done = queries.finish_ours(
+            [queries.FinishedItem(*s.item.key, s.item.attempt) for s in batch], self._owner
+        )
         try:
             await execute_all(
                 self._pool, [done, *settled.writes, *map(_unchecked, _given_back(settled.taken))]
@@ -198,20 +200,22 @@ class Settler:
             self._timeline.committed()
         return True
 
-    async def _step_by_step(self, batch: Sequence[Settlement]) -> None:
+    async def _settle_general(self, batch: Sequence[AttemptSettlement]) -> None:
         first = {s.item.email_id for s in batch if s.item.is_first}
         try:
             await self._commit(batch, first)
         except FirstEventConflict:
             await self._commit(batch, ())
 
-    async def _commit(self, batch: Sequence[Settlement], first: Collection[UUID]) -> None:
+    async def _commit(self, batch: Sequence[AttemptSettlement], first: Collection[UUID]) -> None:
         async with transaction(self._pool) as conn:
             await self._write(conn, batch, first)
             await faults.point("delivery.in_settle")
 
-    async def _write(self, conn: Connection, batch: Sequence[Settlement], first: Collection[UUID]) -> None:
-        done = [queries.Done(*s.item.key, s.item.attempt) for s in batch if s.retry is None]
+    async def _write(
+        self, conn: Connection, batch: Sequence[AttemptSettlement], first: Collection[UUID]
+    ) -> None:
+        done = [queries.FinishedItem(*s.item.key, s.item.attempt) for s in batch if s.retry is None]
         retries = [s.retry for s in batch if s.retry is not None]
         ours = await queries.settle(conn, done, retries, self._owner)
         entries = [entry for s in batch for entry in _facts(s, ours)]
@@ -226,50 +230,52 @@ class Settler:
             await self._keep(conn, captured)
 
 
-def _facts(settlement: Settlement, ours: Mapping[Key, bool]) -> Sequence[Entry]:
+def _facts(settlement: AttemptSettlement, ours: Mapping[Key, bool]) -> Sequence[TimelineEntry]:
     """All of it while the item is ours; only final outcomes when the lease has passed."""
     contested = ours.get(settlement.item.key)
     if contested is not None:
-        return [_doubted(entry) for entry in settlement.entries] if contested else settlement.entries
-    return [entry for entry in settlement.entries if entry.kind is not Kind.DELIVERY_DELAYED]
+        return [_mark_uncertain(entry) for entry in settlement.entries] if contested else settlement.entries
+    return [entry for entry in settlement.entries if entry.kind is not EventKind.DELIVERY_DELAYED]
 
 
-def _doubted(entry: Entry) -> Entry:
+def _mark_uncertain(entry: TimelineEntry) -> TimelineEntry:
     """The same event, marked: another process may be sending the mail once more."""
-    detail = entry.detail or Detail()
+    detail = entry.detail or EventDetail()
     return entry._replace(detail=msgspec.structs.replace(detail, uncertain=True))
 
 
-def _is_plain_end(settlement: Settlement) -> bool:
+def _is_plain_end(settlement: AttemptSettlement) -> bool:
     captured = settlement.report is not None and settlement.report.captured is not None
     return settlement.retry is None and not settlement.causes and not captured
 
 
-def _given_back(taken: Sequence[Entry]) -> list[Statement]:
+def _given_back(taken: Sequence[TimelineEntry]) -> list[Statement]:
     """The units of the copies that were stopped (conventions section 8); nothing else ends so here."""
-    stopped = [(entry.team_id, entry.email_id) for entry in taken if entry.kind is Kind.CANCELED]
+    stopped = [(entry.team_id, entry.email_id) for entry in taken if entry.kind is EventKind.CANCELED]
     return [counting.copies_given_back(stopped)] if stopped else []
 
 
-def _unchecked(statement: Statement) -> Expected:
-    return Expected(*statement)
+def _unchecked(statement: Statement) -> ExpectedRowCount:
+    return ExpectedRowCount(*statement)
 
 
 def _pair(item: Item) -> tuple[UUID, str]:
     return item.team_id, item.destination
 
 
-def _has_arrived(settlement: Settlement) -> bool:
-    return any(entry.kind is Kind.DELIVERED for entry in settlement.entries)
+def _has_arrived(settlement: AttemptSettlement) -> bool:
+    return any(entry.kind is EventKind.DELIVERED for entry in settlement.entries)
 
 
-def _causes(batch: Sequence[Settlement], taken: Sequence[Entry]) -> list[Cause]:
+def _causes(batch: Sequence[AttemptSettlement], taken: Sequence[TimelineEntry]) -> list[SuppressionCause]:
     """The bad addresses whose bounce took effect."""
-    bounced = {(e.team_id, e.email_id, e.position) for e in taken if e.kind is Kind.BOUNCED}
+    bounced = {(e.team_id, e.email_id, e.position) for e in taken if e.kind is EventKind.BOUNCED}
     return [cause for s in batch if s.causes for cause in s.causes if _has_bounced(s.item, cause, bounced)]
 
 
-def _has_bounced(item: Item, cause: Cause, bounced: Collection[tuple[UUID, UUID, int | None]]) -> bool:
+def _has_bounced(
+    item: Item, cause: SuppressionCause, bounced: Collection[tuple[UUID, UUID, int | None]]
+) -> bool:
     return any(
         (item.team_id, item.email_id, target.position) in bounced
         for target in item.targets

@@ -6,7 +6,7 @@ slots; a team with many items takes its turn like a team with one.
 
 An item that has run for `LATE_AFTER` seconds is late, and its slot is given to the next one: mail goes on to
 a relay that lets thirty connections hang. As many of a site may be late as it may have slots at the most;
-beyond that, and while others wait, servers that are silent are given up on (`hurry`).
+beyond that, and while others wait, servers that are silent are given up on (`abort_if_silent`).
 
 Copies of broadcasts wait behind all other mail: in a priority of their own at each site, which is served when
 nothing else can be started anywhere, and which leaves some of the slots free for what comes next.
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.rate_control import Limits, RateControl, Signal
+from pillarbox.delivery.rate_control import RateControl, SiteLimits, SiteSignal
 
 Pair = tuple[UUID, str]
 LATE_AFTER = 10.0
@@ -31,7 +31,7 @@ MOST_LATE = 200
 """Items of a process that are late and count towards none of its limits."""
 
 RATE_CONTROLS_KEPT = 20_000
-SHARED_SIGNALS = (Signal.SLOW, Signal.CROWDED)
+SHARED_SIGNALS = (SiteSignal.SLOW, SiteSignal.CROWDED)
 """Signals that are shared with the other processes, besides that a site is out of reach."""
 
 
@@ -39,7 +39,7 @@ class Site(NamedTuple):
     """Where slots are counted, and how many there are."""
 
     name: str
-    limits: Limits
+    limits: SiteLimits
 
 
 class SiteComplaint(NamedTuple):
@@ -47,7 +47,7 @@ class SiteComplaint(NamedTuple):
     seconds, and gets so many mails a second from the process that reports it."""
 
     site: str
-    signal: Signal
+    signal: SiteSignal
     closed_for: float
     rate: float | None
 
@@ -111,7 +111,7 @@ class SiteScheduler:
         """What runs and is not late, by its identity, in the order in which it began."""
 
         self._sharers = 1
-        self._complaints: dict[str, Signal] = {}
+        self._complaints: dict[str, SiteSignal] = {}
         self._early_complaints: OrderedDict[str, tuple[SiteComplaint, float]] = OrderedDict()
         self.running = 0
         self.late = 0
@@ -182,17 +182,17 @@ class SiteScheduler:
             times.append(next(iter(self._begun.values()))[0] + LATE_AFTER)
         return max(0.0, min(times) - now) if times else None
 
-    def hurry(self) -> None:
+    def abort_if_silent(self) -> None:
         """Give up on servers that are silent while other items wait for what they hold."""
         for queue in self._sites.values():
             if (queue.has_waiting and not queue.rate_control.has_capacity) or (
                 self.waiting and not self._has_capacity
             ):
                 for item in list(queue.late.values()):
-                    if item.hurry is not None:
-                        item.hurry()
+                    if item.abort_if_silent is not None:
+                        item.abort_if_silent()
 
-    def finish(self, item: Item, signal: Signal, now: float) -> bool:
+    def finish(self, item: Item, signal: SiteSignal, now: float) -> bool:
         """Free the slot of an item that `take` returned; True when its site is out of reach now."""
         queue = self._sites[item.site]
         if queue.late.pop(id(item), None) is not None:
@@ -205,7 +205,7 @@ class SiteScheduler:
         self.running -= 1
         if broken or signal in SHARED_SIGNALS:
             # To the other processes a relay that refuses us is one that is out of reach.
-            self._complaints[item.site] = Signal.UNREACHABLE if signal is Signal.HELD else signal
+            self._complaints[item.site] = SiteSignal.UNREACHABLE if signal is SiteSignal.HELD else signal
         if queue.has_waiting:
             self._list(item.site, queue)
         elif not queue.rate_control.running:
@@ -285,12 +285,12 @@ class SiteScheduler:
         """Teams and destinations that have items waiting in the priority."""
         return {pair for queue in self._sites.values() for pair in queue.priorities[priority].waiting}
 
-    def remove_surplus(self, most: int, priority: int = MAIL) -> list[Item]:
-        """Remove and return, of each team and destination, the last of its items beyond `most`."""
+    def remove_surplus(self, limit: int, priority: int = MAIL) -> list[Item]:
+        """Remove and return, of each team and destination, the last of its items beyond `limit`."""
         queues = [
             items for site in self._sites.values() for items in site.priorities[priority].waiting.values()
         ]
-        left = [items.pop() for items in queues for _ in range(len(items) - most)]
+        left = [items.pop() for items in queues for _ in range(len(items) - limit)]
         self._waiting[priority] -= len(left)
         return left
 

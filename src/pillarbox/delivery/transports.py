@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 
 from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import LARGE, Composer
-from pillarbox.delivery.items import Item, Target
-from pillarbox.delivery.rate_control import Limits
-from pillarbox.delivery.reports import Report, Result
+from pillarbox.delivery.items import Item, OpenRecipient
+from pillarbox.delivery.rate_control import SiteLimits
+from pillarbox.delivery.reports import RecipientResult, Report
 from pillarbox.delivery.site_scheduler import Site
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.process.byte_budget import ByteBudget
-from pillarbox.timeline.rules import Bounce, Detail, Kind
+from pillarbox.timeline.rules import Bounce, EventDetail, EventKind
 
-LOCAL = Limits(64, 64, is_shared=False)
+LOCAL = SiteLimits(64, 64, is_shared=False)
 MOST_CAPTURED = 48 * 1024 * 1024
 """Bytes of large messages that are in memory at once until they are kept; the next one waits its turn."""
 
-UNKNOWN_USER = Detail(
+UNKNOWN_USER = EventDetail(
     host="simulator",
     code=550,
     enhanced="5.1.1",
@@ -26,9 +26,11 @@ UNKNOWN_USER = Detail(
     reason="The address does not exist.",
     bounce=Bounce("Permanent", "NoEmail"),
 )
-TAKEN = Detail(host="simulator", code=250, enhanced="2.0.0", reply="250 2.0.0 Accepted by the simulator.")
-REPORTED = Detail(host="simulator", reason="The recipient reported the mail as spam.")
-ON_THE_LIST = Detail(suppressed="previous_bounce")
+TAKEN = EventDetail(
+    host="simulator", code=250, enhanced="2.0.0", reply="250 2.0.0 Accepted by the simulator."
+)
+REPORTED = EventDetail(host="simulator", reason="The recipient reported the mail as spam.")
+ON_THE_LIST = EventDetail(suppressed="previous_bounce")
 
 
 class Simulator:
@@ -42,28 +44,31 @@ class Simulator:
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         now = self._clock.now()
-        if item.begins is not None and not await item.begins():
+        if item.may_start is not None and not await item.may_start():
             return Report(now, now, abandoned=True)
         results = [result for target in item.targets for result in simulated(target)]
-        offered = any(result.kind is not Kind.SUPPRESSED for result in results)
+        offered = any(result.kind is not EventKind.SUPPRESSED for result in results)
         return Report(now, now, offered, results, host="simulator", keeps_suppression=False)
 
     async def close(self) -> None:
         return
 
 
-def simulated(target: Target) -> Sequence[Result]:
+def simulated(target: OpenRecipient) -> Sequence[RecipientResult]:
     """What becomes of one simulator address."""
     local = target.address.rpartition("@")[0]
     word = local.split("+", 1)[0]
     at = target.position
     if local == "suppressed":
-        return [Result(at, Kind.SUPPRESSED, ON_THE_LIST)]
+        return [RecipientResult(at, EventKind.SUPPRESSED, ON_THE_LIST)]
     if word == "delivered":
-        return [Result(at, Kind.DELIVERED, TAKEN)]
+        return [RecipientResult(at, EventKind.DELIVERED, TAKEN)]
     if word == "complained":
-        return [Result(at, Kind.DELIVERED, TAKEN), Result(at, Kind.COMPLAINED, REPORTED)]
-    return [Result(at, Kind.BOUNCED, UNKNOWN_USER)]
+        return [
+            RecipientResult(at, EventKind.DELIVERED, TAKEN),
+            RecipientResult(at, EventKind.COMPLAINED, REPORTED),
+        ]
+    return [RecipientResult(at, EventKind.BOUNCED, UNKNOWN_USER)]
 
 
 class CaptureStore:
@@ -81,7 +86,7 @@ class CaptureStore:
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         started = self._clock.now()
         wire = await self._composer.wire(item.email, item.copy)
-        if item.begins is not None and not await item.begins():
+        if item.may_start is not None and not await item.may_start():
             return Report(started, self._clock.now(), abandoned=True)
         share = self._budget.of(wire.size if wire.size > LARGE else 0)
         await share.take()
@@ -90,17 +95,19 @@ class CaptureStore:
         except BaseException:
             share.give()
             raise
-        kept = Detail(host="capture", code=250, enhanced="2.0.0", reply="250 2.0.0 Kept on this machine.")
+        kept = EventDetail(
+            host="capture", code=250, enhanced="2.0.0", reply="250 2.0.0 Kept on this machine."
+        )
         return Report(
             started,
             self._clock.now(),
             offered=True,
-            results=[Result(target.position, Kind.DELIVERED, kept) for target in item.targets],
+            results=[RecipientResult(target.position, EventKind.DELIVERED, kept) for target in item.targets],
             host="capture",
             captured=whole,
             mail_from=self._return_path(item),
-            after=share.give,
-            instead=share.give,
+            on_settled=share.give,
+            on_settle_failed=share.give,
         )
 
     async def close(self) -> None:
@@ -123,7 +130,7 @@ class TransportChoice:
         if item.destination in self._domains and isinstance(self._outside, CaptureStore):
             kept = await self._outside.send(item, fence)
             report.captured, report.mail_from = kept.captured, kept.mail_from
-            report.after, report.instead = kept.after, kept.instead
+            report.on_settled, report.on_settle_failed = kept.on_settled, kept.on_settle_failed
         return report
 
     async def close(self) -> None:

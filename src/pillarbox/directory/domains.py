@@ -56,7 +56,7 @@ async def owner(source: Source, name: str) -> Owner | None:
     return None if row is None else Owner(**row)
 
 
-async def take_ownership(db: TeamDb, name: str, at: datetime) -> bool:
+async def take_ownership(db: TeamDb, name: str, now: datetime) -> bool:
     """Make the team the owner of a name that it holds; False when another team is."""
     try:
         async with db.transaction() as inner:
@@ -66,7 +66,7 @@ async def take_ownership(db: TeamDb, name: str, at: datetime) -> bool:
                  WHERE name = $2 AND team_id = $1 AND NOT owned
                 """,
                 name,
-                at,
+                now,
             )
     except asyncpg.UniqueViolationError as clash:
         if clash.constraint_name != "directory_domains_owner":

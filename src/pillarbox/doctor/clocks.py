@@ -65,5 +65,5 @@ async def future(pool: asyncpg.Pool, now: datetime) -> Check:
     )
 
 
-def _shown(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+def _shown(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S} UTC"

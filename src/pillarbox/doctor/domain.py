@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
-from pillarbox.doctor.outside import Outside
+from pillarbox.doctor.outside import OutsideWorld
 from pillarbox.doctor.tracking_host import tracking_host_check
 from pillarbox.domains.checks import check_queries
 from pillarbox.domains.checks.inspection import Inspector, wanted_of
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult
 from pillarbox.domains.dns.answers import AnswerKind
 from pillarbox.domains.dns.zone import DMARC
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
 from pillarbox.kernel.postgres.database import TeamDb
@@ -31,7 +31,7 @@ ABLE: Final = {
 
 
 async def domain_checks(
-    outside: Outside, db: TeamDb, domain: Domain, here: Installation, public_url: str
+    outside: OutsideWorld, db: TeamDb, domain: Domain, here: MailInstallation, public_url: str
 ) -> list[Check]:
     """What the domain may do, each of its records as DNS shows it now, and whether its tracked links open."""
     checked = await check_queries.checked(db, domain.id)
@@ -51,22 +51,22 @@ async def domain_checks(
     return checks
 
 
-def _record(name: str, found: RecordResult) -> Check:
-    level = LEVELS[found.match]
+def _record(name: str, record_result: RecordResult) -> Check:
+    level = LEVELS[record_result.match]
     if name == NEXT_KEY and level is Level.PROBLEM:
         level = Level.WARNING
-    advice = found.advice[0] if found.advice else None
+    advice = record_result.advice[0] if record_result.advice else None
     if level is Level.OK and advice is not None:
         level = Level.WARNING
-    seen = " | ".join(found.found) or "nothing"
-    where = f" (says {found.where})" if found.where else ""
+    seen = " | ".join(record_result.found) or "nothing"
+    where = f" (says {record_result.where})" if record_result.where else ""
     problem = f"{advice.problem} " if advice else ""
     return Check(
         f"record.{name}",
         level,
-        f"{found.type} {found.name}",
+        f"{record_result.type} {record_result.name}",
         f"{problem}Found: {seen}{where}",
-        found.expected,
+        record_result.expected,
         advice.step if advice else None,
     )
 
@@ -85,7 +85,7 @@ def _ability(domain: Domain, what: str, able: bool) -> Check:
     )
 
 
-async def _dmarc(outside: Outside, domain: Domain) -> Check:
+async def _dmarc(outside: OutsideWorld, domain: Domain) -> Check:
     """Large receivers want a DMARC record; none is needed for verification."""
     owner = f"_dmarc.{domain.name}"
     seen = await outside.look_up(owner, "TXT")

@@ -16,14 +16,14 @@ from pillarbox.doctor.checks import Check
 from pillarbox.doctor.endpoints import endpoints
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
-from pillarbox.doctor.outside import PROBED, Outside
+from pillarbox.doctor.outside import PROBED, OutsideWorld
 from pillarbox.doctor.outward import EffectiveRoute, outgoing
 from pillarbox.doctor.own_certificate import certificate
 from pillarbox.doctor.reputation import reputation_checks
 from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.settings import kinds
-from pillarbox.kernel.settings.kinds import HostPort, Role
+from pillarbox.kernel.settings.kinds import HostPort, ProcessRole
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.storage.disk_space import Space, disks_of, space_of
 
@@ -64,7 +64,7 @@ async def effective_route(installation: CheckedInstallation, now: datetime) -> E
     """The route by which the mail of this installation leaves: that of the processes that deliver now, else
     that which the command was told."""
     settings = installation.settings
-    if installation.running and Role.DELIVERY in settings.roles:
+    if installation.running and ProcessRole.DELIVERY in settings.roles:
         return EffectiveRoute(settings.route)
     rows = await installation.pool.fetch(ROUTES, now - ALIVE)
     for row in sorted(rows, key=lambda row: row["host"] != boot_id()):
@@ -72,7 +72,7 @@ async def effective_route(installation: CheckedInstallation, now: datetime) -> E
     return EffectiveRoute(settings.route if installation.knows("route") else None)
 
 
-async def examined(installation: CheckedInstallation, outside: Outside) -> list[Check]:
+async def examined(installation: CheckedInstallation, outside: OutsideWorld) -> list[Check]:
     """Everything that concerns the machine and not one domain."""
     settings = installation.settings
     # Where no server runs, it may be started with other values than the defaults.

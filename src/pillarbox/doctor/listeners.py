@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from pillarbox.doctor.checks import ROUTE_UNKNOWN, Check, Level
-from pillarbox.doctor.outside import SMTP_PORT, Contact, Outside, Reached, is_address
+from pillarbox.doctor.outside import SMTP_PORT, ConnectReport, ConnectStage, OutsideWorld, is_address
 from pillarbox.kernel.settings.kinds import HostPort, RouteKind
 
 NAME: Final = "listener"
@@ -16,19 +16,21 @@ GREETS: Final = ("smtp", "submission", "lmtp")
 """Listeners that greet first; the second and third of a kind have a number behind the name."""
 
 OUTCOMES: Final = {
-    Reached.REFUSED: "nothing listens there",
-    Reached.TIMEOUT: "it does not answer",
-    Reached.NO_ROUTE: "there is no way to it",
-    Reached.FORBIDDEN: "a firewall forbids it",
+    ConnectStage.REFUSED: "nothing listens there",
+    ConnectStage.TIMEOUT: "it does not answer",
+    ConnectStage.NO_ROUTE: "there is no way to it",
+    ConnectStage.FORBIDDEN: "a firewall forbids it",
 }
 
 
-def outcome(contact: Contact) -> str:
+def outcome(contact: ConnectReport) -> str:
     """The outcome of an attempt, as the end of a sentence."""
     return contact.line or OUTCOMES.get(contact.reached, "it is open")
 
 
-async def listening(outside: Outside, listeners: Mapping[str, HostPort], *, running: bool) -> list[Check]:
+async def listening(
+    outside: OutsideWorld, listeners: Mapping[str, HostPort], *, running: bool
+) -> list[Check]:
     """Whether each listener that should be open accepts connections."""
     if not running:
         found = "no server runs on this data folder"
@@ -40,26 +42,31 @@ async def listening(outside: Outside, listeners: Mapping[str, HostPort], *, runn
     return [await _listener(outside, name, at) for name, at in listeners.items()]
 
 
-async def _listener(outside: Outside, name: str, at: HostPort) -> Check:
-    title, expected = f"The {name} port is open", f"{at} answers"
-    addresses = await outside.addresses(EVERYWHERE.get(at.host, at.host))
-    contact = Contact(Reached.NO_ROUTE)
+async def _listener(outside: OutsideWorld, name: str, host_port: HostPort) -> Check:
+    title, expected = f"The {name} port is open", f"{host_port} answers"
+    addresses = await outside.addresses(EVERYWHERE.get(host_port.host, host_port.host))
+    contact = ConnectReport(ConnectStage.NO_ROUTE)
     for address in addresses:
-        contact = await outside.connect(address, at.port, name.partition("-")[0] in GREETS)
+        contact = await outside.connect(address, host_port.port, name.partition("-")[0] in GREETS)
         if contact.connected:
-            return Check(f"{NAME}.{name}", Level.OK, title, f"{at}: {outcome(contact)}", expected)
+            return Check(f"{NAME}.{name}", Level.OK, title, f"{host_port}: {outcome(contact)}", expected)
     return Check(
         f"{NAME}.{name}",
         Level.PROBLEM,
         title,
-        f"{at}: {outcome(contact)}",
+        f"{host_port}: {outcome(contact)}",
         expected,
         "Look into the log of the server.",
     )
 
 
 async def return_path_check(
-    outside: Outside, hostname: str, route: RouteKind | None, at: HostPort | None, *, receives: bool
+    outside: OutsideWorld,
+    hostname: str,
+    route: RouteKind | None,
+    host_port: HostPort | None,
+    *,
+    receives: bool,
 ) -> Check:
     """Whether mail servers reach us: bounces come to the return path, and mail to domains that receive. The
     route is None where it is not known.
@@ -73,7 +80,7 @@ async def return_path_check(
     if route is RouteKind.CAPTURE and not receives:
         return Check(name, Level.SKIPPED, title, "the route is `capture`: nothing comes back", expected)
     trouble = Level.PROBLEM if receives and route is not RouteKind.CAPTURE else Level.WARNING
-    contact = Contact(Reached.NO_ROUTE)
+    contact = ConnectReport(ConnectStage.NO_ROUTE)
     addresses = await outside.addresses(hostname)
     if not addresses:
         found = await outside.why_no_address(hostname)
@@ -84,16 +91,16 @@ async def return_path_check(
         if contact.line.startswith("220"):
             return Check(name, Level.OK, title, contact.line, expected)
     return Check(
-        name, trouble, title, f"{hostname} port {SMTP_PORT}: {outcome(contact)}", expected, _step(at)
+        name, trouble, title, f"{hostname} port {SMTP_PORT}: {outcome(contact)}", expected, _step(host_port)
     )
 
 
-def _step(at: HostPort | None) -> str:
-    if at is None:
+def _step(address: HostPort | None) -> str:
+    if address is None:
         return "Open the SMTP port: `--smtp 0.0.0.0:25`."
-    if is_address(at.host) and ip_address(at.host).is_loopback:
-        return f"The SMTP port {at} is for this machine alone: use `--smtp 0.0.0.0:25`."
-    if at.port != SMTP_PORT:
-        better = HostPort(at.host, SMTP_PORT)
-        return f"Other servers come to port 25: use `--smtp {better}`, or forward 25 to {at.port}."
+    if is_address(address.host) and ip_address(address.host).is_loopback:
+        return f"The SMTP port {address} is for this machine alone: use `--smtp 0.0.0.0:25`."
+    if address.port != SMTP_PORT:
+        better = HostPort(address.host, SMTP_PORT)
+        return f"Other servers come to port 25: use `--smtp {better}`, or forward 25 to {address.port}."
     return "Let port 25 in through the firewall of this machine and of its network."

@@ -32,7 +32,7 @@ SETTINGS: Final = """
 """
 
 
-class Rule(NamedTuple):
+class DatabaseSettingRule(NamedTuple):
     """What a setting of the database must be."""
 
     setting: str
@@ -42,37 +42,37 @@ class Rule(NamedTuple):
 
 
 RULES: Final = (
-    Rule(
+    DatabaseSettingRule(
         "fsync",
         ("on",),
         "a crash of the machine can destroy the whole database",
         "Set `fsync = on` in postgresql.conf and restart PostgreSQL.",
     ),
-    Rule(
+    DatabaseSettingRule(
         "synchronous_commit",
         ("on", "local", "remote_write", "remote_apply"),
         "mail that was accepted is lost in a crash",
         "Set `synchronous_commit = on`.",
     ),
-    Rule(
+    DatabaseSettingRule(
         "full_page_writes",
         ("on",),
         "a crash of the machine can leave torn pages",
         "Set `full_page_writes = on`.",
     ),
-    Rule(
+    DatabaseSettingRule(
         "zero_damaged_pages",
         ("off",),
         "damage on the disk is hidden by throwing data away",
         "Set `zero_damaged_pages = off`.",
     ),
-    Rule(
+    DatabaseSettingRule(
         "server_encoding",
         ("UTF8",),
         "most text cannot be stored",
         "Make the database anew with `ENCODING 'UTF8'`.",
     ),
-    Rule(
+    DatabaseSettingRule(
         "transaction_read_only",
         ("off",),
         "nothing can be stored",
@@ -135,8 +135,8 @@ async def database(pool: asyncpg.Pool, connections: int) -> list[Check]:
     return [*(_setting(rule, found) for rule in RULES), _connections(found, connections)]
 
 
-def _setting(rule: Rule, found: Mapping[str, str]) -> Check:
-    value = found.get(rule.setting, "unknown")
+def _setting(rule: DatabaseSettingRule, settings: Mapping[str, str]) -> Check:
+    value = settings.get(rule.setting, "unknown")
     fine = value in rule.allowed
     return Check(
         f"database.{rule.setting}",
@@ -148,14 +148,14 @@ def _setting(rule: Rule, found: Mapping[str, str]) -> Check:
     )
 
 
-def _connections(found: Mapping[str, str], wanted: int) -> Check:
-    there = int(found["max_connections"]) - int(found["superuser_reserved_connections"])
-    fine = there >= wanted
+def _connections(settings: Mapping[str, str], needed: int) -> Check:
+    there = int(settings["max_connections"]) - int(settings["superuser_reserved_connections"])
+    fine = there >= needed
     return Check(
         "database.max_connections",
         Level.OK if fine else Level.WARNING,
         "The database takes enough connections",
         f"{there} connections",
-        f"{wanted} for this machine",
+        f"{needed} for this machine",
         None if fine else "Raise `max_connections`, or run fewer processes with `--processes`.",
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
-from pillarbox.doctor.outside import Outside, absence, is_address
+from pillarbox.doctor.outside import OutsideWorld, absence, is_address
 from pillarbox.domains.dns.answers import AnswerKind
 from pillarbox.kernel.settings.kinds import RouteKind
 
@@ -16,7 +16,7 @@ PTR: Final = "ptr"
 PTR_TITLE: Final = "The address points back to the name"
 
 
-async def naming(outside: Outside, hostname: str, route: RouteKind | None) -> list[Check]:
+async def naming(outside: OutsideWorld, hostname: str, route: RouteKind | None) -> list[Check]:
     """HELO name and PTR. Only who delivers directly is judged by them. The route may be unknown: None."""
     trouble = Level.PROBLEM if route is RouteKind.DIRECT else Level.WARNING
     if "." not in hostname or is_address(hostname):
@@ -60,7 +60,7 @@ async def naming(outside: Outside, hostname: str, route: RouteKind | None) -> li
     ]
 
 
-def _helo(outside: Outside, hostname: str, addresses: Sequence[str]) -> Check:
+def _helo(outside: OutsideWorld, hostname: str, addresses: Sequence[str]) -> Check:
     found = f"{hostname} is {', '.join(addresses)}"
     if any(outside.is_ours(address) for address in addresses):
         return Check(HELO, Level.OK, HELO_TITLE, found, "an address of this machine")
@@ -74,7 +74,7 @@ def _helo(outside: Outside, hostname: str, addresses: Sequence[str]) -> Check:
     )
 
 
-async def _pointer(outside: Outside, hostname: str, address: str, trouble: Level) -> Check:
+async def _pointer(outside: OutsideWorld, hostname: str, address: str, trouble: Level) -> Check:
     """Forward-confirmed: the name of the address has that address (RFC 1912, 2.1)."""
     expected = f"{address} has the name {hostname}"
     seen = await outside.pointers(address)

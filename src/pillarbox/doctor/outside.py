@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from pillarbox.delivery.smtp.relay_faults import RelayFault
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Kind, Question, UncachedDns, settled
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsQuestion, Kind, UncachedDns, settled
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.address_policy import is_own
 from pillarbox.kernel.settings.kinds import Relay
@@ -29,7 +29,7 @@ PROBED: Final = ("gmail.com", "outlook.com", "yahoo.com")
 world. Each is greeted and left; nothing is sent."""
 
 
-class Reached(Enum):
+class ConnectStage(Enum):
     """What became of an attempt to connect."""
 
     BANNER = "banner"
@@ -41,31 +41,31 @@ class Reached(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class ConnectReport:
     """`BANNER` comes with the first line that the other side said, `SILENT` with what went wrong after the
     connection was there."""
 
-    reached: Reached
+    reached: ConnectStage
     line: str = ""
 
     @property
     def connected(self) -> bool:
-        return self.reached in (Reached.BANNER, Reached.SILENT)
+        return self.reached in (ConnectStage.BANNER, ConnectStage.SILENT)
 
 
-Connect = Callable[[str, int, bool], Awaitable[Contact]]
+Connect = Callable[[str, int, bool], Awaitable[ConnectReport]]
 """Connects to an address and port; reads a greeting line if the third argument says so."""
 
 BY_ERROR: Final = {
-    errno.ECONNREFUSED: Reached.REFUSED,
-    errno.ECONNRESET: Reached.REFUSED,
-    errno.ETIMEDOUT: Reached.TIMEOUT,
-    errno.ENETUNREACH: Reached.NO_ROUTE,
-    errno.EADDRNOTAVAIL: Reached.NO_ROUTE,
-    errno.EAFNOSUPPORT: Reached.NO_ROUTE,
-    errno.EHOSTUNREACH: Reached.FORBIDDEN,
-    errno.EACCES: Reached.FORBIDDEN,
-    errno.EPERM: Reached.FORBIDDEN,
+    errno.ECONNREFUSED: ConnectStage.REFUSED,
+    errno.ECONNRESET: ConnectStage.REFUSED,
+    errno.ETIMEDOUT: ConnectStage.TIMEOUT,
+    errno.ENETUNREACH: ConnectStage.NO_ROUTE,
+    errno.EADDRNOTAVAIL: ConnectStage.NO_ROUTE,
+    errno.EAFNOSUPPORT: ConnectStage.NO_ROUTE,
+    errno.EHOSTUNREACH: ConnectStage.FORBIDDEN,
+    errno.EACCES: ConnectStage.FORBIDDEN,
+    errno.EPERM: ConnectStage.FORBIDDEN,
 }
 """A firewall that says no does it as `host unreachable` or `prohibited`; without any way out of the machine
 the network itself is unreachable."""
@@ -106,7 +106,7 @@ class TlsHandshake:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OutsideWorld:
     """DNS, connections and clock of the checks."""
 
     dns: UncachedDns
@@ -118,7 +118,7 @@ class Outside:
 
     async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
         """The DNS answer of the authoritative servers, else of the resolvers."""
-        return settled(await self.dns.ask(Question(name, kind)))
+        return settled(await self.dns.ask(DnsQuestion(name, kind)))
 
     async def addresses(self, name: str) -> tuple[str, ...]:
         """The addresses of a name; an address is its own. Nothing where there are none."""
@@ -153,31 +153,35 @@ class Tcp:
     connect_seconds: float = CONNECT_SECONDS
     banner_seconds: float = BANNER_SECONDS
 
-    async def __call__(self, address: str, port: int, greeting: bool) -> Contact:
+    async def __call__(self, address: str, port: int, greeting: bool) -> ConnectReport:
         try:
             async with asyncio.timeout(self.connect_seconds):
                 reader, writer = await asyncio.open_connection(address, port, limit=LONGEST_LINE)
         except TimeoutError:
-            return Contact(Reached.TIMEOUT)
+            return ConnectReport(ConnectStage.TIMEOUT)
         except OSError as error:
-            return Contact(BY_ERROR.get(error.errno or 0, Reached.FORBIDDEN))
+            return ConnectReport(BY_ERROR.get(error.errno or 0, ConnectStage.FORBIDDEN))
         try:
-            return await self._greeting(reader, writer) if greeting else Contact(Reached.SILENT)
+            return await self._greeting(reader, writer) if greeting else ConnectReport(ConnectStage.SILENT)
         finally:
             writer.close()
 
-    async def _greeting(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Contact:
+    async def _greeting(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> ConnectReport:
         try:
             async with asyncio.timeout(self.banner_seconds):
                 line = await reader.readline()
                 writer.write(b"QUIT\r\n")
                 await writer.drain()
         except TimeoutError:
-            return Contact(Reached.SILENT, "it says nothing")
+            return ConnectReport(ConnectStage.SILENT, "it says nothing")
         except (OSError, ValueError):
-            return Contact(Reached.SILENT, "it ends the connection")
+            return ConnectReport(ConnectStage.SILENT, "it ends the connection")
         text = line.decode("ascii", "replace").strip()
-        return Contact(Reached.BANNER, text) if text else Contact(Reached.SILENT, "it ends the connection")
+        return (
+            ConnectReport(ConnectStage.BANNER, text)
+            if text
+            else ConnectReport(ConnectStage.SILENT, "it ends the connection")
+        )
 
 
 def ours(address: str) -> bool:

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.doctor.checks import ROUTE_UNKNOWN, Check, Level
-from pillarbox.doctor.outside import CONTROL_PORT, Contact, Outside, Reached
+from pillarbox.doctor.outside import CONTROL_PORT, ConnectReport, ConnectStage, OutsideWorld
 from pillarbox.domains.dns.answers import AnswerKind
-from pillarbox.kernel.settings.kinds import Relay, Route, RouteKind
+from pillarbox.kernel.settings.kinds import DeliveryRoute, Relay, RouteKind
 
 NAME: Final = "outgoing"
 TITLE: Final = "Mail servers can be reached"
@@ -21,7 +21,7 @@ MOST_ADDRESSES: Final = 2
 USE_SMARTHOST: Final = "use a smarthost meanwhile: `--route relay:smtp://user:password@host:587`"
 
 
-class Cause(NamedTuple):
+class UnreachableCause(NamedTuple):
     """Why nothing gets out, and what to do."""
 
     found: str
@@ -29,65 +29,65 @@ class Cause(NamedTuple):
 
 
 CAUSES: Final = {
-    "no_dns": Cause(
+    "no_dns": UnreachableCause(
         "DNS does not answer, so no mail server can be found",
         "Check the DNS servers of this machine (/etc/resolv.conf), or name others with `--dns`.",
     ),
-    "no_names": Cause(
+    "no_names": UnreachableCause(
         "DNS says that the domains of well-known mail servers do not exist, or have none: {line}",
         "The DNS servers of this machine do not know the internet: check /etc/resolv.conf, or name others "
         "with `--dns`.",
     ),
-    "no_route": Cause(
+    "no_route": UnreachableCause(
         "this machine has no route to the internet",
         "Check its network and default route.",
     ),
-    "filtered": Cause(
+    "filtered": UnreachableCause(
         "no connection gets out at all: packets are dropped silently",
         "Check the firewall of this machine and of its network.",
     ),
-    "blocked": Cause(
+    "blocked": UnreachableCause(
         "other ports get out, port {port} does not: packets to it are dropped silently, as hosting "
         "providers and access networks do",
         f"Ask the provider of this machine to open outgoing port 25; {USE_SMARTHOST}.",
     ),
-    "refused": Cause(
+    "refused": UnreachableCause(
         "other ports get out, port {port} is refused at once: a firewall on the way forbids it",
         f"Allow outgoing port 25 in the firewall of this machine and of its network; {USE_SMARTHOST}.",
     ),
-    "rejected": Cause(
+    "rejected": UnreachableCause(
         "mail servers answer and send this machine away: {line}",
         "The address of this machine has a bad name, or none: check its PTR record and the block lists; "
         f"{USE_SMARTHOST}.",
     ),
-    "silent": Cause(
+    "silent": UnreachableCause(
         "connections to port {port} open, but no mail server speaks: something on the way answers for them",
         f"Ask the provider of this machine whether outgoing port 25 is intercepted; {USE_SMARTHOST}.",
     ),
 }
 
 
-class Tried(NamedTuple):
+class TriedServer(NamedTuple):
     """One mail server of a well-known domain."""
 
     domain: str
     host: str
-    contact: Contact
+    contact: ConnectReport
 
     @property
     def accepted(self) -> bool:
-        return self.contact.reached is Reached.BANNER and self.contact.line.startswith("220")
+        return self.contact.reached is ConnectStage.BANNER and self.contact.line.startswith("220")
 
 
 class EffectiveRoute(NamedTuple):
     """Where the mail of an installation leaves: None where it is not known, `is_elsewhere` where only other
     machines deliver."""
 
-    route: Route | None
+    route: DeliveryRoute | None
     is_elsewhere: bool = False
 
 
-async def outgoing(outside: Outside, used: EffectiveRoute, port: int, domains: Sequence[str]) -> Check:
+async def outgoing(outside: OutsideWorld, used: EffectiveRoute, port: int, domains: Sequence[str]) -> Check:
     """The check that fits the route."""
     route = used.route
     if route is None:
@@ -104,14 +104,14 @@ async def outgoing(outside: Outside, used: EffectiveRoute, port: int, domains: S
     if route.relay is not None:
         return await smarthost(outside, route.relay)
     tried = await asyncio.gather(*(greeted(outside, domain, port) for domain in domains))
-    reached = [one for one in tried if isinstance(one, Tried)]
+    reached = [one for one in tried if isinstance(one, TriedServer)]
     denied = next((one for one in tried if isinstance(one, str)), None)
     if denied is not None and not reached:
         return _problem("no_names", port, denied)
     return await judged(outside, reached, port, domains)
 
 
-async def greeted(outside: Outside, domain: str, port: int) -> Tried | str | None:
+async def greeted(outside: OutsideWorld, domain: str, port: int) -> TriedServer | str | None:
     """The best mail server of the domain and its answer; the domain where DNS says that it has none; None
     where DNS does not answer."""
     seen = await outside.look_up(domain, "MX")
@@ -126,10 +126,12 @@ async def greeted(outside: Outside, domain: str, port: int) -> Tried | str | Non
         contact = await outside.connect(address, port, True)
         if contact.connected:
             break
-    return None if contact is None else Tried(domain, host, contact)
+    return None if contact is None else TriedServer(domain, host, contact)
 
 
-async def judged(outside: Outside, tried: Sequence[Tried], port: int, domains: Sequence[str]) -> Check:
+async def judged(
+    outside: OutsideWorld, tried: Sequence[TriedServer], port: int, domains: Sequence[str]
+) -> Check:
     expected = EXPECTED.format(port=port)
     good = [one for one in tried if one.accepted]
     if good:
@@ -148,23 +150,23 @@ def _problem(cause: str, port: int, line: str) -> Check:
     return Check(f"{NAME}.{cause}", Level.PROBLEM, TITLE, found, EXPECTED.format(port=port), explanation.step)
 
 
-async def _cause(outside: Outside, tried: Sequence[Tried], domains: Sequence[str]) -> str:
+async def _cause(outside: OutsideWorld, tried: Sequence[TriedServer], domains: Sequence[str]) -> str:
     """Why none of them greeted us, in the words of `CAUSES`."""
     if not tried:
         return "no_dns"
     most = Counter(one.contact.reached for one in tried).most_common(1)[0][0]
-    if any(one.contact.reached is Reached.BANNER for one in tried):
+    if any(one.contact.reached is ConnectStage.BANNER for one in tried):
         return "rejected"
-    if most is Reached.SILENT:
+    if most is ConnectStage.SILENT:
         return "silent"
-    if most is Reached.NO_ROUTE:
+    if most is ConnectStage.NO_ROUTE:
         return "no_route"
     if not await _gets_out(outside, domains):
-        return "filtered" if most is Reached.TIMEOUT else "no_route"
-    return "blocked" if most is Reached.TIMEOUT else "refused"
+        return "filtered" if most is ConnectStage.TIMEOUT else "no_route"
+    return "blocked" if most is ConnectStage.TIMEOUT else "refused"
 
 
-async def _gets_out(outside: Outside, domains: Sequence[str]) -> bool:
+async def _gets_out(outside: OutsideWorld, domains: Sequence[str]) -> bool:
     """Whether anything but mail gets out."""
     for domain in domains:
         for address in (await outside.addresses(domain))[:MOST_ADDRESSES]:
@@ -173,18 +175,18 @@ async def _gets_out(outside: Outside, domains: Sequence[str]) -> bool:
     return False
 
 
-def _line(tried: Sequence[Tried]) -> str:
-    return next((one.contact.line for one in tried if one.contact.reached is Reached.BANNER), "")
+def _line(tried: Sequence[TriedServer]) -> str:
+    return next((one.contact.line for one in tried if one.contact.reached is ConnectStage.BANNER), "")
 
 
-async def smarthost(outside: Outside, relay: Relay) -> Check:
+async def smarthost(outside: OutsideWorld, relay: Relay) -> Check:
     """Whether the smarthost answers, and lets us in with our password; nothing is sent."""
     title, expected = "The smarthost takes our mail", f"a session with {relay.host} port {relay.port}"
     addresses = await outside.addresses(relay.host)
     if not addresses:
         found, step = await outside.why_no_address(relay.host), "Check the host name in `--route`."
         return Check(f"{NAME}.no_dns", Level.PROBLEM, title, found, expected, step)
-    contact = Contact(Reached.TIMEOUT)
+    contact = ConnectReport(ConnectStage.TIMEOUT)
     for address in addresses[:MOST_ADDRESSES]:
         contact = await outside.connect(address, relay.port, not relay.smtps)
         if contact.connected:
@@ -202,7 +204,7 @@ async def smarthost(outside: Outside, relay: Relay) -> Check:
     )
 
 
-async def _session(outside: Outside, relay: Relay, fine: Check) -> Check:
+async def _session(outside: OutsideWorld, relay: Relay, fine: Check) -> Check:
     """The check of a smarthost that can be reached."""
     failed = await outside.open_session(relay)
     if failed is None:
@@ -216,21 +218,21 @@ async def _session(outside: Outside, relay: Relay, fine: Check) -> Check:
 
 
 RELAY_TROUBLE: Final = {
-    Reached.BANNER: (
+    ConnectStage.BANNER: (
         "{host} sends this machine away: {line}",
         "Ask who runs it to let this machine in.",
     ),
-    Reached.SILENT: (
+    ConnectStage.SILENT: (
         "{host} port {port} is open, but {line}",
         "Check the port in `--route`; with implicit TLS (port 465) it is `relay:smtps://…`.",
     ),
-    Reached.REFUSED: ("{host} refuses port {port}", "Check host and port in `--route`."),
-    Reached.TIMEOUT: (
+    ConnectStage.REFUSED: ("{host} refuses port {port}", "Check host and port in `--route`."),
+    ConnectStage.TIMEOUT: (
         "{host} port {port} does not answer",
         "Check host and port in `--route`, and the firewalls on the way.",
     ),
-    Reached.NO_ROUTE: ("there is no route to {host}", "Check the network of this machine."),
-    Reached.FORBIDDEN: (
+    ConnectStage.NO_ROUTE: ("there is no route to {host}", "Check the network of this machine."),
+    ConnectStage.FORBIDDEN: (
         "a firewall on the way forbids {host} port {port}",
         "Allow it in the firewall of this machine and of its network.",
     ),

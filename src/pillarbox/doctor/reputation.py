@@ -20,7 +20,7 @@ MOST_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RateLimitLevel:
     """A share of mails, in percent, from which on providers slow down or refuse what a domain sends. Fewer
     than `least` cases are chance."""
 
@@ -32,14 +32,14 @@ class Limit:
 
 
 LIMITS: Final = (
-    Limit(
+    RateLimitLevel(
         "bounced",
         "sent",
         4.0,
         5,
         "Send only to addresses that were confirmed, and see where the bad came from.",
     ),
-    Limit(
+    RateLimitLevel(
         "complained", "delivered", 0.08, 3, "Send only what was asked for, with an unsubscribe link in it."
     ),
 )

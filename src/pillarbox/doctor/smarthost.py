@@ -7,7 +7,7 @@ from typing import Final
 
 from pillarbox.delivery.plugin import relay_login, relay_tls
 from pillarbox.delivery.smtp import relay_faults
-from pillarbox.delivery.smtp.connections import Address
+from pillarbox.delivery.smtp.connections import ConnectionKey
 from pillarbox.delivery.smtp.next_hops import Greeting
 from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.kernel.settings.kinds import Relay
@@ -24,7 +24,7 @@ class Smarthost:
 
     async def __call__(self, relay: Relay) -> RelayFault | ConnectFailed | None:
         greeting, mode = Greeting(self.hostname, relay_login(relay), PATIENCE), relay_tls(relay)
-        session = await greeting.open(Address(relay.host, relay.host, relay.port, mode))
+        session = await greeting.open(ConnectionKey(relay.host, relay.host, relay.port, mode))
         if isinstance(session, ConnectFailed):
             return relay_faults.of_opening(relay.host, session, mode) or session
         await session.quit()

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pillarbox.doctor.checks import Check, Level
-from pillarbox.doctor.outside import Outside
+from pillarbox.doctor.outside import OutsideWorld
 
 NAME: Final = "tracking_host"
 MOST_ADDRESSES: Final = 4
@@ -16,7 +16,7 @@ CERTIFICATE: Final = "Let the proxy before Pillarbox show a valid certificate fo
 AWAY: Final = "Let {host} port {port} lead to Pillarbox: check its address, the proxy and the firewall."
 
 
-async def tracking_host_check(outside: Outside, host: str, public_url: str) -> Check:
+async def tracking_host_check(outside: OutsideWorld, host: str, public_url: str) -> Check:
     """Every address is tried: a recipient may be led to any of them."""
     public = urlsplit(public_url)
     is_tls = public.scheme == "https"

@@ -24,13 +24,15 @@ from pillarbox.kernel.wire.problems import NotFound
 _TRACKING = frozenset({RecordKey.TRACKING.value, RecordKey.TRACKING_CAA.value})
 
 
-async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, context: DomainContext) -> Domain | None:
+async def change(
+    db: TeamDb, domain_id: UUID, changed_domain: ChangedDomain, context: DomainContext
+) -> Domain | None:
     """Make the domain what was asked for, in the transaction that `db` stands for. Without a difference no
     event is published, and the answer is None."""
     before = await queries.lock(db, domain_id)
     if before is None:
         raise NotFound("Domain")
-    after = changed(before, wanted)
+    after = changed(before, changed_domain)
     if after == before:
         return None
     kept = states_kept(before, after, proof=await proof_needed(db, context.here))
@@ -40,26 +42,26 @@ async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, context: Do
     return after
 
 
-def changed(domain: Domain, wanted: ChangedDomain) -> Domain:
+def changed(domain: Domain, changed_domain: ChangedDomain) -> Domain:
     """The domain with the settings that were asked for, or 422 where they contradict each other."""
     sending, receiving = domain.sending, domain.receiving
-    if not isinstance(wanted.capabilities, UnsetType):
-        sending = _switched(sending, wanted.capabilities.sending)
-        receiving = _switched(receiving, wanted.capabilities.receiving)
+    if not isinstance(changed_domain.capabilities, UnsetType):
+        sending = _switched(sending, changed_domain.capabilities.sending)
+        receiving = _switched(receiving, changed_domain.capabilities.receiving)
     if not (sending or receiving):
         raise NoCapability
     tracking = domain.tracking_subdomain
-    if not isinstance(wanted.tracking_subdomain, UnsetType):
-        tracking = wanted.tracking_subdomain and wanted.tracking_subdomain.lower()
+    if not isinstance(changed_domain.tracking_subdomain, UnsetType):
+        tracking = changed_domain.tracking_subdomain and changed_domain.tracking_subdomain.lower()
         refuse_same_label(tracking, domain.return_path)
     return replace(
         domain,
         sending=sending,
         receiving=receiving,
         tracking_subdomain=tracking,
-        open_tracking=_given(wanted.open_tracking, domain.open_tracking),
-        click_tracking=_given(wanted.click_tracking, domain.click_tracking),
-        tls=_given(wanted.tls, domain.tls),
+        open_tracking=_given(changed_domain.open_tracking, domain.open_tracking),
+        click_tracking=_given(changed_domain.click_tracking, domain.click_tracking),
+        tls=_given(changed_domain.tls, domain.tls),
     )
 
 
@@ -75,9 +77,9 @@ def states_kept(before: Domain, after: Domain, *, proof: bool) -> dict[str, Mapp
     return {name: state for name, state in before.states.items() if name in stay}
 
 
-def _switched(before: bool, wanted: Switch | UnsetType) -> bool:
-    return before if wanted is UNSET else wanted == "enabled"
+def _switched(before: bool, switch: Switch | UnsetType) -> bool:
+    return before if switch is UNSET else switch == "enabled"
 
 
-def _given(wanted: Any, before: Any) -> Any:
-    return before if wanted is UNSET else wanted
+def _given(value: Any, before: Any) -> Any:
+    return before if value is UNSET else value

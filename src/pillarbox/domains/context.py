@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.secrets import KeyRing
@@ -27,7 +27,7 @@ class DomainDependents:
 
 @dataclass(frozen=True, slots=True)
 class DomainContext:
-    here: Installation
+    here: MailInstallation
     ring: KeyRing
     ids: Ids
     publisher: Publisher

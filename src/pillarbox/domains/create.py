@@ -12,7 +12,7 @@ from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.domain_events import CREATED, publish
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.names import NotADomain, is_public_suffix, normalised
 from pillarbox.domains.queries import Domain, StoredKey
 from pillarbox.domains.senders import seal_context
@@ -36,8 +36,8 @@ class OwnedElsewhere(Forbidden):
 
 
 class TooManyDomains(Forbidden):
-    def __init__(self, most: int) -> None:
-        super().__init__(f"Your team may have at most {most} domains.")
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"Your team may have at most {limit} domains.")
 
 
 class NoCapability(InvalidField):
@@ -45,23 +45,23 @@ class NoCapability(InvalidField):
         super().__init__("capabilities", "At least one of `sending` and `receiving` must be `enabled`.")
 
 
-async def create(db: TeamDb, wanted: NewDomain, context: DomainContext) -> Domain:
+async def create(db: TeamDb, new_domain: NewDomain, context: DomainContext) -> Domain:
     """A new domain with its key, committed."""
-    domain, key = await prepared(db, wanted, context)
+    domain, key = await prepared(db, new_domain, context)
     async with db.transaction() as inner:
         await add(inner, domain, key, context)
     return domain
 
 
-async def prepared(db: TeamDb, wanted: NewDomain, context: DomainContext) -> tuple[Domain, StoredKey]:
+async def prepared(db: TeamDb, new_domain: NewDomain, context: DomainContext) -> tuple[Domain, StoredKey]:
     """A new domain with its key, not stored yet. `db` must not be inside a transaction: making a key takes
     a tenth of a second, and no transaction waits for it."""
-    name = registrable_name(wanted.name, context.here)
-    refuse_options(wanted)
+    name = registrable_name(new_domain.name, context.here)
+    refuse_options(new_domain)
     await refuse_taken(db, name, context.here)
     stamp = context.ids.stamp()
     key = await make_key(context)
-    return drafted(wanted, name, key, stamp.id, stamp.at), key
+    return drafted(new_domain, name, key, stamp.id, stamp.at), key
 
 
 async def add(db: TeamDb, domain: Domain, key: StoredKey, context: DomainContext) -> None:
@@ -80,14 +80,14 @@ async def add(db: TeamDb, domain: Domain, key: StoredKey, context: DomainContext
     await publish(db, context, CREATED, domain)
 
 
-async def refuse_too_many(db: TeamDb, most: int) -> None:
+async def refuse_too_many(db: TeamDb, limit: int) -> None:
     """403 where the team has as many as it may; until the transaction ends nobody else adds to it."""
     await queries.hold_count(db)
-    if await queries.count(db) >= most:
-        raise TooManyDomains(most)
+    if await queries.count(db) >= limit:
+        raise TooManyDomains(limit)
 
 
-def registrable_name(text: str, here: Installation) -> str:
+def registrable_name(text: str, here: MailInstallation) -> str:
     """The normal form of a name that may be added, or 422."""
     try:
         name = normalised(text)
@@ -100,12 +100,12 @@ def registrable_name(text: str, here: Installation) -> str:
     return name
 
 
-def refuse_options(wanted: NewDomain) -> None:
+def refuse_options(new_domain: NewDomain) -> None:
     """422 for options that contradict each other."""
-    capabilities = wanted.capabilities
+    capabilities = new_domain.capabilities
     if capabilities and "enabled" not in (capabilities.sending, capabilities.receiving):
         raise NoCapability
-    refuse_same_label(wanted.tracking_subdomain, wanted.custom_return_path)
+    refuse_same_label(new_domain.tracking_subdomain, new_domain.custom_return_path)
 
 
 def refuse_same_label(tracking: str | None, return_path: str) -> None:
@@ -114,7 +114,7 @@ def refuse_same_label(tracking: str | None, return_path: str) -> None:
         raise InvalidField("tracking_subdomain", "It must differ from the return path.")
 
 
-async def refuse_taken(db: TeamDb, name: str, here: Installation) -> None:
+async def refuse_taken(db: TeamDb, name: str, here: MailInstallation) -> None:
     """403 for a name that cannot be added, before a key is made for it; the insert settles races."""
     if await queries.id_of(db, name) is not None:
         raise AlreadyRegistered(name)
@@ -133,19 +133,19 @@ async def make_key(context: DomainContext) -> StoredKey:
     return StoredKey(key_id, context.here.selector, pair.public, sealed, context.ids.now())
 
 
-def drafted(wanted: NewDomain, name: str, key: StoredKey, domain_id: UUID, at: datetime) -> Domain:
+def drafted(new_domain: NewDomain, name: str, key: StoredKey, domain_id: UUID, instant: datetime) -> Domain:
     """The row of a domain that was asked for."""
-    capabilities = wanted.capabilities or WantedCapabilities()
+    capabilities = new_domain.capabilities or WantedCapabilities()
     return Domain(
         id=domain_id,
         name=name,
-        region=wanted.region,
-        created_at=at,
-        return_path=wanted.custom_return_path.lower(),
-        tracking_subdomain=wanted.tracking_subdomain and wanted.tracking_subdomain.lower(),
-        open_tracking=wanted.open_tracking,
-        click_tracking=wanted.click_tracking,
-        tls=wanted.tls,
+        region=new_domain.region,
+        created_at=instant,
+        return_path=new_domain.custom_return_path.lower(),
+        tracking_subdomain=new_domain.tracking_subdomain and new_domain.tracking_subdomain.lower(),
+        open_tracking=new_domain.open_tracking,
+        click_tracking=new_domain.click_tracking,
+        tls=new_domain.tls,
         sending=capabilities.sending == "enabled",
         receiving=capabilities.receiving == "enabled",
         selector=key.selector,

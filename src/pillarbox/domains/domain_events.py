@@ -9,13 +9,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.records import Record, RecordStatus, records_of
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.wire import DomainStatus, status_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
-from pillarbox.webhooks.publish import Event
+from pillarbox.webhooks.publish import WebhookEvent
 
 CREATED: Final = "domain.created"
 UPDATED: Final = "domain.updated"
@@ -52,10 +52,10 @@ SHAPES: Final = dict.fromkeys((CREATED, UPDATED, DELETED), DomainData)
 async def publish(db: TeamDb, context: DomainContext, kind: str, domain: Domain) -> None:
     """Publish an event with the domain as it is now (for `domain.deleted`: as it was)."""
     data = event_data(domain, context.here, proof=await proof_needed(db, context.here))
-    await context.publisher.publish(db.connection, [Event(db.team_id, kind, context.ids.now(), data)])
+    await context.publisher.publish(db.connection, [WebhookEvent(db.team_id, kind, context.ids.now(), data)])
 
 
-def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData:
+def event_data(domain: Domain, here: MailInstallation, *, proof: bool) -> DomainData:
     """The `data` of a domain event, its keys in the order of the contract."""
     return DomainData(
         id=domain.id,
@@ -67,6 +67,8 @@ def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData
     )
 
 
-def _record(found: Record) -> EventRecord:
-    name: Any = "Receiving MX" if found.record == "Receiving" else found.record
-    return EventRecord(name, found.name, found.type, found.ttl, found.status, found.value, found.priority)
+def _record(record: Record) -> EventRecord:
+    name: Any = "Receiving MX" if record.record == "Receiving" else record.record
+    return EventRecord(
+        name, record.name, record.type, record.ttl, record.status, record.value, record.priority
+    )

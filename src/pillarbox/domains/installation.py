@@ -17,7 +17,7 @@ class OwnershipProof(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class MailInstallation:
     """`hostname` is the mail host: MX target, bounce host and the `a:` of SPF."""
 
     hostname: str

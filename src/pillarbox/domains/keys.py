@@ -55,7 +55,7 @@ class KeyState(Enum):
     RETIRING = "retiring"
 
 
-class ListedKey(NamedTuple):
+class PublishedKey(NamedTuple):
     """A key whose record should be in DNS."""
 
     selector: str
@@ -67,11 +67,11 @@ class ListedKey(NamedTuple):
 class Rotation(NamedTuple):
     """The key that waits now, and whether it is a new one."""
 
-    key: ListedKey
+    key: PublishedKey
     new: bool
 
 
-async def listed(db: TeamDb, domain_id: UUID, now: datetime) -> list[ListedKey]:
+async def listed(db: TeamDb, domain_id: UUID, now: datetime) -> list[PublishedKey]:
     """The keys whose records should be in DNS, the oldest first."""
     rows = await check_queries.keys(db, domain_id)
     return [_listed(row) for row in rows if row.retires_at is None or row.retires_at > now]
@@ -95,7 +95,7 @@ async def rotate(db: TeamDb, domain_id: UUID, context: DomainContext) -> Rotatio
         await schedule_check(inner, domain_id, context, context.ids.now())
     if waiting is not None:
         return Rotation(_listed(waiting), new=False)
-    return Rotation(ListedKey(key.selector, key.public_key, KeyState.WAITING, None), new=True)
+    return Rotation(PublishedKey(key.selector, key.public_key, KeyState.WAITING, None), new=True)
 
 
 async def switch(db: TeamDb, domain_id: UUID, waiting: KeyRow, now: datetime, window: timedelta) -> None:
@@ -114,6 +114,6 @@ def next_selector(base: str, rows: Sequence[KeyRow]) -> str:
     return f"{base}{max(numbers, default=0) + 1}" if numbers else base
 
 
-def _listed(row: KeyRow) -> ListedKey:
+def _listed(row: KeyRow) -> PublishedKey:
     state = KeyState.SIGNING if row.active else KeyState.WAITING if row.waiting else KeyState.RETIRING
-    return ListedKey(row.selector, row.public_key, state, row.retires_at)
+    return PublishedKey(row.selector, row.public_key, state, row.retires_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.domains.settings import SETTINGS
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -25,12 +25,12 @@ def _domains() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="domains",
     title="Domains",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
-        "domains": Group(_domains, "List domains, show what they need, and vouch for them."),
+        "domains": CommandGroup(_domains, "List domains, show what they need, and vouch for them."),
     },
 )

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.status import domain_state
 from pillarbox.kernel.postgres.database import TeamDb
@@ -40,7 +40,7 @@ async def listed(db: TeamDb) -> list[OverviewRow]:
     return await db.all(_row, DOMAINS)
 
 
-async def statuses(db: TeamDb, domains: list[OverviewRow], here: Installation) -> list[str]:
+async def statuses(db: TeamDb, domains: list[OverviewRow], here: MailInstallation) -> list[str]:
     """The status of each domain, as the API shows it."""
     proof = await proof_needed(db, here)
     return [

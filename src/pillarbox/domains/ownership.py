@@ -8,17 +8,17 @@ MX points here. That holds whether or not the domain also sends.
 from __future__ import annotations
 
 from pillarbox.domains import queries
-from pillarbox.domains.installation import Installation, OwnershipProof
+from pillarbox.domains.installation import MailInstallation, OwnershipProof
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-async def proof_needed(db: TeamDb, here: Installation) -> bool:
+async def proof_needed(db: TeamDb, here: MailInstallation) -> bool:
     """True when a receiving domain must have its DKIM record verified."""
     asked = here.receiving_ownership_proof is OwnershipProof.AUTO
     return proof_asked(here, several_teams=asked and await queries.several_teams(db))
 
 
-def proof_asked(here: Installation, *, several_teams: bool) -> bool:
+def proof_asked(here: MailInstallation, *, several_teams: bool) -> bool:
     """The same where it is known already whether there is more than one team."""
     if here.receiving_ownership_proof is OwnershipProof.AUTO:
         return several_teams

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 from pillarbox.domains import domain_events, routes
 from pillarbox.domains.checks.inspection import Inspector
-from pillarbox.domains.checks.jobs import Checking
+from pillarbox.domains.checks.jobs import DomainChecker
 from pillarbox.domains.checks.jobs import job_limit as check_limit
 from pillarbox.domains.checks.outcome import CheckOutcome
 from pillarbox.domains.checks.start import JOB as JOB_CHECK
 from pillarbox.domains.context import DomainContext, DomainDependents
 from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
-from pillarbox.domains.installation import Installation, OwnershipProof
+from pillarbox.domains.installation import MailInstallation, OwnershipProof
 from pillarbox.domains.keys import DKIM_KEYS
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import INBOUND_DOMAIN, RECEIVING_OWNERSHIP_PROOF, SIMULATOR_DOMAINS, spf_value
@@ -24,7 +24,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Container, Slice
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.teams.settings import MOST_DOMAINS
 from pillarbox.webhooks.publish import Publisher
@@ -37,10 +37,10 @@ class DeliveryWindow:
     length: timedelta
 
 
-def installation(settings: Settings) -> Installation:
+def installation(settings: Settings) -> MailInstallation:
     """What the records of a domain say about this installation."""
     public_host = urlsplit(settings.public_url).hostname or settings.hostname
-    return Installation(
+    return MailInstallation(
         settings.hostname,
         settings.hostname,
         public_host,
@@ -52,14 +52,14 @@ def installation(settings: Settings) -> Installation:
     )
 
 
-def _resolver(kit: Kit) -> UncachedDns:
+def _resolver(kit: Container) -> UncachedDns:
     servers = [(at.host, at.port) for at in kit.settings.dns] or None
     return UncachedResolver(servers, kit.clock, allowed=kit.settings.allow_private)
 
 
-def _context(kit: Kit) -> DomainContext:
+def _context(kit: Container) -> DomainContext:
     return DomainContext(
-        kit.need(Installation),
+        kit.need(MailInstallation),
         kit.need(KeyRing),
         kit.need(Ids),
         kit.need(Publisher),
@@ -67,11 +67,11 @@ def _context(kit: Kit) -> DomainContext:
     )
 
 
-def _jobs(kit: Kit) -> Mapping[str, Handler]:
+def _jobs(kit: Container) -> Mapping[str, Handler]:
     outcome = CheckOutcome(kit.need(DomainContext), kit.need(DeliveryWindow).length)
     inspector = Inspector(kit.need(UncachedDns), kit.clock)  # type: ignore[type-abstract]
     forget = kit.need(Senders).forget
-    checking = Checking(kit.pool, kit.clock, inspector, outcome, kit.externals.random, forget)
+    checking = DomainChecker(kit.pool, kit.clock, inspector, outcome, kit.externals.random, forget)
     return {JOB_CHECK: checking.run}
 
 
@@ -79,7 +79,7 @@ SLICE = Slice(
     name="domains",
     provides={
         Senders: lambda kit: Senders(kit.pool, kit.clock),
-        Installation: lambda kit: installation(kit.settings),
+        MailInstallation: lambda kit: installation(kit.settings),
         DomainContext: _context,
         UncachedDns: _resolver,
     },

@@ -141,7 +141,7 @@ async def name_of(db: TeamDb, domain_id: UUID) -> str | None:
     return found
 
 
-class Place(NamedTuple):
+class DomainNameUse(NamedTuple):
     """What the team has of a name: a domain, the open claim that it stands for, whether the team owns it."""
 
     domain_id: UUID
@@ -149,9 +149,9 @@ class Place(NamedTuple):
     owned: bool
 
 
-async def place(db: TeamDb, name: str) -> Place | None:
+async def place(db: TeamDb, name: str) -> DomainNameUse | None:
     return await db.one(
-        Place,
+        DomainNameUse,
         """
         SELECT d.id AS domain_id, d.claim_id, h.owned
           FROM domains d

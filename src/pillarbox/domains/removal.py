@@ -8,7 +8,7 @@ from pillarbox.api_keys import keys
 from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
 from pillarbox.domains.claims.ending import cancel, end_other_claims
-from pillarbox.domains.claims.policy import Failure, Status
+from pillarbox.domains.claims.policy import ClaimFailure, Status
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.domain_events import DELETED, publish
 from pillarbox.domains.queries import Domain
@@ -31,7 +31,7 @@ async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> str:
         raise NotFound("Domain")
     owner = await directory.owner(db.connection, name)
     if owner is not None and owner.team_id == db.team_id:
-        await end_other_claims(db, name, Status.FAILED, Failure.OWNER_REMOVED_DOMAIN)
+        await end_other_claims(db, name, Status.FAILED, ClaimFailure.OWNER_REMOVED_DOMAIN)
     await take_out(db, domain, context)
     return name
 

@@ -10,7 +10,7 @@ from pillarbox.domains.changes import change
 from pillarbox.domains.checks import start
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import add, prepared
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.removal import delete
 from pillarbox.domains.senders import Senders
@@ -55,7 +55,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedDomain]:
 )
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.DomainItem]]:
     page = Page.read(request.query, default=None)
-    proof = await proof_needed(db, request.use(Installation))
+    proof = await proof_needed(db, request.use(MailInstallation))
     return Reply(await listed(partial(queries.page, db), page, lambda found: wire.item(found, proof=proof)))
 
 
@@ -64,7 +64,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullDomain]:
     domain = await queries.get(db, request.uuid("domain_id"))
     if domain is None:
         raise NotFound("Domain")
-    here = request.use(Installation)
+    here = request.use(MailInstallation)
     return Reply(wire.full(domain, here, proof=await proof_needed(db, here)))
 
 

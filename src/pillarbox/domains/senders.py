@@ -22,7 +22,7 @@ ASKED_AHEAD = 0.1
 MOST_REMEMBERED = 10_000
 
 
-class SigningKey(NamedTuple):
+class DkimSigningKey(NamedTuple):
     """A DKIM key; the key ring opens `sealed` for `context`."""
 
     domain: str
@@ -42,7 +42,7 @@ class SenderDomain:
     sending_ok: bool
     trusted: bool
     tls: str
-    signing: SigningKey
+    signing: DkimSigningKey
     open_tracking: bool
     click_tracking: bool
     tracking_host: str | None
@@ -102,10 +102,10 @@ class Senders:
                 del self._asking[place]
         return found
 
-    def _remember(self, place: tuple[UUID, str], until: float, found: SenderDomain | None) -> None:
+    def _remember(self, place: tuple[UUID, str], until: float, sender_domain: SenderDomain | None) -> None:
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
-        self._known[place] = (until, found)
+        self._known[place] = (until, sender_domain)
 
 
 def seal_context(key_id: UUID) -> bytes:
@@ -123,7 +123,7 @@ def _sender_domain(row: SenderRow) -> SenderDomain:
         sending_ok=row.sending_ok,
         trusted=row.trusted,
         tls=row.tls,
-        signing=SigningKey(row.name, row.selector, row.sealed, seal_context(row.dkim_id)),
+        signing=DkimSigningKey(row.name, row.selector, row.sealed, seal_context(row.dkim_id)),
         open_tracking=row.open_tracking,
         click_tracking=row.click_tracking,
         tracking_host=f"{row.tracking_subdomain}.{row.name}" if tracks else None,

@@ -26,7 +26,7 @@ class RecordKey(Enum):
     TRACKING_CAA = "tracking_caa"
 
 
-class State(Enum):
+class DomainState(Enum):
     """Of a record, a capability or a domain; the partial ones belong to domains alone."""
 
     NOT_STARTED = "not_started"
@@ -38,29 +38,29 @@ class State(Enum):
     PARTIALLY_FAILED = "partially_failed"
 
 
-PARTIAL = frozenset({State.PARTIALLY_VERIFIED, State.PARTIALLY_FAILED})
-RECORD_STATES = tuple(state for state in State if state not in PARTIAL)
+PARTIAL = frozenset({DomainState.PARTIALLY_VERIFIED, DomainState.PARTIALLY_FAILED})
+RECORD_STATES = tuple(state for state in DomainState if state not in PARTIAL)
 
 States = Mapping[str, Mapping[str, Any]]
 
 SENDING_RECORDS = (RecordKey.SPF_MX, RecordKey.SPF_TXT, RecordKey.DKIM)
 
 # The first state that any record is in decides (section 3).
-_DECIDING = (State.PENDING, State.FAILED, State.NOT_STARTED)
+_DECIDING = (DomainState.PENDING, DomainState.FAILED, DomainState.NOT_STARTED)
 
-_MIXED: Mapping[frozenset[State], State] = {
-    frozenset({State.VERIFIED, State.PENDING}): State.PARTIALLY_VERIFIED,
-    frozenset({State.VERIFIED, State.NOT_STARTED}): State.PARTIALLY_VERIFIED,
-    frozenset({State.VERIFIED, State.FAILED}): State.PARTIALLY_FAILED,
-    frozenset({State.PENDING, State.FAILED}): State.PENDING,
-    frozenset({State.PENDING, State.NOT_STARTED}): State.PENDING,
-    frozenset({State.FAILED, State.NOT_STARTED}): State.FAILED,
+_MIXED: Mapping[frozenset[DomainState], DomainState] = {
+    frozenset({DomainState.VERIFIED, DomainState.PENDING}): DomainState.PARTIALLY_VERIFIED,
+    frozenset({DomainState.VERIFIED, DomainState.NOT_STARTED}): DomainState.PARTIALLY_VERIFIED,
+    frozenset({DomainState.VERIFIED, DomainState.FAILED}): DomainState.PARTIALLY_FAILED,
+    frozenset({DomainState.PENDING, DomainState.FAILED}): DomainState.PENDING,
+    frozenset({DomainState.PENDING, DomainState.NOT_STARTED}): DomainState.PENDING,
+    frozenset({DomainState.FAILED, DomainState.NOT_STARTED}): DomainState.FAILED,
 }
 
 
-def state_of(record: RecordKey, states: States) -> State:
+def state_of(record: RecordKey, states: States) -> DomainState:
     """The state of one record."""
-    return State(states.get(record.value, {}).get("status", State.NOT_STARTED.value))
+    return DomainState(states.get(record.value, {}).get("status", DomainState.NOT_STARTED.value))
 
 
 def receiving_records(*, proof: bool) -> tuple[RecordKey, ...]:
@@ -68,13 +68,13 @@ def receiving_records(*, proof: bool) -> tuple[RecordKey, ...]:
     return (RecordKey.RECEIVING, RecordKey.DKIM) if proof else (RecordKey.RECEIVING,)
 
 
-def capability_state(records: Collection[RecordKey], states: States) -> State:
+def capability_state(records: Collection[RecordKey], states: States) -> DomainState:
     """The state of a capability from the states of its records."""
     found = {state_of(record, states) for record in records}
-    return next((state for state in _DECIDING if state in found), State.VERIFIED)
+    return next((state for state in _DECIDING if state in found), DomainState.VERIFIED)
 
 
-def domain_state(*, sending: bool, receiving: bool, proof: bool, states: States) -> State:
+def domain_state(*, sending: bool, receiving: bool, proof: bool, states: States) -> DomainState:
     """The status of a domain from its enabled capabilities."""
     found = set()
     if sending:

@@ -16,7 +16,7 @@ from pillarbox.domains.dns.records import needed
 from pillarbox.domains.domain_events import UPDATED, publish
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.status import RecordKey, State
+from pillarbox.domains.status import DomainState, RecordKey
 from pillarbox.domains.wire import NewDomain
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.problems import Invalid, NotFound
@@ -74,5 +74,5 @@ def trusted_states(domain: Domain, *, tracking: bool = False) -> dict[str, dict[
     states = {name: dict(state) for name, state in domain.states.items()}
     for record in needed(domain, proof=True):
         if tracking or record not in _OF_TRACKING:
-            states[record.value] = {"status": State.VERIFIED.value}
+            states[record.value] = {"status": DomainState.VERIFIED.value}
     return states

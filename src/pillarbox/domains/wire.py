@@ -8,10 +8,10 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pillarbox.domains.dns.records import Record, records_of
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.names import LONGEST_INPUT
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.status import State, domain_state
+from pillarbox.domains.status import DomainState, domain_state
 from pillarbox.kernel.http.schemas import one_of
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
@@ -30,7 +30,9 @@ Label = Annotated[
 
 
 Name = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_INPUT})]
-DomainStatus = Annotated[str, one_of(state for state in State if state is not State.TEMPORARY_FAILURE)]
+DomainStatus = Annotated[
+    str, one_of(state for state in DomainState if state is not DomainState.TEMPORARY_FAILURE)
+]
 
 
 class WantedCapabilities(Struct):
@@ -117,7 +119,7 @@ class FullDomain(Struct):
     records: list[Record]
 
 
-def created(domain: Domain, here: Installation, *, proof: bool) -> CreatedDomain:
+def created(domain: Domain, here: MailInstallation, *, proof: bool) -> CreatedDomain:
     """The answer to a creation."""
     return CreatedDomain(
         id=domain.id,
@@ -148,7 +150,7 @@ def item(domain: Domain, *, proof: bool) -> DomainItem:
     )
 
 
-def full(domain: Domain, here: Installation, *, proof: bool) -> FullDomain:
+def full(domain: Domain, here: MailInstallation, *, proof: bool) -> FullDomain:
     """A domain by itself."""
     return FullDomain(
         object="domain",
@@ -168,7 +170,7 @@ def full(domain: Domain, here: Installation, *, proof: bool) -> FullDomain:
 def status_of(domain: Domain, *, proof: bool) -> str:
     """The status that is shown; a placeholder has nothing to check."""
     if domain.claim_id is not None:
-        return State.NOT_STARTED.value
+        return DomainState.NOT_STARTED.value
     return domain_state(
         sending=domain.sending, receiving=domain.receiving, proof=proof, states=domain.states
     ).value

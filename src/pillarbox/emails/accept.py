@@ -3,8 +3,9 @@
 `check` asks what only the database knows (may this sender write as this address?); `store` commits
 emails with their recipients, work items, timeline, idempotent answer and log row in one group commit, and
 hands the work to this process's engine when the commit returns. Teams with a quota have a group commit of
-their own, because theirs waits for its turn. Mail that comes with work for the same transaction (`Within`)
-is committed by itself: that work may wait for locks, and nobody else's mail waits for them.
+their own, because theirs waits for its turn. Mail that comes with work for the same transaction
+(`TransactionHook`) is committed by itself: that work may wait for locks, and nobody else's mail waits for
+them.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery.engine import Engine
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails import prometheus, queries
-from pillarbox.emails.commits import Acceptance, Commits, Within
+from pillarbox.emails.commits import Acceptance, Commits, TransactionHook
 from pillarbox.emails.copies import TopicRules
-from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.permitted_senders import PermittedSenders
-from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, drafted, hand_over
+from pillarbox.emails.rows import JOB_FETCH, Origins, PreparedEmail, drafted, hand_over
 from pillarbox.emails.tracked_copies import TrackedCopies, is_tracked
 from pillarbox.kernel.http.idempotency import Idempotency
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.observability.request_log import Asked
+from pillarbox.kernel.observability.request_log import RequestRecord
 from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
@@ -82,16 +83,16 @@ class TooManyFetches(RateLimited):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SendingPolicy:
     """The operator's settings that decide what may be sent."""
 
     refuse_reserved: bool = False
 
 
-class Checked(NamedTuple):
+class AuthorizedEmail(NamedTuple):
     """An email that its sender may send, with the domain that signs it."""
 
-    outgoing: Outgoing
+    outgoing: OutgoingEmail
     domain: SenderDomain | None
 
 
@@ -108,10 +109,10 @@ class Accept:
         topics: TopicRules,
         tracked: TrackedCopies,
         blobs: BlobStore,
-        admits: Callable[[], None],
-        rules: Rules,
+        check_capacity: Callable[[], None],
+        rules: SendingPolicy,
         engine: Engine | None,
-        claims: Claims,
+        claims: ItemClaims,
         note_mail: Callable[[], None],
         wake: Callable[[], None],
     ) -> None:
@@ -122,7 +123,7 @@ class Accept:
         self._topics = topics
         self._tracked = tracked
         self._blobs = blobs
-        self._admits = admits
+        self._admits = check_capacity
         self._rules = rules
         self._engine = engine
         self._claims = claims
@@ -163,8 +164,8 @@ class Accept:
         return await self._topics.live(TeamDb(self._pool, caller.team_id), topic_ids) if topic_ids else set()
 
     async def check(
-        self, caller: Caller, outgoing: Outgoing, topics: Collection[UUID] | None = None
-    ) -> Checked:
+        self, caller: Caller, outgoing: OutgoingEmail, topics: Collection[UUID] | None = None
+    ) -> AuthorizedEmail:
         """Raise the contract's answer where this caller may not send this (emails.md 1.6 to 1.8). `topics`
         are those that the team has, where that is known already."""
         if (topic_id := outgoing.topic_id) is not None:
@@ -176,12 +177,12 @@ class Accept:
         domain = await self._senders.find(caller.team_id, name, caller.domain_id, is_simulator=True)
         if name in self._senders.simulator_domains:
             await self._check_sandbox(caller, outgoing)
-            return Checked(outgoing, None)
+            return AuthorizedEmail(outgoing, None)
         if self._rules.refuse_reserved:
             _refuse_reserved(outgoing)
-        return Checked(outgoing, domain)
+        return AuthorizedEmail(outgoing, domain)
 
-    async def _check_sandbox(self, caller: Caller, outgoing: Outgoing) -> None:
+    async def _check_sandbox(self, caller: Caller, outgoing: OutgoingEmail) -> None:
         outside = [r.mailbox for r in outgoing.recipients() if not self._is_simulator(r.mailbox)]
         if not outside:
             return
@@ -197,19 +198,19 @@ class Accept:
     async def store(
         self,
         caller: Caller,
-        emails: Sequence[Checked],
+        emails: Sequence[AuthorizedEmail],
         *,
         idempotency: Idempotency | None = None,
         answer: Callable[[Sequence[UUID]], bytes],
         status: int = 200,
-        asked: Asked | None = None,
-        within: Within | None = None,
+        asked: RequestRecord | None = None,
+        hook: TransactionHook | None = None,
     ) -> bytes:
         """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key.
 
-        `asked` is the request whose log row is committed with them, `within` what is done in the same
-        transaction. Raises what `admits` does where no mail can be taken for now, TooManyFetches, and what
-        `within` raises.
+        `asked` is the request whose log row is committed with them, `hook` what is done in the same
+        transaction. Raises what `check_capacity` does where no mail can be taken for now, TooManyFetches,
+        and what `hook` raises.
         """
         self._admits()
         drafts = [await self._draft(caller, checked) for checked in emails]
@@ -227,9 +228,9 @@ class Accept:
             return body
         if have_files:
             await self._store_blobs(drafts)
-        acceptance = Acceptance(caller, drafts, idempotency, body, status, weight, asked, within)
-        if within is not None:
-            await self._within.submit(within.key, acceptance)
+        acceptance = Acceptance(caller, drafts, idempotency, body, status, weight, asked, hook)
+        if hook is not None:
+            await self._within.submit(hook.key, acceptance)
         elif not are_immediate and any(draft.outgoing.scheduled_at is not None for draft in drafts):
             await self._submit_scheduled(acceptance)
         else:
@@ -238,7 +239,7 @@ class Accept:
             asked.is_kept = True
         return body
 
-    async def store_in(self, conn: Connection, caller: Caller, checked: Checked) -> UUID:
+    async def store_in(self, conn: Connection, caller: Caller, checked: AuthorizedEmail) -> UUID:
         """Store one email without attachments in the caller's own transaction; the engines are woken when
         it is committed. Returns the email's id."""
         self._admits()
@@ -273,14 +274,14 @@ class Accept:
         await self._commits.drain()
         await self._metered.drain()
 
-    async def _draft(self, caller: Caller, checked: Checked) -> Draft:
+    async def _draft(self, caller: Caller, checked: AuthorizedEmail) -> PreparedEmail:
         stamp, out, domain = self._ids.stamp(), checked.outgoing, checked.domain
         tracking = None
         if is_tracked(domain, out.html):
             tracking = await self._tracked.of(domain, out.html, out.headers, stamp.at)
         return drafted(caller, out, domain, stamp, self._ids.token(), self._ids, tracking)
 
-    async def _store_blobs(self, drafts: Sequence[Draft]) -> None:
+    async def _store_blobs(self, drafts: Sequence[PreparedEmail]) -> None:
         for draft in drafts:
             for row in draft.attachments:
                 if row.data is not None and len(row.data) > INLINE:
@@ -346,7 +347,7 @@ class Accept:
             self._wake()
 
 
-def _refuse_reserved(outgoing: Outgoing) -> None:
+def _refuse_reserved(outgoing: OutgoingEmail) -> None:
     for field, mailboxes in (("to", outgoing.to), ("cc", outgoing.cc), ("bcc", outgoing.bcc)):
         if any(mailbox.domain in RESERVED_TEST_DOMAINS for mailbox in mailboxes):
             raise InvalidField(field, "Addresses of domains that are reserved for tests are refused.")

@@ -17,11 +17,16 @@ import asyncpg
 
 from pillarbox.delivery.queue.claims import LEASE
 from pillarbox.emails import queries
-from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows
+from pillarbox.emails.rows import JOB_FETCH, CommitRows, Origins, PreparedEmail
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempotency, lock_name
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.observability.request_log import Answered, Asked, Content, RequestLogWriter
+from pillarbox.kernel.observability.request_log import (
+    LoggedContent,
+    RequestLogWriter,
+    RequestRecord,
+    ResponseRecord,
+)
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
 from pillarbox.kernel.postgres.shards import shard_group
@@ -32,8 +37,8 @@ from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, OutcomeUnknown
 from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.record import OpenedBeside, Timeline
-from pillarbox.timeline.rules import Kind
-from pillarbox.usage.quotas import Quotas, Spending
+from pillarbox.timeline.rules import EventKind
+from pillarbox.usage.quotas import Quotas, QuotaSpending
 
 COMMIT_SECONDS = 7.0
 """How long a commit may take before its connection is given up. That is less than those who wait for it have,
@@ -45,29 +50,29 @@ LOOK_UP_SECONDS = 1.0
 """For one try."""
 
 
-class Within(NamedTuple):
+class TransactionHook(NamedTuple):
     """What is done in the transaction of an acceptance, before its emails are written: `work` is given them,
     and raises to refuse. Those with the same `key` come one after the other in this process."""
 
     key: UUID
-    work: Callable[[Connection, Sequence[Draft]], Awaitable[None]]
+    work: Callable[[Connection, Sequence[PreparedEmail]], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class Acceptance:
-    """One caller's share of a commit. With `within` it has a commit of its own."""
+    """One caller's share of a commit. With `hook` it has a commit of its own."""
 
     caller: Caller
-    drafts: list[Draft]
+    drafts: list[PreparedEmail]
     idempotency: Idempotency | None
     answer: bytes
     status: int
     weight: int
-    asked: Asked | None
-    within: Within | None = None
+    asked: RequestRecord | None
+    hook: TransactionHook | None = None
 
 
-class Committed(NamedTuple):
+class CommitResult(NamedTuple):
     """What a commit came to: the acceptances (by index) that are not in it, and why; which of the others'
     addresses are suppressed, None where that is not known and their work must not be handed over."""
 
@@ -75,11 +80,11 @@ class Committed(NamedTuple):
     origins: Origins | None
 
 
-class _Prepared(NamedTuple):
+class _PreparedCommit(NamedTuple):
     """What is to be written of some acceptances."""
 
     kept: Sequence[Acceptance]
-    rows: Rows
+    rows: CommitRows
     opened: OpenedBeside
 
 
@@ -121,9 +126,9 @@ class Commits:
     def fan_out(self, acceptance: Acceptance) -> int:
         """How many deliveries to webhooks are written with it, by what is known of its team."""
         scheduled = sum([draft.outgoing.scheduled_at is not None for draft in acceptance.drafts])
-        return scheduled * self._timeline.fan_out(acceptance.caller.team_id, (Kind.SCHEDULED,))
+        return scheduled * self._timeline.fan_out(acceptance.caller.team_id, (EventKind.SCHEDULED,))
 
-    async def commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
+    async def commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> CommitResult:
         """Commit the batch; where `leased` says so, with its work leased to the owner.
 
         Raises `DatabaseGone` where nothing was committed because the database went away, and `OutcomeUnknown`
@@ -139,7 +144,7 @@ class Commits:
 
     async def _in_groups(
         self, batch: Sequence[Acceptance], leased: Sequence[bool], groups: Sequence[Sequence[int]]
-    ) -> Committed:
+    ) -> CommitResult:
         commits = [self._commit([batch[i] for i in group], [leased[i] for i in group]) for group in groups]
         failed: dict[int, BaseException] = {}
         origins: Origins | None = {}
@@ -149,18 +154,18 @@ class Commits:
                 continue
             failed |= {group[at]: problem for at, problem in result.failed.items()}
             origins = None if origins is None or result.origins is None else origins | result.origins
-        return Committed(failed, origins)
+        return CommitResult(failed, origins)
 
-    async def _commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
+    async def _commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> CommitResult:
         with TimeLimit(COMMIT_SECONDS):
-            if batch[0].within is not None:
+            if batch[0].hook is not None:
                 [acceptance] = batch
-                return Committed({}, await self._with_work(acceptance, batch[0].within, leased))
+                return CommitResult({}, await self._commit_with_hook(acceptance, batch[0].hook, leased))
             if any(a.idempotency is not None or a.caller.is_metered for a in batch):
-                return await self._with_conditions(batch, leased)
-            return Committed({}, await self._plainly(self._prepare(batch, leased)))
+                return await self._commit_with_conditions(batch, leased)
+            return CommitResult({}, await self._commit_simple(self._prepare(batch, leased)))
 
-    async def _plainly(self, prepared: _Prepared) -> Origins | None:
+    async def _commit_simple(self, prepared: _PreparedCommit) -> Origins | None:
         if prepared.opened.published:
             return await self._in_transaction(prepared)
         await faults.point("timeline.events")
@@ -174,7 +179,7 @@ class Commits:
             return await self._found(prepared, backend, gone)
         return origins
 
-    async def _in_transaction(self, prepared: _Prepared) -> Origins | None:
+    async def _in_transaction(self, prepared: _PreparedCommit) -> Origins | None:
         backend = 0
         try:
             async with transaction(self._pool) as conn:
@@ -185,7 +190,9 @@ class Commits:
             return await self._found(prepared, backend, gone)
         return origins
 
-    async def _with_conditions(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
+    async def _commit_with_conditions(
+        self, batch: Sequence[Acceptance], leased: Sequence[bool]
+    ) -> CommitResult:
         failed: dict[int, BaseException] = {}
         origins: Origins | None = None
         prepared = None
@@ -203,10 +210,10 @@ class Commits:
             if prepared is None:
                 raise problem_of(gone) from gone
             origins = await self._found(prepared, backend, gone)
-        return Committed(failed, origins)
+        return CommitResult(failed, origins)
 
-    async def _with_work(
-        self, acceptance: Acceptance, within: Within, leased: Sequence[bool]
+    async def _commit_with_hook(
+        self, acceptance: Acceptance, hook: TransactionHook, leased: Sequence[bool]
     ) -> Origins | None:
         """Commit one acceptance with the work of its caller. What refuses it undoes all of it."""
         prepared = None
@@ -216,7 +223,7 @@ class Commits:
                 backend = conn.get_server_pid()
                 for problem in (await self._claim_keys(conn, [acceptance])).values():
                     raise problem
-                await within.work(conn, acceptance.drafts)
+                await hook.work(conn, acceptance.drafts)
                 await faults.point("accept.within")
                 for problem in (await self._over_quota(conn, [acceptance], {})).values():
                     raise problem
@@ -235,23 +242,23 @@ class Commits:
 
     # What is written -------------------------------------------------------------------------------
 
-    def _prepare(self, kept: Sequence[Acceptance], leased: Sequence[bool]) -> _Prepared:
-        rows = Rows(self._owner, self._clock.now(), LEASE)
+    def _prepare(self, kept: Sequence[Acceptance], leased: Sequence[bool]) -> _PreparedCommit:
+        rows = CommitRows(self._owner, self._clock.now(), LEASE)
         for acceptance, is_leased in zip(kept, leased, strict=True):
             for draft in acceptance.drafts:
                 rows.add(draft, leased=is_leased and draft.is_handed_over)
         opened = self._timeline.opened_beside(rows.openings)
         rows.name_entries(opened.ids)
-        return _Prepared(kept, rows, opened)
+        return _PreparedCommit(kept, rows, opened)
 
-    async def _write_and_publish(self, conn: Connection, prepared: _Prepared) -> Origins:
+    async def _write_and_publish(self, conn: Connection, prepared: _PreparedCommit) -> Origins:
         await faults.point("timeline.events")
         origins, wanted = await self._write(conn, prepared)
         if prepared.opened.published:
             await self._timeline.publish(conn, prepared.opened.published, wanted)
         return origins
 
-    async def _write(self, conn: Connection, prepared: _Prepared) -> tuple[Origins, Wanted]:
+    async def _write(self, conn: Connection, prepared: _PreparedCommit) -> tuple[Origins, Wanted]:
         rows, opened = prepared.rows, prepared.opened
         writes = [*queries.stores(rows), *opened.writes] if rows.openings else []
         if rows.fetches:
@@ -267,11 +274,11 @@ class Commits:
     def _record(self, kept: Sequence[Acceptance]) -> Statement | None:
         """The log rows of the requests that these emails came with."""
         answered = [
-            Answered(
+            ResponseRecord(
                 a.asked,
                 a.status,
                 a.answer,
-                [Content(draft.outgoing.html, draft.outgoing.text) for draft in a.drafts],
+                [LoggedContent(draft.outgoing.html, draft.outgoing.text) for draft in a.drafts],
             )
             for a in kept
             if a.asked is not None
@@ -319,7 +326,7 @@ class Commits:
         if not metered:
             return {}
         wanted = [
-            Spending(a.caller.team_id, a.drafts[0].at, sum([len(draft.targets) for draft in a.drafts]))
+            QuotaSpending(a.caller.team_id, a.drafts[0].at, sum([len(draft.targets) for draft in a.drafts]))
             for _, a in metered
         ]
         judged = zip(metered, await self._quotas.judge(conn, wanted), strict=True)
@@ -331,7 +338,7 @@ class Commits:
 
     # What became of it -----------------------------------------------------------------------------
 
-    async def _found(self, prepared: _Prepared, backend: int, gone: BaseException) -> Origins | None:
+    async def _found(self, prepared: _PreparedCommit, backend: int, gone: BaseException) -> Origins | None:
         """The connection was lost while this was committed: find out whether it was (architecture 2.6).
 
         Raises `DatabaseGone` where it was not, `OutcomeUnknown` where the database does not answer. What is
@@ -353,7 +360,7 @@ class Commits:
             return None
         return origins
 
-    async def _was_committed(self, drafts: Sequence[Draft], backend: int) -> bool | None:
+    async def _was_committed(self, drafts: Sequence[PreparedEmail], backend: int) -> bool | None:
         """Whether these emails are stored, and on synchronous standbys too; None where that is not known. A
         server process that is still at it is waited for."""
         teams, ids = list({draft.team_id for draft in drafts}), [draft.id for draft in drafts]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pillarbox.delivery.items import LoadedEmail, PersonalCopy, Target
+from pillarbox.delivery.items import LoadedEmail, OpenRecipient, PersonalCopy
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.link_tokens import Link, token
+from pillarbox.kernel.security.link_tokens import LinkToken, token
 from pillarbox.mail.message.placeholders import links
 
 MailOfTopic = tuple[UUID, UUID, str]
@@ -39,11 +39,11 @@ class TopicCopies:
         self._public_url = public_url
 
     async def of(
-        self, email: LoadedEmail, target: Target, topic_id: UUID | None, accepted_at: datetime
+        self, email: LoadedEmail, target: OpenRecipient, topic_id: UUID | None, accepted_at: datetime
     ) -> PersonalCopy:
         """The copy of one recipient, the same each time. Its link is about the topic, or about all mail where
         there is none; the header fields for it belong to mail of a topic."""
-        link = Link(email.team_id, email.email_id, target.position, topic_id, target.address)
+        link = LinkToken(email.team_id, email.email_id, target.position, topic_id, target.address)
         url = f"{self._public_url}/unsubscribe/{token(link, await self._keys.maker(accepted_at))}"
         fields = () if topic_id is None else unsubscribe_fields(email.headers, url)
         return PersonalCopy(fields, links(url, is_html=True), links(url, is_html=False))

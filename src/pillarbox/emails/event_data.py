@@ -10,13 +10,13 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.emails import queries
-from pillarbox.emails.queries import EventEmail
+from pillarbox.emails.queries import EmailOfEvent
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.mail.reports.replies import BounceType, SubType
-from pillarbox.timeline.rules import Detail
-from pillarbox.webhooks.bodies import Subject
+from pillarbox.timeline.rules import EventDetail
+from pillarbox.webhooks.bodies import EventSubject
 from pillarbox.webhooks.kinds import KINDS
 
 BOUNCED: Final = {
@@ -87,17 +87,17 @@ SHAPES: Final = {kind: EmailData for kind in KINDS if kind.startswith("email.") 
 """The type of the data, by the kind of event."""
 
 _encode = msgspec.json.Encoder().encode
-_detail = msgspec.json.Decoder(Detail).decode
+_detail = msgspec.json.Decoder(EventDetail).decode
 
 
-async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> list[bytes]:
+async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
     """The data of these events as JSON; of an email that retention has removed, only what the event says."""
     emails = await queries.event_emails(TeamDb(conn, team_id), {subject.id for subject in subjects})
     return [_encode(_data(subject, emails.get(subject.id))) for subject in subjects]
 
 
-def _data(subject: Subject, email: EventEmail | None) -> EmailData:
-    detail = Detail() if subject.detail is None else _detail(subject.detail)
+def _data(subject: EventSubject, email: EmailOfEvent | None) -> EmailData:
+    detail = EventDetail() if subject.detail is None else _detail(subject.detail)
     shown = _DETAILS[subject.kind](detail) if subject.kind in _DETAILS else {}
     if email is None:
         return EmailData(email_id=subject.id, **shown)
@@ -124,7 +124,7 @@ def _headers(text: str | None) -> list[HeaderData] | UnsetType:
     return UNSET if text is None else [HeaderData(*header) for header in msgspec.json.decode(text)]
 
 
-def _bounce(detail: Detail) -> dict[str, Any]:
+def _bounce(detail: EventDetail) -> dict[str, Any]:
     kind = detail.bounce.type if detail.bounce else "Undetermined"
     sub_type = detail.bounce.sub_type if detail.bounce else "Undetermined"
     return {
@@ -132,24 +132,24 @@ def _bounce(detail: Detail) -> dict[str, Any]:
     }
 
 
-def _click(detail: Detail) -> dict[str, Any]:
+def _click(detail: EventDetail) -> dict[str, Any]:
     click = detail.click
     if click is None:
         return {}
     return {"click": ClickData(click.ip_address, click.link, iso_style(click.timestamp), click.user_agent)}
 
 
-def _failed(detail: Detail) -> dict[str, Any]:
+def _failed(detail: EventDetail) -> dict[str, Any]:
     return {"failed": FailedData(detail.reason or UNKNOWN)}
 
 
-def _suppressed(detail: Detail) -> dict[str, Any]:
+def _suppressed(detail: EventDetail) -> dict[str, Any]:
     reason = detail.suppressed or "manual"
     message = SUPPRESSED.get(reason, SUPPRESSED["manual"])
     return {"suppressed": SuppressedData(_diagnosis(detail), message, reason, ON_THE_LIST)}
 
 
-def _diagnosis(detail: Detail) -> list[str]:
+def _diagnosis(detail: EventDetail) -> list[str]:
     """The server's reply in the form of a delivery status notification (RFC 3464, 2.3.6)."""
     return [f"smtp; {detail.reply}"] if detail.reply else []
 

@@ -22,9 +22,9 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.fair_turns import Turns
-from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Postponed
+from pillarbox.kernel.work.jobs import Job, JobFinished, JobLimit, JobPostponed
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Detail, Entry, Kind
+from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 
 GAPS = (timedelta(seconds=30), timedelta(seconds=60))
 """The waits after the first and the second failed try; there is no fourth."""
@@ -69,19 +69,19 @@ DUE = """
 """
 
 
-class _Wanted(NamedTuple):
+class _FileToFetch(NamedTuple):
     id: UUID
     url: str
 
 
-class _Fetched(NamedTuple):
+class _FetchedFile(NamedTuple):
     id: UUID
     size: int
     data: bytes | None
     blob: str | None
 
 
-class Fetching:
+class AttachmentFetcher:
     """The handler of job kind `email.attachments`; its subject is the email."""
 
     def __init__(
@@ -93,21 +93,21 @@ class Fetching:
         self._blobs = blobs
         self._timeline = timeline
 
-    async def run(self, job: Job) -> Finished | Postponed:
+    async def run(self, job: Job) -> JobFinished | JobPostponed:
         db = TeamDb(self._pool, job.team_id)
         try:
             fetched = await self._fetch_all(db, job.subject_id)
         except FetchError as failure:
             reason = str(failure)
             if job.tries < len(GAPS):
-                return Postponed(self._clock.now() + GAPS[job.tries], reason)
-            return Finished(lambda conn: self._give_up(conn, job, reason))
-        return Finished(lambda conn: self._release(conn, job, fetched))
+                return JobPostponed(self._clock.now() + GAPS[job.tries], reason)
+            return JobFinished(lambda conn: self._give_up(conn, job, reason))
+        return JobFinished(lambda conn: self._release(conn, job, fetched))
 
-    async def _fetch_all(self, db: TeamDb, email_id: UUID) -> list[_Fetched]:
+    async def _fetch_all(self, db: TeamDb, email_id: UUID) -> list[_FetchedFile]:
         left = MOST_BASE64 - sum(map(encoded_length, await db.values(SIZES, email_id)))
         fetched = []
-        for wanted in await db.all(_Wanted, WANTED, email_id):
+        for wanted in await db.all(_FileToFetch, WANTED, email_id):
             found = await self._fetch(wanted)
             left -= encoded_length(found.size)
             if left < 0:
@@ -115,10 +115,10 @@ class Fetching:
             fetched.append(found)
         return fetched
 
-    async def _fetch(self, wanted: _Wanted) -> _Fetched:
+    async def _fetch(self, file_to_fetch: _FileToFetch) -> _FetchedFile:
         answer = await self._outbound.fetch(
             "GET",
-            wanted.url,
+            file_to_fetch.url,
             connect_timeout=CONNECT_TIMEOUT,
             total_timeout=TOTAL_TIMEOUT,
             max_bytes=MOST_BYTES,
@@ -127,12 +127,12 @@ class Fetching:
         if not 200 <= answer.status < 300:
             raise FetchError("status", f"The server answered {answer.status}.")
         if len(answer.body) <= INLINE:
-            return _Fetched(wanted.id, len(answer.body), answer.body, None)
-        blob = f"attachments/{wanted.id}"
+            return _FetchedFile(file_to_fetch.id, len(answer.body), answer.body, None)
+        blob = f"attachments/{file_to_fetch.id}"
         await self._blobs.put(blob, answer.body)
-        return _Fetched(wanted.id, len(answer.body), None, blob)
+        return _FetchedFile(file_to_fetch.id, len(answer.body), None, blob)
 
-    async def _release(self, conn: Connection, job: Job, fetched: Sequence[_Fetched]) -> None:
+    async def _release(self, conn: Connection, job: Job, fetched: Sequence[_FetchedFile]) -> None:
         db = TeamDb(conn, job.team_id)
         await email_work.lock(db, job.subject_id)
         for row in fetched:
@@ -145,9 +145,13 @@ class Fetching:
         db = TeamDb(conn, job.team_id)
         await email_work.lock(db, job.subject_id)
         await email_work.drop(db, job.subject_id)
-        detail = Detail(reason="attachment_download_failed", reply=reason)
+        detail = EventDetail(reason="attachment_download_failed", reply=reason)
         now = self._clock.now()
         positions = await db.values(OPEN_RECIPIENTS, job.subject_id)
         await self._timeline.record(
-            conn, [Entry(job.team_id, job.subject_id, at, Kind.FAILED, now, detail) for at in positions]
+            conn,
+            [
+                TimelineEntry(job.team_id, job.subject_id, at, EventKind.FAILED, now, detail)
+                for at in positions
+            ],
         )

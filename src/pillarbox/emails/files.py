@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.emails import queries
-from pillarbox.kernel.http.files import StoredFile
+from pillarbox.kernel.http.files import FileToServe
 from pillarbox.kernel.postgres.database import TeamDb
 
 
@@ -17,8 +17,8 @@ class AttachmentFiles:
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
 
-    async def open(self, team_id: UUID, attachment_id: UUID) -> StoredFile | None:
+    async def open(self, team_id: UUID, attachment_id: UUID) -> FileToServe | None:
         row = await queries.attachment_bytes(TeamDb(self._pool, team_id), attachment_id)
         if row is None:
             return None
-        return StoredFile(row.filename, row.content_type, row.size, row.data, row.blob)
+        return FileToServe(row.filename, row.content_type, row.size, row.data, row.blob)

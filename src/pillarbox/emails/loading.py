@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, Target
+from pillarbox.delivery.items import AttachmentRef, LoadedEmail, OpenRecipient, PersonalCopy
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy, refusal_of
 from pillarbox.emails.broadcast_copies.personal import decode
@@ -67,7 +67,7 @@ ATTACHMENTS = """
      ORDER BY content_id, position
 """
 
-Loaded = dict[UUID, tuple[LoadedEmail, dict[int, list[Target]]] | None]
+Loaded = dict[UUID, tuple[LoadedEmail, dict[int, list[OpenRecipient]]] | None]
 
 
 class EmailLoader:
@@ -90,17 +90,17 @@ class EmailLoader:
         self._broadcasts = broadcasts
         self._domain_required = domain_required
 
-    async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], most: int) -> Loaded:
+    async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], limit: int) -> Loaded:
         """Each email with the open recipients of each group; None for those that would come
-        after more than `most` octets."""
-        found = await conn.fetch(EMAILS, team_id, email_ids, most)
+        after more than `limit` octets."""
+        found = await conn.fetch(EMAILS, team_id, email_ids, limit)
         rows = [row for row in found if row["bodies"] is not None]
-        targets: dict[UUID, dict[int, list[Target]]] = {}
+        targets: dict[UUID, dict[int, list[OpenRecipient]]] = {}
         people = await conn.fetch(TARGETS, team_id, email_ids)
         for row in people:
             groups = targets.setdefault(row["email_id"], {})
             groups.setdefault(row["grp"], []).append(
-                Target(row["position"], row["mailbox"], row["address"], row["origin"])
+                OpenRecipient(row["position"], row["mailbox"], row["address"], row["origin"])
             )
         attachments = await self._attachments(conn, team_id, rows)
         loaded: Loaded = dict.fromkeys([row["id"] for row in found])
@@ -150,7 +150,7 @@ class EmailLoader:
         self, conn: Connection, team_id: UUID, rows: Sequence[Any], loaded: Loaded
     ) -> None:
         """Give each recipient its own copy, and say of mail of a topic whether it wants it."""
-        wanted: list[tuple[LoadedEmail, dict[int, list[Target]], Any]] = []
+        wanted: list[tuple[LoadedEmail, dict[int, list[OpenRecipient]], Any]] = []
         for row in rows:
             found = loaded[row["id"]]
             if found is not None:
@@ -201,13 +201,15 @@ class EmailLoader:
         return refusal_of(row["domain_id"], domain, domain_required=self._domain_required)
 
 
-def _is_personal(row: Any, found: tuple[LoadedEmail, object] | None) -> bool:
+def _is_personal(row: Any, email_and_values: tuple[LoadedEmail, object] | None) -> bool:
     """Whether each recipient has a link of its own in it."""
-    places = None if found is None else found[0].link_places
+    places = None if email_and_values is None else email_and_values[0].link_places
     return row["topic_id"] is not None or (places is not None and any(places))
 
 
-def _track(team_id: UUID, email_id: UUID, tracking: EmailTracking, groups: dict[int, list[Target]]) -> None:
+def _track(
+    team_id: UUID, email_id: UUID, tracking: EmailTracking, groups: dict[int, list[OpenRecipient]]
+) -> None:
     """Give the links of a recipient to everybody who is alone in its group. Others share one message: their
     mail was accepted when tracking was not active."""
     for grp, targets in groups.items():

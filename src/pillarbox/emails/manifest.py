@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.emails.settings import SETTINGS
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -31,14 +31,14 @@ def _suppressions() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="emails",
     title="Emails",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
-        "emails": Group(_emails, "List emails, and show what became of one."),
-        "suppressions": Group(
+        "emails": CommandGroup(_emails, "List emails, and show what became of one."),
+        "suppressions": CommandGroup(
             _suppressions, "List, add, remove, import, export and explain suppressed addresses."
         ),
     },

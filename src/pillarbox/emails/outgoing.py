@@ -12,12 +12,12 @@ from msgspec import Struct
 from pillarbox.kernel.wire.problems import InvalidField, NotFound
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.placeholders import LinkPlaces
-from pillarbox.templates.content import Content
+from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.published import PublishedTemplate
 from pillarbox.templates.variables import Scalar
 
 
-class Recipient(NamedTuple):
+class EmailRecipient(NamedTuple):
     """One address that gets the mail, in the role that won (to over cc over bcc); `key` is the form that is
     compared, `addr_spec` the one that the envelope carries."""
 
@@ -37,7 +37,7 @@ class NewAttachment(NamedTuple):
     url: str | None
 
 
-class Tag(NamedTuple):
+class EmailTag(NamedTuple):
     name: str
     value: str
 
@@ -61,10 +61,10 @@ class UsedTemplate(NamedTuple):
     foreign: Collection[str] = ()
 
     @property
-    def content(self) -> Content | None:
+    def content(self) -> TemplateContent | None:
         return None if self.found is None else self.found.content
 
-    def check(self) -> tuple[UUID, Content]:
+    def check(self) -> tuple[UUID, TemplateContent]:
         """What it is; raises where no mail can be made of it."""
         if self.found is None:
             raise NotFound("Template")
@@ -75,7 +75,7 @@ class UsedTemplate(NamedTuple):
         return self.found.id, self.found.content
 
 
-class Outgoing(Struct, frozen=True, kw_only=True):
+class OutgoingEmail(Struct, frozen=True, kw_only=True):
     """One email as the sender wants it: every field parsed, no look-up made yet.
 
     The `*_texts` are shown as they were given; the mailboxes are what goes on the wire. Where a `template` is
@@ -98,7 +98,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     text: str | None
     headers: Sequence[tuple[str, str]]
     attachments: Sequence[NewAttachment]
-    tags: Sequence[Tag]
+    tags: Sequence[EmailTag]
     scheduled_at: datetime | None
     topic_id: UUID | None = None
     template: UsedTemplate | None = None
@@ -111,7 +111,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
         """Whether each recipient gets a copy of its own, with its own link, which is made when it is sent."""
         return self.topic_id is not None or (self.link_places is not None and any(self.link_places))
 
-    def recipients(self) -> list[Recipient]:
+    def recipients(self) -> list[EmailRecipient]:
         """Everybody who gets the mail, once (emails.md 1.1)."""
         seen: set[str] = set()
         found = []
@@ -121,5 +121,5 @@ class Outgoing(Struct, frozen=True, kw_only=True):
                 key = address.lower() if address.isascii() else mailbox.key
                 if key not in seen:
                     seen.add(key)
-                    found.append(Recipient(role, mailbox, key, address))
+                    found.append(EmailRecipient(role, mailbox, key, address))
         return found

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.plugin import DeliveryNotifier, EmailSource
-from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.domains.claims.transfer import OwnerActivity
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.emails import event_data, fetching, routes
-from pillarbox.emails.accept import Accept, Rules
+from pillarbox.emails.accept import Accept, SendingPolicy
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.broadcast_copies.loading import CopyLoader
 from pillarbox.emails.broadcast_copies.making import MakingCopies
@@ -26,7 +26,7 @@ from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.recent_mail import RecentMail
-from pillarbox.emails.requests.templating import ContactSource, Templating
+from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
@@ -37,7 +37,7 @@ from pillarbox.emails.settings import (
     verified_domain_required,
 )
 from pillarbox.emails.sharing import shared_page
-from pillarbox.emails.sharing.share import Sharing
+from pillarbox.emails.sharing.share import ShareLinks
 from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -45,7 +45,7 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.tokens import Signer
-from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler
@@ -58,7 +58,7 @@ from pillarbox.usage.quotas import Quotas
 from pillarbox.webhooks.plugin import TeamMailer
 
 
-def _accept(kit: Kit) -> Accept:
+def _accept(kit: Container) -> Accept:
     settings, disks, queue = kit.settings, kit.need(DiskSpace), kit.need(QueueLimit)
 
     def admits() -> None:
@@ -74,21 +74,21 @@ def _accept(kit: Kit) -> Accept:
         topics=kit.need(TopicRules),
         tracked=kit.need(TrackedCopies),
         blobs=kit.need(BlobStore),
-        admits=admits,
-        rules=Rules(settings[REJECT_RESERVED_RECIPIENTS]),
+        check_capacity=admits,
+        rules=SendingPolicy(settings[REJECT_RESERVED_RECIPIENTS]),
         engine=kit.find(Engine),
-        claims=kit.need(Claims),
+        claims=kit.need(ItemClaims),
         note_mail=kit.need(RecentMail).note,
         wake=kit.need(DeliveryNotifier).notify,
     )
 
 
-def _permitted_senders(kit: Kit) -> PermittedSenders:
+def _permitted_senders(kit: Container) -> PermittedSenders:
     simulated = frozenset(kit.settings[SIMULATOR_DOMAINS])
     return PermittedSenders(kit.need(Senders), simulated, verified_domain_required(kit.settings))
 
 
-def _commits(kit: Kit) -> Commits:
+def _commits(kit: Container) -> Commits:
     request_log: RequestLogWriter = kit.need(RequestLogWriter)  # type: ignore[type-abstract]
     return Commits(
         pool=kit.engine_pool,
@@ -102,7 +102,7 @@ def _commits(kit: Kit) -> Commits:
     )
 
 
-def _loader(kit: Kit) -> EmailLoader:
+def _loader(kit: Container) -> EmailLoader:
     required = verified_domain_required(kit.settings)
     copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
     senders = Senders(kit.engine_pool, kit.clock)
@@ -111,7 +111,7 @@ def _loader(kit: Kit) -> EmailLoader:
     return EmailLoader(senders, *parts, domain_required=required)
 
 
-def _copy_loader(kit: Kit) -> CopyLoader:
+def _copy_loader(kit: Container) -> CopyLoader:
     return CopyLoader(
         Senders(kit.engine_pool, kit.clock),
         kit.need(LinkKeys),
@@ -121,33 +121,33 @@ def _copy_loader(kit: Kit) -> CopyLoader:
     )
 
 
-def _making_copies(kit: Kit) -> MakingCopies:
+def _making_copies(kit: Container) -> MakingCopies:
     return MakingCopies(
         clock=kit.clock,
         ids=kit.need(Ids),
         timeline=kit.need(Timeline),
         loader=kit.need(CopyLoader),
-        claims=kit.need(Claims),
+        claims=kit.need(ItemClaims),
         owner=kit.runtime.process_id,
     )
 
 
-def _team_mailer(kit: Kit) -> TeamMailer:
+def _team_mailer(kit: Container) -> TeamMailer:
     return TeamMailer(TeamMail(kit.pool, kit.need(Accept), kit.settings.hostname).send)
 
 
-def _system_mail(kit: Kit) -> SystemMail:
+def _system_mail(kit: Container) -> SystemMail:
     settings = kit.settings
     parts = kit.need(Accept), kit.need(Senders)
     return StoredSystemMail(*parts, settings[SYSTEM_SENDER], settings.hostname)
 
 
-def _jobs(kit: Kit) -> Mapping[str, Handler]:
+def _jobs(kit: Container) -> Mapping[str, Handler]:
     parts = kit.need(Outbound), kit.need(BlobStore), kit.need(Timeline)
-    return {JOB_FETCH: fetching.Fetching(kit.pool, kit.clock, *parts).run}
+    return {JOB_FETCH: fetching.AttachmentFetcher(kit.pool, kit.clock, *parts).run}
 
 
-def _retention(kit: Kit) -> Sequence[Periodic]:
+def _retention(kit: Container) -> Sequence[Periodic]:
     settings, blobs = kit.settings, kit.need(BlobStore)
     retention = EmailRetention(
         kit.pool,
@@ -166,7 +166,7 @@ def _retention(kit: Kit) -> Sequence[Periodic]:
     return email_periodic(retention, orphans)
 
 
-def _background(kit: Kit) -> Sequence[Background]:
+def _background(kit: Container) -> Sequence[Background]:
     accept = kit.need(Accept)
     return [Background(stop=(Stop.COMMITS, lambda _: accept.drain()))]
 
@@ -180,13 +180,13 @@ SLICE = Slice(
         EmailLoader: _loader,
         CopyLoader: _copy_loader,
         MakingCopies: _making_copies,
-        Templating: lambda kit: Templating(kit.need(ContactSource)),
+        TemplateRendering: lambda kit: TemplateRendering(kit.need(ContactSource)),
         TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,
         SystemMail: _system_mail,
         OwnerActivity: lambda _: DomainActivity(),
-        Sharing: lambda kit: Sharing(kit.need(Signer), kit.settings.public_url),
+        ShareLinks: lambda kit: ShareLinks(kit.need(Signer), kit.settings.public_url),
     },
     routes=collect(routes),
     pages=collect(shared_page),
@@ -197,9 +197,11 @@ SLICE = Slice(
     retention=[
         Retention(
             [
-                Kept("emails with recipients, history, content and attachments", EMAIL_RETENTION_DAYS, True),
-                Kept("html, text and attachments of emails", BODY_RETENTION_DAYS),
-                Kept("blobs that no row names, which a crash can leave behind", ORPHAN_BLOB_DAYS),
+                RetentionItem(
+                    "emails with recipients, history, content and attachments", EMAIL_RETENTION_DAYS, True
+                ),
+                RetentionItem("html, text and attachments of emails", BODY_RETENTION_DAYS),
+                RetentionItem("blobs that no row names, which a crash can leave behind", ORPHAN_BLOB_DAYS),
             ],
             _retention,
         )

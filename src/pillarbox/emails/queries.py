@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.emails.broadcast_copies.reading import shown_bodies
-from pillarbox.emails.own_mail.withheld import SAID_INSTEAD, is_withheld
-from pillarbox.emails.rows import Origins, Rows
+from pillarbox.emails.own_mail.redaction import REDACTED_TEXT, is_withheld
+from pillarbox.emails.rows import CommitRows, Origins
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
 from pillarbox.kernel.wire.paging import Page
@@ -218,7 +218,7 @@ TEAM = """
 """
 
 
-class ListedEmail(NamedTuple):
+class EmailListRow(NamedTuple):
     """A row of the list; the `*_list` columns hold the JSON text that the wire shows."""
 
     id: UUID
@@ -234,7 +234,7 @@ class ListedEmail(NamedTuple):
     scheduled_at: datetime | None
 
 
-class StoredEmail(NamedTuple):
+class EmailRow(NamedTuple):
     """One email with its content; `personal` and `preview_text` are those of a copy of a broadcast, whose
     bodies
     still have their placeholders."""
@@ -280,7 +280,7 @@ class AttachmentBytes(NamedTuple):
     blob: str | None
 
 
-class EventEmail(NamedTuple):
+class EmailOfEvent(NamedTuple):
     """An email as its events describe it; `mailboxes` are its recipients by position."""
 
     id: UUID
@@ -302,7 +302,7 @@ class TeamAddress(NamedTuple):
     email: str
 
 
-def stores(rows: Rows) -> list[Statement]:
+def stores(rows: CommitRows) -> list[Statement]:
     """The statements that store what `STORE` does not: emails to several recipients have several, with work
     for each destination; and files."""
     found = []
@@ -325,7 +325,7 @@ async def store(
     writes: Sequence[Statement],
     judged: Collection[tuple[UUID, str]],
     teams: Collection[UUID],
-    rows: Rows | None = None,
+    rows: CommitRows | None = None,
 ) -> tuple[Origins, Wanted]:
     """Write all of it in one statement, with the emails of `rows`; returns which of the addresses `judged`
     their team has suppressed, and why, and which events the webhooks of `teams` want."""
@@ -373,24 +373,24 @@ async def is_at_work(conn: Source, backend: int) -> bool:
     return bool(await conn.fetchval(AT_WORK, backend))
 
 
-async def page(db: TeamDb, page: Page) -> list[ListedEmail]:
-    return await db.all(ListedEmail, LIST, *page.args)
+async def page(db: TeamDb, page: Page) -> list[EmailListRow]:
+    return await db.all(EmailListRow, LIST, *page.args)
 
 
-async def get(db: TeamDb, email_id: UUID) -> StoredEmail | None:
+async def get(db: TeamDb, email_id: UUID) -> EmailRow | None:
     """The email as it was accepted; a copy of a broadcast with the values that it was made with. What mail of
     this installation to people says is withheld."""
-    found = await db.one(StoredEmail, GET, email_id)
+    found = await db.one(EmailRow, GET, email_id)
     if found is None or found.personal is None:
         if found is not None and is_withheld(found.tags):
-            return found._replace(html=None, text=SAID_INSTEAD)
+            return found._replace(html=None, text=REDACTED_TEXT)
         return found
     html, text = await shown_bodies(found.html, found.text, found.preview_text, found.personal)
     return found._replace(html=html, text=text)
 
 
-async def reschedule(db: TeamDb, email_id: UUID, at: datetime) -> bool:
-    return await db.run(RESCHEDULE, email_id, at) == 1
+async def reschedule(db: TeamDb, email_id: UUID, now: datetime) -> bool:
+    return await db.run(RESCHEDULE, email_id, now) == 1
 
 
 async def attachments(db: TeamDb, email_id: UUID) -> list[StoredAttachment]:
@@ -402,9 +402,9 @@ async def attachment_bytes(db: TeamDb, attachment_id: UUID) -> AttachmentBytes |
     return await db.one(AttachmentBytes, ATTACHMENT_BYTES, attachment_id)
 
 
-async def waiting_jobs(db: TeamDb, kind: str, most: int) -> int:
-    """How many jobs of a kind the team has, as far as `most`."""
-    found: int = await db.value(WAITING_JOBS, kind, most)
+async def waiting_jobs(db: TeamDb, kind: str, limit: int) -> int:
+    """How many jobs of a kind the team has, as far as `limit`."""
+    found: int = await db.value(WAITING_JOBS, kind, limit)
     return found
 
 
@@ -413,9 +413,9 @@ async def members(db: TeamDb) -> set[str]:
     return set(await db.values(MEMBERS))
 
 
-async def event_emails(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EventEmail]:
+async def event_emails(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EmailOfEvent]:
     """The data of these emails for events; without those that were removed."""
-    return {email.id: email for email in await db.all(EventEmail, EVENT_EMAILS, list(ids))}
+    return {email.id: email for email in await db.all(EmailOfEvent, EVENT_EMAILS, list(ids))}
 
 
 async def team(db: TeamDb) -> TeamAddress | None:

@@ -224,6 +224,6 @@ async def _pages(db: TeamDb, sql: str, after: UUID, before: datetime) -> AsyncIt
         await asyncio.sleep(time.monotonic() - started)
 
 
-def first_id(at: datetime) -> UUID:
+def first_id(instant: datetime) -> UUID:
     """The least id that can be made at that instant."""
-    return uuid7(max(0, (at - EPOCH) // MICROSECOND), bytes(8))
+    return uuid7(max(0, (instant - EPOCH) // MICROSECOND), bytes(8))

@@ -11,18 +11,18 @@ import msgspec
 
 from pillarbox.delivery.queue import email_work
 from pillarbox.emails import queries, wire
-from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.accept import Accept, AuthorizedEmail
 from pillarbox.emails.inbox_mail.draft_emails import DraftEmails
-from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.requests import parse
-from pillarbox.emails.requests.templating import Templating
+from pillarbox.emails.requests.templating import TemplateRendering
 from pillarbox.emails.sharing import share
-from pillarbox.emails.sharing.shared_page import OtherMail
+from pillarbox.emails.sharing.shared_page import SharedMailSource
 from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, Scope, route
+from pillarbox.kernel.http.routing import Access, TokenScope, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, envelope
@@ -47,7 +47,7 @@ class OnlyScheduled(Invalid):
     "POST",
     "/emails",
     needs=Access.SENDING,
-    token_scope=Scope.SEND,
+    token_scope=TokenScope.SEND,
     aliases=("/email", "/emails/sending", "/email/sending"),
     limit=50 * MIB,
     idempotent=True,
@@ -60,9 +60,9 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
     accept = request.use(Accept)
     body = request.json()
     size = parse.octets_to_read(request.size, [body])
-    templates = await request.use(Templating).named(db, [body])
+    templates = await request.use(TemplateRendering).named(db, [body])
     outgoing = await in_thread_if_large(size, parse.outgoing, body, _now(request), templates)
-    outgoing = await request.use(Templating).one(db, outgoing)
+    outgoing = await request.use(TemplateRendering).one(db, outgoing)
     checked = await accept.check(request.known, outgoing)
     answer = await accept.store(
         request.known,
@@ -121,16 +121,18 @@ async def send_batch(request: Request, db: TeamDb) -> Reply[wire.BatchOut]:
 
 async def _sort_out(
     request: Request, db: TeamDb, items: Sequence[Any], *, strict: bool
-) -> tuple[list[Checked], list[wire.BatchError]]:
+) -> tuple[list[AuthorizedEmail], list[wire.BatchError]]:
     """The valid items, and why the others are not; strict raises for the first of them."""
-    accept, templating = request.use(Accept), request.use(Templating)
-    good: list[Checked] = []
+    accept, templating = request.use(Accept), request.use(TemplateRendering)
+    good: list[AuthorizedEmail] = []
     bad: list[wire.BatchError] = []
     size = parse.octets_to_read(request.size, items)
     templates = await templating.named(db, items)
     parsed = await in_thread_if_large(size, _parsed, items, _now(request), templates)
     parsed = await templating.rendered(db, parsed)
-    named = {item.topic_id for item in parsed if isinstance(item, Outgoing) and item.topic_id is not None}
+    named = {
+        item.topic_id for item in parsed if isinstance(item, OutgoingEmail) and item.topic_id is not None
+    }
     topics = await accept.topics(request.known, named)
     for index, item in enumerate(parsed):
         try:
@@ -145,15 +147,15 @@ async def _sort_out(
 
 
 def _parsed(
-    items: Sequence[Any], at: datetime, templates: Mapping[str, PublishedTemplate]
-) -> Sequence[Outgoing | Problem]:
+    items: Sequence[Any], instant: datetime, templates: Mapping[str, PublishedTemplate]
+) -> Sequence[OutgoingEmail | Problem]:
     """Each item as an email, or what is wrong with it."""
-    found: list[Outgoing | Problem] = []
+    found: list[OutgoingEmail | Problem] = []
     for item in items:
         try:
             if isinstance(item, dict) and item.get("attachments"):
                 raise InvalidField("attachments", "Attachments are not supported in a batch.")
-            found.append(parse.outgoing(item, at, templates))
+            found.append(parse.outgoing(item, instant, templates))
         except Problem as problem:
             found.append(problem)
     return found
@@ -172,8 +174,8 @@ def _batch_body(ids: Sequence[UUID], errors: list[wire.BatchError] | None) -> by
     return _encode(shape)
 
 
-def _ascii(found: UUID) -> bytes:
-    return str(found).encode("ascii")
+def _ascii(email_id: UUID) -> bytes:
+    return str(email_id).encode("ascii")
 
 
 @route(
@@ -183,13 +185,13 @@ def _ascii(found: UUID) -> bytes:
     query=PAGING,
     summary="List sent emails",
 )
-async def list_emails(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListItem]]:
+async def list_emails(request: Request, db: TeamDb) -> Reply[ListOf[wire.EmailsListItem]]:
     page = Page.read(request.query)
     return Reply(envelope(await queries.page(db, page), page, wire.listed))
 
 
 @route("GET", "/emails/{email_id}", needs=Access.FULL, summary="Retrieve a sent email")
-async def retrieve(request: Request, db: TeamDb) -> Reply[wire.Email]:
+async def retrieve(request: Request, db: TeamDb) -> Reply[wire.EmailsEmail]:
     email_id = request.uuid("email_id")
     found = await queries.get(db, email_id)
     drafts = request.services.find(DraftEmails)
@@ -246,10 +248,10 @@ async def cancel(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
 async def share_email(request: Request, db: TeamDb) -> Reply[wire.SharedLink]:
     email_id = request.uuid("email_id")
     ttl = share.lifetime(request.json().get("expires_in"))
-    others = request.use(OtherMail)  # type: ignore[type-abstract]
+    others = request.use(SharedMailSource)  # type: ignore[type-abstract]
     if await queries.get(db, email_id) is None and not await others.exists(db, email_id):
         raise NotFound("Email")
-    url = request.use(share.Sharing).link(db.team_id, email_id, ttl)
+    url = request.use(share.ShareLinks).link(db.team_id, email_id, ttl)
     return Reply(wire.SharedLink("email", email_id, url))
 
 
@@ -260,13 +262,13 @@ async def share_email(request: Request, db: TeamDb) -> Reply[wire.SharedLink]:
     query=PAGING,
     summary="List the attachments of a sent email",
 )
-async def list_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.AttachmentItem]]:
+async def list_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.EmailsAttachmentItem]]:
     page = Page.read(request.query, default=None)
     email_id = request.uuid("email_id")
     await _must_exist(db, email_id)
     rows = await queries.attachments(db, email_id)
     kept, more = ascending(rows, page)
-    items = [_linked(wire.AttachmentItem, request, db, row) for row in kept]
+    items = [_linked(wire.EmailsAttachmentItem, request, db, row) for row in kept]
     return Reply(ListOf(has_more=more, data=items))
 
 
@@ -276,12 +278,12 @@ async def list_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.At
     needs=Access.FULL,
     summary="Retrieve an attachment of a sent email",
 )
-async def retrieve_attachment(request: Request, db: TeamDb) -> Reply[wire.Attachment]:
+async def retrieve_attachment(request: Request, db: TeamDb) -> Reply[wire.EmailsAttachment]:
     wanted = request.uuid("attachment_id")
     await _must_exist(db, request.uuid("email_id"))
     for row in await queries.attachments(db, request.uuid("email_id")):
         if row.id == wanted:
-            return Reply(_linked(wire.Attachment, request, db, row))
+            return Reply(_linked(wire.EmailsAttachment, request, db, row))
     raise NotFound("Attachment")
 
 
@@ -299,7 +301,7 @@ async def list_events(request: Request, db: TeamDb) -> Reply[ListOf[wire.Event]]
     return Reply(ListOf(has_more=len(rows) > MOST_EVENTS, data=kept))
 
 
-async def _must_exist(db: TeamDb, email_id: UUID) -> queries.StoredEmail:
+async def _must_exist(db: TeamDb, email_id: UUID) -> queries.EmailRow:
     found = await queries.get(db, email_id)
     if found is None:
         raise NotFound("Email")
@@ -311,5 +313,5 @@ def _ref(email_id: UUID) -> wire.EmailRef:
 
 
 def _linked(kind: type[wire.A], request: Request, db: TeamDb, row: queries.StoredAttachment) -> wire.A:
-    url, ends = request.use(Files).link("attachment", db.team_id, row.id)
+    url, ends = request.use(FileLinks).link("attachment", db.team_id, row.id)
     return wire.attachment(kind, row, url, ends)

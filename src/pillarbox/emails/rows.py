@@ -18,18 +18,18 @@ from pillarbox.delivery.items import (
     AttachmentRef,
     Item,
     LoadedEmail,
+    OpenRecipient,
     PersonalCopy,
-    Signing,
-    Target,
+    SigningDomain,
 )
 from pillarbox.domains.senders import SenderDomain
-from pillarbox.emails.outgoing import NewAttachment, Outgoing
+from pillarbox.emails.outgoing import NewAttachment, OutgoingEmail
 from pillarbox.emails.tracked_copies import EmailTracking
 from pillarbox.kernel.ids import Ids, Stamp
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.timeline.record import MetricDimensions
-from pillarbox.timeline.rules import Kind, Opening
+from pillarbox.timeline.rules import EventKind, FirstEntry
 
 JOB_FETCH = "email.attachments"
 DEFAULT_RETURN_PATH = "send"
@@ -56,7 +56,7 @@ class AttachmentRow:
 
 
 @dataclass(slots=True)
-class Draft:
+class PreparedEmail:
     """One email with the ids and instants it will be stored under. `is_immediate` says that its work can
     begin with the commit, `waits_for_files` that it cannot before they have been fetched. `is_handed_over`:
     the engine may take it with the commit; copies with links of their own are made, and mail of a topic is
@@ -65,7 +65,7 @@ class Draft:
 
     caller: Caller
     team_id: UUID
-    outgoing: Outgoing
+    outgoing: OutgoingEmail
     domain: SenderDomain | None
     id: UUID
     at: datetime
@@ -82,13 +82,13 @@ class Draft:
 
 def drafted(
     caller: Caller,
-    outgoing: Outgoing,
+    outgoing: OutgoingEmail,
     domain: SenderDomain | None,
     stamp: Stamp,
     token: str,
     ids: Ids,
     tracking: EmailTracking | None = None,
-) -> Draft:
+) -> PreparedEmail:
     """Number the recipients and group them by destination (one work item per domain). With a topic, with
     links of its own, or where the mail is tracked, each has a copy of its own, so each is a group."""
     groups: dict[tuple[str, int], int] = {}
@@ -104,7 +104,7 @@ def drafted(
         weight += row.size or 0
         waits_for_files = waits_for_files or row.url is not None
     is_immediate = outgoing.scheduled_at is None and not waits_for_files
-    return Draft(
+    return PreparedEmail(
         caller,
         caller.team_id,
         outgoing,
@@ -141,12 +141,12 @@ def _attachments(accepted: Sequence[NewAttachment], ids: Ids) -> list[Attachment
 
 Record = dict[str, Any]
 
-STATES = {kind: kind.value for kind in (Kind.QUEUED, Kind.SCHEDULED)}
+STATES = {kind: kind.value for kind in (EventKind.QUEUED, EventKind.SCHEDULED)}
 
 _json = msgspec.json.Encoder().encode
 
 
-class Rows:
+class CommitRows:
     """The rows of a commit, collected email by email: column to value, or in the order of `queries` where
     values are long.
 
@@ -168,13 +168,13 @@ class Rows:
         self.attachments: list[tuple[Any, ...]] = []
         self.fetches: list[tuple[UUID, UUID, datetime, str]] = []
         """Emails whose files are to be fetched: team, email, when, and the first file's host."""
-        self.openings: list[Opening] = []
+        self.openings: list[FirstEntry] = []
         self.judged: set[tuple[UUID, str]] = set()
 
-    def add(self, draft: Draft, *, leased: bool) -> None:
+    def add(self, draft: PreparedEmail, *, leased: bool) -> None:
         """Add one email; `leased` when this process's engine takes its work with the commit."""
         out, domain, team_id, email_id, at = draft.outgoing, draft.domain, draft.team_id, draft.id, draft.at
-        kind = Kind.QUEUED if out.scheduled_at is None else Kind.SCHEDULED
+        kind = EventKind.QUEUED if out.scheduled_at is None else EventKind.SCHEDULED
         domain_id = domain.id if domain else None
         name = out.sender.domain
         self.html.append(out.html)
@@ -205,14 +205,16 @@ class Rows:
             self._add_work(draft, leased=leased)
         if draft.attachments:
             self._add_attachments(draft)
-        self.openings.append(Opening(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None))
+        self.openings.append(
+            FirstEntry(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None)
+        )
 
     def name_entries(self, ids: Sequence[UUID]) -> None:
         """Give each email the id of its first line of history."""
         for row, entry_id in zip(self.emails, ids, strict=True):
             row["entry_id"] = entry_id
 
-    def _add_recipients(self, draft: Draft, state: str, *, leased: bool) -> None:
+    def _add_recipients(self, draft: PreparedEmail, state: str, *, leased: bool) -> None:
         for position, role, address, mailbox, grp in draft.targets:
             self.recipients.append(
                 {
@@ -229,7 +231,7 @@ class Rows:
             if leased:
                 self.judged.add((draft.team_id, address))
 
-    def _add_work(self, draft: Draft, *, leased: bool) -> None:
+    def _add_work(self, draft: PreparedEmail, *, leased: bool) -> None:
         scheduled, at = draft.outgoing.scheduled_at, draft.at
         due = _due(draft) or self.now
         owner, until, attempt, first = (self.owner, self.leased_until, 1, at) if leased else _FREE
@@ -250,7 +252,7 @@ class Rows:
                 }
             )
 
-    def _add_attachments(self, draft: Draft) -> None:
+    def _add_attachments(self, draft: PreparedEmail) -> None:
         for position, row in enumerate(draft.attachments):
             self.attachments.append(
                 (
@@ -272,7 +274,7 @@ class Rows:
             self.fetches.append((draft.team_id, draft.id, self.now, _first_host(draft.attachments)))
 
 
-def _add_seldom(row: Record, draft: Draft) -> None:
+def _add_seldom(row: Record, draft: PreparedEmail) -> None:
     """The columns that most emails leave empty: what is not in the row is NULL."""
     out = draft.outgoing
     for column, texts in (
@@ -301,12 +303,12 @@ def _add_seldom(row: Record, draft: Draft) -> None:
         row["due_at"] = _due(draft)
 
 
-def _due(draft: Draft) -> datetime | None:
+def _due(draft: PreparedEmail) -> datetime | None:
     """When the work is due, if not at once."""
     return UNTIL_FETCHED if draft.waits_for_files else draft.outgoing.scheduled_at
 
 
-def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
+def hand_over(draft: PreparedEmail, origins: Origins, deadline: float) -> list[Item]:
     """The items of an email whose rows were committed with this process as their owner."""
     email = loaded_email_of(draft)
     return [
@@ -321,7 +323,7 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
             uncertain=False,
             first_attempt_at=draft.at,
             targets=[
-                Target(
+                OpenRecipient(
                     position,
                     mailbox,
                     address,
@@ -339,13 +341,13 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
     ]
 
 
-def _copy(draft: Draft, position: int) -> PersonalCopy | None:
+def _copy(draft: PreparedEmail, position: int) -> PersonalCopy | None:
     if draft.tracking is None:
         return None
     return PersonalCopy(tracker=draft.tracking.recipient(draft.team_id, draft.id, position))
 
 
-def loaded_email_of(draft: Draft) -> LoadedEmail:
+def loaded_email_of(draft: PreparedEmail) -> LoadedEmail:
     """What composing the email takes."""
     out = draft.outgoing
     return LoadedEmail(
@@ -378,8 +380,8 @@ def return_path_of(domain: SenderDomain | None, name: str) -> str:
     return f"{domain.return_path if domain else DEFAULT_RETURN_PATH}.{name}"
 
 
-def signing_of(domain: SenderDomain | None) -> Signing | None:
-    return Signing(*domain.signing) if domain else None
+def signing_of(domain: SenderDomain | None) -> SigningDomain | None:
+    return SigningDomain(*domain.signing) if domain else None
 
 
 def _first_host(rows: Sequence[AttachmentRow]) -> str:

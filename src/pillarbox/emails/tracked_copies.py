@@ -17,7 +17,7 @@ from uuid import UUID
 
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
-from pillarbox.kernel.security.tracking_tokens import Tracked, link_token, open_token
+from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, link_token, open_token
 
 _ORIGIN = re.compile(r"https?://[^/?#\\]*+", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"<[ \t]*(https?:[^<>]*+)>", re.IGNORECASE)
@@ -46,7 +46,7 @@ class EmailTracking(NamedTuple):
 
     def recipient(self, team_id: UUID, email_id: UUID, position: int) -> RecipientTracker:
         """The links of one recipient's copy."""
-        return RecipientTracker(self, Tracked(team_id, email_id, position))
+        return RecipientTracker(self, TrackedRecipient(team_id, email_id, position))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class RecipientTracker:
     """Links and picture of one recipient's copy, the same each time; a `mail.html.links.Tracker`."""
 
     tracking: EmailTracking
-    who: Tracked
+    who: TrackedRecipient
 
     def link(self, url: str, index: int) -> str | None:
         """Where the link of this number leads now."""

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from pillarbox.emails.queries import ListedEmail, StoredAttachment, StoredEmail
+from pillarbox.emails.queries import EmailListRow, EmailRow, StoredAttachment
 from pillarbox.emails.requests import attachment_input
 from pillarbox.emails.requests.parse import MOST_BODY, MOST_HEADERS, MOST_RECIPIENTS, MOST_SUBJECT, MOST_TAGS
 from pillarbox.emails.requests.schedule import LONGEST as LONGEST_SCHEDULE
@@ -18,7 +18,7 @@ from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style
 from pillarbox.mail.message.headers import LONGEST_VALUE
 from pillarbox.mail.reports.replies import BounceType, SubType
 from pillarbox.timeline.history import HistoryEvent
-from pillarbox.timeline.rules import STATES, Detail, Kind
+from pillarbox.timeline.rules import STATES, EventDetail, EventKind
 
 NULL = Raw(b"null")
 
@@ -130,7 +130,7 @@ class BatchOut(Struct):
     errors: list[BatchError] | UnsetType = UNSET
 
 
-class ListItem(Struct):
+class EmailsListItem(Struct):
     id: UUID
     message_id: str
     to: Mailboxes
@@ -149,7 +149,7 @@ class Tag(Struct):
     value: str
 
 
-class Email(Struct):
+class EmailsEmail(Struct):
     object: Literal["email"]
     id: UUID
     message_id: str
@@ -168,7 +168,7 @@ class Email(Struct):
     topic_id: UUID | None
 
 
-class AttachmentItem(Struct, kw_only=True):
+class EmailsAttachmentItem(Struct, kw_only=True):
     """An attachment with its link. `content_id` is left out where there is none."""
 
     id: UUID
@@ -181,7 +181,7 @@ class AttachmentItem(Struct, kw_only=True):
     expires_at: IsoTime
 
 
-class Attachment(AttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
+class EmailsAttachment(EmailsAttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
     """One attachment by itself."""
 
 
@@ -195,7 +195,7 @@ class Event(Struct):
 
     id: UUID
     created_at: DatabaseTime
-    event: Annotated[str, shown_as(Kind)]
+    event: Annotated[str, shown_as(EventKind)]
     recipient: str | None
     host: str | None
     reply: str | None
@@ -212,11 +212,11 @@ class SharedLink(Struct):
     url: str
 
 
-A = TypeVar("A", bound=AttachmentItem)
+A = TypeVar("A", bound=EmailsAttachmentItem)
 
 
-def listed(row: ListedEmail) -> ListItem:
-    return ListItem(
+def listed(row: EmailListRow) -> EmailsListItem:
+    return EmailsListItem(
         row.id,
         row.message_id,
         _raw(row.to_list),
@@ -231,8 +231,8 @@ def listed(row: ListedEmail) -> ListItem:
     )
 
 
-def email(row: StoredEmail) -> Email:
-    return Email(
+def email(row: EmailRow) -> EmailsEmail:
+    return EmailsEmail(
         "email",
         row.id,
         row.message_id,
@@ -267,7 +267,7 @@ def attachment(kind: type[A], row: StoredAttachment, url: str, expires_at: datet
 
 
 def event(row: HistoryEvent) -> Event:
-    detail = msgspec.json.decode(row.detail, type=Detail) if row.detail else Detail()
+    detail = msgspec.json.decode(row.detail, type=EventDetail) if row.detail else EventDetail()
     bounce = detail.bounce
     return Event(
         row.id,
@@ -288,5 +288,5 @@ def _raw(text: str | None) -> Raw:
     return NULL if text is None else Raw(text.encode())
 
 
-def _time(at: datetime | None) -> str | None:
-    return None if at is None else database_style(at)
+def _time(instant: datetime | None) -> str | None:
+    return None if instant is None else database_style(instant)

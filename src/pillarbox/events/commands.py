@@ -10,13 +10,13 @@ import typer
 
 from pillarbox.events import overview_queries
 from pillarbox.events.overview_queries import NamedEvent
-from pillarbox.events.sending import EventRefused, Sending
+from pillarbox.events.sending import EventRefused, EventSender
 from pillarbox.events.wire import events_of
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
@@ -74,7 +74,7 @@ def send(
     perform(lambda connected: sent(connected, team, body, payload), data=data, database_url=database_url)
 
 
-async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print them by name."""
     owner = await one_team(connected, team)
     found, now = await overview_queries.names(TeamDb(connected.pool, owner.id)), SystemClock().now()
@@ -96,14 +96,14 @@ async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
     return 0
 
 
-async def shown(connected: Connected, team: str | None, named: str, *, json: bool) -> int:
+async def shown(connected: CommandDatabase, team: str | None, named: str, *, json: bool) -> int:
     """Print one, found by its name or the id of its definition."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
     wanted = named.lower() if well_formed(named) else named
     found = [one for one in await overview_queries.names(db) if wanted in (one.name, str(one.id))]
     if not found:
-        raise Refused(f"The team {owner.name!r} has no event {named!r}.")
+        raise CommandRefused(f"The team {owner.name!r} has no event {named!r}.")
     failed = await overview_queries.failed(db, found[0].name, MOST_FAILED)
     if json:
         show_json({**_plain(found[0]), "last_failed": [asdict(one) for one in failed]})
@@ -122,15 +122,15 @@ async def shown(connected: Connected, team: str | None, named: str, *, json: boo
     return 0
 
 
-async def sent(connected: Connected, team: str | None, body: dict[str, Any], payload: str) -> int:
+async def sent(connected: CommandDatabase, team: str | None, body: dict[str, Any], payload: str) -> int:
     """Send it; whoever distributes events finds it within a second."""
     owner = await one_team(connected, team)
     try:
         body["payload"] = msgspec.json.decode(payload)
     except (msgspec.DecodeError, UnicodeError):
-        raise Refused("What is given with --payload is not JSON.") from None
+        raise CommandRefused("What is given with --payload is not JSON.") from None
     [event] = events_of(body)
-    sending = Sending(connected.pool, Ids(SystemClock()), lambda: None, lambda: None)
+    sending = EventSender(connected.pool, Ids(SystemClock()), lambda: None, lambda: None)
     try:
         await sending.send(owner.id, [event])
     except EventRefused as refused:
@@ -139,13 +139,16 @@ async def sent(connected: Connected, team: str | None, body: dict[str, Any], pay
     return 0
 
 
-def _plain(one: NamedEvent) -> dict[str, Any]:
-    return {**asdict(one), "schema": None if one.schema is None else msgspec.json.decode(one.schema)}
+def _plain(named_event: NamedEvent) -> dict[str, Any]:
+    return {
+        **asdict(named_event),
+        "schema": None if named_event.schema is None else msgspec.json.decode(named_event.schema),
+    }
 
 
-def _words(one: NamedEvent) -> str | None:
+def _words(named_event: NamedEvent) -> str | None:
     """The schema in one line."""
-    if one.schema is None:
+    if named_event.schema is None:
         return None
-    fields = msgspec.json.decode(one.schema, type=dict[str, str])
+    fields = msgspec.json.decode(named_event.schema, type=dict[str, str])
     return ", ".join(f"{key}: {kind}" for key, kind in fields.items()) or "{}"

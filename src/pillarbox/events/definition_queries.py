@@ -47,7 +47,7 @@ DELETE: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class EventDefinitionRow:
     """What a team says of an event; `schema` is JSON."""
 
     id: UUID
@@ -57,24 +57,24 @@ class Definition:
     updated_at: datetime
 
 
-async def insert(db: TeamDb, definition_id: UUID, name: str, schema: str | None, at: datetime) -> None:
-    await db.run(INSERT, definition_id, name, schema, at)
+async def insert(db: TeamDb, definition_id: UUID, name: str, schema: str | None, now: datetime) -> None:
+    await db.run(INSERT, definition_id, name, schema, now)
 
 
-async def by_id(db: TeamDb, definition_id: UUID) -> Definition | None:
-    return await db.one(Definition, BY_ID, definition_id)
+async def by_id(db: TeamDb, definition_id: UUID) -> EventDefinitionRow | None:
+    return await db.one(EventDefinitionRow, BY_ID, definition_id)
 
 
-async def by_name(db: TeamDb, name: str) -> Definition | None:
-    return await db.one(Definition, BY_NAME, name)
+async def by_name(db: TeamDb, name: str) -> EventDefinitionRow | None:
+    return await db.one(EventDefinitionRow, BY_NAME, name)
 
 
-async def page(db: TeamDb, page: Page) -> list[Definition]:
-    return await db.all(Definition, PAGE, *page.args)
+async def page(db: TeamDb, page: Page) -> list[EventDefinitionRow]:
+    return await db.all(EventDefinitionRow, PAGE, *page.args)
 
 
-async def change(db: TeamDb, definition_id: UUID, schema: str | None, at: datetime) -> bool:
-    return await db.run(CHANGE, definition_id, schema, at) > 0
+async def change(db: TeamDb, definition_id: UUID, schema: str | None, now: datetime) -> bool:
+    return await db.run(CHANGE, definition_id, schema, now) > 0
 
 
 async def delete(db: TeamDb, definition_id: UUID) -> bool:

@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from pillarbox.events import definition_queries as queries
-from pillarbox.events.definition_queries import Definition
+from pillarbox.events.definition_queries import EventDefinitionRow
 from pillarbox.events.payloads import Schema
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
@@ -59,7 +59,7 @@ async def define(db: TeamDb, ids: Ids, name: str, schema: Schema | None) -> UUID
     return stamp.id
 
 
-async def found(db: TeamDb, identifier: str) -> Definition:
+async def found(db: TeamDb, identifier: str) -> EventDefinitionRow:
     """The definition that a path names, by its id or its name; 404 where there is none."""
     if well_formed(identifier):
         definition = await queries.by_id(db, UUID(identifier))
@@ -70,10 +70,10 @@ async def found(db: TeamDb, identifier: str) -> Definition:
     return definition
 
 
-async def change(db: TeamDb, identifier: str, schema: Schema | None, at: datetime) -> UUID:
+async def change(db: TeamDb, identifier: str, schema: Schema | None, now: datetime) -> UUID:
     """Replace the schema, for events that are sent from now on."""
     definition = await found(db, identifier)
-    if not await queries.change(db, definition.id, _json(schema), at):
+    if not await queries.change(db, definition.id, _json(schema), now):
         raise NotFound("Event")
     return definition.id
 

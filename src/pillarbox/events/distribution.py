@@ -25,7 +25,7 @@ from pillarbox.kernel.postgres.database import RETRIED, Connection, TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.work.fair_turns import Turns
-from pillarbox.kernel.work.jobs import Decided, Finished, Job, JobLimit, Postponed
+from pillarbox.kernel.work.jobs import DecidedAtSettle, Job, JobFinished, JobLimit, JobPostponed
 
 log = get("events")
 
@@ -70,8 +70,8 @@ class EventReceiver(Protocol):
         is left out must be one that nothing has listened to since before the call."""
         ...
 
-    async def receive(self, conn: Connection, at: datetime, event: StoredEvent) -> None:
-        """Write what follows from the event, inside the transaction that removes it. `at` is now.
+    async def receive(self, conn: Connection, now: datetime, event: StoredEvent) -> None:
+        """Write what follows from the event, inside the transaction that removes it. `now` is now.
 
         Events of one contact come one after the other; of different contacts at the same time, in other
         processes too. The receiver makes the contact where there is none and it needs one. Where it
@@ -114,7 +114,7 @@ class Distribution:
     clock: Clock
     receiver: EventReceiver | None
 
-    async def run(self, job: Job) -> Decided | Postponed:
+    async def run(self, job: Job) -> DecidedAtSettle | JobPostponed:
         """Distribute what is in the partition, as far as its turn goes."""
         partition = partition_with(job.subject_id)
         db = TeamDb(self.pool, job.team_id)
@@ -125,25 +125,25 @@ class Distribution:
             while events := await queries.waiting(db, partition, BATCH):
                 await self._distribute(db, events)
                 if self.clock.boottime() >= until:
-                    return Postponed(self.clock.now(), "others_wait")
+                    return JobPostponed(self.clock.now(), "others_wait")
         except RETRIED as trouble:
             log.warning("events.database_trouble", partition=partition, trouble=repr(trouble)[:200])
-            return Postponed(self.clock.now() + GAP, "database_trouble")
+            return JobPostponed(self.clock.now() + GAP, "database_trouble")
         except _NotTakenError:
-            return Postponed(self.clock.now() + GAP, "event_not_taken")
+            return JobPostponed(self.clock.now() + GAP, "event_not_taken")
         return self._end(job, partition)
 
-    def _end(self, job: Job, partition: int) -> Decided:
+    def _end(self, job: Job, partition: int) -> DecidedAtSettle:
         """The job is over unless there are events again, or somebody is sending one; who sends one after that
         waits for the answer."""
 
-        async def decide(conn: Connection) -> Finished | Postponed:
+        async def decide(conn: Connection) -> JobFinished | JobPostponed:
             db = TeamDb(conn, job.team_id)
             if not await queries.hold_job(db, job.id) or await queries.is_waiting(db, partition):
-                return Postponed(self.clock.now(), "next_event")
-            return Finished()
+                return JobPostponed(self.clock.now(), "next_event")
+            return JobFinished()
 
-        return Decided(decide)
+        return DecidedAtSettle(decide)
 
     async def _distribute(self, db: TeamDb, events: Sequence[WaitingEvent]) -> None:
         """Tell these events where somebody listens, and remove the others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -24,8 +24,8 @@ def _commands() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="events",
     plugin=_plugin,
-    commands={"events": Group(_commands, "List the events of a team, and send one.")},
+    commands={"events": CommandGroup(_commands, "List the events of a team, and send one.")},
 )

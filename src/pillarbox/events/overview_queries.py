@@ -65,6 +65,6 @@ async def names(db: TeamDb) -> Sequence[NamedEvent]:
     return await db.all(NamedEvent, NAMES)
 
 
-async def failed(db: TeamDb, name: str, most: int) -> Sequence[FailedEvent]:
+async def failed(db: TeamDb, name: str, limit: int) -> Sequence[FailedEvent]:
     """Those of a name that failed last."""
-    return await db.all(FailedEvent, FAILED, name, most)
+    return await db.all(FailedEvent, FAILED, name, limit)

@@ -9,42 +9,42 @@ from pillarbox.events.distribution import LIMIT, Distribution, EventReceiver
 from pillarbox.events.invariants import INVARIANTS
 from pillarbox.events.partitions import JOB
 from pillarbox.events.retention import FAILED_KEPT, EventRetention
-from pillarbox.events.sending import Sending
+from pillarbox.events.sending import EventSender
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler, Jobs
 
 
-def _sending(kit: Kit) -> Sending:
+def _sending(kit: Container) -> EventSender:
     def wake() -> None:
         # Not before: jobs need parts that are built later.
         kit.need(Jobs).wake()
 
-    return Sending(kit.engine_pool, kit.need(Ids), kit.need(DiskSpace).check, wake)
+    return EventSender(kit.engine_pool, kit.need(Ids), kit.need(DiskSpace).check, wake)
 
 
-def _jobs(kit: Kit) -> Mapping[str, Handler]:
+def _jobs(kit: Container) -> Mapping[str, Handler]:
     receiver: EventReceiver | None = kit.find(EventReceiver)  # type: ignore[type-abstract]
     return {JOB: Distribution(kit.engine_pool, kit.clock, receiver).run}
 
 
-def _background(kit: Kit) -> Sequence[Background]:
-    sending = kit.need(Sending)
+def _background(kit: Container) -> Sequence[Background]:
+    sending = kit.need(EventSender)
     return [Background(stop=(Stop.COMMITS, lambda _: sending.drain()))]
 
 
 SLICE = Slice(
     name="events",
-    provides={Sending: _sending},
+    provides={EventSender: _sending},
     routes=collect(routes),
     jobs=_jobs,
     job_limits=lambda _: [LIMIT],
     background=_background,
     retention=[
         Retention(
-            [Kept("events that could not be distributed", FAILED_KEPT)],
+            [RetentionItem("events that could not be distributed", FAILED_KEPT)],
             lambda kit: EventRetention(kit.pool, kit.clock).periodic(),
         )
     ],

@@ -63,9 +63,9 @@ class WaitingEvent(NamedTuple):
     at: datetime
 
 
-async def waiting(db: TeamDb, partition: int, most: int) -> list[WaitingEvent]:
+async def waiting(db: TeamDb, partition: int, limit: int) -> list[WaitingEvent]:
     """The first events of a partition, in order."""
-    return await db.all(WaitingEvent, WAITING, partition, most)
+    return await db.all(WaitingEvent, WAITING, partition, limit)
 
 
 async def is_waiting(db: TeamDb, partition: int) -> bool:
@@ -82,8 +82,8 @@ async def count_try(db: TeamDb, event_id: UUID) -> int:
     return await db.value(COUNT_TRY, event_id) or 0
 
 
-async def fail(db: TeamDb, event_id: UUID, at: datetime, reason: str) -> bool:
-    return await db.run(FAIL, event_id, at, reason) > 0
+async def fail(db: TeamDb, event_id: UUID, now: datetime, reason: str) -> bool:
+    return await db.run(FAIL, event_id, now, reason) > 0
 
 
 async def hold_contact(db: TeamDb, address: str) -> UUID | None:

@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import UNSET
 
 from pillarbox.events import definition_queries, definitions, wire
-from pillarbox.events.sending import EventRefused, Sending
+from pillarbox.events.sending import EventRefused, EventSender
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import MIB, Access, route
 from pillarbox.kernel.ids import Ids
@@ -18,16 +18,16 @@ from pillarbox.kernel.wire.problems import MissingField
 
 
 @route("POST", "/events", needs=Access.FULL, status=201, body=wire.NewDefinition, summary="Create an event")
-async def create(request: Request, db: TeamDb) -> Reply[wire.EventRef]:
+async def create(request: Request, db: TeamDb) -> Reply[wire.EventsEventRef]:
     wanted = parse(wire.NewDefinition, request.json())
     name = definitions.event_name(wanted.name, "name")
     definitions.check_schema(wanted.schema or {})
     event_id = await definitions.define(db, request.use(Ids), name, wanted.schema)
-    return Reply(wire.EventRef("event", event_id))
+    return Reply(wire.EventsEventRef("event", event_id))
 
 
 @route("GET", "/events", needs=Access.FULL, query=PAGING, summary="List events")
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.EventItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.EventsEventItem]]:
     page = Page.read(request.query)
     return Reply(await listed(partial(definition_queries.page, db), page, wire.item))
 
@@ -45,13 +45,13 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.EventDefinition]:
     by_name=True,
     summary="Update an event",
 )
-async def update(request: Request, db: TeamDb) -> Reply[wire.EventRef]:
+async def update(request: Request, db: TeamDb) -> Reply[wire.EventsEventRef]:
     wanted = parse(wire.ChangedDefinition, request.json())
     if wanted.schema is UNSET:
         raise MissingField("schema")
     definitions.check_schema(wanted.schema or {})
     event_id = await definitions.change(db, request.param("identifier"), wanted.schema, request.at)
-    return Reply(wire.EventRef("event", event_id))
+    return Reply(wire.EventsEventRef("event", event_id))
 
 
 @route("DELETE", "/events/{identifier}", needs=Access.FULL, by_name=True, summary="Delete an event")
@@ -76,7 +76,7 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.EventSent | wire.Even
     body = request.json()
     events = wire.events_of(body)
     try:
-        await request.use(Sending).send(db.team_id, events)
+        await request.use(EventSender).send(db.team_id, events)
     except EventRefused as refused:
         raise (wire.at_index(*refused.args) if isinstance(body, list) else refused.problem) from None
     return Reply(wire.sent(events, is_array=isinstance(body, list)))

@@ -19,7 +19,7 @@ from pillarbox.events import prometheus
 from pillarbox.events import sending_queries as queries
 from pillarbox.events.partitions import JOB, partition_of, subject_of
 from pillarbox.events.payloads import Schema, encoded, fitted
-from pillarbox.events.sending_queries import NewRow, PartitionKey
+from pillarbox.events.sending_queries import EventRow, PartitionKey
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
@@ -53,7 +53,7 @@ class SentEvent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _SendRequest:
     """Events that are stored together or not at all."""
 
     team_id: UUID
@@ -68,17 +68,18 @@ class EventRefused(Exception):  # noqa: N818 - it carries an answer
         self.problem = problem
 
 
-class Sending:
-    """Stores events. `admits` raises where there is no room for them, `wake` tells that there is work."""
+class EventSender:
+    """Stores events. `check_capacity` raises where there is no room for them, `wake` tells that there is
+    work."""
 
     def __init__(
-        self, pool: asyncpg.Pool, ids: Ids, admits: Callable[[], None], wake: Callable[[], None]
+        self, pool: asyncpg.Pool, ids: Ids, check_capacity: Callable[[], None], wake: Callable[[], None]
     ) -> None:
         self._pool = pool
         self._ids = ids
-        self._admits = admits
+        self._admits = check_capacity
         self._wake = wake
-        self._commits: GroupCommit[_Request, None] = GroupCommit(
+        self._commits: GroupCommit[_SendRequest, None] = GroupCommit(
             self._flush,
             kind="events",
             flushers=1,
@@ -93,13 +94,13 @@ class Sending:
         """Return when all of them are durable; where one cannot be stored none is, and EventRefused says
         which and why."""
         self._admits()
-        await self._commits.submit(_Request(team_id, events))
+        await self._commits.submit(_SendRequest(team_id, events))
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""
         await self._commits.drain()
 
-    async def _flush(self, batch: Sequence[_Request]) -> Sequence[EventRefused | None]:
+    async def _flush(self, batch: Sequence[_SendRequest]) -> Sequence[EventRefused | None]:
         is_written, new_partitions, answers = False, 0, list[EventRefused | None]()
         try:
             with TimeLimit(COMMIT_SECONDS):
@@ -123,8 +124,8 @@ class Sending:
         return answers
 
     async def _rows(
-        self, conn: Connection, batch: Sequence[_Request]
-    ) -> tuple[list[NewRow], list[EventRefused | None]]:
+        self, conn: Connection, batch: Sequence[_SendRequest]
+    ) -> tuple[list[EventRow], list[EventRefused | None]]:
         """The rows of what can be stored, and for each request what refuses it."""
         names = {(one.team_id, event.name) for one in batch for event in one.events}
         contacts = {
@@ -133,14 +134,14 @@ class Sending:
             for event in one.events
             if event.contact_id is not None
         }
-        known = _Known(
+        known = _KnownEvents(
             {
                 key: msgspec.json.decode(schema)
                 for key, schema in (await queries.schemas(conn, names)).items()
             },
             await queries.addresses(conn, contacts) if contacts else {},
         )
-        rows, answers = list[NewRow](), list[EventRefused | None]()
+        rows, answers = list[EventRow](), list[EventRefused | None]()
         for one in batch:
             try:
                 found = [
@@ -153,7 +154,7 @@ class Sending:
                 answers.append(None)
         return rows, answers
 
-    def _row(self, team_id: UUID, index: int, event: SentEvent, known: _Known) -> NewRow:
+    def _row(self, team_id: UUID, index: int, event: SentEvent, known: _KnownEvents) -> EventRow:
         try:
             address, email = known.address_of(team_id, event)
             text = event.text
@@ -162,9 +163,11 @@ class Sending:
         except Problem as problem:
             raise EventRefused(index, problem) from None
         partition = partition_of(address)
-        return NewRow(team_id, self._ids.new(), partition, event.name, event.contact_id, address, email, text)
+        return EventRow(
+            team_id, self._ids.new(), partition, event.name, event.contact_id, address, email, text
+        )
 
-    async def _write(self, conn: Connection, rows: Sequence[NewRow]) -> int:
+    async def _write(self, conn: Connection, rows: Sequence[EventRow]) -> int:
         """Write the rows; how many partitions have work that had none."""
         if not rows:
             return 0
@@ -182,7 +185,7 @@ class Sending:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownEvents:
     """What the database knows of the events of a batch."""
 
     schemas: Mapping[tuple[UUID, str], Schema]
@@ -198,5 +201,5 @@ class _Known:
         return found
 
 
-def _weight(one: _Request) -> int:
-    return sum([len(event.text) + ROW_WEIGHT for event in one.events])
+def _weight(send_request: _SendRequest) -> int:
+    return sum([len(event.text) + ROW_WEIGHT for event in send_request.events])

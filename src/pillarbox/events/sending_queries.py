@@ -53,7 +53,7 @@ HOLD_JOBS: Final = """
 """
 
 
-class NewRow(NamedTuple):
+class EventRow(NamedTuple):
     """A row of `events`; `payload` is JSON."""
 
     team_id: UUID
@@ -89,7 +89,7 @@ async def addresses(
     return {(row["team_id"], row["id"]): (row["address"], row["email"]) for row in rows}
 
 
-async def insert(conn: Connection, rows: Sequence[NewRow], at: datetime) -> None:
+async def insert(conn: Connection, rows: Sequence[EventRow], now: datetime) -> None:
     await conn.execute(
         INSERT,
         literal([row.team_id for row in rows]),
@@ -100,12 +100,12 @@ async def insert(conn: Connection, rows: Sequence[NewRow], at: datetime) -> None
         [row.address for row in rows],
         [row.email for row in rows],
         [row.payload for row in rows],
-        at,
+        now,
     )
 
 
 async def add_jobs(
-    conn: Connection, kind: str, partitions: Sequence[PartitionKey], ids: Sequence[UUID], at: datetime
+    conn: Connection, kind: str, partitions: Sequence[PartitionKey], ids: Sequence[UUID], now: datetime
 ) -> int:
     """How many of these partitions had no job."""
     status: str = await conn.execute(
@@ -114,7 +114,7 @@ async def add_jobs(
         literal([partition.team_id for partition in partitions]),
         literal(ids),
         literal([partition.subject_id for partition in partitions]),
-        at,
+        now,
     )
     return int(status.rsplit(" ", 1)[-1])
 

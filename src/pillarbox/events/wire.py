@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from pillarbox.contacts.wire import address_of
-from pillarbox.events.definition_queries import Definition
+from pillarbox.events.definition_queries import EventDefinitionRow
 from pillarbox.events.definitions import MOST_NAME, event_name
 from pillarbox.events.payloads import Kind, encoded
 from pillarbox.events.sending import SentEvent
@@ -51,7 +51,7 @@ class NewEvent(Struct):
 NewEvents = NewEvent | Annotated[list[NewEvent], Meta(min_length=1, max_length=MOST_TOGETHER)]
 
 
-class EventRef(Struct):
+class EventsEventRef(Struct):
     object: Literal["event"]
     id: UUID
 
@@ -71,7 +71,7 @@ class EventDefinition(Struct):
     updated_at: DatabaseTime
 
 
-class EventItem(Struct):
+class EventsEventItem(Struct):
     id: UUID
     name: str
     schema: ShownSchema
@@ -88,13 +88,19 @@ class EventsSent(Struct):
     data: list[EventSent]
 
 
-def item(one: Definition) -> EventItem:
-    schema = Raw((one.schema or "null").encode())
-    return EventItem(one.id, one.name, schema, database_style(one.created_at), database_style(one.updated_at))
+def item(definition: EventDefinitionRow) -> EventsEventItem:
+    schema = Raw((definition.schema or "null").encode())
+    return EventsEventItem(
+        definition.id,
+        definition.name,
+        schema,
+        database_style(definition.created_at),
+        database_style(definition.updated_at),
+    )
 
 
-def full(one: Definition) -> EventDefinition:
-    shown = item(one)
+def full(definition: EventDefinitionRow) -> EventDefinition:
+    shown = item(definition)
     return EventDefinition("event", shown.id, shown.name, shown.schema, shown.created_at, shown.updated_at)
 
 

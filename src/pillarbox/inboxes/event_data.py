@@ -15,15 +15,15 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import fields
 
 from pillarbox.inboxes import event_queries, events
-from pillarbox.inboxes.boxes import queries as boxes
-from pillarbox.inboxes.boxes.queries import Inbox
-from pillarbox.inboxes.boxes.wire import FullInbox, full
 from pillarbox.inboxes.event_queries import EventDraft, EventFile, EventMessage, EventThread
-from pillarbox.inboxes.events import Detail, Source, ThreadLabel
+from pillarbox.inboxes.events import InboxEventDetail, Source, ThreadLabel
+from pillarbox.inboxes.inbox import queries as inbox_queries
+from pillarbox.inboxes.inbox.queries import InboxRow
+from pillarbox.inboxes.inbox.wire import FullInbox, full
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
-from pillarbox.webhooks.bodies import Subject
+from pillarbox.webhooks.bodies import EventSubject
 
 NONE: Final = Raw(b"[]")
 NULL: Final = Raw(b"null")
@@ -186,36 +186,36 @@ SHAPES: Final[Mapping[str, type]] = {
 """The type of the data, by the kind of event."""
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Detail).decode
+_decode = msgspec.json.Decoder(InboxEventDetail).decode
 
 
 class _Objects(NamedTuple):
     """What the events of one call show."""
 
-    inboxes: Mapping[UUID, Inbox]
+    inboxes: Mapping[UUID, InboxRow]
     threads: Mapping[UUID, EventThread]
     messages: Mapping[tuple[UUID, UUID], EventMessage]
     files: Mapping[UUID, Sequence[EventFile]]
     drafts: Mapping[UUID, EventDraft]
 
-    def inbox(self, detail: Detail) -> FullInbox | UnsetType:
+    def inbox(self, detail: InboxEventDetail) -> FullInbox | UnsetType:
         found = self.inboxes.get(detail.inbox_id)
         return UNSET if found is None else full(found)
 
-    def thread(self, detail: Detail) -> ThreadData | UnsetType:
+    def thread(self, detail: InboxEventDetail) -> ThreadData | UnsetType:
         found = None if detail.thread_id is None else self.threads.get(detail.thread_id)
         return UNSET if found is None else _thread(found)
 
-    def email(self, detail: Detail) -> MessageData | UnsetType:
+    def email(self, detail: InboxEventDetail) -> MessageData | UnsetType:
         found = None if detail.email_id is None else self.messages.get((detail.inbox_id, detail.email_id))
         return UNSET if found is None else _message(found, self.files.get(found.id, ()))
 
-    def draft(self, detail: Detail) -> DraftData | UnsetType:
+    def draft(self, detail: InboxEventDetail) -> DraftData | UnsetType:
         found = None if detail.draft_id is None else self.drafts.get(detail.draft_id)
         return UNSET if found is None else _draft(found)
 
 
-async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> list[bytes]:
+async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
     """The data of these events as JSON."""
     details = [_decode(subject.detail or "{}") for subject in subjects]
     objects = await _objects(TeamDb(conn, team_id), subjects, details)
@@ -225,14 +225,16 @@ async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject
     ]
 
 
-async def _objects(db: TeamDb, subjects: Sequence[Subject], details: Sequence[Detail]) -> _Objects:
+async def _objects(
+    db: TeamDb, subjects: Sequence[EventSubject], details: Sequence[InboxEventDetail]
+) -> _Objects:
     of_inbox = {one.inbox_id for one, subject in zip(details, subjects, strict=True) if _shows_inbox(subject)}
     messages = await event_queries.messages(
         db, {(one.inbox_id, one.email_id) for one in details if one.email_id is not None}
     )
     with_files = {one.id for one in messages.values() if one.attachments}
     return _Objects(
-        await boxes.some(db, list(of_inbox)) if of_inbox else {},
+        await inbox_queries.some(db, list(of_inbox)) if of_inbox else {},
         await event_queries.threads(db, {one.thread_id for one in details if one.thread_id is not None}),
         messages,
         await event_queries.files(db, list(with_files)),
@@ -240,11 +242,11 @@ async def _objects(db: TeamDb, subjects: Sequence[Subject], details: Sequence[De
     )
 
 
-def _shows_inbox(subject: Subject) -> bool:
+def _shows_inbox(subject: EventSubject) -> bool:
     return SHAPES[subject.kind] is InboxEvent
 
 
-def _data(kind: str, detail: Detail, objects: _Objects) -> Struct:
+def _data(kind: str, detail: InboxEventDetail, objects: _Objects) -> Struct:
     """The fields of the shape of this kind, each from the event itself or from what it shows."""
     shape = SHAPES[kind]
     found: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.webhooks.publish import Reference
 
 Source = Literal["api", "dashboard", "agent", "system"]
@@ -61,7 +61,7 @@ class LabelOfInbox(Protocol):
     def color(self) -> str: ...
 
 
-class InboxRef(NamedTuple):
+class InboxOfEvent(NamedTuple):
     """The inbox that an event is about, and who made the change."""
 
     team_id: UUID
@@ -78,7 +78,7 @@ class ThreadRef(NamedTuple):
     source: Source = API
 
 
-class DraftRef(NamedTuple):
+class DraftOfEvent(NamedTuple):
     """The draft that an event is about; `thread_id` is that of a reply, or of a draft that was sent."""
 
     team_id: UUID
@@ -88,7 +88,7 @@ class DraftRef(NamedTuple):
     source: Source = API
 
 
-class Detail(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class InboxEventDetail(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What the body of an event says that is not read when it is dispatched; stored as JSON."""
 
     source: Source = API
@@ -96,8 +96,8 @@ class Detail(Struct, frozen=True, omit_defaults=True, kw_only=True):
     thread_id: UUID | None = None
     email_id: UUID | None = None
     draft_id: UUID | None = None
-    from_: Folder | None = msgspec.field(name="from", default=None)
-    to: Folder | None = None
+    from_: ThreadFolder | None = msgspec.field(name="from", default=None)
+    to: ThreadFolder | None = None
     assignee_email: str | None = None
     assigned_by_email: str | None = None
     previous_assignee_email: str | None = None
@@ -108,108 +108,118 @@ class Detail(Struct, frozen=True, omit_defaults=True, kw_only=True):
 _encode = msgspec.json.Encoder().encode
 
 
-def created(ref: InboxRef, at: datetime) -> Reference:
+def created(ref: InboxOfEvent, instant: datetime) -> Reference:
     """The inbox was created."""
-    return _of_inbox(INBOX_CREATED, ref, at)
+    return _of_inbox(INBOX_CREATED, ref, instant)
 
 
-def updated(ref: InboxRef, at: datetime) -> Reference:
+def updated(ref: InboxOfEvent, instant: datetime) -> Reference:
     """Its name, or the name that recipients see, is another."""
-    return _of_inbox(INBOX_UPDATED, ref, at)
+    return _of_inbox(INBOX_UPDATED, ref, instant)
 
 
-def deleted(ref: InboxRef, at: datetime) -> Reference:
+def deleted(ref: InboxOfEvent, instant: datetime) -> Reference:
     """The inbox is gone, with all that it had."""
-    return _of_inbox(INBOX_DELETED, ref, at)
+    return _of_inbox(INBOX_DELETED, ref, instant)
 
 
 MessageEvent = Callable[[UUID, datetime, UUID, UUID, UUID], Reference]
 """Makes the reference to an event of a message: team, when, inbox, thread, message."""
 
 
-def thread_created(team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Reference:
+def thread_created(
+    team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
+) -> Reference:
     """The first message of a thread arrived or was sent."""
-    return _of_message(THREAD_CREATED, team_id, at, inbox_id, thread_id, email_id)
+    return _of_message(THREAD_CREATED, team_id, instant, inbox_id, thread_id, email_id)
 
 
-def email_received(team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Reference:
+def email_received(
+    team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
+) -> Reference:
     """A message came in."""
-    return _of_message(EMAIL_RECEIVED, team_id, at, inbox_id, thread_id, email_id)
+    return _of_message(EMAIL_RECEIVED, team_id, instant, inbox_id, thread_id, email_id)
 
 
-def email_sent(team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Reference:
+def email_sent(
+    team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
+) -> Reference:
     """A message was accepted for sending."""
-    return _of_message(EMAIL_SENT, team_id, at, inbox_id, thread_id, email_id)
+    return _of_message(EMAIL_SENT, team_id, instant, inbox_id, thread_id, email_id)
 
 
-def folder_updated(ref: ThreadRef, at: datetime, before: Folder, after: Folder) -> Reference:
+def folder_updated(ref: ThreadRef, instant: datetime, before: ThreadFolder, after: ThreadFolder) -> Reference:
     """The thread was moved."""
-    return _of_thread(FOLDER_UPDATED, ref, at, _thread_detail(ref, from_=before, to=after))
+    return _of_thread(FOLDER_UPDATED, ref, instant, _thread_detail(ref, from_=before, to=after))
 
 
 def assigned(
-    ref: ThreadRef, at: datetime, assignee: str | None, previous: str | None, by: str | None = None
+    ref: ThreadRef, instant: datetime, assignee: str | None, previous: str | None, by: str | None = None
 ) -> Reference:
     """The thread was assigned to somebody, or with None to nobody; `by` is who did it, where that is a
     person."""
     if assignee is None:
         detail = _thread_detail(ref, previous_assignee_email=previous)
-        return _of_thread(UNASSIGNED, ref, at, detail)
+        return _of_thread(UNASSIGNED, ref, instant, detail)
     detail = _thread_detail(
         ref, assignee_email=assignee, assigned_by_email=by, previous_assignee_email=previous
     )
-    return _of_thread(ASSIGNED, ref, at, detail)
+    return _of_thread(ASSIGNED, ref, instant, detail)
 
 
 def labels_updated(
-    ref: ThreadRef, at: datetime, *, added: LabelOfInbox | None = None, removed: LabelOfInbox | None = None
+    ref: ThreadRef,
+    instant: datetime,
+    *,
+    added: LabelOfInbox | None = None,
+    removed: LabelOfInbox | None = None,
 ) -> Reference:
     """One label was put on the thread, or taken off it."""
     detail = _thread_detail(ref, added=_shown(added), removed=_shown(removed))
-    return _of_thread(LABELS_UPDATED, ref, at, detail)
+    return _of_thread(LABELS_UPDATED, ref, instant, detail)
 
 
-def draft_created(ref: DraftRef, at: datetime) -> Reference:
-    return _of_draft(DRAFT_CREATED, ref, at)
+def draft_created(ref: DraftOfEvent, instant: datetime) -> Reference:
+    return _of_draft(DRAFT_CREATED, ref, instant)
 
 
-def draft_updated(ref: DraftRef, at: datetime) -> Reference:
-    return _of_draft(DRAFT_UPDATED, ref, at)
+def draft_updated(ref: DraftOfEvent, instant: datetime) -> Reference:
+    return _of_draft(DRAFT_UPDATED, ref, instant)
 
 
-def draft_deleted(ref: DraftRef, at: datetime) -> Reference:
-    return _of_draft(DRAFT_DELETED, ref, at)
+def draft_deleted(ref: DraftOfEvent, instant: datetime) -> Reference:
+    return _of_draft(DRAFT_DELETED, ref, instant)
 
 
-def draft_sent(ref: DraftRef, at: datetime, email_id: UUID) -> Reference:
+def draft_sent(ref: DraftOfEvent, instant: datetime, email_id: UUID) -> Reference:
     """The draft was accepted for sending as this email, in the thread of `ref`."""
-    return _of_draft(DRAFT_SENT, ref, at, email_id)
+    return _of_draft(DRAFT_SENT, ref, instant, email_id)
 
 
-def _of_inbox(kind: str, ref: InboxRef, at: datetime) -> Reference:
-    detail = Detail(source=ref.source, inbox_id=ref.inbox_id)
-    return Reference(ref.team_id, kind, at, ref.inbox_id, None, _stored(detail))
+def _of_inbox(kind: str, ref: InboxOfEvent, instant: datetime) -> Reference:
+    detail = InboxEventDetail(source=ref.source, inbox_id=ref.inbox_id)
+    return Reference(ref.team_id, kind, instant, ref.inbox_id, None, _stored(detail))
 
 
 def _of_message(
-    kind: str, team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
+    kind: str, team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
 ) -> Reference:
-    detail = Detail(source=SYSTEM, inbox_id=inbox_id, thread_id=thread_id, email_id=email_id)
-    return Reference(team_id, kind, at, email_id, None, _stored(detail))
+    detail = InboxEventDetail(source=SYSTEM, inbox_id=inbox_id, thread_id=thread_id, email_id=email_id)
+    return Reference(team_id, kind, instant, email_id, None, _stored(detail))
 
 
 def _thread_detail(
     ref: ThreadRef,
     *,
-    from_: Folder | None = None,
-    to: Folder | None = None,
+    from_: ThreadFolder | None = None,
+    to: ThreadFolder | None = None,
     assignee_email: str | None = None,
     assigned_by_email: str | None = None,
     previous_assignee_email: str | None = None,
     added: tuple[ThreadLabel, ...] = (),
     removed: tuple[ThreadLabel, ...] = (),
-) -> Detail:
-    return Detail(
+) -> InboxEventDetail:
+    return InboxEventDetail(
         source=ref.source,
         inbox_id=ref.inbox_id,
         thread_id=ref.thread_id,
@@ -223,24 +233,24 @@ def _thread_detail(
     )
 
 
-def _of_thread(kind: str, ref: ThreadRef, at: datetime, detail: Detail) -> Reference:
-    return Reference(ref.team_id, kind, at, ref.thread_id, None, _stored(detail))
+def _of_thread(kind: str, ref: ThreadRef, instant: datetime, detail: InboxEventDetail) -> Reference:
+    return Reference(ref.team_id, kind, instant, ref.thread_id, None, _stored(detail))
 
 
-def _of_draft(kind: str, ref: DraftRef, at: datetime, email_id: UUID | None = None) -> Reference:
-    detail = Detail(
+def _of_draft(kind: str, ref: DraftOfEvent, instant: datetime, email_id: UUID | None = None) -> Reference:
+    detail = InboxEventDetail(
         source=ref.source,
         inbox_id=ref.inbox_id,
         thread_id=ref.thread_id,
         email_id=email_id,
         draft_id=ref.draft_id,
     )
-    return Reference(ref.team_id, kind, at, ref.draft_id, None, _stored(detail))
+    return Reference(ref.team_id, kind, instant, ref.draft_id, None, _stored(detail))
 
 
 def _shown(label: LabelOfInbox | None) -> tuple[ThreadLabel, ...]:
     return () if label is None else (ThreadLabel(label.id, label.name, label.color),)
 
 
-def _stored(detail: Detail) -> str:
+def _stored(detail: InboxEventDetail) -> str:
     return _encode(detail).decode()

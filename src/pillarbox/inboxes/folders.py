@@ -14,7 +14,7 @@ from typing import Final
 KEPT_IN_TRASH: Final = timedelta(days=30)
 
 
-class Folder(StrEnum):
+class ThreadFolder(StrEnum):
     """Where a thread is."""
 
     INBOX = "inbox"
@@ -24,28 +24,28 @@ class Folder(StrEnum):
     TRASH = "trash"
 
 
-SETTABLE: Final = frozenset({Folder.INBOX, Folder.ARCHIVE, Folder.SPAM, Folder.TRASH})
+SETTABLE: Final = frozenset({ThreadFolder.INBOX, ThreadFolder.ARCHIVE, ThreadFolder.SPAM, ThreadFolder.TRASH})
 """Where a client may move a thread. `sent` is only where threads begin."""
 
-_BROUGHT_BACK: Final = frozenset({Folder.ARCHIVE, Folder.SENT, Folder.TRASH})
+_BROUGHT_BACK: Final = frozenset({ThreadFolder.ARCHIVE, ThreadFolder.SENT, ThreadFolder.TRASH})
 """Where new mail for the inbox would not be seen."""
 
 
-def of_first_message(*, is_inbound: bool, is_spam: bool = False) -> Folder:
+def of_first_message(*, is_inbound: bool, is_spam: bool = False) -> ThreadFolder:
     """Where a thread begins."""
     if not is_inbound:
-        return Folder.SENT
-    return Folder.SPAM if is_spam else Folder.INBOX
+        return ThreadFolder.SENT
+    return ThreadFolder.SPAM if is_spam else ThreadFolder.INBOX
 
 
-def after_inbound(folder: Folder) -> Folder:
+def after_inbound(folder: ThreadFolder) -> ThreadFolder:
     """Where a thread is after a message that is not spam has joined it. (Spam joins threads in `spam`
     alone.)"""
-    return Folder.INBOX if folder in _BROUGHT_BACK else folder
+    return ThreadFolder.INBOX if folder in _BROUGHT_BACK else folder
 
 
-def after_outbound(folder: Folder, *, has_inbound: bool) -> Folder:
+def after_outbound(folder: ThreadFolder, *, has_inbound: bool) -> ThreadFolder:
     """Where a thread is after a message was sent in it."""
-    if folder is not Folder.TRASH:
+    if folder is not ThreadFolder.TRASH:
         return folder
-    return Folder.INBOX if has_inbound else Folder.SENT
+    return ThreadFolder.INBOX if has_inbound else ThreadFolder.SENT

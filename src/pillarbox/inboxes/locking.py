@@ -104,28 +104,28 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
 
 
 class AddressedInbox(NamedTuple):
-    """An inbox that an address means. `described_to`: as far as this id searches know its messages
+    """An inbox that an address means. `indexed_up_to`: as far as this id searches know its messages
     (docs/decisions/0100); None where somebody else has its lock. `has_webhooks`: somebody may want its
     events."""
 
     inbox: InboxKey
-    described_to: UUID | None
+    indexed_up_to: UUID | None
     has_webhooks: bool
 
 
-class Briefly(NamedTuple):
+class LockTimeout(NamedTuple):
     """Each lock is waited for, but only for a moment, and those of the inboxes `without` are not taken."""
 
     without: frozenset[UUID]
 
 
 async def lock_at(
-    conn: Connection, addresses: Collection[str], waited: InboxKey | Briefly | None = None
+    conn: Connection, addresses: Collection[str], waited: InboxKey | LockTimeout | None = None
 ) -> dict[str, AddressedInbox]:
     """Lock the inboxes that these addresses mean, as far as nobody else has; addresses that mean none are not
     in the answer. For the lock of one inbox it may be `waited`, or for all of them briefly: that raises
     LockNotAvailableError."""
-    if isinstance(waited, Briefly):
+    if isinstance(waited, LockTimeout):
         limits = (str(BRIEF_MS), str(LOCK_TIMEOUT_MS))
         rows = await conn.fetch(LOCK_IN_ORDER, list(addresses), list(waited.without), *limits)
     else:

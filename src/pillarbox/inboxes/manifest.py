@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.inboxes.settings import SETTINGS
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -25,10 +25,12 @@ def _inboxes() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="inboxes",
     title="Inboxes",
     plugin=_plugin,
     settings=SETTINGS,
-    commands={"inboxes": Group(_inboxes, "List and create inboxes, read their threads and answer them.")},
+    commands={
+        "inboxes": CommandGroup(_inboxes, "List and create inboxes, read their threads and answer them.")
+    },
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pillarbox.inboxes.boxes import plugin_parts as boxes
 from pillarbox.inboxes.drafts import plugin_parts as drafts
 from pillarbox.inboxes.event_data import SHAPES
+from pillarbox.inboxes.inbox import plugin_parts as inbox_parts
 from pillarbox.inboxes.search import plugin_parts as search
 from pillarbox.inboxes.threads import plugin_parts as threads
 from pillarbox.inboxes.waiting import plugin_parts as waiting
@@ -12,15 +12,15 @@ from pillarbox.kernel.slices import Slice
 
 SLICE = Slice(
     name="inboxes",
-    provides={**boxes.PROVIDES, **threads.PROVIDES, **drafts.PROVIDES, **waiting.PROVIDES},
-    routes=[*boxes.ROUTES, *threads.ROUTES, *drafts.ROUTES, *search.ROUTES],
+    provides={**inbox_parts.PROVIDES, **threads.PROVIDES, **drafts.PROVIDES, **waiting.PROVIDES},
+    routes=[*inbox_parts.ROUTES, *threads.ROUTES, *drafts.ROUTES, *search.ROUTES],
     periodic=search.periodic,
     files=drafts.files,
-    jobs=lambda kit: {**boxes.jobs(kit), **threads.jobs(kit)},
-    job_limits=lambda _: [*boxes.JOB_LIMITS, *threads.JOB_LIMITS],
+    jobs=lambda kit: {**inbox_parts.jobs(kit), **threads.jobs(kit)},
+    job_limits=lambda _: [*inbox_parts.JOB_LIMITS, *threads.JOB_LIMITS],
     background=waiting.background,
     retention=[*threads.RETENTION, *drafts.RETENTION],
     webhook_shapes=SHAPES,
-    event_bodies=boxes.EVENT_BODIES,
-    invariants=(*boxes.INVARIANTS, *threads.INVARIANTS, *drafts.INVARIANTS, *search.INVARIANTS),
+    event_bodies=inbox_parts.EVENT_BODIES,
+    invariants=(*inbox_parts.INVARIANTS, *threads.INVARIANTS, *drafts.INVARIANTS, *search.INVARIANTS),
 )

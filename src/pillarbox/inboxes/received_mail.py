@@ -35,7 +35,7 @@ class MessageFile:
     kind: str
 
 
-class ReceivedMail(Protocol):
+class ReceivedMailSource(Protocol):
     """Received mail as messages of inboxes."""
 
     async def sizes(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, int]:

@@ -133,9 +133,9 @@ def uuid7(micros: int, tail: bytes) -> UUID:
     return made
 
 
-def first_id(at: datetime) -> UUID:
+def first_id(instant: datetime) -> UUID:
     """The least id of an instant; every id of an earlier one is below it. Nothing is older than 1970."""
-    return UUID(int=uuid7(max(0, (at - EPOCH) // MICROSECOND), bytes(8)).int)
+    return UUID(int=uuid7(max(0, (instant - EPOCH) // MICROSECOND), bytes(8)).int)
 
 
 TAG_DIGITS = 27

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -30,11 +30,11 @@ def _keyring() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="kernel",
     plugin=_plugin,
     commands={
-        "keyring": Group(_keyring, "See which keys the database needs, and rotate the key ring."),
-        "maintenance": Group(_maintenance, "Put API and SMTP clients off, and let them in again."),
+        "keyring": CommandGroup(_keyring, "See which keys the database needs, and rotate the key ring."),
+        "maintenance": CommandGroup(_maintenance, "Put API and SMTP clients off, and let them in again."),
     },
 )

@@ -29,7 +29,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CommandGroup:
     """Commands under one name, imported when one of them is called or their help is asked for. Several slices
     may bring commands of one group; the first that has help says what it is for."""
 
@@ -38,21 +38,21 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest:
+class SliceManifest:
     """What one slice says of itself. `plugin` imports the slice; `title` stands over its settings."""
 
     name: str
     title: str = ""
     plugin: Callable[[], Slice]
     settings: Sequence[Setting[Any]] = ()
-    commands: Mapping[str, Command | Group] = field(default_factory=dict)
+    commands: Mapping[str, Command | CommandGroup] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.settings and not self.title:
             raise ValueError(f"the settings of {self.name} need a title")
 
 
-def settings_in(manifests: Iterable[Manifest]) -> tuple[Setting[Any], ...]:
+def settings_in(manifests: Iterable[SliceManifest]) -> tuple[Setting[Any], ...]:
     """Every setting that there is: the kernel's, then those of the slices; two cannot have one name."""
     rows = (*SETTINGS, *(row for one in manifests for row in one.settings))
     names = [row.name for row in rows]
@@ -62,6 +62,6 @@ def settings_in(manifests: Iterable[Manifest]) -> tuple[Setting[Any], ...]:
     return rows
 
 
-def slices_of(manifests: Iterable[Manifest]) -> tuple[Slice, ...]:
+def slices_of(manifests: Iterable[SliceManifest]) -> tuple[Slice, ...]:
     """The slices themselves; loads the program."""
     return tuple(one.plugin() for one in manifests)

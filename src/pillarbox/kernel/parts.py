@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 
-class Parts:
+class PartRegistry:
     """One instance per type; a missing part is a programming error."""
 
     def __init__(self, *parts: object) -> None:

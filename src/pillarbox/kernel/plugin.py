@@ -11,7 +11,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http import files as file_routes
 from pillarbox.kernel.http import health as health_routes
 from pillarbox.kernel.http import openapi as openapi_routes
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.health import DatabaseProbe
 from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.idempotency import LIFETIME, IdempotencyRows, IdempotencyStore
@@ -25,10 +25,10 @@ from pillarbox.kernel.observability.backup_age import BackupAge
 from pillarbox.kernel.observability.metrics import MetricsFile
 from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.postgres.bounded_pool import watch_pools
-from pillarbox.kernel.postgres.notify import Listener
+from pillarbox.kernel.postgres.notify import NotifyListener
 from pillarbox.kernel.process.clock_watch import ClockCorrection, ClockWatch
 from pillarbox.kernel.security import rate_queries
-from pillarbox.kernel.security.authentication import AccessTokens, Credentials
+from pillarbox.kernel.security.authentication import AccessTokens, CredentialLookup
 from pillarbox.kernel.security.link_keys import LINK_KEYS, LinkKeys
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
@@ -36,8 +36,17 @@ from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.security.tokens import Signer
-from pillarbox.kernel.settings.kinds import Role
-from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
+from pillarbox.kernel.settings.kinds import ProcessRole
+from pillarbox.kernel.slices import (
+    Background,
+    Container,
+    Loop,
+    Retention,
+    RetentionItem,
+    Slice,
+    StartOrder,
+    Stop,
+)
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import SHORT, DiskSpace, disks_of
 from pillarbox.kernel.storage.storage_metrics import UNWRITABLE
@@ -52,9 +61,9 @@ class PeriodicJobs(tuple[Periodic, ...]):
     """What all slices do periodically."""
 
 
-def http_application(kit: Kit) -> Api:
+def http_application(kit: Container) -> Api:
     """The ASGI application of everything that is served over HTTP."""
-    needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, TeamRate, Credentials, IdempotencyStore)
+    needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, TeamRate, CredentialLookup, IdempotencyStore)
     for kind in needed:
         kit.need(kind)
     wanted: tuple[type, ...] = (AccessTokens, RequestLogWriter, Meter, Maintenance, HostRules)
@@ -73,47 +82,47 @@ def http_application(kit: Kit) -> Api:
     )
 
 
-def _team_rate(kit: Kit) -> TeamRate:
+def _team_rate(kit: Container) -> TeamRate:
     runtime = kit.runtime
     windows = kit.need(Windows)
     return TeamRate(windows, runtime.shared_memory, kit.pool, kit.clock, is_first=runtime.index == 0)
 
 
-def _counts_requests(kit: Kit) -> bool:
-    return bool({Role.API, Role.SMTP} & set(kit.settings.roles))
+def _counts_requests(kit: Container) -> bool:
+    return bool({ProcessRole.API, ProcessRole.SMTP} & set(kit.settings.roles))
 
 
-def _files(kit: Kit) -> Files:
-    files = Files(kit.need(Signer), kit.clock, kit.need(BlobStore), kit.settings.public_url)
+def _files(kit: Container) -> FileLinks:
+    files = FileLinks(kit.need(Signer), kit.clock, kit.need(BlobStore), kit.settings.public_url)
     for one in kit.slices:
         for kind, opener in one.files(kit).items():
             files.register(kind, opener)
     return files
 
 
-def _document(kit: Kit) -> ApiDocument:
+def _document(kit: Container) -> ApiDocument:
     shapes = {kind: shape for one in kit.slices for kind, shape in one.webhook_shapes.items()}
     return ApiDocument(kit.settings.public_url, shapes)
 
 
-def _outbound(kit: Kit) -> Outbound:
+def _outbound(kit: Container) -> Outbound:
     outside = kit.externals
     return Outbound(DnsAddresses(outside.resolver), kit.settings.allow_private, tls=outside.trust)
 
 
-def _periodic_jobs(kit: Kit) -> PeriodicJobs:
+def _periodic_jobs(kit: Container) -> PeriodicJobs:
     return PeriodicJobs(kit.periodic)
 
 
-def _jobs(kit: Kit) -> Jobs:
+def _jobs(kit: Container) -> Jobs:
     limits = tuple(limit for one in kit.slices for limit in one.job_limits(kit))
     roles = ",".join(kit.settings.roles)
     return Jobs(kit.pool, kit.clock, kit.runtime.process_id, _handlers(kit), limits, roles)
 
 
-def _handlers(kit: Kit) -> dict[str, Handler]:
+def _handlers(kit: Container) -> dict[str, Handler]:
     """Who does each kind of job; none in a process without the role."""
-    if Role.JOBS not in kit.settings.roles:
+    if ProcessRole.JOBS not in kit.settings.roles:
         return {}
     found: dict[str, Handler] = {}
     for one in kit.slices:
@@ -121,39 +130,39 @@ def _handlers(kit: Kit) -> dict[str, Handler]:
     return found | periodic.handlers(kit.need(PeriodicJobs), kit.clock)
 
 
-def _clock_watch(kit: Kit) -> ClockWatch:
+def _clock_watch(kit: Container) -> ClockWatch:
     return ClockWatch(kit.pool, kit.clock, kit.need(Ids), clock_corrections_of(kit))
 
 
-def clock_corrections_of(kit: Kit) -> list[ClockCorrection]:
+def clock_corrections_of(kit: Container) -> list[ClockCorrection]:
     """What corrects rows that were dated by a clock that was ahead."""
     return [correction for one in kit.slices for correction in one.clock_corrections(kit)]
 
 
-def _clock_corrections(kit: Kit) -> Sequence[ClockCorrection]:
+def _clock_corrections(kit: Container) -> Sequence[ClockCorrection]:
     return [
         partial(periodic.bring_forward, kit.pool, kit.need(PeriodicJobs)),
         partial(misdated_keys, kit.pool),
     ]
 
 
-def _background(kit: Kit) -> Sequence[Background]:
+def _background(kit: Container) -> Sequence[Background]:
     jobs, maintenance, pools = kit.need(Jobs), kit.need(Maintenance), kit.pools
     outbound, blobs, probe = kit.need(Outbound), kit.need(BlobStore), kit.need(DatabaseProbe)
 
     async def begin_jobs() -> None:
-        if Role.JOBS in kit.settings.roles:
+        if ProcessRole.JOBS in kit.settings.roles:
             await periodic.ensure(kit.pool, kit.need(PeriodicJobs), kit.need(Ids), kit.clock)
             await jobs.start()
 
     rate = kit.need(TeamRate)
-    counting = [Background((Start.STATE, rate.look), stop=(Stop.CLIENTS, lambda _: rate.leave()))]
+    counting = [Background((StartOrder.STATE, rate.look), stop=(Stop.CLIENTS, lambda _: rate.leave()))]
     return [
         *(_listening(listener) for listener in _listeners(kit)),
         *(counting if _counts_requests(kit) else ()),
-        Background(start=(Start.JOBS, begin_jobs), stop=(Stop.JOBS, jobs.stop)),
-        Background(start=(Start.STATE, maintenance.look)),
-        Background(start=(Start.STATE, kit.need(StoreWatch).look)),
+        Background(start=(StartOrder.JOBS, begin_jobs), stop=(Stop.JOBS, jobs.stop)),
+        Background(start=(StartOrder.STATE, maintenance.look)),
+        Background(start=(StartOrder.STATE, kit.need(StoreWatch).look)),
         Background(stop=(Stop.CONNECTIONS, lambda _: outbound.close())),
         Background(stop=(Stop.CONNECTIONS, lambda _: blobs.close())),
         Background(stop=(Stop.DATABASE, lambda _: probe.close())),
@@ -161,20 +170,22 @@ def _background(kit: Kit) -> Sequence[Background]:
     ]
 
 
-def _listeners(kit: Kit) -> list[Listener]:
+def _listeners(kit: Container) -> list[NotifyListener]:
     url = kit.settings.database_url or ""
     return [
-        Listener(url, channel, heard) for one in kit.slices for channel, heard in one.listeners(kit).items()
+        NotifyListener(url, channel, heard)
+        for one in kit.slices
+        for channel, heard in one.listeners(kit).items()
     ]
 
 
-def _listening(listener: Listener) -> Background:
+def _listening(listener: NotifyListener) -> Background:
     return Background(
-        start=(Start.NOTIFICATIONS, listener.start), stop=(Stop.NOTIFICATIONS, lambda _: listener.stop())
+        start=(StartOrder.NOTIFICATIONS, listener.start), stop=(Stop.NOTIFICATIONS, lambda _: listener.stop())
     )
 
 
-def _loops(kit: Kit) -> list[Loop]:
+def _loops(kit: Container) -> list[Loop]:
     loops = [kit.need(Maintenance).run(), kit.need(RingWatch).run(), kit.need(StoreWatch).run()]
     if _counts_requests(kit):
         loops.append(kit.need(TeamRate).run())
@@ -183,7 +194,7 @@ def _loops(kit: Kit) -> list[Loop]:
     return loops
 
 
-def _metrics(kit: Kit) -> list[Loop]:
+def _metrics(kit: Container) -> list[Loop]:
     assert kit.runtime.metrics_folder is not None
     disk_space, blobs = kit.need(DiskSpace), kit.need(BlobStore)
     UNWRITABLE.read = lambda: {(): not blobs.writable or blobs.refusal is not None}
@@ -217,7 +228,7 @@ SLICE = Slice(
         IdempotencyRows: lambda kit: IdempotencyRows(kit.pool, kit.clock),
         IdempotencyStore: lambda kit: kit.need(IdempotencyRows),
         Outbound: _outbound,
-        Files: _files,
+        FileLinks: _files,
         ApiDocument: _document,
         PeriodicJobs: _periodic_jobs,
         Jobs: _jobs,
@@ -227,9 +238,9 @@ SLICE = Slice(
     retention=[
         Retention(
             [
-                Kept("answers to repeated requests with the same Idempotency-Key", LIFETIME),
-                Kept("processes that are gone", DEAD_AFTER),
-                Kept("counts of limits that several nodes share", rate_queries.KEPT),
+                RetentionItem("answers to repeated requests with the same Idempotency-Key", LIFETIME),
+                RetentionItem("processes that are gone", DEAD_AFTER),
+                RetentionItem("counts of limits that several nodes share", rate_queries.KEPT),
             ],
             lambda kit: own_periodic(kit.pool, kit.clock),
         )

@@ -1,8 +1,9 @@
 """What a slice brings to the program, and what it is given.
 
-Each slice has a `plugin.py` with one `SLICE`, and the program is the list of them (`pillarbox.app`). A `Kit`
-is made of that list, and it builds each part when somebody needs it, once, by its type. So nothing is built
-in a fixed order, and a test builds one slice alone from a kit of the few parts that it needs.
+Each slice has a `plugin.py` with one `SLICE`, and the program is the list of them (`pillarbox.app`). A
+`Container` is made of that list, and it builds each part when somebody needs it, once, by its type. So
+nothing is built in a fixed order, and a test builds one slice alone from a kit of the few parts that it
+needs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.network.dns import DnsResolver, Resolver
-from pillarbox.kernel.parts import Parts
+from pillarbox.kernel.parts import PartRegistry
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
@@ -40,7 +41,7 @@ T = TypeVar("T")
 CLOSE_SECONDS = 5.0
 
 
-class Start(IntEnum):
+class StartOrder(IntEnum):
     """The order in which a worker starts: what does the work is there before work is asked of it, and the
     SMTP servers open last, when all that they hand mail to runs."""
 
@@ -78,13 +79,13 @@ class Background(NamedTuple):
     """Something that runs in a worker. `closing` is called when the servers are about to close; `stop` is
     given the seconds that it may take; `reload` looks at files that may be renewed."""
 
-    start: tuple[Start, Callable[[], Awaitable[object]]] | None = None
+    start: tuple[StartOrder, Callable[[], Awaitable[object]]] | None = None
     closing: Callable[[], None] | None = None
     stop: tuple[Stop, Callable[[float], Awaitable[object]]] | None = None
     reload: Callable[[], object] | None = None
 
 
-class Kept(NamedTuple):
+class RetentionItem(NamedTuple):
     """Something that grows, and for how long it is kept: days that a setting says (0: see its meaning), or a
     fixed time. A team may have a number of days of its own where `per_team` says so."""
 
@@ -98,11 +99,11 @@ EventBodies = Callable[[Connection, UUID, Sequence[Any]], Awaitable[Sequence[byt
 """Makes the data of webhook events that only refer to a row: team, and what the events refer to."""
 
 
-def nothing(_: Kit) -> tuple[()]:
+def nothing(_: Container) -> tuple[()]:
     return ()
 
 
-def empty(_: Kit) -> dict[str, Any]:
+def empty(_: Container) -> dict[str, Any]:
     return {}
 
 
@@ -114,8 +115,8 @@ def always(_: Settings) -> bool:
 class Retention:
     """What a slice deletes with age, as it is listed, and the periodic jobs that delete it."""
 
-    kept: Sequence[Kept]
-    periodic: Callable[[Kit], Sequence[Periodic]]
+    kept: Sequence[RetentionItem]
+    periodic: Callable[[Container], Sequence[Periodic]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,22 +133,22 @@ class Slice:
     """
 
     name: str
-    provides: Mapping[type, Callable[[Kit], object]] = field(default_factory=dict)
+    provides: Mapping[type, Callable[[Container], object]] = field(default_factory=dict)
     routes: Sequence[Route] = ()
     pages: Sequence[Route] = ()
     closed_routes: Sequence[Route] = ()
     closed_pages: Sequence[Route] = ()
     opens: Callable[[Settings], bool] = always
-    jobs: Callable[[Kit], Mapping[str, Handler]] = empty
-    job_limits: Callable[[Kit], Sequence[JobLimit]] = nothing
-    periodic: Callable[[Kit], Sequence[Periodic]] = nothing
+    jobs: Callable[[Container], Mapping[str, Handler]] = empty
+    job_limits: Callable[[Container], Sequence[JobLimit]] = nothing
+    periodic: Callable[[Container], Sequence[Periodic]] = nothing
     retention: Sequence[Retention] = ()
-    listeners: Callable[[Kit], Mapping[str, Callable[[], None]]] = empty
-    background: Callable[[Kit], Sequence[Background]] = nothing
-    loops: Callable[[Kit], Iterable[Loop]] = nothing
-    metrics: Callable[[Kit], Iterable[Loop]] = nothing
-    clock_corrections: Callable[[Kit], Sequence[ClockCorrection]] = nothing
-    files: Callable[[Kit], Mapping[str, Opener]] = empty
+    listeners: Callable[[Container], Mapping[str, Callable[[], None]]] = empty
+    background: Callable[[Container], Sequence[Background]] = nothing
+    loops: Callable[[Container], Iterable[Loop]] = nothing
+    metrics: Callable[[Container], Iterable[Loop]] = nothing
+    clock_corrections: Callable[[Container], Sequence[ClockCorrection]] = nothing
+    files: Callable[[Container], Mapping[str, Opener]] = empty
     webhook_shapes: Mapping[str, type] = field(default_factory=dict)
     event_bodies: Mapping[str, EventBodies] = field(default_factory=dict)
     invariants: Sequence[Invariant] = ()
@@ -189,8 +190,8 @@ class Pools:
     @classmethod
     async def open(cls, url: str) -> Pools:
         return cls(
-            await open_pool(url, most=connection_limits.REQUESTS),
-            await open_pool(url, most=connection_limits.ENGINE, application=ENGINE, by_key=True),
+            await open_pool(url, limit=connection_limits.REQUESTS),
+            await open_pool(url, limit=connection_limits.ENGINE, application=ENGINE, by_key=True),
         )
 
     async def close(self) -> None:
@@ -207,7 +208,7 @@ class CircularNeedError(RuntimeError):
     """A part cannot be built because building it needs the part itself."""
 
 
-class Kit:
+class Container:
     """One process's parts, by type: built when first needed, by the slice that provides them. `parts` are
     taken in place of what the slices would build."""
 
@@ -229,7 +230,7 @@ class Kit:
         self.externals = externals
         self.clock = externals.clock
         self.resolver = externals.resolver
-        self.services = Parts()
+        self.services = PartRegistry()
         self._builders = builders(slices)
         self._absent: set[type] = set()
         self._building: list[type] = []
@@ -292,9 +293,9 @@ class Kit:
         return found + [periodic for retention in kept for periodic in retention.periodic(self)]
 
 
-def builders(slices: Iterable[Slice]) -> dict[type, Callable[[Kit], object]]:
+def builders(slices: Iterable[Slice]) -> dict[type, Callable[[Container], object]]:
     """Who builds the part of each type; two slices cannot provide the same."""
-    found: dict[type, Callable[[Kit], object]] = {}
+    found: dict[type, Callable[[Container], object]] = {}
     for one in slices:
         for kind, builder in one.provides.items():
             if kind in found:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pillarbox.kernel.observability.request_log import UNREADABLE, Answered, Asked
+from pillarbox.kernel.observability.request_log import UNREADABLE, RequestRecord, ResponseRecord
 from pillarbox.kernel.wire import large_json
 from pillarbox.logs.masking import masked_request, masked_response
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 _encode = msgspec.json.Encoder().encode
 
 
-def row_of(answered: Answered) -> Row:
+def row_of(answered: ResponseRecord) -> Row:
     """The row: column to value."""
     asked = answered.asked
     request_body, refers = _request_body(answered)
@@ -50,7 +50,7 @@ def row_of(answered: Answered) -> Row:
     }
 
 
-def measure(asked: Asked) -> None:
+def measure(asked: RequestRecord) -> None:
     """Note how large the body is as it is logged, before a handler empties what it attaches."""
     accepted, refused = [
         sum(map(len, large_json.encoded(masked_request(asked.body, well_formed=well_formed))))
@@ -59,7 +59,7 @@ def measure(asked: Asked) -> None:
     asked.masked_sizes = accepted, refused
 
 
-def _request_body(answered: Answered) -> tuple[str | None, bool]:
+def _request_body(answered: ResponseRecord) -> tuple[str | None, bool]:
     """The body of the request as JSON, and whether it refers to contents."""
     asked = answered.asked
     if asked.body is None:
@@ -90,7 +90,7 @@ def _response_body(body: bytes | None) -> str | None:
     return _truncated(len(body)) if len(body) > MOST else body.decode()
 
 
-def without_large_body(answered: Answered) -> Answered:
+def without_large_body(answered: ResponseRecord) -> ResponseRecord:
     """The same without a body that would be read to its end only to be left out."""
     body = answered.body
     if not answered.asked.is_open or body is None or len(body) <= MOST:
@@ -102,7 +102,7 @@ def _truncated(size: int) -> str:
     return f'{{"truncated":true,"size":{size}}}'
 
 
-def _referring(body: Any, answered: Answered) -> Any:
+def _referring(body: Any, answered: ResponseRecord) -> Any:
     """The body with numbers for what is stored elsewhere; None where nothing is."""
     indexes: dict[int, int] = {}
     for index, content in enumerate(answered.contents):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.observability.request_log import RequestLogWriter
-from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.logs import routes
 from pillarbox.logs.policy import LogPolicy
 from pillarbox.logs.retention import log_periodic
@@ -14,7 +14,7 @@ from pillarbox.logs.writing import RequestLog
 from pillarbox.teams.settings import LOG_RETENTION_DAYS
 
 
-def _background(kit: Kit) -> Sequence[Background]:
+def _background(kit: Container) -> Sequence[Background]:
     log = kit.need(RequestLog)
     return [Background(stop=(Stop.REQUEST_LOG, lambda _: log.drain()))]
 
@@ -29,7 +29,7 @@ SLICE = Slice(
     routes=collect(routes),
     retention=[
         Retention(
-            [Kept("rows of the log of API requests", LOG_RETENTION_DAYS, True)],
+            [RetentionItem("rows of the log of API requests", LOG_RETENTION_DAYS, True)],
             lambda kit: log_periodic(kit.pool, kit.clock, kit.need(LogPolicy)),
         )
     ],

@@ -111,6 +111,6 @@ async def retentions(source: Source) -> list[tuple[UUID, int | None]]:
     return [(row["team_id"], row["days"]) for row in await source.fetch(TEAMS)]
 
 
-async def remove(db: TeamDb, before: UUID, most: int) -> int:
+async def remove(db: TeamDb, before: UUID, limit: int) -> int:
     """Remove some of the rows before this id; returns how many."""
-    return await db.run(REMOVE, before, most)
+    return await db.run(REMOVE, before, limit)

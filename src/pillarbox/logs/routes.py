@@ -19,7 +19,7 @@ from pillarbox.logs.policy import LogPolicy
     logged=False,
     summary="List requests",
 )
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.LogsListItem]]:
     page = Page.read(request.query)
     policy = request.use(LogPolicy)
     oldest = policy.oldest(policy.days_of(request.known), request.at)

@@ -18,7 +18,7 @@ Body = Annotated[
 ]
 
 
-class ListItem(Struct):
+class LogsListItem(Struct):
     id: UUID
     created_at: DatabaseTime
     endpoint: str
@@ -39,8 +39,8 @@ class Log(Struct):
     response_body: Body
 
 
-def listed(row: ListedLog) -> ListItem:
-    return ListItem(
+def listed(row: ListedLog) -> LogsListItem:
+    return LogsListItem(
         row.id, database_style(row.created_at), row.endpoint, row.method, row.response_status, row.user_agent
     )
 

@@ -16,7 +16,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Counter
-from pillarbox.kernel.observability.request_log import Answered, Asked
+from pillarbox.kernel.observability.request_log import RequestRecord, ResponseRecord
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.postgres.group_commit import GroupCommit
@@ -45,10 +45,10 @@ class RequestLog:
         self._pool = pool
         self._clock = clock
         self._policy = policy
-        self._later: list[Answered] = []
+        self._later: list[ResponseRecord] = []
         self._weight = 0
         self._failures = LoopFailures("logs.write")
-        self._alone: GroupCommit[Answered, None] = GroupCommit(
+        self._alone: GroupCommit[ResponseRecord, None] = GroupCommit(
             self._commit, kind="log", flushers=1, weigh=_weight_of, most_waiting=8 * MOST_WAITING
         )
 
@@ -56,24 +56,24 @@ class RequestLog:
         days = caller.log_days
         return (self._policy.days if days is None else days) > 0
 
-    def measure(self, asked: Asked) -> None:
+    def measure(self, asked: RequestRecord) -> None:
         entries.measure(asked)
 
-    def rows(self, answered: Sequence[Answered]) -> Statement:
+    def rows(self, answered: Sequence[ResponseRecord]) -> Statement:
         return queries.insert([row_of(found) for found in answered])
 
-    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+    async def keep(self, conn: Source, answered: Sequence[ResponseRecord]) -> None:
         sql, args = self.rows(answered)
         await conn.execute(sql, *args)
 
-    async def keep_alone(self, answered: Answered) -> None:
+    async def keep_alone(self, answered: ResponseRecord) -> None:
         try:
             await self._alone.submit(answered)
         except Exception as trouble:
             # The answer is what it is, whether or not it can be written down.
             self._give_up(1, trouble)
 
-    def keep_later(self, answered: Answered) -> None:
+    def keep_later(self, answered: ResponseRecord) -> None:
         answered = without_large_body(answered)
         weight = _weight_of(answered)
         if self._weight + weight > MOST_WAITING:
@@ -108,7 +108,7 @@ class RequestLog:
         """Return when no row is being committed."""
         await self._alone.drain()
 
-    async def _commit(self, answered: Sequence[Answered]) -> Sequence[None]:
+    async def _commit(self, answered: Sequence[ResponseRecord]) -> Sequence[None]:
         await self.keep(self._pool, answered)
         return [None] * len(answered)
 
@@ -117,5 +117,5 @@ class RequestLog:
         self._failures.failed(trouble, rows=rows)
 
 
-def _weight_of(answered: Answered) -> int:
+def _weight_of(answered: ResponseRecord) -> int:
     return OVERHEAD + answered.asked.size + len(answered.body or b"")

@@ -15,7 +15,7 @@ import asyncpg
 from pillarbox.metrics import read, wire
 from pillarbox.metrics.memory import CachedPiece, Key, PieceCache
 from pillarbox.metrics.periods import Period
-from pillarbox.metrics.question import DIMENSIONS, Question
+from pillarbox.metrics.question import DIMENSIONS, MetricsQuery
 from pillarbox.metrics.stored import NewPiece, PieceStore, piece_ids
 from pillarbox.metrics.wire import NO_NAMES, Names, PeriodRows, PeriodText
 
@@ -30,8 +30,8 @@ def at_once(task: Callable[[], None]) -> None:
 async def answer(
     pool: asyncpg.Pool,
     team_id: UUID,
-    question: Question,
-    found: Sequence[Period],
+    question: MetricsQuery,
+    periods: Sequence[Period],
     memory: PieceCache,
     names: Names = NO_NAMES,
     store: PieceStore | None = None,
@@ -39,11 +39,11 @@ async def answer(
 ) -> bytes:
     """The answer to a question; what is known of its periods is not counted again. What was learnt is kept by
     a function that `later` is given: whoever asked need not wait for it."""
-    spans = read.spans(question, found)
+    spans = read.spans(question, periods)
     if spans is None:
-        return wire.answer(question, found, await read.rows(pool, team_id, question, found), names)
+        return wire.answer(question, periods, await read.rows(pool, team_id, question, periods), names)
     shape = _shape(team_id, question, names)
-    labelled = [(period.label, *span) for period, span in zip(found, spans, strict=True)]
+    labelled = [(period.label, *span) for period, span in zip(periods, spans, strict=True)]
     keys: list[Key] = [(shape, *period) for period in labelled]
     kept = list(map(memory.find, keys))
     places = [] if store is None or None not in kept else piece_ids(shape, labelled)
@@ -51,11 +51,11 @@ async def answer(
     for at, one in stored.items():
         kept[at] = one
     known = [None if one is None else one.state for one in kept]
-    table, asked, states = await read.changed(pool, team_id, question, found, known)
-    made = wire.texts(question, found, table, asked, names)
+    table, asked, states = await read.changed(pool, team_id, question, periods, known)
+    made = wire.texts(question, periods, table, asked, names)
     old = {at: one.piece for at, one in enumerate(kept) if one is not None and at not in made}
     texts: dict[int, PeriodText | PeriodRows] = {**made, **old}
-    body = wire.assembled(question, table, list(old.values()), [texts[at] for at in range(len(found))])
+    body = wire.assembled(question, table, list(old.values()), [texts[at] for at in range(len(periods))])
 
     def keep() -> None:
         ids = len(question.domains) + len(question.broadcasts)
@@ -87,7 +87,7 @@ async def _stored(
     return {missing[place]: one for place, one in found.items()}
 
 
-def _shape(team_id: UUID, question: Question, names: Names) -> Key:
+def _shape(team_id: UUID, question: MetricsQuery, names: Names) -> Key:
     """All that a piece depends on, but for its period and the counts."""
     return (
         team_id,

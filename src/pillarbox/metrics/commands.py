@@ -14,7 +14,7 @@ import typer
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.terminal.answers import Json, counted, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.kernel.wire.query import Query
 from pillarbox.metrics import question, read, wire
@@ -91,8 +91,8 @@ def rebuild(
     )
 
 
-async def _show(connected: Connected, wanted: str | None, zone: str, *, json: bool) -> int:
-    team = await one_team(connected, wanted)
+async def _show(connected: CommandDatabase, team_name: str | None, zone: str, *, json: bool) -> int:
+    team = await one_team(connected, team_name)
     now = SystemClock().now()
     place = ZoneInfo(question.zone_name(zone))
     first = midnight(now.astimezone(place).date() - timedelta(days=DAYS - 1), place)
@@ -111,17 +111,19 @@ async def _show(connected: Connected, wanted: str | None, zone: str, *, json: bo
     return 0
 
 
-def _days(connected: Connected, team: Team) -> int:
+def _days(connected: CommandDatabase, team: Team) -> int:
     """For how many days the team's rollups are kept."""
     own = team.metrics_retention_days
     return connected.settings[METRICS_RETENTION_DAYS] if own is None else own
 
 
-async def _rebuild(connected: Connected, wanted: str | None, limit: int, *, correct: bool, json: bool) -> int:
+async def _rebuild(
+    connected: CommandDatabase, team_name: str | None, limit: int, *, correct: bool, json: bool
+) -> int:
     clock = SystemClock()
     found: list[tuple[str, Difference]] = []
     total = 0
-    for team in await chosen_teams(connected, wanted):
+    for team in await chosen_teams(connected, team_name):
         since = kept_since(clock.now(), _days(connected, team))
         async for difference in rebuilding.rebuild(
             connected.pool, Ids(clock), team.id, clock.now(), since=since, correct=correct
@@ -150,8 +152,8 @@ def _document(team: str, difference: Difference) -> dict[str, Any]:
     }
 
 
-def _show_differences(found: Sequence[tuple[str, Difference]], total: int, *, correct: bool) -> None:
-    if not found:
+def _show_differences(differences: Sequence[tuple[str, Difference]], total: int, *, correct: bool) -> None:
+    if not differences:
         say("The rollups say what the history says.")
         return
     show_table(
@@ -166,12 +168,14 @@ def _show_differences(found: Sequence[tuple[str, Difference]], total: int, *, co
                 difference.written,
                 difference.counted,
             )
-            for team, difference in found
+            for team, difference in differences
         ],
     )
-    listed = f"; the first {counted(len(found), 'is', 'are')} listed" if len(found) < total else ""
+    listed = (
+        f"; the first {counted(len(differences), 'is', 'are')} listed" if len(differences) < total else ""
+    )
     say(f"{counted(total, 'difference')}{', set right' if correct else ''}{listed}.")
 
 
-def _minute(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"
+def _minute(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M}"

@@ -20,7 +20,7 @@ UNITS = {QUARTER: 1, HOUR: PER_HOUR, DAY: PER_DAY}
 """How many quarter hours a rollup of each level has."""
 
 
-class Part(NamedTuple):
+class RollupRange(NamedTuple):
     """The rollups of `level` from `start` up to `end`, in quarter hours since 1970; `sign` is 1 or -1."""
 
     level: int
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     sign: int
 
 
-def cover(start: int, end: int) -> list[Part]:
+def cover(start: int, end: int) -> list[RollupRange]:
     """The cheapest sum of rollups that is exactly [start, end); both in quarter hours since 1970."""
     if start >= end:
         return []
@@ -45,56 +45,62 @@ def cover(start: int, end: int) -> list[Part]:
     if tail and _cost(_in_a_day(tail, PER_DAY)) + 1 < _cost(after):
         after = _moved(_negated(_in_a_day(tail, PER_DAY)), last)
         last += 1
-    inside = [Part(DAY, first * PER_DAY, last * PER_DAY, 1)] if first < last else []
+    inside = [RollupRange(DAY, first * PER_DAY, last * PER_DAY, 1)] if first < last else []
     return [*before, *inside, *after]
 
 
 @cache
-def _in_a_day(start: int, end: int) -> tuple[Part, ...]:
+def _in_a_day(start: int, end: int) -> tuple[RollupRange, ...]:
     """The cheapest cover of [start, end) inside one day, in quarter hours of that day."""
     if start == 0 and end == PER_DAY:
-        return (Part(DAY, 0, PER_DAY, 1),)
+        return (RollupRange(DAY, 0, PER_DAY, 1),)
     plain = _by_hours(start, end)
     if end - start < PER_DAY // 2:
         return plain
-    around = (Part(DAY, 0, PER_DAY, 1), *_negated(_by_hours(0, start)), *_negated(_by_hours(end, PER_DAY)))
+    around = (
+        RollupRange(DAY, 0, PER_DAY, 1),
+        *_negated(_by_hours(0, start)),
+        *_negated(_by_hours(end, PER_DAY)),
+    )
     return min(plain, around, key=_cost)
 
 
-def _by_hours(start: int, end: int) -> tuple[Part, ...]:
+def _by_hours(start: int, end: int) -> tuple[RollupRange, ...]:
     """Hours inside, quarters at both edges, added or taken away."""
     if start >= end:
         return ()
-    options: list[tuple[Part, ...]] = [(Part(QUARTER, start, end, 1),)]
+    options: list[tuple[RollupRange, ...]] = [(RollupRange(QUARTER, start, end, 1),)]
     for low in _hours_beside(start):
         for high in _hours_beside(end):
             if low < high:
-                options.append((Part(HOUR, low, high, 1), *_quarters(start, low), *_quarters(high, end)))
+                options.append(
+                    (RollupRange(HOUR, low, high, 1), *_quarters(start, low), *_quarters(high, end))
+                )
     return min(options, key=_cost)
 
 
-def _hours_beside(at: int) -> tuple[int, ...]:
+def _hours_beside(index: int) -> tuple[int, ...]:
     """The full hours on both sides of a quarter, or the one that it is."""
-    low = at - at % PER_HOUR
-    return (low,) if low == at else (low, low + PER_HOUR)
+    low = index - index % PER_HOUR
+    return (low,) if low == index else (low, low + PER_HOUR)
 
 
-def _quarters(start: int, end: int) -> tuple[Part, ...]:
+def _quarters(start: int, end: int) -> tuple[RollupRange, ...]:
     """Quarters from `start` to `end`: added, or taken away where they run backwards."""
     if start == end:
         return ()
-    return (Part(QUARTER, start, end, 1),) if start < end else (Part(QUARTER, end, start, -1),)
+    return (RollupRange(QUARTER, start, end, 1),) if start < end else (RollupRange(QUARTER, end, start, -1),)
 
 
-def _negated(parts: Iterable[Part]) -> tuple[Part, ...]:
+def _negated(parts: Iterable[RollupRange]) -> tuple[RollupRange, ...]:
     return tuple(part._replace(sign=-part.sign) for part in parts)
 
 
-def _moved(parts: Iterable[Part], day: int) -> list[Part]:
+def _moved(parts: Iterable[RollupRange], day: int) -> list[RollupRange]:
     base = day * PER_DAY
     return [part._replace(start=part.start + base, end=part.end + base) for part in parts]
 
 
-def _cost(parts: Iterable[Part]) -> int:
+def _cost(parts: Iterable[RollupRange]) -> int:
     """How many rollups of one domain are read."""
     return sum((part.end - part.start) // UNITS[part.level] for part in parts)

@@ -67,8 +67,8 @@ METRICS = (
 """All names, in the order in which an answer without `metrics` shows them."""
 
 
-def shown(wanted: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequence[int | Raw]]:
-    """What rows show of their counts; both by column, `wanted` are the names in their order."""
+def shown(names: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequence[int | Raw]]:
+    """What rows show of their counts; both by column, `names` are the names in their order."""
     known = dict(zip(COLUMNS, counts, strict=True))
 
     def count(name: str) -> Sequence[int]:
@@ -81,7 +81,7 @@ def shown(wanted: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequen
 
     return [
         _percents(count(RATES[name][0]), count(RATES[name][1])) if name in RATES else count(name)
-        for name in wanted
+        for name in names
     ]
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.metrics.queries import Wanted
+from pillarbox.metrics.queries import MetricsSelection
 from pillarbox.timeline.rollups import NOBODY
 
 # $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are
@@ -110,7 +110,7 @@ async def events(
     stretches: Sequence[tuple[datetime, datetime]],
     ids: tuple[UUID, UUID],
     begins: Sequence[datetime],
-    wanted: Wanted,
+    metrics_selection: MetricsSelection,
 ) -> list[Record]:
     """Sums over the history of the stretches; `ids` are the least and the greatest id that an email of
     them can have."""
@@ -121,27 +121,28 @@ async def events(
             [start for start, _ in stretches],
             [end for _, end in stretches],
             begins,
-            wanted.domains,
-            wanted.broadcasts,
-            wanted.emails,
-            wanted.by_domain,
-            wanted.by_broadcast,
-            wanted.by_email,
+            metrics_selection.domains,
+            metrics_selection.broadcasts,
+            metrics_selection.emails,
+            metrics_selection.by_domain,
+            metrics_selection.by_broadcast,
+            metrics_selection.by_email,
             *ids,
             NOBODY,
-            wanted.most,
+            metrics_selection.most,
         )
     )
     return found
 
 
 async def emails_in(
-    db: TeamDb, start: datetime, end: datetime, ids: tuple[UUID, UUID], most: int
+    db: TeamDb, start: datetime, end: datetime, ids: tuple[UUID, UUID], limit: int
 ) -> list[UUID] | None:
-    """The emails that were accepted or touched in [start, end); None as soon as they are more than `most`."""
-    found = set(await db.values(ACCEPTED, start, end, *ids, most + 1))
+    """The emails that were accepted or touched in [start, end); None as soon as they are more than
+    `limit`."""
+    found = set(await db.values(ACCEPTED, start, end, *ids, limit + 1))
     async for row in db.connection.cursor(TOUCHED, db.team_id, start, end, prefetch=2000):
         found.add(row[0])
-        if len(found) > most:
+        if len(found) > limit:
             return None
-    return None if len(found) > most else list(found)
+    return None if len(found) > limit else list(found)

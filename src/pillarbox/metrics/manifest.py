@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 from pillarbox.metrics.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def _metrics() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="metrics",
     title="Metrics",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
-        "metrics": Group(_metrics, "Show what became of the mail of the last days; count it anew."),
+        "metrics": CommandGroup(_metrics, "Show what became of the mail of the last days; count it anew."),
     },
 )

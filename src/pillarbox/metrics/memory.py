@@ -32,8 +32,8 @@ class CachedPiece(NamedTuple):
 class PieceCache:
     """Pieces of answers, bounded in bytes; the least recently used are removed first."""
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
-        self._most = most
+    def __init__(self, limit: int = MOST_BYTES) -> None:
+        self._most = limit
         self._pieces: OrderedDict[Key, CachedPiece] = OrderedDict()
         self._size = 0
 

@@ -46,17 +46,19 @@ class Period:
     label: str
 
 
-def periods(start: datetime, end: datetime, zone: tzinfo, granularity: str, most: int) -> list[Period] | None:
-    """The whole periods that [start, end) touches, in order; None when they are more than `most`."""
+def periods(
+    start: datetime, end: datetime, zone: tzinfo, granularity: str, limit: int
+) -> list[Period] | None:
+    """The whole periods that [start, end) touches, in order; None when they are more than `limit`."""
     if start >= end:
         return []
-    if (end - start) / most > 2 * _longest(granularity):
+    if (end - start) / limit > 2 * _longest(granularity):
         return None
     found = _hours if granularity == "hourly" else _dates
     touched: list[Period] = []
     for period in found(start, end, zone, granularity):
         touched.append(period)
-        if len(touched) > most:
+        if len(touched) > limit:
             return None
     return touched
 
@@ -95,13 +97,13 @@ def _runs(start: datetime, end: datetime, zone: tzinfo) -> Iterator[tuple[dateti
     yield opens, end, offset
 
 
-def _differs(zone: tzinfo, offset: timedelta, at: datetime) -> bool:
-    return _offset(at, zone) != offset
+def _differs(zone: tzinfo, offset: timedelta, instant: datetime) -> bool:
+    return _offset(instant, zone) != offset
 
 
-def _offset(at: datetime, zone: tzinfo) -> timedelta:
+def _offset(instant: datetime, zone: tzinfo) -> timedelta:
     """What the zone adds to UTC, cut to quarter hours."""
-    exact = at.astimezone(zone).utcoffset() or timedelta(0)
+    exact = instant.astimezone(zone).utcoffset() or timedelta(0)
     return exact - exact % QUARTER
 
 
@@ -153,10 +155,10 @@ def midnight(day: date, zone: tzinfo) -> datetime:
     return _first(at - 2 * DAY, at + 2 * DAY, lambda when: _date(when, zone) >= day)
 
 
-def _date(at: datetime, zone: tzinfo) -> date:
-    return (at + _offset(at, zone)).date()
+def _date(instant: datetime, zone: tzinfo) -> date:
+    return (instant + _offset(instant, zone)).date()
 
 
-def place(starts: list[datetime], at: datetime) -> int:
-    """The index of the period that `at` lies in; `starts` are the beginnings, in order."""
-    return bisect_right(starts, at) - 1
+def place(starts: list[datetime], instant: datetime) -> int:
+    """The index of the period that `instant` lies in; `starts` are the beginnings, in order."""
+    return bisect_right(starts, instant) - 1

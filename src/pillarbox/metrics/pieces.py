@@ -104,6 +104,6 @@ async def store(db: TeamDb, now: datetime, pieces: Sequence[PieceRow]) -> None:
     )
 
 
-async def trim(db: TeamDb, most: int, octets: int) -> None:
+async def trim(db: TeamDb, limit: int, octets: int) -> None:
     """Remove what is more than a team may store, the oldest first."""
-    await db.run(TRIM, most, octets)
+    await db.run(TRIM, limit, octets)

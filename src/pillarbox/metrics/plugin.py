@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pillarbox.kernel.http.routing import collect
-from pillarbox.kernel.slices import Kept, Kit, Loop, Retention, Slice
+from pillarbox.kernel.slices import Container, Loop, Retention, RetentionItem, Slice
 from pillarbox.metrics import routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.invariants import INVARIANTS
@@ -16,7 +16,7 @@ from pillarbox.metrics.stored import LIFETIME, PieceStore, collect_periodic
 from pillarbox.teams.settings import METRICS_RETENTION_DAYS
 
 
-def _policy(kit: Kit) -> MetricsPolicy:
+def _policy(kit: Container) -> MetricsPolicy:
     settings = kit.settings
     memory = PieceCache(0) if settings.database_shards else PieceCache()
     names = kit.find(BroadcastNames) or BroadcastNames()
@@ -24,12 +24,12 @@ def _policy(kit: Kit) -> MetricsPolicy:
     return MetricsPolicy(settings[METRICS_RETENTION_DAYS], cache, memory, names, kit.find(PieceStore))
 
 
-def _store(kit: Kit) -> PieceStore | None:
+def _store(kit: Container) -> PieceStore | None:
     # What is remembered rests on triggers, which distributed tables do not have (docs/decisions/0052).
     return None if kit.settings.database_shards else PieceStore(kit.pool, kit.clock)
 
 
-def _loops(kit: Kit) -> Sequence[Loop]:
+def _loops(kit: Container) -> Sequence[Loop]:
     store = kit.find(PieceStore)
     return [] if store is None else [store.run()]
 
@@ -40,7 +40,11 @@ SLICE = Slice(
     routes=collect(routes),
     retention=[
         Retention(
-            [Kept("pieces of answers about metrics, which are counted anew when asked for", LIFETIME)],
+            [
+                RetentionItem(
+                    "pieces of answers about metrics, which are counted anew when asked for", LIFETIME
+                )
+            ],
             lambda kit: collect_periodic(kit.pool, kit.clock),
         )
     ],

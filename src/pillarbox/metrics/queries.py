@@ -251,7 +251,7 @@ DAY = 24 * 60 * 60
 """Seconds."""
 
 
-class Wanted(NamedTuple):
+class MetricsSelection(NamedTuple):
     """What is asked of all statements: filters (None: all) and what rows are distinguished by."""
 
     domains: list[UUID] | None
@@ -280,7 +280,7 @@ class Sums(NamedTuple):
     pending: int | None
 
 
-class Parts(NamedTuple):
+class RollupColumns(NamedTuple):
     """Columns of the parts that cover a range, and of the periods that they are added to or taken from."""
 
     levels: list[int]
@@ -291,7 +291,12 @@ class Parts(NamedTuple):
 
 
 async def plain(
-    db: TeamDb, buckets: Buckets, begins: Sequence[datetime], start: datetime, end: datetime, wanted: Wanted
+    db: TeamDb,
+    buckets: Buckets,
+    begins: Sequence[datetime],
+    start: datetime,
+    end: datetime,
+    metrics_selection: MetricsSelection,
 ) -> Sums:
     """The rollups as they are, and sums of the increments of [start, end) that are not folded yet;
     distinguished by domain and by broadcast. At most `wanted.most` of a period."""
@@ -303,17 +308,22 @@ async def plain(
             begins,
             start,
             end,
-            wanted.domains,
-            wanted.broadcasts,
+            metrics_selection.domains,
+            metrics_selection.broadcasts,
             NOBODY,
-            wanted.most,
-            wanted.by_broadcast,
+            metrics_selection.most,
+            metrics_selection.by_broadcast,
         )
     )
 
 
 async def summed(
-    db: TeamDb, parts: Parts, begins: Sequence[datetime], start: datetime, end: datetime, wanted: Wanted
+    db: TeamDb,
+    parts: RollupColumns,
+    begins: Sequence[datetime],
+    start: datetime,
+    end: datetime,
+    metrics_selection: MetricsSelection,
 ) -> Sums:
     """Sums over the parts, and over the increments of [start, end) that are not folded yet."""
     return _sums(
@@ -324,12 +334,12 @@ async def summed(
             begins,
             start,
             end,
-            wanted.domains,
-            wanted.broadcasts,
-            wanted.by_domain,
-            wanted.by_broadcast,
+            metrics_selection.domains,
+            metrics_selection.broadcasts,
+            metrics_selection.by_domain,
+            metrics_selection.by_broadcast,
             NOBODY,
-            wanted.most,
+            metrics_selection.most,
         )
     )
 
@@ -349,7 +359,9 @@ def _sums(records: Sequence[Record]) -> Sums:
     return Sums(rows, known, None if pending is None else int(pending))
 
 
-async def more_than(db: TeamDb, level: int, start: datetime, end: datetime, wanted: Wanted) -> bool:
+async def more_than(
+    db: TeamDb, level: int, start: datetime, end: datetime, metrics_selection: MetricsSelection
+) -> bool:
     """Whether more than `wanted.most` combinations of a rollup's time, domain and perhaps broadcast have
     counted something, whatever is not folded yet."""
     found: bool = await db.value(
@@ -357,11 +369,11 @@ async def more_than(db: TeamDb, level: int, start: datetime, end: datetime, want
         level,
         start,
         end,
-        wanted.domains,
-        wanted.broadcasts,
-        wanted.by_broadcast,
+        metrics_selection.domains,
+        metrics_selection.broadcasts,
+        metrics_selection.by_broadcast,
         NOBODY,
-        wanted.most,
+        metrics_selection.most,
     )
     return found
 

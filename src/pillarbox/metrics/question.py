@@ -51,7 +51,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MetricsQuery:
     """One request, without its faults."""
 
     range: Range
@@ -72,7 +72,7 @@ class Question:
         return dimension in self.dimensions
 
 
-def read(query: Query, now: datetime, retention_days: int) -> Question:
+def read(query: Query, now: datetime, retention_days: int) -> MetricsQuery:
     """The question in a query; 422 says which parameter is wrong and how."""
     start, end = _edge(query, "start_date"), _edge(query, "end_date")
     timezone = zone_name(query.text("timezone") or "UTC")
@@ -86,7 +86,7 @@ def read(query: Query, now: datetime, retention_days: int) -> Question:
     domains, emails, broadcasts = (_ids(query, name) for name in ("domain_id", "email_id", "broadcast_id"))
     _combinable(dimensions, emails, broadcasts)
     asked = _range(start, end, now, 0 if broadcasts else retention_days)
-    return Question(asked, timezone, granularity, metrics, dimensions, domains, emails, broadcasts)
+    return MetricsQuery(asked, timezone, granularity, metrics, dimensions, domains, emails, broadcasts)
 
 
 def _edge(query: Query, name: str) -> RangeBound | None:

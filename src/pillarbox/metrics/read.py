@@ -24,10 +24,10 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.metrics import history, queries
 from pillarbox.metrics.cover import DAY as DAY_LEVEL
-from pillarbox.metrics.cover import FINE, HOUR, UNITS, Part, cover
+from pillarbox.metrics.cover import FINE, HOUR, UNITS, RollupRange, cover
 from pillarbox.metrics.periods import DAY, QUARTER, Period, periods
-from pillarbox.metrics.question import Question, Range
-from pillarbox.metrics.table import ID_OCTETS, Counts, Key, Table, of_rows, of_texts
+from pillarbox.metrics.question import MetricsQuery, Range
+from pillarbox.metrics.table import ID_OCTETS, Counts, MetricKey, MetricTable, of_rows, of_texts
 
 MOST_PERIODS = 10_000
 MOST_ROWS = 10_000
@@ -60,17 +60,17 @@ State = tuple[str | None, ...]
 """The versions of the days that a period reads; None for a day without rollups."""
 
 
-class Changed(NamedTuple):
+class PeriodCounts(NamedTuple):
     """What was read of the periods `asked`, and for every period the state that it was read in, or was found
     to be still in. None for one that has no such state: more may be counted in it soon."""
 
-    table: Table
+    table: MetricTable
     asked: Sequence[int]
     states: Sequence[State | None]
 
 
 @dataclass(slots=True)
-class Plan:
+class ReadPlan:
     """Where the counts of a range come from. Rollups and increments cover [`lower`, `upper`), of which
     [`first`, `last`) in whole quarter hours; the timeline covers the `stretches`."""
 
@@ -82,7 +82,7 @@ class Plan:
     stretches: list[tuple[datetime, datetime]] = field(default_factory=list)
 
 
-def cut(question: Question) -> list[Period]:
+def cut(question: MetricsQuery) -> list[Period]:
     """The periods of the answer, or one without a name."""
     asked = question.range
     until = asked.until or _ceil(asked.reach + MICROSECOND, DAY)
@@ -96,27 +96,31 @@ def cut(question: Question) -> list[Period]:
     return found
 
 
-async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Sequence[Period]) -> Table:
+async def rows(
+    pool: asyncpg.Pool, team_id: UUID, question: MetricsQuery, periods: Sequence[Period]
+) -> MetricTable:
     """The counts of every combination that was asked for, those of no broadcast included; one snapshot."""
-    if question.range.empty or not found:
-        return Table()
+    if question.range.empty or not periods:
+        return MetricTable()
     if _is_even(question):
         # One statement is a snapshot by itself.
         made = plan(question.range, set(), None)
-        return (await _sums(TeamDb(pool, team_id), question, found, made, range(len(found))))[0]
+        return (await _sums(TeamDb(pool, team_id), question, periods, made, range(len(periods))))[0]
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         db = TeamDb(conn, team_id)
         if question.emails or question.by("email"):
-            return await _by_history(db, question, found)
-        return await _by_rollups(db, question, found, await _planned(db, question.range))
+            return await _by_history(db, question, periods)
+        return await _by_rollups(db, question, periods, await _planned(db, question.range))
 
 
-async def _refuse_large(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> None:
+async def _refuse_large(
+    db: TeamDb, question: MetricsQuery, periods: Sequence[Period], read_plan: ReadPlan
+) -> None:
     """TooManyRows where hours, or UTC days, show that there will be more rows than an answer may have. It has
     a row for each that counted something and is a period itself; of others, for every third at least."""
     level, unit = (HOUR, timedelta(hours=1)) if question.granularity == "hourly" else (DAY_LEVEL, DAY)
-    start, end = _ceil(made.first, unit), _floor(made.last, unit)
-    is_whole = all(period.start == _floor(period.start, unit) for period in found)
+    start, end = _ceil(read_plan.first, unit), _floor(read_plan.last, unit)
+    is_whole = all(period.start == _floor(period.start, unit) for period in periods)
     most = MOST_ROWS if is_whole else 3 * MOST_ROWS
     if question.granularity in ("hourly", "daily") and await queries.more_than(
         db, level, start, end, _wanted(question)._replace(most=most)
@@ -124,59 +128,59 @@ async def _refuse_large(db: TeamDb, question: Question, found: Sequence[Period],
         raise TooManyRows
 
 
-def spans(question: Question, found: Sequence[Period]) -> list[tuple[datetime, datetime]] | None:
+def spans(question: MetricsQuery, periods: Sequence[Period]) -> list[tuple[datetime, datetime]] | None:
     """From when to when the rollups of each period are read; None where periods have no states."""
-    if question.range.empty or not found or len(found) > MOST_STATES or not _is_even(question):
+    if question.range.empty or not periods or len(periods) > MOST_STATES or not _is_even(question):
         return None
     made = plan(question.range, set(), None)
-    return [_span(made, period) for period in found]
+    return [_span(made, period) for period in periods]
 
 
 async def changed(
     pool: asyncpg.Pool,
     team_id: UUID,
-    question: Question,
-    found: Sequence[Period],
+    question: MetricsQuery,
+    periods: Sequence[Period],
     known: Sequence[State | None],
-) -> Changed:
+) -> PeriodCounts:
     """The counts of the periods of which nothing is known, or that are not in the state any more in which
     they are known; one snapshot. Only where there are `spans`."""
     db = TeamDb(pool, team_id)
     made = plan(question.range, set(), None)
     asked: Sequence[int] = [at for at, state in enumerate(known) if state is None]
     if asked:
-        table, sums = await _sums(db, question, found, made, asked)
+        table, sums = await _sums(db, question, periods, made, asked)
     else:
-        table, sums = Table(), await queries.counts_without_rows(db, made.lower, made.upper)
-    states = _states(question, found, made, sums)
+        table, sums = MetricTable(), await queries.counts_without_rows(db, made.lower, made.upper)
+    states = _states(question, periods, made, sums)
     if any(state is not None and state != now for state, now in zip(known, states, strict=True)):
-        asked = range(len(found))
-        table, sums = await _sums(db, question, found, made, asked)
-        states = _states(question, found, made, sums)
-    return Changed(table, asked, states)
+        asked = range(len(periods))
+        table, sums = await _sums(db, question, periods, made, asked)
+        states = _states(question, periods, made, sums)
+    return PeriodCounts(table, asked, states)
 
 
 def _states(
-    question: Question, found: Sequence[Period], made: Plan, sums: queries.Sums
+    question: MetricsQuery, periods: Sequence[Period], read_plan: ReadPlan, sums: queries.Sums
 ) -> list[State | None]:
     """The present day has none, nor has what increments may be counted in that are not folded yet."""
     settled = (_floor(question.range.reach, DAY) - EPOCH) // SECOND
     if sums.pending is not None:
         settled = min(settled, sums.pending)
     states: list[State | None] = []
-    for period in found:
-        start, end = (int((at - EPOCH) // SECOND) for at in _span(made, period))
+    for period in periods:
+        start, end = (int((at - EPOCH) // SECOND) for at in _span(read_plan, period))
         days = range(start // queries.DAY, -(-end // queries.DAY))
         states.append(tuple(map(sums.versions.get, days)) if end <= settled else None)
     return states
 
 
-def _is_even(question: Question) -> bool:
+def _is_even(question: MetricsQuery) -> bool:
     """Whether the answer comes from rollups alone."""
     return not (question.emails or question.by("email") or _odd(question.range))
 
 
-async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -> Table:
+async def _by_history(db: TeamDb, question: MetricsQuery, periods: Sequence[Period]) -> MetricTable:
     start, until = question.range.start, question.range.until or FOREVER
     ids = _ids_between(start, until)
     emails: list[UUID] | None = list(question.emails)
@@ -184,44 +188,48 @@ async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -
         emails = await history.emails_in(db, start, until, ids, MOST_ROWS)
         if emails is None:
             raise TooManyRows
-    begins = [period.start for period in found]
+    begins = [period.start for period in periods]
     wanted = _wanted(question)._replace(emails=emails)
     return of_rows(_rows(await history.events(db, [(start, until)], ids, begins, wanted)))
 
 
-async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> Table:
-    table, _ = await _sums(db, question, found, made, range(len(found)))
-    if not made.stretches:
+async def _by_rollups(
+    db: TeamDb, question: MetricsQuery, periods: Sequence[Period], read_plan: ReadPlan
+) -> MetricTable:
+    table, _ = await _sums(db, question, periods, read_plan, range(len(periods)))
+    if not read_plan.stretches:
         return table
-    ids = _ids_between(made.stretches[0][0], made.stretches[-1][1])
-    begins = [period.start for period in found]
-    edges = await history.events(db, made.stretches, ids, begins, _wanted(question))
+    ids = _ids_between(read_plan.stretches[0][0], read_plan.stretches[-1][1])
+    begins = [period.start for period in periods]
+    edges = await history.events(db, read_plan.stretches, ids, begins, _wanted(question))
     return of_rows([*table.rows(), *_rows(edges)])
 
 
 async def _sums(
-    db: TeamDb, question: Question, found: Sequence[Period], made: Plan, asked: Sequence[int]
-) -> tuple[Table, queries.Sums]:
+    db: TeamDb, question: MetricsQuery, periods: Sequence[Period], read_plan: ReadPlan, asked: Sequence[int]
+) -> tuple[MetricTable, queries.Sums]:
     """The rollups of the periods `asked`, and all increments, of whatever period."""
-    begins = [period.start for period in found]
+    begins = [period.start for period in periods]
     wanted = _wanted(question)
     if len(asked) > MANY_PERIODS and wanted.by_domain:
-        await _refuse_large(db, question, found, made)
+        await _refuse_large(db, question, periods, read_plan)
     is_plain = wanted.by_domain and question.range.until is not None
-    buckets = _buckets(made, found, asked) if is_plain else None
+    buckets = _buckets(read_plan, periods, asked) if is_plain else None
     if buckets is not None:
         few = wanted._replace(most=MOST_PLAIN // max(1, len(asked)) + 1)
-        read = await queries.plain(db, buckets, begins, made.lower, made.upper, few)
+        read = await queries.plain(db, buckets, begins, read_plan.lower, read_plan.upper, few)
         if all(len(domain_ids) < few.most * ID_OCTETS for _, domain_ids, *_ in read.rows):
             return of_texts(read.rows), read
-    read = await queries.summed(db, _parts(made, found, asked), begins, made.lower, made.upper, wanted)
+    read = await queries.summed(
+        db, _parts(read_plan, periods, asked), begins, read_plan.lower, read_plan.upper, wanted
+    )
     table = of_texts(read.rows)
     if len(table.keys) >= MOST_GROUPS:
         raise TooManyRows
     return table, read
 
 
-async def _planned(db: TeamDb, asked: Range) -> Plan:
+async def _planned(db: TeamDb, asked: Range) -> ReadPlan:
     """Decide for each odd edge how it is answered."""
     fine = await queries.fine(db, sorted(_odd(asked)))
     return plan(asked, fine, await queries.purged_before(db))
@@ -233,11 +241,11 @@ def _odd(asked: Range) -> set[datetime]:
     return {_floor(at, QUARTER) for at in edges if at != _floor(at, QUARTER)}
 
 
-def plan(asked: Range, fine: set[datetime], purged: datetime | None) -> Plan:
+def plan(asked: Range, fine: set[datetime], purged: datetime | None) -> ReadPlan:
     """`fine`: the odd quarter hours that have ten-second rollups; `purged`: before it there is no history."""
     until = asked.until
     last = _ceil(asked.reach + MICROSECOND, DAY) if until is None else _floor(until, QUARTER)
-    made = Plan(asked.start, last, asked.start, FOREVER if until is None else last)
+    made = ReadPlan(asked.start, last, asked.start, FOREVER if until is None else last)
     quarter = _floor(asked.start, QUARTER)
     if until is not None and until < quarter + QUARTER:
         _inside(made, asked.start, until, quarter, fine, purged)
@@ -250,30 +258,30 @@ def plan(asked: Range, fine: set[datetime], purged: datetime | None) -> Plan:
 
 
 def _begin(
-    made: Plan, start: datetime, quarter: datetime, fine: set[datetime], purged: datetime | None
+    read_plan: ReadPlan, start: datetime, quarter: datetime, fine: set[datetime], purged: datetime | None
 ) -> None:
     if purged is not None and quarter < purged:
-        made.first = made.lower = quarter
+        read_plan.first = read_plan.lower = quarter
         return
     after = quarter + QUARTER
-    made.first = after
-    made.lower = min(_ceil(start, TEN_SECONDS), after) if quarter in fine else after
-    made.stretches.append((start, made.lower))
-    made.fine.append((made.lower, after))
+    read_plan.first = after
+    read_plan.lower = min(_ceil(start, TEN_SECONDS), after) if quarter in fine else after
+    read_plan.stretches.append((start, read_plan.lower))
+    read_plan.fine.append((read_plan.lower, after))
 
 
 def _end(
-    made: Plan, until: datetime, quarter: datetime, fine: set[datetime], purged: datetime | None
+    read_plan: ReadPlan, until: datetime, quarter: datetime, fine: set[datetime], purged: datetime | None
 ) -> None:
     if purged is not None and quarter < purged:
         return
-    made.upper = _floor(until, TEN_SECONDS) if quarter in fine else quarter
-    made.fine.append((quarter, made.upper))
-    made.stretches.append((made.upper, until))
+    read_plan.upper = _floor(until, TEN_SECONDS) if quarter in fine else quarter
+    read_plan.fine.append((quarter, read_plan.upper))
+    read_plan.stretches.append((read_plan.upper, until))
 
 
 def _inside(
-    made: Plan,
+    read_plan: ReadPlan,
     start: datetime,
     until: datetime,
     quarter: datetime,
@@ -281,25 +289,25 @@ def _inside(
     purged: datetime | None,
 ) -> None:
     """The whole range lies in one quarter hour."""
-    made.first = made.last = made.lower = made.upper = quarter
+    read_plan.first = read_plan.last = read_plan.lower = read_plan.upper = quarter
     if purged is not None and quarter < purged:
         return
     low, high = _ceil(start, TEN_SECONDS), _floor(until, TEN_SECONDS)
     if quarter in fine and low <= high:
-        made.lower, made.upper = low, high
-        made.fine.append((low, high))
-        made.stretches += [(start, low), (high, until)]
+        read_plan.lower, read_plan.upper = low, high
+        read_plan.fine.append((low, high))
+        read_plan.stretches += [(start, low), (high, until)]
     else:
-        made.stretches.append((start, until))
+        read_plan.stretches.append((start, until))
 
 
-def _buckets(made: Plan, found: Sequence[Period], asked: Sequence[int]) -> queries.Buckets | None:
+def _buckets(read_plan: ReadPlan, periods: Sequence[Period], asked: Sequence[int]) -> queries.Buckets | None:
     """The rollups to read where each period is exactly one of them."""
-    if made.fine or made.stretches:
+    if read_plan.fine or read_plan.stretches:
         return None
     buckets = queries.Buckets([], [], [])
     for index in asked:
-        parts = _cover(made, found[index])
+        parts = _cover(read_plan, periods[index])
         if len(parts) != 1 or parts[0].end - parts[0].start != UNITS[parts[0].level]:
             return None
         buckets.levels.append(parts[0].level)
@@ -308,29 +316,33 @@ def _buckets(made: Plan, found: Sequence[Period], asked: Sequence[int]) -> queri
     return buckets
 
 
-def _parts(made: Plan, found: Sequence[Period], asked: Sequence[int]) -> queries.Parts:
+def _parts(read_plan: ReadPlan, periods: Sequence[Period], asked: Sequence[int]) -> queries.RollupColumns:
     """The rollups to read, as columns. What one period adds another one often takes away (the evening of a
     day of Kolkata): such a part stands there once."""
     uses: dict[tuple[int, datetime, datetime], list[list[int | None]]] = {}
     for index in asked:
-        period = found[index]
-        for part in _cover(made, period):
+        period = periods[index]
+        for part in _cover(read_plan, period):
             span = part.level, EPOCH + part.start * QUARTER, EPOCH + part.end * QUARTER
             _use(uses.setdefault(span, []), index, part.sign)
-        for low, high in made.fine:
+        for low, high in read_plan.fine:
             if period.start <= low < period.end and low < high:
                 _use(uses.setdefault((FINE, low, high), []), index, 1)
     rows = [(*span, added, taken) for span, used in uses.items() for added, taken in used]
-    return queries.Parts(*map(list, zip(*rows, strict=True))) if rows else queries.Parts([], [], [], [], [])
+    return (
+        queries.RollupColumns(*map(list, zip(*rows, strict=True)))
+        if rows
+        else queries.RollupColumns([], [], [], [], [])
+    )
 
 
-def _cover(made: Plan, period: Period) -> list[Part]:
-    start, end = _span(made, period)
+def _cover(read_plan: ReadPlan, period: Period) -> list[RollupRange]:
+    start, end = _span(read_plan, period)
     return cover((start - EPOCH) // QUARTER, (end - EPOCH) // QUARTER)
 
 
-def _span(made: Plan, period: Period) -> tuple[datetime, datetime]:
-    return max(period.start, made.first), min(period.end, made.last)
+def _span(read_plan: ReadPlan, period: Period) -> tuple[datetime, datetime]:
+    return max(period.start, read_plan.first), min(period.end, read_plan.last)
 
 
 def _use(used: list[list[int | None]], period: int, sign: int) -> None:
@@ -343,8 +355,8 @@ def _use(used: list[list[int | None]], period: int, sign: int) -> None:
     used.append([period, None] if sign > 0 else [None, period])
 
 
-def _wanted(question: Question) -> queries.Wanted:
-    return queries.Wanted(
+def _wanted(question: MetricsQuery) -> queries.MetricsSelection:
+    return queries.MetricsSelection(
         domains=list(question.domains) or None,
         broadcasts=list(question.broadcasts) or None,
         emails=None,
@@ -355,12 +367,12 @@ def _wanted(question: Question) -> queries.Wanted:
     )
 
 
-def _rows(records: Sequence[Any]) -> Iterator[tuple[int, Key, Counts]]:
+def _rows(records: Sequence[Any]) -> Iterator[tuple[int, MetricKey, Counts]]:
     """What the timeline says, as rows of a table."""
     if len(records) >= MOST_GROUPS:
         raise TooManyRows
     for period, domain_id, name, broadcast_id, email_id, *counts in records:
-        yield period, Key(name, *map(_text, (domain_id, broadcast_id, email_id))), tuple(counts)
+        yield period, MetricKey(name, *map(_text, (domain_id, broadcast_id, email_id))), tuple(counts)
 
 
 def _text(key: UUID | None) -> str | None:
@@ -373,9 +385,9 @@ def _ids_between(start: datetime, until: datetime) -> tuple[UUID, UUID]:
     return uuid7(low, bytes(8)), uuid7(high, b"\xff" * 8)
 
 
-def _floor(at: datetime, unit: timedelta) -> datetime:
-    return at - (at - EPOCH) % unit
+def _floor(instant: datetime, unit: timedelta) -> datetime:
+    return instant - (instant - EPOCH) % unit
 
 
-def _ceil(at: datetime, unit: timedelta) -> datetime:
-    return at + (EPOCH - at) % unit
+def _ceil(instant: datetime, unit: timedelta) -> datetime:
+    return instant + (EPOCH - instant) % unit

@@ -122,9 +122,11 @@ class PieceStore:
             await failures.attempt(self.flush())
 
 
-def _row(one: NewPiece) -> sql.PieceRow:
-    day = one.start - (one.start - EPOCH) % timedelta(days=1)
-    return sql.PieceRow(one.id, day, one.state, one.piece.rows, one.piece.counts, one.piece.text)
+def _row(new_piece: NewPiece) -> sql.PieceRow:
+    day = new_piece.start - (new_piece.start - EPOCH) % timedelta(days=1)
+    return sql.PieceRow(
+        new_piece.id, day, new_piece.state, new_piece.piece.rows, new_piece.piece.counts, new_piece.piece.text
+    )
 
 
 async def remove_old(pool: asyncpg.Pool, now: datetime) -> int:

@@ -24,7 +24,7 @@ _GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 _numbers = msgspec.json.Decoder(list[int]).decode
 
 
-class Key(NamedTuple):
+class MetricKey(NamedTuple):
     """What a row is distinguished by beside its period, in the order that rows have; None where it was not
     asked for. Ids are text, which has the order of the ids."""
 
@@ -35,16 +35,16 @@ class Key(NamedTuple):
 
 
 @dataclass(slots=True)
-class Table:
+class MetricTable:
     """Row by row a period's number, a key and counts (a column for each of `definitions.COLUMNS`). Periods
     ascend; `order` are the indexes of the rows in the order of the answer."""
 
     periods: list[int] = field(default_factory=list)
-    keys: list[Key] = field(default_factory=list)
+    keys: list[MetricKey] = field(default_factory=list)
     counts: list[Sequence[int]] = field(default_factory=lambda: list[Sequence[int]]([()] * len(COLUMNS)))
     order: list[int] = field(default_factory=list)
 
-    def rows(self) -> Iterator[tuple[int, Key, Counts]]:
+    def rows(self) -> Iterator[tuple[int, MetricKey, Counts]]:
         """The rows, in any order."""
         return zip(self.periods, self.keys, zip(*self.counts, strict=True), strict=True)
 
@@ -52,15 +52,15 @@ class Table:
 class _Keys(NamedTuple):
     """The keys of one period's rows, their indexes in order, and whether one of them is there twice."""
 
-    keys: list[Key]
+    keys: list[MetricKey]
     order: list[int]
     repeated: bool
 
 
-def of_texts(records: Iterable[Any]) -> Table:
+def of_texts(records: Iterable[Any]) -> MetricTable:
     """The table that rows of keys and texts of numbers make. Days have the same domains, as a rule, so
     their keys are compared once."""
-    table = Table()
+    table = MetricTable()
     known: dict[Any, _Keys] = {}
     texts = []
     repeated = False
@@ -81,25 +81,25 @@ def of_texts(records: Iterable[Any]) -> Table:
     return of_rows(table.rows()) if repeated else table
 
 
-def of_rows(rows: Iterable[tuple[int, Key, Counts]]) -> Table:
+def of_rows(rows: Iterable[tuple[int, MetricKey, Counts]]) -> MetricTable:
     """The table of these rows; what several of them say of one combination is added up."""
-    sums: dict[tuple[int, Key], Counts] = {}
+    sums: dict[tuple[int, MetricKey], Counts] = {}
     for period, key, counts in rows:
         known = sums.get((period, key))
         sums[period, key] = counts if known is None else tuple(map(add, known, counts))
     if not sums:
-        return Table()
+        return MetricTable()
     places = sorted(sums, key=lambda at: at[1].email_id or "", reverse=True)
     places.sort(key=lambda at: (at[0], at[1][:3]))
     periods, keys = map(list, zip(*places, strict=True))
-    return Table(periods, keys, _columns(map(sums.__getitem__, places)), list(range(len(places))))
+    return MetricTable(periods, keys, _columns(map(sums.__getitem__, places)), list(range(len(places))))
 
 
 def _keys(domain_ids: bytes | None, names: str | None, broadcast_ids: bytes | None) -> _Keys:
     """The keys of which a period's row tells; one where nothing is distinguished."""
     size = max(len(domain_ids or b""), len(broadcast_ids or b""), ID_OCTETS) // ID_OCTETS
     named = [None] * size if names is None else names.split("\n")
-    keys = list(map(Key, named, _ids(domain_ids, size), _ids(broadcast_ids, size)))
+    keys = list(map(MetricKey, named, _ids(domain_ids, size), _ids(broadcast_ids, size)))
     return _Keys(keys, sorted(range(size), key=keys.__getitem__), len(set(keys)) < size)
 
 
@@ -116,10 +116,10 @@ def _columns(rows: Iterable[Counts]) -> list[Sequence[int]]:
     return list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
 
 
-def filled(table: Table, periods: Sequence[int]) -> Table:
+def filled(table: MetricTable, periods: Sequence[int]) -> MetricTable:
     """A table of one key, with a row for each of these periods."""
     known = dict(zip(table.periods, zip(*table.counts, strict=True), strict=True))
     rows = [known.get(period, NOTHING) for period in periods]
-    return Table(
-        list(periods), [Key(None, None, None)] * len(periods), _columns(rows), list(range(len(rows)))
+    return MetricTable(
+        list(periods), [MetricKey(None, None, None)] * len(periods), _columns(rows), list(range(len(rows)))
     )

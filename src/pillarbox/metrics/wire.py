@@ -16,9 +16,9 @@ from pillarbox.kernel.http.schemas import one_of, shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.metrics.definitions import METRICS, RATES, shown
 from pillarbox.metrics.periods import GRANULARITIES, Period
-from pillarbox.metrics.question import DIMENSIONS, MOST_IDS, Question
+from pillarbox.metrics.question import DIMENSIONS, MOST_IDS, MetricsQuery
 from pillarbox.metrics.read import MOST_ROWS, TooManyRows
-from pillarbox.metrics.table import NOTHING, Counts, Table, filled
+from pillarbox.metrics.table import NOTHING, Counts, MetricTable, filled
 from pillarbox.timeline.rollups import NOBODY
 
 Names = Mapping[str, str]
@@ -90,9 +90,11 @@ class PeriodRows(NamedTuple):
 NO_ROWS = PeriodText(0, b"")
 
 
-def answer(question: Question, found: Sequence[Period], table: Table, names: Names = NO_NAMES) -> bytes:
+def answer(
+    question: MetricsQuery, periods: Sequence[Period], table: MetricTable, names: Names = NO_NAMES
+) -> bytes:
     """The whole answer; TooManyRows when it has more rows than an answer may have."""
-    rows, order = _rows(question, found, _with_zeros(question, table, range(len(found))), names)
+    rows, order = _rows(question, periods, _with_zeros(question, table, range(len(periods))), names)
     if len(order) > MOST_ROWS:
         raise TooManyRows
     totals = [sum(column) for column in table.counts]
@@ -100,12 +102,12 @@ def answer(question: Question, found: Sequence[Period], table: Table, names: Nam
 
 
 def texts(
-    question: Question, found: Sequence[Period], table: Table, asked: Sequence[int], names: Names
+    question: MetricsQuery, periods: Sequence[Period], table: MetricTable, asked: Sequence[int], names: Names
 ) -> dict[int, PeriodText]:
     """What the answer shows of each of the periods `asked`, of which the table speaks."""
     made = dict.fromkeys(asked, NO_ROWS)
     table = _with_zeros(question, table, asked)
-    rows, order = _rows(question, found, table, names)
+    rows, order = _rows(question, periods, table, names)
     ordered = [rows[place] for place in order]
     first = 0
     for period, places in groupby([table.periods[place] for place in order]):
@@ -115,7 +117,7 @@ def texts(
     return made
 
 
-def counts(table: Table, asked: Sequence[int]) -> dict[int, Counts]:
+def counts(table: MetricTable, asked: Sequence[int]) -> dict[int, Counts]:
     """All counts of each of the periods `asked`, added up."""
     made = dict.fromkeys(asked, NOTHING)
     first = 0
@@ -127,18 +129,21 @@ def counts(table: Table, asked: Sequence[int]) -> dict[int, Counts]:
 
 
 def assembled(
-    question: Question, table: Table, known: Sequence[PeriodRows], found: Sequence[PeriodText | PeriodRows]
+    question: MetricsQuery,
+    table: MetricTable,
+    known: Sequence[PeriodRows],
+    period_texts: Sequence[PeriodText | PeriodRows],
 ) -> bytes:
     """The whole answer: totals are those of the table and of what is known beside it, rows those of all
     periods. TooManyRows as above."""
-    if sum(piece.rows for piece in found) > MOST_ROWS:
+    if sum(piece.rows for piece in period_texts) > MOST_ROWS:
         raise TooManyRows
     counted = [tuple(map(sum, table.counts)), *(piece.counts for piece in known)]
     totals = list(map(sum, zip(*counted, strict=True)))
-    return _joined(question, totals, [piece.text for piece in found if piece.rows])
+    return _joined(question, totals, [piece.text for piece in period_texts if piece.rows])
 
 
-def _joined(question: Question, counts: Sequence[int], rows: list[bytes]) -> bytes:
+def _joined(question: MetricsQuery, counts: Sequence[int], rows: list[bytes]) -> bytes:
     """The head of the answer with these totals, and the rows, which are copied once."""
     totals = shown(question.metrics, [(count,) for count in counts])
     head = Metrics(
@@ -158,12 +163,12 @@ def _joined(question: Question, counts: Sequence[int], rows: list[bytes]) -> byt
     return b"".join(parts)
 
 
-def _with_zeros(question: Question, table: Table, asked: Sequence[int]) -> Table:
+def _with_zeros(question: MetricsQuery, table: MetricTable, asked: Sequence[int]) -> MetricTable:
     return filled(table, asked) if question.dimensions == ("period",) else table
 
 
 def _rows(
-    question: Question, found: Sequence[Period], table: Table, broadcast_names: Names
+    question: MetricsQuery, periods: Sequence[Period], table: MetricTable, broadcast_names: Names
 ) -> tuple[list[Any], list[int]]:
     """A row for each of the table's, and the indexes of those that are shown, in their order. Each is a
     struct whose fields are its members: made and written in C."""
@@ -178,7 +183,7 @@ def _rows(
         if question.by(dimension):
             for name, column in _MEMBERS[dimension]:
                 names.append(name)
-                columns.append(column(found, table, broadcast_names))
+                columns.append(column(periods, table, broadcast_names))
     row = _struct((*names, *question.metrics))
     return list(map(row, *columns, *shown(question.metrics, table.counts))), order
 
@@ -188,7 +193,7 @@ def _struct(names: tuple[str, ...]) -> type[msgspec.Struct]:
     return msgspec.defstruct("Row", [(name, Any) for name in names], gc=False)
 
 
-def _shown(table: Table) -> list[int]:
+def _shown(table: MetricTable) -> list[int]:
     """The indexes of the rows that an answer has: something was counted, and not for mail of no broadcast."""
     order = table.order
     if not any(map(all, table.counts)):
@@ -199,44 +204,46 @@ def _shown(table: Table) -> list[int]:
     return [place for place in order if table.keys[place].broadcast_id != NO_ID]
 
 
-def _by_name(table: Table, order: Sequence[int], names: Names) -> list[int]:
+def _by_name(table: MetricTable, order: Sequence[int], names: Names) -> list[int]:
     """The same with broadcasts in the order of their names."""
 
-    def place(at: int) -> tuple[Any, ...]:
-        key = table.keys[at]
+    def place(index: int) -> tuple[Any, ...]:
+        key = table.keys[index]
         named = names.get(key.broadcast_id or "", "")
-        return table.periods[at], key.domain_name, key.domain_id, named, key.broadcast_id
+        return table.periods[index], key.domain_name, key.domain_id, named, key.broadcast_id
 
     return sorted(order, key=place)
 
 
-def _periods(found: Sequence[Period], table: Table, _names: Names) -> list[str]:
-    labels = [period.label for period in found]
+def _periods(periods: Sequence[Period], table: MetricTable, _names: Names) -> list[str]:
+    labels = [period.label for period in periods]
     return list(map(labels.__getitem__, table.periods))
 
 
-def _domain_ids(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
+def _domain_ids(_: Sequence[Period], table: MetricTable, _names: Names) -> list[str | None]:
     ids = [key.domain_id for key in table.keys]
     return [None if one == NO_ID else one for one in ids] if NO_ID in ids else ids
 
 
-def _domain_names(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
+def _domain_names(_: Sequence[Period], table: MetricTable, _names: Names) -> list[str | None]:
     return [key.domain_name for key in table.keys]
 
 
-def _emails(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
+def _emails(_: Sequence[Period], table: MetricTable, _names: Names) -> list[str | None]:
     return [key.email_id for key in table.keys]
 
 
-def _broadcasts(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
+def _broadcasts(_: Sequence[Period], table: MetricTable, _names: Names) -> list[str | None]:
     return [key.broadcast_id for key in table.keys]
 
 
-def _broadcast_names(_: Sequence[Period], table: Table, names: Names) -> list[str]:
+def _broadcast_names(_: Sequence[Period], table: MetricTable, names: Names) -> list[str]:
     return [names.get(key.broadcast_id or "", "") for key in table.keys]
 
 
-_MEMBERS: dict[str, tuple[tuple[str, Callable[[Sequence[Period], Table, Names], Sequence[Any]]], ...]] = {
+_MEMBERS: dict[
+    str, tuple[tuple[str, Callable[[Sequence[Period], MetricTable, Names], Sequence[Any]]], ...]
+] = {
     "period": (("period", _periods),),
     "domain": (("domain_id", _domain_ids), ("domain_name", _domain_names)),
     "email": (("email_id", _emails),),

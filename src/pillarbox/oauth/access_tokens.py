@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from pillarbox.oauth.keys import SigningKey, SigningKeys
+from pillarbox.oauth.keys import SigningKeys, TokenSigningKey
 
 LIFETIME: Final = timedelta(seconds=900)
 ALGORITHM: Final = "ES256"
@@ -47,7 +47,7 @@ class AccessToken:
 
 async def issue(
     keys: SigningKeys,
-    at: datetime,
+    now: datetime,
     *,
     issuer: str,
     person_id: UUID,
@@ -56,10 +56,10 @@ async def issue(
     team_id: UUID,
     grant_id: UUID,
 ) -> str:
-    """A token that is good for `LIFETIME` from `at`. Not to be called in a transaction (`keys.signing`)."""
+    """A token that is good for `LIFETIME` from `now`. Not to be called in a transaction (`keys.signing`)."""
     return signed(
         await keys.signing(),
-        at,
+        now,
         issuer=issuer,
         person_id=person_id,
         client_id=client_id,
@@ -70,8 +70,8 @@ async def issue(
 
 
 def signed(
-    key: SigningKey,
-    at: datetime,
+    key: TokenSigningKey,
+    instant: datetime,
     *,
     issuer: str,
     person_id: UUID,
@@ -81,7 +81,7 @@ def signed(
     grant_id: UUID,
 ) -> str:
     """The same, with the key that signs now."""
-    issued = int(at.timestamp())
+    issued = int(instant.timestamp())
     head = {"alg": ALGORITHM, "typ": TYPE, "kid": key.kid}
     claims = {
         "iss": issuer,
@@ -101,7 +101,7 @@ def signed(
     return f"{text}.{_text(first.to_bytes(HALF, 'big') + second.to_bytes(HALF, 'big'))}"
 
 
-async def verify(keys: SigningKeys, token: str, at: datetime, *, issuer: str) -> AccessToken | None:
+async def verify(keys: SigningKeys, token: str, now: datetime, *, issuer: str) -> AccessToken | None:
     """What a token of ours says that is good at that time; None for anything else.
 
     Only ES256 counts, only the type of access tokens, and only keys of our own list: what the head of a token
@@ -126,14 +126,14 @@ async def verify(keys: SigningKeys, token: str, at: datetime, *, issuer: str) ->
     except InvalidSignature:
         return None
     claims = _object(claims_part)
-    return None if claims is None else _read(claims, at, issuer)
+    return None if claims is None else _read(claims, now, issuer)
 
 
 def _is_type(kind: object) -> bool:
     return isinstance(kind, str) and kind.lower() in TYPES
 
 
-def _read(claims: dict[str, Any], at: datetime, issuer: str) -> AccessToken | None:
+def _read(claims: dict[str, Any], instant: datetime, issuer: str) -> AccessToken | None:
     """Claims that we have signed; other kinds of tokens, and other issuers with our keys, are refused."""
     try:
         if claims["iss"] != issuer or claims["aud"] != issuer:
@@ -150,7 +150,7 @@ def _read(claims: dict[str, Any], at: datetime, issuer: str) -> AccessToken | No
         )
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError, OSError):
         return None
-    return found if at < found.expires_at else None
+    return found if instant < found.expires_at else None
 
 
 def _part(value: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AuthorizationRequest:
     """A request of a program that is in order, for one of its redirect URIs."""
 
     client: Client
@@ -62,7 +62,7 @@ class Asked:
     challenge: str
 
 
-class Begun(NamedTuple):
+class AuthorizeRedirect(NamedTuple):
     """Where a browser is sent next, and what its cookie says then; None where it goes back to the program."""
 
     location: str
@@ -79,29 +79,33 @@ class Authorization:
         self.issuer = issuer
 
     async def begin(
-        self, at: datetime, found: Parameters, *, address: str, browser: str | None, stored: bool
-    ) -> Begun:
+        self, now: datetime, parameters: Parameters, *, address: str, browser: str | None, stored: bool
+    ) -> AuthorizeRedirect:
         """Take a request of a program. `browser` is what the cookie said, `stored` False leaves nothing
         behind. Raises an OAuthProblem where nobody may be sent on."""
-        client = await self._client(at, found, address)
-        uri = redirect_of(found, client)
-        state = found.get("state")
+        client = await self._client(now, parameters, address)
+        uri = redirect_of(parameters, client)
+        state = parameters.get("state")
         try:
-            asked = checked(found, client, uri)
+            asked = checked(parameters, client, uri)
         except OAuthProblem as wrong:
-            shown = state if state is not None and is_state(state) and "state" not in found.repeated else None
-            return Begun(self.refusal(uri, shown, wrong.name, described(wrong)), None)
+            shown = (
+                state
+                if state is not None and is_state(state) and "state" not in parameters.repeated
+                else None
+            )
+            return AuthorizeRedirect(self.refusal(uri, shown, wrong.name, described(wrong)), None)
         request_id = clients.new_secret()
         known = browser if browser is not None and _SECRET.fullmatch(browser) else clients.new_secret()
         if stored:
             await self._count(address)
             try:
-                await self._store(at, asked, request_id, known)
+                await self._store(now, asked, request_id, known)
             except TROUBLE as trouble:
                 log.error("oauth.request_not_stored", error=type(trouble).__name__)
                 failure = "the request could not be stored; try again later"
-                return Begun(self.refusal(uri, state, "server_error", failure), None)
-        return Begun(f"{self.issuer}/oauth/authorize/{request_id}", known)
+                return AuthorizeRedirect(self.refusal(uri, state, "server_error", failure), None)
+        return AuthorizeRedirect(f"{self.issuer}/oauth/authorize/{request_id}", known)
 
     async def _count(self, address: str) -> None:
         """Nobody has to be known for a request to be stored: each address may have so many."""
@@ -109,20 +113,20 @@ class Authorization:
         if not taken.allowed:
             raise TooManyRequests(taken.reset)
 
-    async def _client(self, at: datetime, found: Parameters, address: str) -> Client:
-        if "client_id" in found.repeated:
+    async def _client(self, now: datetime, parameters: Parameters, address: str) -> Client:
+        if "client_id" in parameters.repeated:
             raise InvalidRequest("client_id: is there more than once")
-        client_id = found.need("client_id")
+        client_id = parameters.need("client_id")
         if clients.is_document_url(client_id):
             if not is_storable(client_id):
                 raise UnknownClient("client_id: is not the URL of a document")
-            return await self._documents.client(at, client_id, address)
+            return await self._documents.client(now, client_id, address)
         client = await clients.registered(self._pool, client_id)
         if client is None:
             raise UnknownClient("client_id: there is no such client")
         return client
 
-    async def _store(self, at: datetime, asked: Asked, request_id: str, browser: str) -> None:
+    async def _store(self, now: datetime, asked: AuthorizationRequest, request_id: str, browser: str) -> None:
         await self._pool.execute(
             request_queries.ADD,
             clients.hashed(request_id),
@@ -133,8 +137,8 @@ class Authorization:
             list(asked.scopes),
             asked.state,
             asked.challenge,
-            at,
-            at + LIFETIME,
+            now,
+            now + LIFETIME,
         )
 
     def refusal(self, uri: str, state: str | None, error: str, description: str) -> str:
@@ -144,42 +148,48 @@ class Authorization:
             {"error": error, "error_description": description, "state": state, "iss": self.issuer},
         )
 
-    def answer(self, asked: Asked, code: str) -> str:
+    def answer(self, asked: AuthorizationRequest, code: str) -> str:
         """The redirect URI with a code."""
         return redirects.with_answer(
             asked.redirect_uri, {"code": code, "state": asked.state, "iss": self.issuer}
         )
 
 
-async def waiting(source: Source, at: datetime, request_id: str, browser: str | None) -> Asked | None:
+async def waiting(
+    source: Source, now: datetime, request_id: str, browser: str | None
+) -> AuthorizationRequest | None:
     """The request that somebody at this browser has still to decide about; None where there is none such."""
     if browser is None:
         return None
     keys = clients.hashed(request_id), clients.hashed(browser)
-    row = await source.fetchrow(request_queries.OPEN, *keys, at)
+    row = await source.fetchrow(request_queries.OPEN, *keys, now)
     return None if row is None else _asked(row)
 
 
-async def decide(conn: Connection, at: datetime, request_id: str, browser: str | None) -> Asked | None:
+async def decide(
+    conn: Connection, now: datetime, request_id: str, browser: str | None
+) -> AuthorizationRequest | None:
     """The same, and it is decided with this transaction: nobody decides a second time."""
     if browser is None:
         return None
     keys = clients.hashed(request_id), clients.hashed(browser)
-    row = await conn.fetchrow(request_queries.DECIDE, *keys, at)
+    row = await conn.fetchrow(request_queries.DECIDE, *keys, now)
     return None if row is None else _asked(row)
 
 
-def _asked(row: asyncpg.Record) -> Asked:
+def _asked(row: asyncpg.Record) -> AuthorizationRequest:
     kept: dict[str, Any] = json.loads(row["client"])
     client = clients.from_snapshot(row["client_id"], kept)
-    return Asked(client, row["redirect_uri"], tuple(row["scopes"]), row["state"], row["challenge"])
+    return AuthorizationRequest(
+        client, row["redirect_uri"], tuple(row["scopes"]), row["state"], row["challenge"]
+    )
 
 
-def redirect_of(found: Parameters, client: Client) -> str:
+def redirect_of(parameters: Parameters, client: Client) -> str:
     """The redirect URI of a request; raises InvalidRequest where it is not one of the program's."""
-    if "redirect_uri" in found.repeated:
+    if "redirect_uri" in parameters.repeated:
         raise InvalidRequest("redirect_uri: is there more than once")
-    uri = found.need("redirect_uri")
+    uri = parameters.need("redirect_uri")
     if not redirects.matches(uri, client.redirect_uris):
         raise InvalidRequest("redirect_uri: is not one that the client has registered")
     return uri
@@ -190,27 +200,29 @@ def is_state(text: str) -> bool:
     return len(text) <= LONGEST_STATE and is_storable(text)
 
 
-def checked(found: Parameters, client: Client, uri: str) -> Asked:
+def checked(parameters: Parameters, client: Client, uri: str) -> AuthorizationRequest:
     """The rest of a request, in the contract's order; raises an OAuthProblem that the program is told."""
     for name in ONCE:
-        if name in found.repeated:
+        if name in parameters.repeated:
             raise InvalidRequest(f"{name}: is there more than once")
-    if found.repeated:
+    if parameters.repeated:
         raise InvalidRequest("a parameter is there more than once")
-    state = found.get("state")
+    state = parameters.get("state")
     if state is not None and not is_state(state):
         raise InvalidRequest(f"state: must be a text of at most {LONGEST_STATE} characters")
-    if found.need("response_type") != "code":
+    if parameters.need("response_type") != "code":
         raise UnsupportedResponseType("response_type: only code is supported")
-    if found.get("response_mode") not in (None, "query"):
+    if parameters.get("response_mode") not in (None, "query"):
         raise InvalidRequest("response_mode: only query is supported")
-    if found.get("request") is not None or found.get("request_uri") is not None:
+    if parameters.get("request") is not None or parameters.get("request_uri") is not None:
         raise InvalidRequest("request: request objects are not supported")
     if AUTHORIZATION_CODE not in client.grant_types:
         raise UnauthorizedClient("the client is not registered for authorization_code")
-    challenge = found.get("code_challenge")
+    challenge = parameters.get("code_challenge")
     if challenge is None or not _CHALLENGE.fullmatch(challenge):
         raise InvalidRequest("code_challenge: must be 43 characters of base64url")
-    if found.get("code_challenge_method") != "S256":
+    if parameters.get("code_challenge_method") != "S256":
         raise InvalidRequest("code_challenge_method: must be S256")
-    return Asked(client, uri, subset(found.get("scope"), client.scopes, "this client"), state, challenge)
+    return AuthorizationRequest(
+        client, uri, subset(parameters.get("scope"), client.scopes, "this client"), state, challenge
+    )

@@ -11,8 +11,8 @@ import typer
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
     Json,
-    Refused,
     as_id,
     counted,
     perform,
@@ -20,7 +20,7 @@ from pillarbox.kernel.terminal.answers import (
     show_json,
     show_table,
 )
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.keyring import ring_of
 from pillarbox.kernel.work.collectors import changed
 from pillarbox.oauth import grant_queries, grants
@@ -95,7 +95,7 @@ def rotate_keys(at_once: AtOnce = False, data: Data = None, database_url: Databa
     perform(lambda connected: rotated(connected, at_once=at_once), data=data, database_url=database_url)
 
 
-async def listed(connected: Connected, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, *, json: bool) -> int:
     """Print them: those that are registered, then those that a document describes."""
     rows = [dict(row) for row in await connected.pool.fetch(client_queries.LIST, MOST)]
     described = [dict(row) for row in await connected.pool.fetch(client_queries.LIST_DESCRIBED, MOST)]
@@ -146,7 +146,7 @@ def state(row: dict[str, Any]) -> str:
     return ", ".join(words) or "unverified"
 
 
-async def marked(connected: Connected, client_id: str, *, is_verified: bool) -> int:
+async def marked(connected: CommandDatabase, client_id: str, *, is_verified: bool) -> int:
     """Mark a program, or take the mark away."""
     row_id = registered_id(client_id)
     async with transaction(connected.pool) as conn:
@@ -156,7 +156,7 @@ async def marked(connected: Connected, client_id: str, *, is_verified: bool) -> 
     return 0
 
 
-async def disabled(connected: Connected, client_id: str) -> int:
+async def disabled(connected: CommandDatabase, client_id: str) -> int:
     """Disable a program and revoke its grants; of one that a document describes only the latter."""
     now = SystemClock().now()
     async with transaction(connected.pool) as conn:
@@ -185,7 +185,7 @@ async def disabled(connected: Connected, client_id: str) -> int:
     return 0
 
 
-async def enabled(connected: Connected, client_id: str) -> int:
+async def enabled(connected: CommandDatabase, client_id: str) -> int:
     """Enable a program again."""
     row_id = registered_id(client_id)
     async with transaction(connected.pool) as conn:
@@ -197,7 +197,7 @@ async def enabled(connected: Connected, client_id: str) -> int:
     return 0
 
 
-async def granted(connected: Connected, team: str | None, *, json: bool) -> int:
+async def granted(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print the grants of a team, the newest first."""
     owner = await one_team(connected, team)
     rows = [dict(row) for row in await connected.pool.fetch(grant_queries.LIST, owner.id, MOST)]
@@ -225,11 +225,13 @@ async def granted(connected: Connected, team: str | None, *, json: bool) -> int:
     return 0
 
 
-async def rotated(connected: Connected, *, at_once: bool) -> int:
+async def rotated(connected: CommandDatabase, *, at_once: bool) -> int:
     """Make another key."""
     ring = ring_of(connected)
     if ring is None:
-        raise Refused("The key ring of this installation is not here, and the new key has to be sealed.")
+        raise CommandRefused(
+            "The key ring of this installation is not here, and the new key has to be sealed."
+        )
     keys = SigningKeys(connected.pool, SystemClock(), ring)
     if at_once:
         kid = await keys.replace()
@@ -243,13 +245,15 @@ async def rotated(connected: Connected, *, at_once: bool) -> int:
 def registered_id(client_id: str) -> UUID:
     """The id of a program that is registered; Refused for the URL of a document."""
     if is_document_url(client_id):
-        raise Refused("A program that a document describes has no state here: its host stands on the page.")
+        raise CommandRefused(
+            "A program that a document describes has no state here: its host stands on the page."
+        )
     return as_id(client_id, "a program")
 
 
-def _found(found: object, client_id: str) -> None:
-    if not found:
-        raise Refused(f"There is no program with the id {client_id}.")
+def _found(value: object, client_id: str) -> None:
+    if not value:
+        raise CommandRefused(f"There is no program with the id {client_id}.")
 
 
 async def _record(conn: Connection, what: Act, client_id: str, details: dict[str, object]) -> None:

@@ -14,20 +14,20 @@ import asyncpg
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.oauth import authorization, consent_queries, grants, token_queries
-from pillarbox.oauth.authorization import Asked, Authorization
+from pillarbox.oauth.authorization import Authorization, AuthorizationRequest
 from pillarbox.oauth.clients import client_queries, clients
 from pillarbox.oauth.grants import GrantRef
 from pillarbox.oauth.tokens import CODE_LIFETIME
 from pillarbox.people.audit import Act, Actor, record
-from pillarbox.people.roles import Right, Role, may
+from pillarbox.people.roles import Right, TeamRole, may
 
 
-class TeamOfPerson(NamedTuple):
+class ConsentTeam(NamedTuple):
     """A team that somebody belongs to."""
 
     id: UUID
     name: str
-    role: Role
+    role: TeamRole
 
     @property
     def lets_programs_act(self) -> bool:
@@ -35,7 +35,7 @@ class TeamOfPerson(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ConsentOutcome:
     """Where the browser goes back to the program; or why nothing was decided."""
 
     location: str | None = None
@@ -50,27 +50,29 @@ class Consent:
         self._pool = pool
         self._server = server
 
-    async def waiting(self, at: datetime, request_id: str, browser: str | None) -> Asked | None:
+    async def waiting(
+        self, now: datetime, request_id: str, browser: str | None
+    ) -> AuthorizationRequest | None:
         """The request, while it waits for somebody in this browser."""
-        return await authorization.waiting(self._pool, at, request_id, browser)
+        return await authorization.waiting(self._pool, now, request_id, browser)
 
-    async def teams_of(self, person_id: UUID) -> list[TeamOfPerson]:
+    async def teams_of(self, person_id: UUID) -> list[ConsentTeam]:
         """The teams of a person, by name."""
         rows = await self._pool.fetch(consent_queries.TEAMS, person_id)
-        return [TeamOfPerson(row["team_id"], row["name"], Role(row["role"])) for row in rows]
+        return [ConsentTeam(row["team_id"], row["name"], TeamRole(row["role"])) for row in rows]
 
     async def approve(
         self, stamp: Stamp, request_id: str, browser: str | None, person: Actor, team_id: UUID
-    ) -> Decided:
+    ) -> ConsentOutcome:
         """Let the program act for the person in a team, and give it a code."""
         assert person.person_id is not None, "somebody approves"
         async with transaction(self._pool) as conn:
             role = await conn.fetchval(consent_queries.HOLD_MEMBER, team_id, person.person_id)
-            if role is None or not may(Role(role), Right.USE):
-                return Decided(may_not=True)
+            if role is None or not may(TeamRole(role), Right.USE):
+                return ConsentOutcome(may_not=True)
             asked = await authorization.decide(conn, stamp.at, request_id, browser)
             if asked is None or not await _is_usable(conn, stamp.at, asked.client.id):
-                return Decided(is_over=True)
+                return ConsentOutcome(is_over=True)
             code = await _grant(conn, stamp, asked, person.person_id, team_id)
             details = {"client_id": asked.client.id, "scopes": list(asked.scopes)}
             await record(
@@ -82,19 +84,19 @@ class Consent:
                 target=asked.client.name,
                 details=details,
             )
-        return Decided(self._server.answer(asked, code))
+        return ConsentOutcome(self._server.answer(asked, code))
 
     async def deny(
-        self, at: datetime, request_id: str, browser: str | None, person: Actor, team_id: UUID | None
-    ) -> Decided:
+        self, now: datetime, request_id: str, browser: str | None, person: Actor, team_id: UUID | None
+    ) -> ConsentOutcome:
         """Tell the program that the person does not want it."""
         async with transaction(self._pool) as conn:
-            asked = await authorization.decide(conn, at, request_id, browser)
+            asked = await authorization.decide(conn, now, request_id, browser)
             if asked is None:
-                return Decided(is_over=True)
+                return ConsentOutcome(is_over=True)
             await record(
                 conn,
-                at,
+                now,
                 Act.GRANT_DENIED,
                 team_id=team_id,
                 actor=person,
@@ -102,20 +104,22 @@ class Consent:
                 details={"client_id": asked.client.id},
             )
         text = "the person has refused"
-        return Decided(self._server.refusal(asked.redirect_uri, asked.state, "access_denied", text))
+        return ConsentOutcome(self._server.refusal(asked.redirect_uri, asked.state, "access_denied", text))
 
 
-async def _is_usable(conn: Connection, at: datetime, client_id: str) -> bool:
+async def _is_usable(conn: Connection, now: datetime, client_id: str) -> bool:
     """Whether the program may still be used; one that is registered now counts as used."""
     if clients.is_document_url(client_id):
         return True
     if await conn.fetchval(consent_queries.HOLD_CLIENT, UUID(client_id)) is None:
         return False
-    await conn.execute(client_queries.GRANTED, UUID(client_id), at)
+    await conn.execute(client_queries.GRANTED, UUID(client_id), now)
     return True
 
 
-async def _grant(conn: Connection, stamp: Stamp, asked: Asked, person_id: UUID, team_id: UUID) -> str:
+async def _grant(
+    conn: Connection, stamp: Stamp, asked: AuthorizationRequest, person_id: UUID, team_id: UUID
+) -> str:
     """Store the grant with its code, and return the code."""
     ref, code = GrantRef(team_id, stamp.id), clients.new_secret()
     await grants.add(

@@ -62,7 +62,7 @@ class Grant:
 
 async def add(
     conn: Connection,
-    at: datetime,
+    now: datetime,
     ref: GrantRef,
     *,
     client_id: str,
@@ -71,7 +71,7 @@ async def add(
     scopes: Sequence[str],
 ) -> None:
     """Store a new grant, in the transaction of the approval."""
-    await conn.execute(grant_queries.ADD, *ref, client_id, json.dumps(client), person_id, list(scopes), at)
+    await conn.execute(grant_queries.ADD, *ref, client_id, json.dumps(client), person_id, list(scopes), now)
 
 
 async def get(source: Source, ref: GrantRef) -> Grant | None:
@@ -86,25 +86,25 @@ async def lock_live(conn: Connection, ref: GrantRef) -> Grant | None:
     return None if row is None else _grant(row)
 
 
-async def revoke(conn: Source, at: datetime, ref: GrantRef, reason: Reason) -> bool:
+async def revoke(conn: Source, now: datetime, ref: GrantRef, reason: Reason) -> bool:
     """Revoke one grant; False where it is unknown or revoked already."""
-    return bool(await conn.fetch(grant_queries.REVOKE, *ref, at, reason.value))
+    return bool(await conn.fetch(grant_queries.REVOKE, *ref, now, reason.value))
 
 
 async def revoke_of_person(
-    conn: Source, at: datetime, team_id: UUID | None, person_id: UUID, reason: Reason = Reason.USER_REMOVED
+    conn: Source, now: datetime, team_id: UUID | None, person_id: UUID, reason: Reason = Reason.USER_REMOVED
 ) -> list[GrantRef]:
     """Revoke all grants of a person in a team, or in all teams; returns which were live."""
     if team_id is None:
-        rows = await conn.fetch(grant_queries.REVOKE_OF_PERSON_EVERYWHERE, person_id, at, reason.value)
+        rows = await conn.fetch(grant_queries.REVOKE_OF_PERSON_EVERYWHERE, person_id, now, reason.value)
     else:
-        rows = await conn.fetch(grant_queries.REVOKE_OF_PERSON, team_id, person_id, at, reason.value)
+        rows = await conn.fetch(grant_queries.REVOKE_OF_PERSON, team_id, person_id, now, reason.value)
     return [GrantRef(*row) for row in rows]
 
 
-async def revoke_of_client(conn: Source, at: datetime, client_id: str) -> list[GrantRef]:
+async def revoke_of_client(conn: Source, now: datetime, client_id: str) -> list[GrantRef]:
     """Revoke all grants of a program, because it is disabled; returns which were live."""
-    rows = await conn.fetch(grant_queries.REVOKE_OF_CLIENT, client_id, at, Reason.CLIENT_DISABLED.value)
+    rows = await conn.fetch(grant_queries.REVOKE_OF_CLIENT, client_id, now, Reason.CLIENT_DISABLED.value)
     return [GrantRef(*row) for row in rows]
 
 

@@ -62,7 +62,7 @@ class PublicKey(TypedDict):
     kid: str
 
 
-class SigningKey(NamedTuple):
+class TokenSigningKey(NamedTuple):
     """A key, ready to sign. A private half that the key ring cannot open is None: it only verifies."""
 
     kid: str
@@ -86,11 +86,11 @@ class SigningKeys:
         self._pool = pool
         self._clock = clock
         self._ring = ring
-        self._keys: Mapping[str, SigningKey] = {}
+        self._keys: Mapping[str, TokenSigningKey] = {}
         self._looked_at = NEVER
         self._reading = asyncio.Lock()
 
-    async def signing(self) -> SigningKey:
+    async def signing(self) -> TokenSigningKey:
         """The key that signs now; it is made where there is none. Not to be asked for in a transaction: it
         may need a connection."""
         await self._current()
@@ -197,7 +197,7 @@ class SigningKeys:
             row["kid"]: known[row["kid"]] if row["kid"] in known else self._opened(row) for row in rows
         }
 
-    def _opened(self, row: asyncpg.Record) -> SigningKey:
+    def _opened(self, row: asyncpg.Record) -> TokenSigningKey:
         public: PublicKey = json.loads(row["public"])
         private = None
         try:
@@ -205,7 +205,7 @@ class SigningKeys:
             private = cast(ec.EllipticCurvePrivateKey, load_der_private_key(opened, None))
         except KeyRingError as trouble:
             log.error("oauth.key_unopened", kid=row["kid"], trouble=str(trouble))
-        return SigningKey(row["kid"], private, public, verifier_of(public), row["active_at"])
+        return TokenSigningKey(row["kid"], private, public, verifier_of(public), row["active_at"])
 
 
 def _kid(row_id: UUID) -> str:

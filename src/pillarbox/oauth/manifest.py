@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 from pillarbox.oauth.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def _commands() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="oauth",
     title="OAuth",
     plugin=_plugin,
     settings=SETTINGS,
-    commands={"oauth": Group(_commands, "Look at programs that act for people, and disable them.")},
+    commands={"oauth": CommandGroup(_commands, "Look at programs that act for people, and disable them.")},
 )

@@ -10,7 +10,7 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.security.authentication import AccessTokens
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.shared_limits import SharedLimits
-from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
+from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.oauth import routes
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.bearer import routes as grant_routes
@@ -30,16 +30,16 @@ from pillarbox.oauth.settings import (
 from pillarbox.oauth.tokens import Tokens
 
 
-def _signing_keys(kit: Kit) -> SigningKeys:
+def _signing_keys(kit: Container) -> SigningKeys:
     return SigningKeys(kit.pool, kit.clock, kit.need(KeyRing))
 
 
-def _bearer_tokens(kit: Kit) -> BearerTokens:
+def _bearer_tokens(kit: Container) -> BearerTokens:
     issuer = kit.settings.public_url
     return BearerTokens(kit.pool, kit.clock, kit.need(SigningKeys), issuer, kit.need(GrantsLastUsed))
 
 
-def _documents(kit: Kit) -> Documents:
+def _documents(kit: Container) -> Documents:
     settings = kit.settings
     policy = DocumentPolicy(
         settings[OAUTH_CIMD_ENABLED],
@@ -50,11 +50,11 @@ def _documents(kit: Kit) -> Documents:
     return Documents(kit.pool, kit.need(Outbound), kit.need(SharedLimits), policy)
 
 
-def _authorization(kit: Kit) -> Authorization:
+def _authorization(kit: Container) -> Authorization:
     return Authorization(kit.pool, kit.need(Documents), kit.need(SharedLimits), kit.settings.public_url)
 
 
-def _tokens(kit: Kit) -> Tokens:
+def _tokens(kit: Container) -> Tokens:
     grace = timedelta(seconds=kit.settings[OAUTH_REFRESH_REUSE_GRACE_SECONDS])
     forget = kit.need(BearerTokens).forget
     return Tokens(kit.pool, kit.need(SigningKeys), kit.settings.public_url, grace, forget)
@@ -79,9 +79,11 @@ SLICE = Slice(
     retention=[
         Retention(
             [
-                Kept("requests of programs that wait for somebody, after their end", KEPT),
-                Kept("codes that were not used, and documents and logos of programs, after their end", KEPT),
-                Kept("programs that nobody ever let act", UNUSED_KEPT),
+                RetentionItem("requests of programs that wait for somebody, after their end", KEPT),
+                RetentionItem(
+                    "codes that were not used, and documents and logos of programs, after their end", KEPT
+                ),
+                RetentionItem("programs that nobody ever let act", UNUSED_KEPT),
             ],
             lambda kit: OAuthCollector(kit.pool, kit.clock).periodic(),
         )

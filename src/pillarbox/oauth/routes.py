@@ -8,7 +8,7 @@ import asyncpg
 
 from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.failures import prefers_html
-from pillarbox.kernel.http.request import Html, Octets, Reply, Request
+from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.security.rate_limit import key_for
@@ -18,10 +18,10 @@ from pillarbox.oauth import access_tokens, parameters, prometheus, wire
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.browsers import browser_of, cookie
 from pillarbox.oauth.clients import client_authentication, registration
-from pillarbox.oauth.clients.client_authentication import DescribedClient, Presented
+from pillarbox.oauth.clients.client_authentication import ClientCredentials, DescribedClient
 from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, GRANT_TYPES, REFRESH_TOKEN, Client
 from pillarbox.oauth.clients.documents import Documents
-from pillarbox.oauth.clients.registration import Places
+from pillarbox.oauth.clients.registration import RegistrationLimit
 from pillarbox.oauth.failures import (
     FAILURES,
     NOT_KEPT,
@@ -33,7 +33,7 @@ from pillarbox.oauth.failures import (
 )
 from pillarbox.oauth.keys import SigningKeys
 from pillarbox.oauth.parameters import FORM, Parameters
-from pillarbox.oauth.tokens import Issued, Tokens
+from pillarbox.oauth.tokens import IssuedTokens, Tokens
 from pillarbox.people.audit import program_of
 
 LARGEST: Final = 64 * 1024
@@ -109,7 +109,7 @@ async def jwks(request: Request) -> Reply[wire.KeyList]:
     summary="Register a program (RFC 7591)",
 )
 async def register(request: Request) -> Reply[wire.RegisteredClient]:
-    places = Places(request.use(SharedLimits), client_of(request.client))
+    places = RegistrationLimit(request.use(SharedLimits), client_of(request.client))
     places.check()
     client = registration.wanted(_json(request))
     await places.take()
@@ -174,7 +174,7 @@ async def authorize(request: Request) -> Reply[Html]:
     summary="Exchange a code or a refresh token",
 )
 async def token(request: Request) -> Reply[wire.TokenAnswer]:
-    async with Counted(request, prometheus.TOKENS) as counted:
+    async with FailureLimiter(request, prometheus.TOKENS) as counted:
         found = parameters.of_body(request)
         counted.who = who = client_authentication.presented(request, found)
         client = await _authenticated(request, who)
@@ -196,8 +196,8 @@ async def token(request: Request) -> Reply[wire.TokenAnswer]:
     failures=FAILURES,
     summary="Revoke a grant by its refresh token (RFC 7009)",
 )
-async def revoke(request: Request) -> Reply[Octets]:
-    async with Counted(request) as counted:
+async def revoke(request: Request) -> Reply[OctetsAnswer]:
+    async with FailureLimiter(request) as counted:
         found = parameters.of_body(request)
         counted.who = who = client_authentication.presented(request, found)
         client = await _authenticated(request, who)
@@ -207,28 +207,28 @@ async def revoke(request: Request) -> Reply[Octets]:
     return Reply(b"", headers=NOT_KEPT)
 
 
-async def _authenticated(request: Request, who: Presented) -> Client | DescribedClient:
+async def _authenticated(request: Request, who: ClientCredentials) -> Client | DescribedClient:
     client = await client_authentication.authenticated(request.use(asyncpg.Pool), who)
     if isinstance(client, DescribedClient) and not request.use(Documents).permits(client.id):
         raise who.refused()
     return client
 
 
-async def _issued(request: Request, found: Parameters, client: Client | DescribedClient) -> Issued:
-    grant_type = found.need("grant_type")
+async def _issued(request: Request, parameters: Parameters, client: Client | DescribedClient) -> IssuedTokens:
+    grant_type = parameters.need("grant_type")
     if grant_type not in GRANT_TYPES:
         raise UnsupportedGrantType(f"grant_type: must be {AUTHORIZATION_CODE} or {REFRESH_TOKEN}")
     if isinstance(client, Client) and grant_type not in client.grant_types:
         raise UnauthorizedClient(f"the client is not registered for {grant_type}")
     tokens, who = request.use(Tokens), program_of(request)
     if grant_type == REFRESH_TOKEN:
-        presented = found.need("refresh_token")
-        return await tokens.refresh(request.at, client, who, token=presented, scope=found.get("scope"))
-    code, uri, verifier = (found.need(name) for name in ("code", "redirect_uri", "code_verifier"))
+        presented = parameters.need("refresh_token")
+        return await tokens.refresh(request.at, client, who, token=presented, scope=parameters.get("scope"))
+    code, uri, verifier = (parameters.need(name) for name in ("code", "redirect_uri", "code_verifier"))
     return await tokens.exchange(request.at, client, who, code=code, redirect_uri=uri, verifier=verifier)
 
 
-class Counted:
+class FailureLimiter:
     """Counts failures of a program and of an address. Whoever fails too often is told so instead of why; what
     succeeds does so for everybody, however often others fail in a program's name."""
 
@@ -236,9 +236,9 @@ class Counted:
         self._failures = failures
         self._limits = request.use(SharedLimits)
         self._address = client_of(request.client)
-        self.who: Presented | None = None
+        self.who: ClientCredentials | None = None
 
-    async def __aenter__(self) -> Counted:
+    async def __aenter__(self) -> FailureLimiter:
         return self
 
     async def __aexit__(

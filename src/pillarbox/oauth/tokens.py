@@ -27,7 +27,7 @@ from pillarbox.oauth.clients.client_authentication import DescribedClient
 from pillarbox.oauth.clients.clients import Client
 from pillarbox.oauth.failures import InvalidGrant, InvalidRequest, OAuthProblem, UnauthorizedClient
 from pillarbox.oauth.grants import Grant, GrantRef, Reason
-from pillarbox.oauth.keys import SigningKey, SigningKeys
+from pillarbox.oauth.keys import SigningKeys, TokenSigningKey
 from pillarbox.oauth.scopes import subset
 from pillarbox.people.audit import Act, Actor, record
 
@@ -41,7 +41,7 @@ Known = Client | DescribedClient
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedTokens:
     """What a program gets."""
 
     access_token: str
@@ -73,14 +73,14 @@ class Tokens:
         self._grace = grace
 
     async def exchange(
-        self, at: datetime, client: Known, caller: Actor, *, code: str, redirect_uri: str, verifier: str
-    ) -> Issued:
+        self, now: datetime, client: Known, caller: Actor, *, code: str, redirect_uri: str, verifier: str
+    ) -> IssuedTokens:
         """The first tokens of a grant; raises an OAuthProblem."""
         if not _VERIFIER.fullmatch(verifier):
             raise InvalidRequest("code_verifier: must have 43 to 128 unreserved characters")
         key = await self._keys.signing()
         async with transaction(self._pool) as conn:
-            found = await self._exchange(conn, at, client, caller, key, code, redirect_uri, verifier)
+            found = await self._exchange(conn, now, client, caller, key, code, redirect_uri, verifier)
         # What a failure has written stays.
         if isinstance(found, OAuthProblem):
             raise found
@@ -89,23 +89,23 @@ class Tokens:
     async def _exchange(
         self,
         conn: Connection,
-        at: datetime,
+        now: datetime,
         client: Known,
         caller: Actor,
-        key: SigningKey,
+        key: TokenSigningKey,
         code: str,
         redirect_uri: str,
         verifier: str,
-    ) -> Issued | OAuthProblem:
+    ) -> IssuedTokens | OAuthProblem:
         row = await conn.fetchrow(token_queries.LOCK_CODE, hashed := clients.hashed(code))
         refused = InvalidGrant("the code is unknown, expired, used, or not for this request")
         if row is None or row["client_id"] != client.id:
             return refused
         ref = GrantRef(row["team_id"], row["grant_id"])
         if row["used_at"] is not None:
-            await self._revoke(conn, at, ref, Reason.CODE_REUSE, caller)
+            await self._revoke(conn, now, ref, Reason.CODE_REUSE, caller)
             return refused
-        if row["expires_at"] <= at or row["failures"] >= MOST_FAILURES:
+        if row["expires_at"] <= now or row["failures"] >= MOST_FAILURES:
             return refused
         is_right = hmac.compare_digest(row["challenge"], challenge_of(verifier))
         if not is_right or row["redirect_uri"] != redirect_uri:
@@ -114,16 +114,16 @@ class Tokens:
         grant = await grants.lock_live(conn, ref)
         if grant is None:
             return refused
-        await conn.execute(token_queries.USE_CODE, hashed, at)
-        return await self._issue(conn, at, key, grant, grant.scopes)
+        await conn.execute(token_queries.USE_CODE, hashed, now)
+        return await self._issue(conn, now, key, grant, grant.scopes)
 
     async def refresh(
-        self, at: datetime, client: Known, caller: Actor, *, token: str, scope: str | None
-    ) -> Issued:
+        self, now: datetime, client: Known, caller: Actor, *, token: str, scope: str | None
+    ) -> IssuedTokens:
         """New tokens for a refresh token, which is used up; raises an OAuthProblem."""
         key = await self._keys.signing()
         async with transaction(self._pool) as conn:
-            found = await self._refresh(conn, at, client, caller, key, token, scope)
+            found = await self._refresh(conn, now, client, caller, key, token, scope)
         if isinstance(found, OAuthProblem):
             raise found
         return found
@@ -131,23 +131,23 @@ class Tokens:
     async def _refresh(
         self,
         conn: Connection,
-        at: datetime,
+        now: datetime,
         client: Known,
         caller: Actor,
-        key: SigningKey,
+        key: TokenSigningKey,
         token: str,
         scope: str | None,
-    ) -> Issued | OAuthProblem:
+    ) -> IssuedTokens | OAuthProblem:
         row = await conn.fetchrow(token_queries.LOCK_REFRESH, hashed := clients.hashed(token))
         refused = InvalidGrant("the refresh token is unknown, expired, used, or revoked")
         if row is None or row["client_id"] != client.id:
             return refused
         ref = GrantRef(row["team_id"], row["grant_id"])
         if row["rotated_at"] is not None:
-            if not self._is_forgiven(at - row["rotated_at"]):
-                await self._revoke(conn, at, ref, Reason.REFRESH_TOKEN_REUSE, caller)
+            if not self._is_forgiven(now - row["rotated_at"]):
+                await self._revoke(conn, now, ref, Reason.REFRESH_TOKEN_REUSE, caller)
             return refused
-        grant = None if row["expires_at"] <= at else await grants.lock_live(conn, ref)
+        grant = None if row["expires_at"] <= now else await grants.lock_live(conn, ref)
         if grant is None:
             return refused
         if not _as_granted(grant).may_refresh:
@@ -156,15 +156,15 @@ class Tokens:
             scopes = subset(scope, grant.scopes, "this grant")
         except OAuthProblem as beyond:
             return beyond
-        await conn.execute(token_queries.ROTATE, hashed, at)
-        return await self._issue(conn, at, key, grant, scopes)
+        await conn.execute(token_queries.ROTATE, hashed, now)
+        return await self._issue(conn, now, key, grant, scopes)
 
     def _is_forgiven(self, age: timedelta) -> bool:
         return bool(self._grace) and age <= self._grace
 
     async def _issue(
-        self, conn: Connection, at: datetime, key: SigningKey, grant: Grant, scopes: tuple[str, ...]
-    ) -> Issued:
+        self, conn: Connection, now: datetime, key: TokenSigningKey, grant: Grant, scopes: tuple[str, ...]
+    ) -> IssuedTokens:
         refresh_token = None
         if _as_granted(grant).may_refresh:
             refresh_token = clients.new_secret()
@@ -174,13 +174,13 @@ class Tokens:
                 grant.team_id,
                 grant.id,
                 grant.client_id,
-                at,
-                at + REFRESH_LIFETIME,
+                now,
+                now + REFRESH_LIFETIME,
             )
-        await conn.execute(token_queries.GRANT_USED, grant.team_id, grant.id, at)
+        await conn.execute(token_queries.GRANT_USED, grant.team_id, grant.id, now)
         access_token = access_tokens.signed(
             key,
-            at,
+            now,
             issuer=self._issuer,
             person_id=grant.person_id,
             client_id=grant.client_id,
@@ -188,26 +188,26 @@ class Tokens:
             team_id=grant.team_id,
             grant_id=grant.id,
         )
-        return Issued(access_token, refresh_token, scopes)
+        return IssuedTokens(access_token, refresh_token, scopes)
 
-    async def revoke(self, at: datetime, client: Known, caller: Actor, token: str) -> None:
+    async def revoke(self, now: datetime, client: Known, caller: Actor, token: str) -> None:
         """Revoke the grant of a refresh token of this program; nothing for any other text (RFC 7009)."""
         async with transaction(self._pool) as conn:
             row = await conn.fetchrow(token_queries.FIND_REFRESH, clients.hashed(token))
-            if row is not None and row["client_id"] == client.id and row["expires_at"] > at:
+            if row is not None and row["client_id"] == client.id and row["expires_at"] > now:
                 ref = GrantRef(row["team_id"], row["grant_id"])
-                await self._revoke(conn, at, ref, Reason.BY_CLIENT, caller)
+                await self._revoke(conn, now, ref, Reason.BY_CLIENT, caller)
 
     async def _revoke(
-        self, conn: Connection, at: datetime, ref: GrantRef, reason: Reason, caller: Actor
+        self, conn: Connection, now: datetime, ref: GrantRef, reason: Reason, caller: Actor
     ) -> None:
         """Revoke a grant, if it is live, and say so in the log of acts."""
-        if await grants.revoke(conn, at, ref, reason):
+        if await grants.revoke(conn, now, ref, reason):
             actor = replace(caller, grant_id=ref.id)
             details = {"reason": reason.value}
             await record(
                 conn,
-                at,
+                now,
                 Act.GRANT_REVOKED,
                 team_id=ref.team_id,
                 actor=actor,

@@ -7,10 +7,10 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from pillarbox.oauth.clients.registration import Registered
+from pillarbox.oauth.clients.registration import NewClient
 from pillarbox.oauth.keys import PublicKey
 from pillarbox.oauth.scopes import SUPPORTED
-from pillarbox.oauth.tokens import Issued
+from pillarbox.oauth.tokens import IssuedTokens
 
 
 class ServerMetadata(Struct):
@@ -111,9 +111,9 @@ def key_list(keys: Iterable[PublicKey]) -> KeyList:
     )
 
 
-def registered(made: Registered, issued_at: int) -> RegisteredClient:
+def registered(new_client: NewClient, issued_at: int) -> RegisteredClient:
     """The answer to a registration; a secret is shown here and never again."""
-    client = made.client
+    client = new_client.client
     return RegisteredClient(
         client.id,
         issued_at,
@@ -125,11 +125,11 @@ def registered(made: Registered, issued_at: int) -> RegisteredClient:
         " ".join(client.scopes),
         client.client_uri or UNSET,
         client.logo_uri or UNSET,
-        made.secret or UNSET,
-        UNSET if made.secret is None else 0,
+        new_client.secret or UNSET,
+        UNSET if new_client.secret is None else 0,
     )
 
 
-def token_answer(issued: Issued, seconds: int) -> TokenAnswer:
+def token_answer(issued: IssuedTokens, seconds: int) -> TokenAnswer:
     refresh_token = issued.refresh_token or UNSET
     return TokenAnswer(issued.access_token, "Bearer", seconds, refresh_token, " ".join(issued.scopes))

@@ -32,7 +32,7 @@ class AccountState:
 
 
 async def sessions_of(
-    source: Source, person_id: UUID, idle_since: datetime, at: datetime
+    source: Source, person_id: UUID, idle_since: datetime, now: datetime
 ) -> list[ShownSession]:
     """Those that have not ended, the one that was used last first."""
     rows = await source.fetch(
@@ -44,7 +44,7 @@ async def sessions_of(
         """,
         person_id,
         idle_since,
-        at,
+        now,
     )
     return [ShownSession(**row) for row in rows]
 

@@ -13,7 +13,7 @@ from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.wire.problems import Conflict
 from pillarbox.people import queries, sessions
 from pillarbox.people.addresses import address_queries
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 
 LONGEST_NAME = 100
 JOINERS = "\u200c\u200d"
@@ -40,7 +40,7 @@ async def create(conn: Connection, stamp: Stamp, address: EmailAddress, name: st
 
 
 async def join(
-    conn: Connection, stamp: Stamp, person_id: UUID, address: EmailAddress, team_id: UUID, role: Role
+    conn: Connection, stamp: Stamp, person_id: UUID, address: EmailAddress, team_id: UUID, role: TeamRole
 ) -> bool:
     """Make the person a member of the team; it takes the place of a member without a person that has its
     address. False where it belongs to the team already: then its role stays."""
@@ -54,11 +54,11 @@ async def join(
 
 
 async def set_password(
-    conn: Connection, at: datetime, person_id: UUID, hashed: str, *, keep: str | None = None
+    conn: Connection, now: datetime, person_id: UUID, hashed: str, *, keep: str | None = None
 ) -> None:
     """A new password: all sessions end but the one of the token `keep`, and so do links: those for another
     password or for setting up ask for no second factor (SEC-03)."""
-    await conn.execute(queries.NEW_HASH, person_id, hashed, at)
+    await conn.execute(queries.NEW_HASH, person_id, hashed, now)
     await sessions.end_all(conn, person_id, but=keep)
     await end_links(conn, person_id)
 
@@ -92,9 +92,9 @@ async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
     await source.execute(queries.SET_NAME, person_id, name)
 
 
-async def disable(conn: Connection, at: datetime, person_id: UUID) -> bool:
+async def disable(conn: Connection, now: datetime, person_id: UUID) -> bool:
     """The person cannot log in any more, and its sessions and links end; False where it was so already."""
-    done = await conn.fetchval(queries.DISABLE, person_id, at)
+    done = await conn.fetchval(queries.DISABLE, person_id, now)
     await sessions.end_all(conn, person_id)
     await end_links(conn, person_id)
     return done is not None

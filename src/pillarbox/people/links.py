@@ -17,7 +17,7 @@ from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.people import queries, sessions
 
 
-class Kind(Enum):
+class LinkKind(Enum):
     """What a link is for."""
 
     SET_UP = "set_up"
@@ -26,9 +26,9 @@ class Kind(Enum):
 
 
 LIFETIME: Final = {
-    Kind.SET_UP: timedelta(days=7),
-    Kind.INVITATION: timedelta(days=7),
-    Kind.PASSWORD: timedelta(minutes=30),
+    LinkKind.SET_UP: timedelta(days=7),
+    LinkKind.INVITATION: timedelta(days=7),
+    LinkKind.PASSWORD: timedelta(minutes=30),
 }
 
 TOKEN_BYTES: Final = 24
@@ -39,7 +39,7 @@ BY_OPERATOR: Final = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PersonLink:
     """What a link is about. One for setting up that names no person is for whoever opens it."""
 
     person_id: UUID | None
@@ -49,8 +49,8 @@ class Link:
 
 async def make(
     conn: Connection,
-    at: datetime,
-    kind: Kind,
+    now: datetime,
+    kind: LinkKind,
     *,
     person_id: UUID | None = None,
     team_id: UUID | None = None,
@@ -59,7 +59,7 @@ async def make(
 ) -> str:
     """A new link's token, which is nowhere else."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    until = at + (lifetime or LIFETIME[kind])
+    until = now + (lifetime or LIFETIME[kind])
     await conn.execute(
         queries.INSERT_LINK,
         sessions.token_hash(token),
@@ -67,19 +67,19 @@ async def make(
         person_id,
         team_id,
         invitation_id,
-        at,
+        now,
         until,
     )
     return token
 
 
-async def find(source: Source, at: datetime, kind: Kind, token: str) -> Link | None:
+async def find(source: Source, now: datetime, kind: LinkKind, token: str) -> PersonLink | None:
     """What the link is about; None where there is none, or it was used, or is too old."""
-    row = await source.fetchrow(queries.FIND_LINK, sessions.token_hash(token), kind.value, at)
-    return None if row is None else Link(*row)
+    row = await source.fetchrow(queries.FIND_LINK, sessions.token_hash(token), kind.value, now)
+    return None if row is None else PersonLink(*row)
 
 
-async def use(conn: Connection, at: datetime, kind: Kind, token: str) -> Link | None:
+async def use(conn: Connection, now: datetime, kind: LinkKind, token: str) -> PersonLink | None:
     """The same, once: it does not work any more when the transaction is committed."""
-    row = await conn.fetchrow(queries.USE_LINK, sessions.token_hash(token), kind.value, at)
-    return None if row is None else Link(*row)
+    row = await conn.fetchrow(queries.USE_LINK, sessions.token_hash(token), kind.value, now)
+    return None if row is None else PersonLink(*row)

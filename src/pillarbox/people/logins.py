@@ -22,9 +22,9 @@ from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 from pillarbox.people import audit, queries, sessions
 from pillarbox.people.audit import Act, Actor
-from pillarbox.people.passwords import LONGEST, Busy, Passwords
+from pillarbox.people.passwords import LONGEST, PasswordHashingBusy, Passwords
 from pillarbox.people.queries import Person
-from pillarbox.people.sessions import Origin, Stage
+from pillarbox.people.sessions import SessionOrigin, SessionStage
 
 WINDOW: Final = 300.0
 PER_PAIR: Final = 5
@@ -39,7 +39,7 @@ class TooManyTries(NamedTuple):
     seconds: int
 
 
-class Wrong(NamedTuple):
+class LoginRefused(NamedTuple):
     """There is nobody of that address and password."""
 
 
@@ -48,10 +48,10 @@ class LoggedIn(NamedTuple):
 
     person: Person
     token: str
-    stage: Stage
+    stage: SessionStage
 
 
-Outcome = LoggedIn | TooManyTries | Wrong
+Outcome = LoggedIn | TooManyTries | LoginRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Logins:
         self._passwords = passwords
 
     async def log_in(
-        self, at: datetime, address: str, password: str, origin: Origin, replaced: str | None = None
+        self, now: datetime, address: str, password: str, origin: SessionOrigin, replaced: str | None = None
     ) -> Outcome:
         """What a login leads to; the session of the token `replaced` ends with it. Raises Busy."""
         key = address_key(address)
@@ -98,28 +98,28 @@ class Logins:
         stored = person.password if person is not None and person.disabled_at is None else None
         is_right = await self._compared(stored, password, tries)
         if not is_right or person is None or stored is None:
-            await self._record(self._pool, at, Act.LOGIN_FAILED, None, origin, address)
-            return Wrong()
+            await self._record(self._pool, now, Act.LOGIN_FAILED, None, origin, address)
+            return LoginRefused()
         tries.give_back()
         better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
         stamp = self._ids.stamp()
         async with transaction(self._pool) as conn:
             has_factor = await conn.fetchval(queries.STILL, person.id, person.password_changed_at, key)
             if has_factor is None:
-                return Wrong()
-            stage = Stage.PENDING if has_factor else Stage.FULL
+                return LoginRefused()
+            stage = SessionStage.PENDING if has_factor else SessionStage.FULL
             if better is not None:
                 await conn.execute(queries.REHASH, person.id, stored, better)
             if replaced is not None:
                 await sessions.end(conn, replaced)
-            token = await sessions.begin(conn, at, stamp.id, person.id, [PASSWORD], origin, stage=stage)
-            if token is not None and stage is Stage.FULL:
-                await conn.execute(queries.LOGGED_IN, person.id, at)
-                await self._record(conn, at, Act.LOGIN_SUCCEEDED, person, origin)
-        return Wrong() if token is None else LoggedIn(person, token, stage)
+            token = await sessions.begin(conn, now, stamp.id, person.id, [PASSWORD], origin, stage=stage)
+            if token is not None and stage is SessionStage.FULL:
+                await conn.execute(queries.LOGGED_IN, person.id, now)
+                await self._record(conn, now, Act.LOGIN_SUCCEEDED, person, origin)
+        return LoginRefused() if token is None else LoggedIn(person, token, stage)
 
     async def is_password(
-        self, person_id: UUID, address: str, password: str, origin: Origin
+        self, person_id: UUID, address: str, password: str, origin: SessionOrigin
     ) -> bool | TooManyTries:
         """Whether it is the password of somebody who has a session; counted like a login."""
         person = await queries.person(self._pool, person_id)
@@ -135,12 +135,18 @@ class Logins:
         """Whether it is the password. Raises Busy; then nothing was compared, and nothing counts."""
         try:
             return await self._passwords.matches(stored, password[: LONGEST + 1])
-        except Busy:
+        except PasswordHashingBusy:
             tries.give_back()
             raise
 
     async def _record(
-        self, source: Source, at: datetime, act: Act, person: Person | None, origin: Origin, tried: str = ""
+        self,
+        source: Source,
+        now: datetime,
+        act: Act,
+        person: Person | None,
+        origin: SessionOrigin,
+        tried: str = "",
     ) -> None:
         actor = Actor(
             person_id=person.id if person else None,
@@ -150,9 +156,9 @@ class Logins:
         )
         # What is no address may be a password in the wrong field.
         target = tried if is_address(tried) else None
-        await audit.record(source, at, act, team_id=None, actor=actor, target=target)
+        await audit.record(source, now, act, team_id=None, actor=actor, target=target)
 
-    async def _tries(self, key: str, person: Person | None, origin: Origin) -> _Try:
+    async def _tries(self, key: str, person: Person | None, origin: SessionOrigin) -> _Try:
         network = network_of(origin.address)
         keys = [
             (key_for(f"login {key} from {network}"), PER_PAIR),

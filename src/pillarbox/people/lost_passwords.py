@@ -14,7 +14,7 @@ import asyncpg
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.kernel.work.jobs import Finished, Job
+from pillarbox.kernel.work.jobs import Job, JobFinished
 from pillarbox.kernel.work.periodic import NO_TEAM
 from pillarbox.people import accounts, audit, links, queries
 from pillarbox.people.audit import Act, Actor
@@ -22,7 +22,7 @@ from pillarbox.people.logins import TooManyTries, address_key, network_of
 from pillarbox.people.mails import SystemMail
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.queries import Person
-from pillarbox.people.sessions import Origin
+from pillarbox.people.sessions import SessionOrigin
 
 JOB_MAIL: Final = "people.password_mail"
 WINDOW: Final = 900.0
@@ -50,7 +50,7 @@ class LostPasswords:
         self._windows = windows
         self._passwords = passwords
 
-    async def ask(self, at: datetime, address: str, origin: Origin) -> TooManyTries | None:
+    async def ask(self, now: datetime, address: str, origin: SessionOrigin) -> TooManyTries | None:
         """Have a link sent to whoever has this address. Who asks for one address again and again gets no
         further mail; who asks for many has to wait."""
         key = address_key(address)
@@ -60,34 +60,34 @@ class LostPasswords:
         if not network.allowed:
             return TooManyTries(network.reset)
         if self._windows.take(key_for(f"lost password of {key}"), PER_ADDRESS, WINDOW).allowed:
-            await self._pool.execute(queries.ASK_FOR_LINK, NO_TEAM, self._ids.new(), JOB_MAIL, key, at)
+            await self._pool.execute(queries.ASK_FOR_LINK, NO_TEAM, self._ids.new(), JOB_MAIL, key, now)
         return None
 
-    async def find(self, at: datetime, token: str) -> Person | None:
+    async def find(self, now: datetime, token: str) -> Person | None:
         """Whose password the link changes; None where it does not work (any more)."""
-        link = await links.find(self._pool, at, links.Kind.PASSWORD, token)
+        link = await links.find(self._pool, now, links.LinkKind.PASSWORD, token)
         if link is None or link.person_id is None:
             return None
         found = await queries.person(self._pool, link.person_id)
         return None if found is None or found.disabled_at else found
 
-    async def change(self, at: datetime, token: str, password: str, origin: Origin) -> bool:
+    async def change(self, now: datetime, token: str, password: str, origin: SessionOrigin) -> bool:
         """Give whoever the link is for this password, and end all its sessions; False where the link does not
         work (any more). Raises Busy."""
         hashed = await self._passwords.hashed(password)
         async with transaction(self._pool) as conn:
-            link = await links.use(conn, at, links.Kind.PASSWORD, token)
+            link = await links.use(conn, now, links.LinkKind.PASSWORD, token)
             person = await queries.person(conn, link.person_id) if link and link.person_id else None
             if person is None or person.disabled_at is not None:
                 return False
-            await accounts.set_password(conn, at, person.id, hashed)
+            await accounts.set_password(conn, now, person.id, hashed)
             actor = Actor(
                 person_id=person.id,
                 name=person.name or person.email,
                 address=origin.address,
                 user_agent=origin.user_agent,
             )
-            await audit.record(conn, at, Act.PASSWORD_RESET, team_id=None, actor=actor)
+            await audit.record(conn, now, Act.PASSWORD_RESET, team_id=None, actor=actor)
         return True
 
 
@@ -99,7 +99,7 @@ class PasswordMail:
         self._ids = ids
         self._public_url = public_url
 
-    async def run(self, job: Job) -> Finished:
+    async def run(self, job: Job) -> JobFinished:
         async def effects(conn: Connection) -> None:
             # A link that is made while the address or the password changes comes before it, and ends with it.
             await conn.execute(queries.HOLD, job.subject_id)
@@ -107,12 +107,12 @@ class PasswordMail:
             if person is not None and person.disabled_at is None:
                 await self._send(conn, person)
 
-        return Finished(effects)
+        return JobFinished(effects)
 
     async def _send(self, conn: Connection, person: Person) -> None:
         at = self._ids.now()
-        token = await links.make(conn, at, links.Kind.PASSWORD, person_id=person.id)
-        minutes = int(links.LIFETIME[links.Kind.PASSWORD].total_seconds() // 60)
+        token = await links.make(conn, at, links.LinkKind.PASSWORD, person_id=person.id)
+        minutes = int(links.LIFETIME[links.LinkKind.PASSWORD].total_seconds() // 60)
         link = f"{self._public_url}/password/reset/{token}"
         text = TEXT.format(email=person.email, site=self._public_url, minutes=minutes, link=link)
         await self._mail.send(conn, at, to=person.email, subject=SUBJECT, text=text)

@@ -14,7 +14,7 @@ class SystemMail(Protocol):
     With the route capture it is in the capture view. It is one of the oldest team, the operator's.
     """
 
-    async def send(self, conn: Connection, at: datetime, *, to: str, subject: str, text: str) -> None:
+    async def send(self, conn: Connection, now: datetime, *, to: str, subject: str, text: str) -> None:
         """Accept this mail in the transaction of `conn`: it goes out if that is committed. Raises where no
         mail can be taken for now."""
         ...

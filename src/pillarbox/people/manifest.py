@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 from pillarbox.people.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ def _people() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="people",
     title="People",
     plugin=_plugin,
     settings=SETTINGS,
-    commands={"people": Group(_people, "Make and list people who log in, help them back in, shut them out.")},
+    commands={
+        "people": CommandGroup(_people, "Make and list people who log in, help them back in, shut them out.")
+    },
 )

@@ -24,7 +24,7 @@ from pillarbox.people.factors.passkey_queries import ShownPasskey
 from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.factors.second_factor import Enrolment, SecondFactor
 from pillarbox.people.passwords import Passwords
-from pillarbox.people.sessions import IDLE, Origin
+from pillarbox.people.sessions import IDLE, SessionOrigin
 from pillarbox.people.visitors import Visitor
 
 
@@ -33,7 +33,7 @@ class SessionEnded(Conflict):
         super().__init__("You were logged out in the meantime, so nothing was changed. Please log in again.")
 
 
-class Renewed(NamedTuple):
+class RenewedSession(NamedTuple):
     """Done: the session's new token, and the recovery codes where there are new ones. They cannot be seen
     again."""
 
@@ -41,7 +41,7 @@ class Renewed(NamedTuple):
     codes: Sequence[str] = ()
 
 
-class Overview(NamedTuple):
+class AccountOverview(NamedTuple):
     """Everything that somebody sees of the own account."""
 
     state: AccountState
@@ -50,12 +50,12 @@ class Overview(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class AccountChange:
     """Who changes its account, when and from where."""
 
     at: datetime
     visitor: Visitor
-    origin: Origin
+    origin: SessionOrigin
 
     @property
     def actor(self) -> Actor:
@@ -83,23 +83,23 @@ class OwnAccount:
     factor: SecondFactor
     passkeys: Passkeys
 
-    async def overview(self, at: datetime, person_id: UUID) -> Overview | None:
+    async def overview(self, now: datetime, person_id: UUID) -> AccountOverview | None:
         """None where the person has gone meanwhile."""
         state = await account_queries.state_of(self.pool, person_id)
         if state is None:
             return None
-        return Overview(
+        return AccountOverview(
             state,
             await passkey_queries.of_person(self.pool, person_id),
-            await account_queries.sessions_of(self.pool, person_id, at - IDLE, at),
+            await account_queries.sessions_of(self.pool, person_id, now - IDLE, now),
         )
 
-    async def rename(self, acting: Acting, name: str | None) -> None:
+    async def rename(self, acting: AccountChange, name: str | None) -> None:
         async with transaction(self.pool) as conn:
             await accounts.set_name(conn, acting.visitor.person_id, name)
             await acting.record(conn, Act.PERSON_RENAMED, {"name": name})
 
-    async def change_password(self, acting: Acting, password: str) -> Renewed:
+    async def change_password(self, acting: AccountChange, password: str) -> RenewedSession:
         """A new password: all other sessions end (SEC-03). Raises Busy, and SessionEnded."""
         hashed = await self.passwords.hashed(password)
         visitor = acting.visitor
@@ -110,7 +110,7 @@ class OwnAccount:
 
     # The second factor ---------------------------------------------------------------------------
 
-    async def begin_factor(self, acting: Acting) -> bool:
+    async def begin_factor(self, acting: AccountChange) -> bool:
         """Make a new seed; False where the person has a second factor already."""
         return await self.factor.begin(self.pool, acting.visitor.person_id)
 
@@ -118,7 +118,7 @@ class OwnAccount:
         """What a phone needs of the seed that waits; None where none does."""
         return await self.factor.enrolment(self.pool, visitor.person_id, visitor.email)
 
-    async def finish_factor(self, acting: Acting, code: str) -> Renewed | None:
+    async def finish_factor(self, acting: AccountChange, code: str) -> RenewedSession | None:
         """From now on a code is asked for at each login; all other sessions end. None where the code is
         wrong, or no seed waits."""
         visitor = acting.visitor
@@ -130,7 +130,7 @@ class OwnAccount:
             await acting.record(conn, Act.FACTOR_ADDED)
             return await renew_session(conn, acting, codes)
 
-    async def new_codes(self, acting: Acting) -> Renewed | None:
+    async def new_codes(self, acting: AccountChange) -> RenewedSession | None:
         """Other recovery codes; None without a second factor."""
         async with transaction(self.pool) as conn:
             codes = await self.factor.new_codes(conn, acting.visitor.person_id)
@@ -139,7 +139,7 @@ class OwnAccount:
             await acting.record(conn, Act.RECOVERY_CODES_MADE)
             return await renew_session(conn, acting, codes)
 
-    async def remove_factor(self, acting: Acting) -> Renewed | None:
+    async def remove_factor(self, acting: AccountChange) -> RenewedSession | None:
         """The password alone is enough again; None where it was."""
         async with transaction(self.pool) as conn:
             if not await second_factor.remove(conn, acting.visitor.person_id):
@@ -149,7 +149,9 @@ class OwnAccount:
 
     # Passkeys ------------------------------------------------------------------------------------
 
-    async def add_passkey(self, acting: Acting, asked: str, answer: str, name: str) -> Renewed | None:
+    async def add_passkey(
+        self, acting: AccountChange, asked: str, answer: str, name: str
+    ) -> RenewedSession | None:
         """Keep what the browser made; None where its answer is not right."""
         person_id = acting.visitor.person_id
         async with transaction(self.pool) as conn:
@@ -158,7 +160,7 @@ class OwnAccount:
             await acting.record(conn, Act.PASSKEY_ADDED, {"name": name})
             return await renew_session(conn, acting)
 
-    async def remove_passkey(self, acting: Acting, passkey_id: bytes) -> bool:
+    async def remove_passkey(self, acting: AccountChange, passkey_id: bytes) -> bool:
         """False where the person has no such one."""
         async with transaction(self.pool) as conn:
             name = await passkey_queries.remove(conn, acting.visitor.person_id, passkey_id)
@@ -168,7 +170,7 @@ class OwnAccount:
 
     # Sessions ------------------------------------------------------------------------------------
 
-    async def end_session(self, acting: Acting, session_id: UUID) -> bool:
+    async def end_session(self, acting: AccountChange, session_id: UUID) -> bool:
         """False where the person has none of that id."""
         async with transaction(self.pool) as conn:
             is_ended = await sessions.end_one(conn, acting.visitor.person_id, session_id)
@@ -176,18 +178,18 @@ class OwnAccount:
                 await acting.record(conn, Act.SESSION_REVOKED)
         return is_ended
 
-    async def log_out_everywhere(self, acting: Acting) -> None:
+    async def log_out_everywhere(self, acting: AccountChange) -> None:
         """All sessions end, this one too."""
         async with transaction(self.pool) as conn:
             ended = await sessions.end_all(conn, acting.visitor.person_id)
             await acting.record(conn, Act.LOGGED_OUT_EVERYWHERE, {"sessions": ended})
 
 
-async def renew_session(conn: Connection, acting: Acting, codes: Sequence[str] = ()) -> Renewed:
+async def renew_session(conn: Connection, acting: AccountChange, codes: Sequence[str] = ()) -> RenewedSession:
     """A new token for the session. Raises SessionEnded: who was logged out meanwhile, by another password
     for instance, changes nothing any more."""
     visitor = acting.visitor
     token = await sessions.renew(conn, acting.at, sessions.token_hash(visitor.token), list(visitor.ways))
     if token is None:
         raise SessionEnded
-    return Renewed(token, codes)
+    return RenewedSession(token, codes)

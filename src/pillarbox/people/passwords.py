@@ -22,7 +22,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.process import shared_memory
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ OF_NOBODY: Final = (
 """What a password is compared with where there is nobody: it takes the same time."""
 
 
-class Busy(Overloaded):
+class PasswordHashingBusy(ServerOverloaded):
     def __init__(self) -> None:
         super().__init__("Too many people are logging in at this moment. Please try again.", 5)
 
@@ -86,7 +86,7 @@ class Passwords:
 
     async def _do(self, work: Callable[[], T]) -> T:
         if self._waiting >= MOST_WAITING:
-            raise Busy
+            raise PasswordHashingBusy
         until = self._clock.boottime() + PATIENCE
         self._waiting += 1
         try:
@@ -104,7 +104,7 @@ class Passwords:
         """One of the machine's places."""
         while (taken := self._take()) is None:
             if self._clock.boottime() >= until:
-                raise Busy
+                raise PasswordHashingBusy
             await self._clock.sleep(PAUSE)
         try:
             yield

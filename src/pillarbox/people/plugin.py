@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.people.addresses.own_address import OwnAddress
 from pillarbox.people.audit.retention import INVITATIONS_KEPT, AuditRetention
@@ -27,47 +27,47 @@ from pillarbox.people.set_up import SetUp
 from pillarbox.people.settings import AUDIT_RETENTION_DAYS
 
 
-def _passwords(kit: Kit) -> Passwords:
+def _passwords(kit: Container) -> Passwords:
     return Passwords(kit.runtime.shared_memory, kit.clock)
 
 
-def _logins(kit: Kit) -> Logins:
+def _logins(kit: Container) -> Logins:
     return Logins(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
 
 
-def _factor_logins(kit: Kit) -> FactorLogins:
+def _factor_logins(kit: Container) -> FactorLogins:
     needs = kit.need(Ids), kit.need(Windows), kit.need(SecondFactor), kit.need(Passkeys)
     return FactorLogins(kit.pool, *needs)
 
 
-def _own_account(kit: Kit) -> OwnAccount:
+def _own_account(kit: Container) -> OwnAccount:
     return OwnAccount(kit.pool, kit.need(Passwords), kit.need(SecondFactor), kit.need(Passkeys))
 
 
-def _own_address(kit: Kit) -> OwnAddress:
+def _own_address(kit: Container) -> OwnAddress:
     mail: SystemMail = kit.need(SystemMail)  # type: ignore[type-abstract]
     return OwnAddress(kit.pool, kit.need(Windows), mail, kit.settings.public_url)
 
 
-def _set_up(kit: Kit) -> SetUp:
+def _set_up(kit: Container) -> SetUp:
     return SetUp(kit.pool, kit.need(Ids), kit.need(Passwords))
 
 
-def _lost_passwords(kit: Kit) -> LostPasswords:
+def _lost_passwords(kit: Container) -> LostPasswords:
     return LostPasswords(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
 
 
-def _invitations(kit: Kit) -> Invitations:
+def _invitations(kit: Container) -> Invitations:
     mail: SystemMail | None = kit.find(SystemMail)  # type: ignore[type-abstract]
     return Invitations(kit.pool, kit.need(Ids), kit.need(Passwords), mail, kit.settings.public_url)
 
 
-def _jobs(kit: Kit) -> Mapping[str, Handler]:
+def _jobs(kit: Container) -> Mapping[str, Handler]:
     mail: SystemMail = kit.need(SystemMail)  # type: ignore[type-abstract]
     return {JOB_MAIL: PasswordMail(mail, kit.need(Ids), kit.settings.public_url).run}
 
 
-def _background(kit: Kit) -> Sequence[Background]:
+def _background(kit: Container) -> Sequence[Background]:
     passwords = kit.need(Passwords)
 
     async def close(_: float) -> None:
@@ -94,9 +94,9 @@ SLICE = Slice(
     retention=[
         Retention(
             [
-                Kept("sessions of people without use", IDLE),
-                Kept("sessions of people", LONGEST),
-                Kept(
+                RetentionItem("sessions of people without use", IDLE),
+                RetentionItem("sessions of people", LONGEST),
+                RetentionItem(
                     "links for setting up, invitations, passwords and addresses, challenges: after they end",
                     KEPT,
                 ),
@@ -105,8 +105,8 @@ SLICE = Slice(
         ),
         Retention(
             [
-                Kept("the log of acts", AUDIT_RETENTION_DAYS),
-                Kept("invitations that nobody accepted", INVITATIONS_KEPT),
+                RetentionItem("the log of acts", AUDIT_RETENTION_DAYS),
+                RetentionItem("invitations that nobody accepted", INVITATIONS_KEPT),
             ],
             lambda kit: AuditRetention(kit.pool, kit.clock, kit.settings[AUDIT_RETENTION_DAYS]).periodic(),
         ),

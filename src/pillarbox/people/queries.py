@@ -25,7 +25,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class PersonSession:
     """A session that counts, with its person."""
 
     hash: bytes
@@ -138,9 +138,9 @@ async def person(source: Source, person_id: UUID) -> Person | None:
     return None if row is None else Person(**row)
 
 
-async def session(source: Source, hash_: bytes, idle_since: datetime, at: datetime) -> Session | None:
-    row = await source.fetchrow(SESSION, hash_, idle_since, at)
-    return None if row is None else Session(**row)
+async def session(source: Source, hash_: bytes, idle_since: datetime, now: datetime) -> PersonSession | None:
+    row = await source.fetchrow(SESSION, hash_, idle_since, now)
+    return None if row is None else PersonSession(**row)
 
 
 async def looked_at(source: Source, person_id: UUID, team_id: UUID | None) -> LookedAtTeam | None:
@@ -272,8 +272,8 @@ class ListedPerson:
     sessions: int
 
 
-async def every_person(source: Source, at: datetime) -> list[ListedPerson]:
-    return [ListedPerson(**row) for row in await source.fetch(EVERY_PERSON, at)]
+async def every_person(source: Source, now: datetime) -> list[ListedPerson]:
+    return [ListedPerson(**row) for row in await source.fetch(EVERY_PERSON, now)]
 
 
 async def every_membership(source: Source) -> list[tuple[UUID, str, str]]:

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Final
 
 
-class Role(Enum):
+class TeamRole(Enum):
     """From the one that may most to the one that may least."""
 
     OWNER = "owner"
@@ -25,21 +25,21 @@ class Right(Enum):
 
 
 RIGHTS: Final = {
-    Role.OWNER: frozenset(Right),
-    Role.ADMIN: frozenset({Right.VIEW, Right.USE, Right.MANAGE}),
-    Role.MEMBER: frozenset({Right.VIEW, Right.USE}),
-    Role.VIEWER: frozenset({Right.VIEW}),
+    TeamRole.OWNER: frozenset(Right),
+    TeamRole.ADMIN: frozenset({Right.VIEW, Right.USE, Right.MANAGE}),
+    TeamRole.MEMBER: frozenset({Right.VIEW, Right.USE}),
+    TeamRole.VIEWER: frozenset({Right.VIEW}),
 }
 
 
-def may(role: Role, right: Right) -> bool:
+def may(role: TeamRole, right: Right) -> bool:
     """Whether members with this role have the right."""
     return right in RIGHTS[role]
 
 
-def may_manage(acting: Role, other: Role) -> bool:
+def may_manage(acting: TeamRole, other: TeamRole) -> bool:
     """Whether the one may invite, change or remove members with the other role: owners all of them, admins
     those below them."""
-    if acting is Role.OWNER:
+    if acting is TeamRole.OWNER:
         return True
-    return acting is Role.ADMIN and other in (Role.MEMBER, Role.VIEWER)
+    return acting is TeamRole.ADMIN and other in (TeamRole.MEMBER, TeamRole.VIEWER)

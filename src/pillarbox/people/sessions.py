@@ -19,7 +19,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.people import queries
-from pillarbox.people.queries import Session
+from pillarbox.people.queries import PersonSession
 
 IDLE: Final = timedelta(hours=24)
 LONGEST: Final = timedelta(days=30)
@@ -36,18 +36,18 @@ LONGEST_TOKEN: Final = 100
 LONGEST_AGENT: Final = 300
 
 
-class Stage(Enum):
+class SessionStage(Enum):
     """`PENDING`: the password was right, and a second factor is still to be given."""
 
     PENDING = "pending"
     FULL = "full"
 
 
-MOST: Final = {Stage.PENDING: 10, Stage.FULL: 50}
+MOST: Final = {SessionStage.PENDING: 10, SessionStage.FULL: 50}
 """So many sessions a person has; of more, those end that were not used for the longest time."""
 
 
-class Origin(NamedTuple):
+class SessionOrigin(NamedTuple):
     """Where a request comes from, as lists of sessions show it."""
 
     address: str | None
@@ -71,13 +71,13 @@ def form_token(token: str) -> str:
 
 async def begin(
     conn: Connection,
-    at: datetime,
+    now: datetime,
     session_id: UUID,
     person_id: UUID,
     ways: Sequence[str],
-    origin: Origin,
+    origin: SessionOrigin,
     *,
-    stage: Stage = Stage.FULL,
+    stage: SessionStage = SessionStage.FULL,
     team_id: UUID | None = None,
 ) -> str | None:
     """A new session's token; None where the person is gone or disabled."""
@@ -91,8 +91,8 @@ async def begin(
         stage.value,
         list(ways),
         team_id,
-        at,
-        at + (LONGEST if stage is Stage.FULL else PENDING_FOR),
+        now,
+        now + (LONGEST if stage is SessionStage.FULL else PENDING_FOR),
         origin.address,
         agent,
     )
@@ -102,24 +102,24 @@ async def begin(
     return token
 
 
-async def find(source: Source, at: datetime, token: str | None) -> Session | None:
+async def find(source: Source, now: datetime, token: str | None) -> PersonSession | None:
     """The session behind a cookie, of whichever stage; None where it has ended."""
     if not token or len(token) > LONGEST_TOKEN:
         return None
-    found = await queries.session(source, token_hash(token), at - IDLE, at)
-    if found is not None and at - found.used_at > TOUCH:
-        await source.execute(queries.USED, found.hash, at)
+    found = await queries.session(source, token_hash(token), now - IDLE, now)
+    if found is not None and now - found.used_at > TOUCH:
+        await source.execute(queries.USED, found.hash, now)
     return found
 
 
-async def renew(conn: Connection, at: datetime, hash_: bytes, ways: Sequence[str]) -> str | None:
+async def renew(conn: Connection, now: datetime, hash_: bytes, ways: Sequence[str]) -> str | None:
     """A new token for a session whose person has just proved who it is: from now on the session is full and
     confirmed. None where the session has ended meanwhile."""
     token = new_token()
-    person_id = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), at, LONGEST)
+    person_id = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), now, LONGEST)
     if person_id is None:
         return None
-    await _end_beyond(conn, person_id, Stage.FULL, token)
+    await _end_beyond(conn, person_id, SessionStage.FULL, token)
     return token
 
 
@@ -145,7 +145,7 @@ async def end_all(source: Source, person_id: UUID, *, but: str | None = None) ->
     return _ended(await source.execute(queries.END_ALL, person_id, kept))
 
 
-async def _end_beyond(conn: Connection, person_id: UUID, stage: Stage, newest: str) -> None:
+async def _end_beyond(conn: Connection, person_id: UUID, stage: SessionStage, newest: str) -> None:
     await conn.execute(queries.END_BEYOND, person_id, stage.value, token_hash(newest), MOST[stage] - 1)
 
 

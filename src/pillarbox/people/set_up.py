@@ -14,14 +14,14 @@ from pillarbox.kernel.wire.email_address import EmailAddress, email_address
 from pillarbox.people import accounts, audit, links, queries, sessions
 from pillarbox.people.audit import Act, Actor
 from pillarbox.people.passwords import Passwords
-from pillarbox.people.roles import Role
-from pillarbox.people.sessions import Origin
+from pillarbox.people.roles import TeamRole
+from pillarbox.people.sessions import SessionOrigin
 
 WAY = "set_up"
 
 
 @dataclass(frozen=True, slots=True)
-class Invited:
+class SetUpLink:
     """Whom a link is for; without an address it is for whoever opens it, who gives one."""
 
     email: str | None
@@ -36,32 +36,32 @@ class SetUp:
         self._ids = ids
         self._passwords = passwords
 
-    async def find(self, at: datetime, token: str) -> Invited | None:
+    async def find(self, now: datetime, token: str) -> SetUpLink | None:
         """Whom the link is for; None where it does not work (any more)."""
-        link = await links.find(self._pool, at, links.Kind.SET_UP, token)
+        link = await links.find(self._pool, now, links.LinkKind.SET_UP, token)
         if link is None:
             return None
         if link.person_id is None:
-            return Invited(None, None)
+            return SetUpLink(None, None)
         person = await queries.person(self._pool, link.person_id)
-        return None if person is None or person.disabled_at else Invited(person.email, person.name)
+        return None if person is None or person.disabled_at else SetUpLink(person.email, person.name)
 
     async def finish(
         self,
-        at: datetime,
+        now: datetime,
         token: str,
         *,
         email: EmailAddress | None,
         name: str | None,
         password: str,
-        origin: Origin,
+        origin: SessionOrigin,
         replaced: str | None = None,
     ) -> str | None:
         """The token of the new person's session; None where the link does not work (any more). `email` counts
         where the link names nobody. Raises Busy, and AddressTaken where somebody has that address."""
         hashed = await self._passwords.hashed(password)
         async with transaction(self._pool) as conn:
-            link = await links.use(conn, at, links.Kind.SET_UP, token)
+            link = await links.use(conn, now, links.LinkKind.SET_UP, token)
             if link is None:
                 return None
             person_id = link.person_id
@@ -74,16 +74,18 @@ class SetUp:
                 return None
             if link.team_id is not None:
                 address = email_address(person.email)
-                await accounts.join(conn, self._ids.stamp(), person_id, address, link.team_id, Role.OWNER)
+                await accounts.join(conn, self._ids.stamp(), person_id, address, link.team_id, TeamRole.OWNER)
             if name is not None:
                 await accounts.set_name(conn, person_id, name)
-            await accounts.set_password(conn, at, person_id, hashed)
-            await self._record(conn, at, person_id, name or person.name or person.email, origin)
+            await accounts.set_password(conn, now, person_id, hashed)
+            await self._record(conn, now, person_id, name or person.name or person.email, origin)
             if replaced is not None:
                 await sessions.end(conn, replaced)
-            await conn.execute(queries.LOGGED_IN, person_id, at)
-            return await sessions.begin(conn, at, self._ids.new(), person_id, [WAY], origin)
+            await conn.execute(queries.LOGGED_IN, person_id, now)
+            return await sessions.begin(conn, now, self._ids.new(), person_id, [WAY], origin)
 
-    async def _record(self, conn: Connection, at: datetime, person_id: UUID, name: str, o: Origin) -> None:
+    async def _record(
+        self, conn: Connection, now: datetime, person_id: UUID, name: str, o: SessionOrigin
+    ) -> None:
         actor = Actor(person_id=person_id, name=name, address=o.address, user_agent=o.user_agent)
-        await audit.record(conn, at, Act.PERSON_SET_UP, team_id=None, actor=actor)
+        await audit.record(conn, now, Act.PERSON_SET_UP, team_id=None, actor=actor)

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.people import queries, sessions
-from pillarbox.people.roles import Right, Role, may
-from pillarbox.people.sessions import CONFIRMED_FOR, Stage
+from pillarbox.people.roles import Right, TeamRole, may
+from pillarbox.people.sessions import CONFIRMED_FOR, SessionStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Visitor:
     ways: tuple[str, ...]
     team_id: UUID | None
     team_name: str | None
-    role: Role | None
+    role: TeamRole | None
     form_token: str = field(repr=False)
     token: str = field(repr=False)
 
@@ -37,15 +37,15 @@ class Visitor:
         """Whether the person has the right in the team that it looks at."""
         return self.role is not None and may(self.role, right)
 
-    def is_confirmed(self, at: datetime) -> bool:
+    def is_confirmed(self, instant: datetime) -> bool:
         """Whether the person has proved lately who it is."""
-        return at - self.confirmed_at <= CONFIRMED_FOR
+        return instant - self.confirmed_at <= CONFIRMED_FOR
 
 
-async def visitor_of(source: Source, at: datetime, token: str | None) -> Visitor | None:
+async def visitor_of(source: Source, now: datetime, token: str | None) -> Visitor | None:
     """The person behind a cookie; None without a full session."""
-    found = await sessions.find(source, at, token)
-    if found is None or token is None or found.stage != Stage.FULL.value:
+    found = await sessions.find(source, now, token)
+    if found is None or token is None or found.stage != SessionStage.FULL.value:
         return None
     team = await queries.looked_at(source, found.person_id, found.team_id)
     return Visitor(
@@ -57,7 +57,7 @@ async def visitor_of(source: Source, at: datetime, token: str | None) -> Visitor
         ways=tuple(found.ways),
         team_id=team.team_id if team else None,
         team_name=team.name if team else None,
-        role=Role(team.role) if team else None,
+        role=TeamRole(team.role) if team else None,
         form_token=sessions.form_token(token),
         token=token,
     )

@@ -33,7 +33,7 @@ ROUTED: Final = frozenset("%!@")
 """Characters that once sent a mail on to somewhere else; no local part with one of them is ours."""
 
 
-class Refused(Enum):
+class AddressRefusalReason(Enum):
     """Why an address is not accepted."""
 
     RELAY = "its domain is not ours"
@@ -55,7 +55,7 @@ class ForBounces(NamedTuple):
     address: str
 
 
-Place = ForTeam | ForBounces | Refused
+Place = ForTeam | ForBounces | AddressRefusalReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class AddressRules:
     require_dns: bool = True
 
 
-class _Meaning(NamedTuple):
+class _DomainUse(NamedTuple):
     """What a domain means for all its addresses; `operators` is who else gets mail to postmaster.
     `takes_feedback`: no other team than the one whose return path this is receives here."""
 
@@ -78,7 +78,7 @@ class _Meaning(NamedTuple):
     is_full: bool = False
 
 
-class Addresses:
+class AddressLookup:
     """Finds the place of an address. `is_return_path` says whether a local part is a bounce address that we
     made."""
 
@@ -96,8 +96,8 @@ class Addresses:
         self._is_return_path = is_return_path
         self._storage = storage
         self._own = frozenset(name for name in (rules.hostname, rules.inbound_domain) if name)
-        self._kept: dict[str, tuple[float, _Meaning]] = {}
-        self._asked: dict[str, asyncio.Future[_Meaning]] = {}
+        self._kept: dict[str, tuple[float, _DomainUse]] = {}
+        self._asked: dict[str, asyncio.Future[_DomainUse]] = {}
         self._asking: asyncio.Task[None] | None = None
 
     def at_hand(self, local: str, domain: str) -> Place | None:
@@ -105,7 +105,7 @@ class Addresses:
         `postmaster` has the domain ""."""
         name = self._named(local, domain)
         if name is None:
-            return Refused.RELAY
+            return AddressRefusalReason.RELAY
         kept = self._kept.get(self._asked_as(local, name))
         if kept is None or kept[0] < self._clock.boottime():
             return None
@@ -140,7 +140,7 @@ class Addresses:
         except AddressError:
             return None
 
-    def _place(self, local: str, name: str, meaning: _Meaning) -> Place:
+    def _place(self, local: str, name: str, meaning: _DomainUse) -> Place:
         address = f"{wire_local(local)}@{name}"
         is_own = name in self._own
         if (meaning.is_return_path or is_own) and self._is_return_path(local):
@@ -149,15 +149,15 @@ class Addresses:
             return ForBounces("", address)
         if meaning.team_id is not None:
             is_full = meaning.is_full and local.lower() not in OPERATORS
-            return Refused.FULL if is_full else ForTeam(meaning.team_id, address)
+            return AddressRefusalReason.FULL if is_full else ForTeam(meaning.team_id, address)
         if is_own:
             operators = meaning.operators if local.lower() in OPERATORS else None
-            return Refused.UNKNOWN if operators is None else ForTeam(operators, address)
-        return Refused.UNKNOWN if meaning.is_return_path else Refused.RELAY
+            return AddressRefusalReason.UNKNOWN if operators is None else ForTeam(operators, address)
+        return AddressRefusalReason.UNKNOWN if meaning.is_return_path else AddressRefusalReason.RELAY
 
     # Asking ------------------------------------------------------------------------------------------
 
-    async def _meaning(self, name: str) -> _Meaning:
+    async def _meaning(self, name: str) -> _DomainUse:
         asked = self._asked.get(name)
         if asked is None:
             asked = self._asked[name] = asyncio.get_running_loop().create_future()
@@ -182,9 +182,9 @@ class Addresses:
         finally:
             self._asking = None
 
-    async def _look_up(self, asked: Sequence[str]) -> dict[str, _Meaning]:
+    async def _look_up(self, asked: Sequence[str]) -> dict[str, _DomainUse]:
         at = self._clock.boottime()
-        found: dict[str, _Meaning] = {}
+        found: dict[str, _DomainUse] = {}
         if addresses := [one for one in asked if "@" in one]:
             found |= await self._of_inboxes(addresses)
         if names := [one for one in asked if "@" not in one]:
@@ -194,7 +194,7 @@ class Addresses:
         self._kept.update((name, (at + KEPT, meaning)) for name, meaning in found.items())
         return found
 
-    async def _of_inboxes(self, addresses: Sequence[str]) -> dict[str, _Meaning]:
+    async def _of_inboxes(self, addresses: Sequence[str]) -> dict[str, _DomainUse]:
         """What receiving addresses mean; one that is nobody's means nothing."""
         at = await inboxes.at(self._pool, addresses)
         full = await self._storage.full({one.team_id for one in at.values()})
@@ -204,7 +204,7 @@ class Addresses:
             for address in addresses
         }
 
-    async def _of_domains(self, names: Sequence[str]) -> dict[str, _Meaning]:
+    async def _of_domains(self, names: Sequence[str]) -> dict[str, _DomainUse]:
         known = await domains.receivers_of(self._pool, names, require_dns=self._rules.require_dns)
         by_slug = await self._by_slug(names)
         operators = None
@@ -230,6 +230,6 @@ class Addresses:
 
 def _meaning_of(
     team_id: UUID | None, senders: Collection[UUID], operators: UUID | None, is_full: bool
-) -> _Meaning:
+) -> _DomainUse:
     takes_feedback = bool(senders) and (team_id is None or team_id in senders)
-    return _Meaning(team_id, bool(senders), takes_feedback, operators, is_full)
+    return _DomainUse(team_id, bool(senders), takes_feedback, operators, is_full)

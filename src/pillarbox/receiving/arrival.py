@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 
-class Recipient(NamedTuple):
+class AcceptedRecipient(NamedTuple):
     """An address that was accepted, and the team that it belongs to. The domain is in lower-case A-labels."""
 
     team_id: UUID
@@ -23,10 +23,10 @@ class Arrival(NamedTuple):
     protocol: str
     tls: tuple[str, str] | None
     mail_from: str
-    recipients: tuple[Recipient, ...]
+    recipients: tuple[AcceptedRecipient, ...]
 
 
-class Fate(Enum):
+class ArrivalFate(Enum):
     """What became of a message."""
 
     STORED = "stored"
@@ -38,8 +38,8 @@ class Fate(Enum):
     TROUBLE = "it could not be stored"
 
 
-class Outcome(NamedTuple):
+class ArrivalOutcome(NamedTuple):
     """The fate, and the ids of what was stored for this message now, one for each team."""
 
-    fate: Fate
+    fate: ArrivalFate
     ids: tuple[UUID, ...] = ()

@@ -10,7 +10,7 @@ import msgspec
 
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.receiving import queries, wire
-from pillarbox.webhooks.bodies import Subject
+from pillarbox.webhooks.bodies import EventSubject
 
 KIND: Final = "email.received"
 SHAPES: Final = {KIND: wire.EventData}
@@ -19,7 +19,7 @@ SHAPES: Final = {KIND: wire.EventData}
 _encode = msgspec.json.Encoder().encode
 
 
-async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> list[bytes]:
+async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
     """The data of these events as JSON; of an email that retention has removed, only its id."""
     db = TeamDb(conn, team_id)
     ids = {subject.id for subject in subjects}

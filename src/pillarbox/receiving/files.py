@@ -8,10 +8,10 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.http.files import StoredFile
+from pillarbox.kernel.http.files import FileToServe
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.receiving import queries
-from pillarbox.receiving.reading import Reading
+from pillarbox.receiving.reading import MessageReader
 
 RAW: Final = "received"
 ATTACHMENT: Final = "received-attachment"
@@ -26,25 +26,25 @@ _TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
 class ReceivedFiles:
     """The openers of both kinds."""
 
-    def __init__(self, pool: asyncpg.Pool, reading: Reading) -> None:
+    def __init__(self, pool: asyncpg.Pool, reading: MessageReader) -> None:
         self._pool = pool
         self._reading = reading
 
-    async def raw(self, team_id: UUID, email_id: UUID) -> StoredFile | None:
+    async def raw(self, team_id: UUID, email_id: UUID) -> FileToServe | None:
         """The whole message as it came, with our trace fields in front."""
         source = await queries.source(TeamDb(self._pool, team_id), email_id)
         if source is None:
             return None
         size = len(source.trace) + source.size
-        return StoredFile(f"{email_id}.eml", "message/rfc822", size, None, None, self._reading.whole(source))
+        return FileToServe(f"{email_id}.eml", "message/rfc822", size, None, None, self._reading.whole(source))
 
-    async def attachment(self, team_id: UUID, attachment_id: UUID) -> StoredFile | None:
+    async def attachment(self, team_id: UUID, attachment_id: UUID) -> FileToServe | None:
         """One attachment, decoded."""
         db = TeamDb(self._pool, team_id)
         part = await queries.part(db, attachment_id)
         if part is None:
             return None
         media = part.content_type if _TYPE.fullmatch(part.content_type) else ANY_TYPE
-        return StoredFile(
+        return FileToServe(
             part.filename or UNNAMED, media, part.size, None, None, self._reading.part(db, part)
         )

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.mail.authentication import dkim_verify, dmarc
-from pillarbox.mail.authentication.evaluate import Authentication, Envelope, authenticate
-from pillarbox.mail.authentication.spf import Lookup, Spf
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.authentication.evaluate import AuthenticationResults, SmtpSessionFacts, authenticate
+from pillarbox.mail.authentication.spf import Spf, SpfLookup
+from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.receiving import spam
 from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.spam import Rspamd
@@ -28,10 +28,10 @@ _Key = tuple[str, str, str, bytes]
 """Client, its name, MAIL FROM, and the one From."""
 
 
-class Judgement(NamedTuple):
+class MailJudgement(NamedTuple):
     """The results for a mail; `field` is its Authentication-Results field."""
 
-    authentication: Authentication
+    authentication: AuthenticationResults
     spam_reason: str | None
     field: bytes
 
@@ -58,14 +58,14 @@ class Judgement(NamedTuple):
 class Judge:
     """Judges mail. `rspamd` is asked where there is one."""
 
-    def __init__(self, lookup: Lookup, clock: Clock, hostname: str, rspamd: Rspamd | None = None) -> None:
+    def __init__(self, lookup: SpfLookup, clock: Clock, hostname: str, rspamd: Rspamd | None = None) -> None:
         self._lookup = lookup
         self._clock = clock
         self._hostname = hostname
         self._rspamd = rspamd
-        self._cached: dict[_Key, tuple[float, Judgement]] = {}
+        self._cached: dict[_Key, tuple[float, MailJudgement]] = {}
 
-    async def judge(self, arrival: Arrival, message: Message, queue_id: str) -> Judgement:
+    async def judge(self, arrival: Arrival, message: ParsedMessage, queue_id: str) -> MailJudgement:
         """The results, at the latest after `SECONDS` and rspamd's own time."""
         key = _key(arrival, message)
         found = None if key is None else self._from_cache(key)
@@ -79,29 +79,29 @@ class Judge:
                 return found._replace(spam_reason=reason)
         return found
 
-    def _judgement(self, authentication: Authentication) -> Judgement:
+    def _judgement(self, authentication: AuthenticationResults) -> MailJudgement:
         reason = spam.by_policy(authentication.dmarc)
-        return Judgement(authentication, reason, authentication.field(self._hostname))
+        return MailJudgement(authentication, reason, authentication.field(self._hostname))
 
-    def _from_cache(self, key: _Key) -> Judgement | None:
+    def _from_cache(self, key: _Key) -> MailJudgement | None:
         cached = self._cached.get(key)
         return cached[1] if cached is not None and self._clock.boottime() < cached[0] else None
 
-    def _cache(self, key: _Key, found: Judgement) -> None:
-        if "temperror" in (found.spf, found.dmarc):
+    def _cache(self, key: _Key, mail_judgement: MailJudgement) -> None:
+        if "temperror" in (mail_judgement.spf, mail_judgement.dmarc):
             return
         if len(self._cached) >= MOST_CACHED:
             self._cached.clear()
-        self._cached[key] = self._clock.boottime() + CACHE_SECONDS, found
+        self._cached[key] = self._clock.boottime() + CACHE_SECONDS, mail_judgement
 
-    async def _authenticated(self, arrival: Arrival, message: Message) -> Authentication:
+    async def _authenticated(self, arrival: Arrival, message: ParsedMessage) -> AuthenticationResults:
         seconds = int(self._clock.now().timestamp())
         if not arrival.client:
             return await self._authenticated_locally(arrival, message, seconds)
         return await authenticate(
             message.raw,
             message.authors,
-            Envelope(arrival.client, arrival.helo, arrival.mail_from),
+            SmtpSessionFacts(arrival.client, arrival.helo, arrival.mail_from),
             self._lookup,
             seconds=seconds,
             receiver=self._hostname,
@@ -110,17 +110,17 @@ class Judge:
         )
 
     async def _authenticated_locally(
-        self, arrival: Arrival, message: Message, seconds: int
-    ) -> Authentication:
+        self, arrival: Arrival, message: ParsedMessage, seconds: int
+    ) -> AuthenticationResults:
         """The same for a mail by LMTP: no client is known, so SPF is not evaluated."""
         signatures = await dkim_verify.verify(message.raw, self._lookup, seconds=seconds)
         domain = arrival.mail_from.rpartition("@")[2] or arrival.helo or self._hostname
         unasked = Spf("none", "mailfrom", domain, problem="the client is not known")
         verdict = await dmarc.evaluate(message.authors, None, signatures, self._lookup)
-        return Authentication(unasked, signatures, verdict)
+        return AuthenticationResults(unasked, signatures, verdict)
 
 
-def _key(arrival: Arrival, message: Message) -> _Key | None:
+def _key(arrival: Arrival, message: ParsedMessage) -> _Key | None:
     """The cache key; None where the results depend on more than that. Mail that was handed in may have a
     signature behind what ends the header for us."""
     authors = message.named.get("from", ())

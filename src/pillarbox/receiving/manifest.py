@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Command, Group, Manifest
+from pillarbox.kernel.manifests import Command, CommandGroup, SliceManifest
 from pillarbox.receiving.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ def _emails() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="receiving",
     title="Receiving",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
         "inbound": Command("Receive the message on standard input.", _inbound),
-        "emails": Group(_emails),
+        "emails": CommandGroup(_emails),
     },
 )

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.receiving import queries
-from pillarbox.receiving.queries import Part, StoredEmail
+from pillarbox.receiving.queries import AttachmentPart, ReceivedEmailRow
 
 # Across teams: the operator names an email by its id alone. One look into the index for each team.
 OWNER = """
@@ -20,7 +20,7 @@ async def owner_of(source: Source, email_id: UUID) -> UUID | None:
     return found
 
 
-async def get(db: TeamDb, email_id: UUID) -> tuple[StoredEmail, list[Part]] | None:
+async def get(db: TeamDb, email_id: UUID) -> tuple[ReceivedEmailRow, list[AttachmentPart]] | None:
     """The email with its attachments."""
     found = await queries.get(db, email_id)
     return None if found is None else (found, await queries.parts(db, email_id))

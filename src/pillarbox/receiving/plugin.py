@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pillarbox.domains.settings import INBOUND_DOMAIN, SIMULATOR_DOMAINS
-from pillarbox.emails.sharing.shared_page import OtherMail
-from pillarbox.inboxes.boxes.conditions import InboundDns
-from pillarbox.inboxes.received_mail import ReceivedMail as MailOfInboxes
+from pillarbox.emails.sharing.shared_page import SharedMailSource
+from pillarbox.inboxes.inbox.conditions import InboundDns
+from pillarbox.inboxes.received_mail import ReceivedMailSource as MailOfInboxes
 from pillarbox.inboxes.sending.originals import ReceivedOriginals
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
@@ -17,20 +17,20 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
+from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.mail.message.loop_marks import LoopMarks
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving import event_data, files, routes
-from pillarbox.receiving.addresses import Addresses, AddressRules
+from pillarbox.receiving.addresses import AddressLookup, AddressRules
 from pillarbox.receiving.files import ReceivedFiles
 from pillarbox.receiving.inbox_mail.messages import InboxMail
 from pillarbox.receiving.inbox_mail.originals import InboxOriginals
 from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
-from pillarbox.receiving.reading import Reading
-from pillarbox.receiving.receive import REMEMBERED, Receiving, ReceivingRules
+from pillarbox.receiving.reading import MessageReader
+from pillarbox.receiving.receive import REMEMBERED, MessageReceiver, ReceivingRules
 from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.receiving.settings import (
@@ -40,7 +40,7 @@ from pillarbox.receiving.settings import (
     REJECT_DMARC_FAIL,
     RSPAMD_URL,
 )
-from pillarbox.receiving.sharing import ReceivedMail
+from pillarbox.receiving.sharing import SharedReceivedMail
 from pillarbox.receiving.spam import EVERYWHERE, Rspamd
 from pillarbox.receiving.storage import Storage
 from pillarbox.timeline.record import Timeline
@@ -68,7 +68,7 @@ class ReadingThreads(ThreadPoolExecutor):
     """Where messages are taken apart."""
 
 
-def _return_path(kit: Kit) -> ReturnPath:
+def _return_path(kit: Container) -> ReturnPath:
     return ReturnPath(
         pool=kit.pool,
         clock=kit.clock,
@@ -82,14 +82,14 @@ def _return_path(kit: Kit) -> ReturnPath:
     )
 
 
-def _addresses(kit: Kit) -> Addresses:
+def _addresses(kit: Container) -> AddressLookup:
     settings = kit.settings
     rules = AddressRules(settings.hostname, settings[INBOUND_DOMAIN], settings[INBOUND_REQUIRE_DNS])
     storage = Storage(kit.engine_pool, kit.clock, settings[RECEIVED_STORAGE])
-    return Addresses(kit.engine_pool, kit.clock, rules, kit.need(ReturnPath).knows, storage)
+    return AddressLookup(kit.engine_pool, kit.clock, rules, kit.need(ReturnPath).knows, storage)
 
 
-def _spam_check(kit: Kit) -> SpamCheck | None:
+def _spam_check(kit: Container) -> SpamCheck | None:
     url = kit.settings[RSPAMD_URL]
     if url is None:
         return None
@@ -97,9 +97,9 @@ def _spam_check(kit: Kit) -> SpamCheck | None:
     return SpamCheck(Rspamd(client, url), client)
 
 
-def _receiving(kit: Kit) -> Receiving:
+def _receiving(kit: Container) -> MessageReceiver:
     settings, spam, notice = kit.settings, kit.find(SpamCheck), kit.find(ArrivalNotice)
-    return Receiving(
+    return MessageReceiver(
         pool=kit.engine_pool,
         clock=kit.clock,
         ids=kit.need(Ids),
@@ -114,18 +114,18 @@ def _receiving(kit: Kit) -> Receiving:
     )
 
 
-def _retention(kit: Kit) -> ReceivedRetention:
+def _retention(kit: Container) -> ReceivedRetention:
     days = kit.settings[RECEIVED_RETENTION_DAYS]
     return ReceivedRetention(kit.pool, kit.clock, kit.need(BlobStore), days=days)
 
 
-def _files(kit: Kit) -> dict[str, Opener]:
-    received = ReceivedFiles(kit.pool, kit.need(Reading))
+def _files(kit: Container) -> dict[str, Opener]:
+    received = ReceivedFiles(kit.pool, kit.need(MessageReader))
     return {files.RAW: received.raw, files.ATTACHMENT: received.attachment}
 
 
-def _background(kit: Kit) -> Sequence[Background]:
-    receiving, threads, spam = kit.need(Receiving), kit.need(ReadingThreads), kit.find(SpamCheck)
+def _background(kit: Container) -> Sequence[Background]:
+    receiving, threads, spam = kit.need(MessageReceiver), kit.need(ReadingThreads), kit.find(SpamCheck)
 
     async def shut_down(_: float) -> None:
         threads.shutdown(wait=False, cancel_futures=True)
@@ -144,23 +144,25 @@ SLICE = Slice(
     name="receiving",
     provides={
         ReadingThreads: lambda _: ReadingThreads(READING_THREADS, "pillarbox-read"),
-        Reading: lambda kit: Reading(kit.need(BlobStore), kit.need(ReadingThreads)),
-        OtherMail: lambda kit: ReceivedMail(kit.need(Reading)),
+        MessageReader: lambda kit: MessageReader(kit.need(BlobStore), kit.need(ReadingThreads)),
+        SharedMailSource: lambda kit: SharedReceivedMail(kit.need(MessageReader)),
         InboundDns: lambda kit: InboundDns(kit.settings[INBOUND_REQUIRE_DNS]),
-        MailOfInboxes: lambda kit: InboxMail(kit.need(Reading)),
-        ReceivedOriginals: lambda kit: InboxOriginals(kit.need(Reading)),
+        MailOfInboxes: lambda kit: InboxMail(kit.need(MessageReader)),
+        ReceivedOriginals: lambda kit: InboxOriginals(kit.need(MessageReader)),
         ReturnPath: _return_path,
-        Addresses: _addresses,
+        AddressLookup: _addresses,
         SpamCheck: _spam_check,
-        Receiving: _receiving,
+        MessageReceiver: _receiving,
         ReceivedRetention: _retention,
     },
     routes=collect(routes),
     retention=[
         Retention(
             [
-                Kept("received emails with their attachments", RECEIVED_RETENTION_DAYS),
-                Kept("fingerprints of received mail, by which a repetition is recognised", REMEMBERED),
+                RetentionItem("received emails with their attachments", RECEIVED_RETENTION_DAYS),
+                RetentionItem(
+                    "fingerprints of received mail, by which a repetition is recognised", REMEMBERED
+                ),
             ],
             lambda kit: kit.need(ReceivedRetention).periodic(),
         )

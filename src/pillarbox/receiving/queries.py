@@ -76,7 +76,7 @@ PARTS_FOR_EVENTS = """
 """
 
 
-class ListedEmail(NamedTuple):
+class ReceivedEmailListRow(NamedTuple):
     """A row of the list; the `*_list` columns, `received_for` and `attachments` hold the JSON that the wire
     shows."""
 
@@ -93,7 +93,7 @@ class ListedEmail(NamedTuple):
     attachments: str | None
 
 
-class StoredEmail(NamedTuple):
+class ReceivedEmailRow(NamedTuple):
     """One received email without its message; `attachments` is how many there are."""
 
     id: UUID
@@ -129,7 +129,7 @@ class Source(NamedTuple):
     parsed: str | None
 
 
-class Part(NamedTuple):
+class AttachmentPart(NamedTuple):
     """An attachment, and where its encoded octets lie in the message."""
 
     id: UUID
@@ -145,14 +145,14 @@ class Part(NamedTuple):
     ends: int
 
 
-class Span(NamedTuple):
+class MessageSpan(NamedTuple):
     """A piece of a message, or the blob that the message lies in."""
 
     data: bytes | None
     blob: str | None
 
 
-class EventEmail(NamedTuple):
+class ReceivedEmailOfEvent(NamedTuple):
     """A received email as its event shows it."""
 
     id: UUID
@@ -178,35 +178,35 @@ class EventPart(NamedTuple):
     content_id: str | None
 
 
-async def page(db: TeamDb, page: Page) -> list[ListedEmail]:
-    return await db.all(ListedEmail, LIST, *page.args)
+async def page(db: TeamDb, page: Page) -> list[ReceivedEmailListRow]:
+    return await db.all(ReceivedEmailListRow, LIST, *page.args)
 
 
-async def get(db: TeamDb, email_id: UUID) -> StoredEmail | None:
-    return await db.one(StoredEmail, GET, email_id)
+async def get(db: TeamDb, email_id: UUID) -> ReceivedEmailRow | None:
+    return await db.one(ReceivedEmailRow, GET, email_id)
 
 
 async def source(db: TeamDb, email_id: UUID) -> Source | None:
     return await db.one(Source, SOURCE, email_id)
 
 
-async def parts(db: TeamDb, email_id: UUID) -> list[Part]:
+async def parts(db: TeamDb, email_id: UUID) -> list[AttachmentPart]:
     """The attachments in the order of the message."""
-    return await db.all(Part, PARTS, email_id)
+    return await db.all(AttachmentPart, PARTS, email_id)
 
 
-async def part(db: TeamDb, attachment_id: UUID) -> Part | None:
-    return await db.one(Part, PART, attachment_id)
+async def part(db: TeamDb, attachment_id: UUID) -> AttachmentPart | None:
+    return await db.one(AttachmentPart, PART, attachment_id)
 
 
-async def span(db: TeamDb, email_id: UUID, start: int, end: int) -> Span | None:
+async def span(db: TeamDb, email_id: UUID, start: int, end: int) -> MessageSpan | None:
     """The octets from `start` up to `end` of a message, where they lie in the row."""
-    return await db.one(Span, SPAN, email_id, start, end)
+    return await db.one(MessageSpan, SPAN, email_id, start, end)
 
 
-async def emails_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EventEmail]:
+async def emails_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ReceivedEmailOfEvent]:
     """The emails as their events show them, of those that still exist."""
-    return {email.id: email for email in await db.all(EventEmail, EMAILS_FOR_EVENTS, list(ids))}
+    return {email.id: email for email in await db.all(ReceivedEmailOfEvent, EMAILS_FOR_EVENTS, list(ids))}
 
 
 async def parts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list[EventPart]]:

@@ -21,11 +21,11 @@ from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.work.team_turns import IsGone, TeamTurns
 from pillarbox.mail.html import cids
 from pillarbox.mail.message import parse, transfer_decoding
-from pillarbox.mail.message.bodies import Attachment
-from pillarbox.mail.message.mime_parts import Part as MimePart
+from pillarbox.mail.message.bodies import AttachedPart
+from pillarbox.mail.message.mime_parts import ParsedPart as MimePart
 from pillarbox.receiving import queries
-from pillarbox.receiving.queries import Part, Source
-from pillarbox.receiving.rows import Parsed
+from pillarbox.receiving.queries import AttachmentPart, Source
+from pillarbox.receiving.rows import ParsedColumns
 
 T = TypeVar("T")
 
@@ -45,11 +45,11 @@ COST: Final = 12
 character takes four octets where one of the text is beyond U+FFFF)."""
 REFUSAL: Final = "Too many large emails are being read. Try again in a moment."
 
-EMPTY: Final = Parsed(None, None, {})
+EMPTY: Final = ParsedColumns(None, None, {})
 """What is left of a message whose raw copy was removed."""
 
 
-class Reading:
+class MessageReader:
     """Reads messages. `longest` bounds the html with its images inside."""
 
     def __init__(self, blobs: BlobStore, threads: Executor, longest: int = cids.LONGEST_RESULT) -> None:
@@ -64,21 +64,21 @@ class Reading:
         need not wait. Raises Overloaded where too many wait, and ClientGone for who has left."""
         return nullcontext() if size <= IN_PLACE else self._turns.of(team_id, COST * size, is_gone)
 
-    async def parsed(self, source: Source | None) -> Parsed:
+    async def parsed(self, source: Source | None) -> ParsedColumns:
         """Text, html and headers."""
         if source is None:
             return EMPTY
         if source.parsed is not None:
-            return msgspec.json.decode(source.parsed, type=Parsed)
+            return msgspec.json.decode(source.parsed, type=ParsedColumns)
         raw = source.data or b""
-        return await self._in_thread_if_large(len(raw), lambda: Parsed.of(parse.parse(raw)))
+        return await self._in_thread_if_large(len(raw), lambda: ParsedColumns.of(parse.parse(raw)))
 
     async def shown_html(
-        self, html: str, source: Source, parts: Sequence[Part], wanted: HtmlFormat
+        self, html: str, source: Source, parts: Sequence[AttachmentPart], html_format: HtmlFormat
     ) -> tuple[str, HtmlFormat]:
         """The html in the form that is wanted, or in the other where that would be too long. Who asks holds a
         turn."""
-        if wanted == CID:
+        if html_format == CID:
             return html, CID
         images = _shown_images(html, parts)
         room = sum([image.size for image in images.values()]) // 3 * 4
@@ -97,7 +97,7 @@ class Reading:
         return (html, CID) if found is None else (found, DATA_URI)
 
     async def pictures(
-        self, html: str, source: Source, parts: Sequence[Part], kinds: frozenset[str], room: int
+        self, html: str, source: Source, parts: Sequence[AttachmentPart], kinds: frozenset[str], room: int
     ) -> dict[str, tuple[str, bytes]]:
         """Type and octets of the images of these kinds that the html shows, as many as there is room for."""
         found: dict[str, tuple[str, bytes]] = {}
@@ -107,7 +107,7 @@ class Reading:
                 found[cid] = image.content_type, await self.octets(source, image)
         return found
 
-    def part(self, db: TeamDb, part: Part) -> Callable[[int, int], AsyncIterator[bytes]]:
+    def part(self, db: TeamDb, part: AttachmentPart) -> Callable[[int, int], AsyncIterator[bytes]]:
         """Gives the decoded octets of a part from one place to another."""
 
         async def read(start: int, end: int) -> AsyncIterator[bytes]:
@@ -142,7 +142,7 @@ class Reading:
 
         return read
 
-    async def octets(self, source: Source, part: Part) -> bytes:
+    async def octets(self, source: Source, part: AttachmentPart) -> bytes:
         """The decoded octets of a part. Who asks holds a turn."""
         if source.data is not None:
             encoded = source.data[part.starts : part.ends]
@@ -167,9 +167,9 @@ class Reading:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
-def _shown_images(html: str, parts: Sequence[Part]) -> Mapping[str, Part]:
+def _shown_images(html: str, parts: Sequence[AttachmentPart]) -> Mapping[str, AttachmentPart]:
     """The images that the html shows, by Content-ID; of several with one id the first."""
-    images: dict[str, Part] = {}
+    images: dict[str, AttachmentPart] = {}
     for part in parts:
         if part.content_id is not None and part.content_type.startswith("image/"):
             images.setdefault(part.content_id, part)
@@ -177,7 +177,7 @@ def _shown_images(html: str, parts: Sequence[Part]) -> Mapping[str, Part]:
     return {cid: image for cid, image in images.items() if cid in shown}
 
 
-def _as_attachment(part: Part) -> Attachment:
+def _as_attachment(part: AttachmentPart) -> AttachedPart:
     place = MimePart(
         part.content_type,
         {},
@@ -189,4 +189,4 @@ def _as_attachment(part: Part) -> Attachment:
         part.starts,
         part.ends,
     )
-    return Attachment(part.filename, part.content_type, part.disposition, part.content_id, part.size, place)
+    return AttachedPart(part.filename, part.content_type, part.disposition, part.content_id, part.size, place)

@@ -19,12 +19,12 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.inboxes.locking import Briefly, InboxKey
+from pillarbox.inboxes.locking import InboxKey, LockTimeout
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.combined_statement import Statement
-from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
+from pillarbox.kernel.postgres.commit_window import CommitWindow, ExpectedMessage
 from pillarbox.kernel.postgres.database import GONE, Connection, Source, problem_of, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.postgres.time_limit import TimeLimit
@@ -32,22 +32,22 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
-from pillarbox.kernel.wire.problems import DatabaseGone, Overloaded
+from pillarbox.kernel.wire.problems import DatabaseGone, ServerOverloaded
 from pillarbox.mail.authentication import results_header
 from pillarbox.mail.message import parse
 from pillarbox.mail.message.loop_marks import LoopMarks
-from pillarbox.mail.message.parse import Message
-from pillarbox.mail.smtp.intake import Content
+from pillarbox.mail.message.parse import ParsedMessage
+from pillarbox.mail.smtp.intake import ReceivedText
 from pillarbox.receiving import store_queries, trace
-from pillarbox.receiving.arrival import Arrival, Fate, Outcome
-from pillarbox.receiving.arrivals.inbox_commits import Committed, ForInbox, InboxCommits, SeenBefore
-from pillarbox.receiving.arrivals.inbox_queues import Batch, InboxQueues
+from pillarbox.receiving.arrival import Arrival, ArrivalFate, ArrivalOutcome
+from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommitResult, InboxCommits, SeenBefore
+from pillarbox.receiving.arrivals.inbox_queues import InboxCommit, InboxQueues
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.judging import Judge
-from pillarbox.receiving.rows import Draft, DraftBuilder
-from pillarbox.receiving.store_queries import Written
+from pillarbox.receiving.rows import DraftBuilder, PreparedReceipt
+from pillarbox.receiving.store_queries import WrittenRow
 from pillarbox.usage import counting
-from pillarbox.usage.counting import Arrived
+from pillarbox.usage.counting import CountedArrival
 from pillarbox.webhooks.publish import Publisher
 
 log = get("receiving")
@@ -82,22 +82,22 @@ class ReceivingRules:
     most_large: int = 96 * 1024 * 1024
 
 
-class Received(NamedTuple):
+class IncomingMessage(NamedTuple):
     """A message that is being taken; `is_light` where it is read fast enough for the event loop."""
 
-    message: Message
+    message: ParsedMessage
     arrival: Arrival
     is_light: bool
 
 
-class Stored(NamedTuple):
+class StoredArrival(NamedTuple):
     """What was stored of a message, and what of it goes to inboxes and is not stored yet."""
 
     ids: tuple[UUID, ...]
-    for_inboxes: list[Draft]
+    for_inboxes: list[PreparedReceipt]
 
 
-class Receiving:
+class MessageReceiver:
     """Takes messages for addresses that were accepted. `announce` is called when some were stored."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Receiving:
         self._small = 0
         self._large = ByteBudget(rules.most_large)
         self._inboxes = InboxCommits(ids, publisher)
-        self._commits: GroupCommit[list[Draft], Stored] = GroupCommit(
+        self._commits: GroupCommit[list[PreparedReceipt], StoredArrival] = GroupCommit(
             self._flush,
             kind="receive",
             flushers=1,
@@ -145,17 +145,19 @@ class Receiving:
         self._inbox_queues = InboxQueues(self._write_for_inboxes, most_waiting=rules.most_small)
 
     @property
-    def refusal(self) -> Fate | None:
+    def refusal(self) -> ArrivalFate | None:
         """Why no message would be taken right now, if so."""
         if self._room.is_short:
-            return Fate.NO_ROOM
-        return Fate.BUSY if self._small > self._rules.most_small else None
+            return ArrivalFate.NO_ROOM
+        return ArrivalFate.BUSY if self._small > self._rules.most_small else None
 
-    def expect(self) -> Expected:
+    def expect(self) -> ExpectedMessage:
         """Register a message that is about to come; others wait a moment to share a commit with it."""
         return self._commit_window.expect()
 
-    async def take(self, arrival: Arrival, content: Content, expected: Expected | None = None) -> Outcome:
+    async def take(
+        self, arrival: Arrival, content: ReceivedText, expected: ExpectedMessage | None = None
+    ) -> ArrivalOutcome:
         """Store the message and return when it is stored, or say why not. The caller closes the content."""
         try:
             return await self._take_within_budget(arrival, content, expected)
@@ -164,11 +166,11 @@ class Receiving:
                 expected.gone()
 
     async def _take_within_budget(
-        self, arrival: Arrival, content: Content, expected: Expected | None
-    ) -> Outcome:
+        self, arrival: Arrival, content: ReceivedText, expected: ExpectedMessage | None
+    ) -> ArrivalOutcome:
         refusal = self.refusal
         if refusal is not None:
-            return Outcome(refusal)
+            return ArrivalOutcome(refusal)
         try:
             if content.size > LARGE:
                 async with self._large.of(content.size):
@@ -180,30 +182,30 @@ class Receiving:
                 self._small -= content.size
         except (DatabaseGone, BlobFailed, asyncpg.LockNotAvailableError) as trouble:
             log.warning("receiving.not_stored", trouble=type(trouble).__name__)
-        except Overloaded:
-            return Outcome(Fate.BUSY)
+        except ServerOverloaded:
+            return ArrivalOutcome(ArrivalFate.BUSY)
         except Exception:
             log.exception("receiving.failed", octets=content.size)
-        return Outcome(Fate.TROUBLE)
+        return ArrivalOutcome(ArrivalFate.TROUBLE)
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""
         await self._commits.drain()
         await self._inbox_queues.drain()
 
-    async def _take(self, arrival: Arrival, raw: bytes, expected: Expected | None) -> Outcome:
+    async def _take(self, arrival: Arrival, raw: bytes, expected: ExpectedMessage | None) -> ArrivalOutcome:
         is_light = _is_light(raw)
         if is_light:
             read, fingerprint = self._read(raw), _fingerprint(raw, arrival)
         else:
             read, fingerprint = await self._in_thread(lambda: (self._read(raw), _fingerprint(raw, arrival)))
         if len(read.named.get("received", ())) > MOST_HOPS:
-            return Outcome(Fate.LOOPING)
+            return ArrivalOutcome(ArrivalFate.LOOPING)
         if self._marks.is_loop([recipient.address for recipient in arrival.recipients], read.headers):
-            return Outcome(Fate.LOOPING)
+            return ArrivalOutcome(ArrivalFate.LOOPING)
         judgement = await self._judge.judge(arrival, read, fingerprint.hex()[:16])
         if judgement.is_forged and self._rules.reject_dmarc_fail and not _is_exempt(arrival):
-            return Outcome(Fate.FORGED)
+            return ArrivalOutcome(ArrivalFate.FORGED)
         hostname = self._rules.hostname
         if is_light:
             builder = DraftBuilder(read, arrival, judgement, fingerprint, hostname)
@@ -227,14 +229,14 @@ class Receiving:
             drafts.append(builder.draft(team_id, recipients, stamp, fields, self._ids.new))
         if expected is not None:
             expected.gone()
-        return await self._store(drafts, Received(read, arrival, is_light))
+        return await self._store(drafts, IncomingMessage(read, arrival, is_light))
 
-    def _read(self, raw: bytes) -> Message:
+    def _read(self, raw: bytes) -> ParsedMessage:
         """The message, without the results that it claims are ours (AR-01)."""
         # Looked for in the bytes: not every field of a malformed header or of a very long one is read.
         return parse.parse(results_header.without_forged(raw, self._rules.hostname))
 
-    async def _store(self, drafts: list[Draft], received: Received) -> Outcome:
+    async def _store(self, drafts: list[PreparedReceipt], received: IncomingMessage) -> ArrivalOutcome:
         blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}
         for blob in blobs.values():
             await self._blobs.put(blob, received.message.raw)
@@ -244,9 +246,9 @@ class Receiving:
         # It is committed: the answer is 250, whatever fails from here.
         if blobs and len(ids) < len(drafts):
             await self._forget([blob for email, blob in blobs.items() if email not in ids])
-        return Outcome(Fate.STORED if ids else Fate.REPEATED, ids)
+        return ArrivalOutcome(ArrivalFate.STORED if ids else ArrivalFate.REPEATED, ids)
 
-    async def _commit(self, drafts: list[Draft], received: Received) -> tuple[UUID, ...]:
+    async def _commit(self, drafts: list[PreparedReceipt], received: IncomingMessage) -> tuple[UUID, ...]:
         """Store what teams get of a message, for their inboxes or for none; returns what was stored now."""
         known = self._inboxes.known
         if any(known.has_one_of(draft.row.candidates) for draft in drafts):
@@ -254,7 +256,9 @@ class Receiving:
         ids, for_inboxes = await self._commits.submit(drafts)
         return ids + await self._commit_for_inboxes(for_inboxes, received) if for_inboxes else ids
 
-    async def _commit_for_inboxes(self, drafts: list[Draft], received: Received) -> tuple[UUID, ...]:
+    async def _commit_for_inboxes(
+        self, drafts: list[PreparedReceipt], received: IncomingMessage
+    ) -> tuple[UUID, ...]:
         message, arrival, is_light = received
         if is_light:
             fields = MessageFields.of(message, arrival)
@@ -270,7 +274,7 @@ class Receiving:
             except BlobFailed as trouble:
                 log.warning("receiving.blob_stays", blob=blob, trouble=trouble.reason)
 
-    async def _flush(self, batch: Sequence[list[Draft]]) -> Sequence[Stored]:
+    async def _flush(self, batch: Sequence[list[PreparedReceipt]]) -> Sequence[StoredArrival]:
         written = await self._limited(self._write([draft for drafts in batch for draft in drafts]))
         await self._tell(written)
         stored = {row.id for row in written if row.is_stored}
@@ -278,7 +282,7 @@ class Receiving:
         # Every repetition in this batch of what is not stored yet has to wait for it.
         keys = {draft.key for drafts in batch for draft in drafts if draft.row.id in for_inboxes}
         return [
-            Stored(
+            StoredArrival(
                 tuple([d.row.id for d in drafts if d.row.id in stored]), [d for d in drafts if d.key in keys]
             )
             for drafts in batch
@@ -293,7 +297,7 @@ class Receiving:
             # What was committed all the same is recognised when its sender tries again.
             raise problem_of(gone) from gone
 
-    async def _tell(self, written: Sequence[Written]) -> None:
+    async def _tell(self, written: Sequence[WrittenRow]) -> None:
         """Tell those who wait for what is committed now."""
         if any(row.has_event for row in written):
             self._publisher.wake()
@@ -302,7 +306,7 @@ class Receiving:
                 self._announce()
             await faults.point("receive.after_commit")
 
-    async def _write(self, drafts: Sequence[Draft]) -> list[Written]:
+    async def _write(self, drafts: Sequence[PreparedReceipt]) -> list[WrittenRow]:
         """Store those that are neither repetitions nor for an inbox, with all that follows from them."""
         mails = _first_of_each(drafts)
         if self._metered.isdisjoint([draft.row.team_id for draft in mails]):
@@ -315,7 +319,9 @@ class Receiving:
             await faults.point("receive.before_commit")
         return written
 
-    async def _write_for_inboxes(self, batch: Batch, waited: InboxKey | Briefly | None) -> Committed:
+    async def _write_for_inboxes(
+        self, batch: InboxCommit, waited: InboxKey | LockTimeout | None
+    ) -> InboxCommitResult:
         """The same for mail of inboxes, with its messages and threads, committed."""
         try:
             done = await self._limited(self._written_for_inboxes(batch, waited, is_checked=False))
@@ -325,8 +331,8 @@ class Receiving:
         return done
 
     async def _written_for_inboxes(
-        self, batch: Batch, waited: InboxKey | Briefly | None, *, is_checked: bool
-    ) -> Committed:
+        self, batch: InboxCommit, waited: InboxKey | LockTimeout | None, *, is_checked: bool
+    ) -> InboxCommitResult:
         now = self._clock.now()
         expired = now - REMEMBERED if is_checked else None
         async with transaction(self._pool) as conn:
@@ -335,20 +341,27 @@ class Receiving:
         return done
 
     async def _store_metered(
-        self, conn: Connection, mails: Sequence[Draft], beside: Sequence[Statement] = ()
-    ) -> list[Written]:
+        self, conn: Connection, mails: Sequence[PreparedReceipt], beside: Sequence[Statement] = ()
+    ) -> list[WrittenRow]:
         """Store rows also of teams that have quotas: what is above them is marked."""
         written = await self._store_rows(conn, mails, metered=True, beside=beside)
         metered = {row.id for row in written if row.is_metered and row.is_stored}
         rows = [draft.row for draft in mails if draft.row.id in metered]
         if rows:
-            await counting.mark_above(conn, [Arrived(row.team_id, row.id, row.created_at) for row in rows])
+            await counting.mark_above(
+                conn, [CountedArrival(row.team_id, row.id, row.created_at) for row in rows]
+            )
         self._metered = {row.team_id for row in rows}
         return written
 
     async def _store_rows(
-        self, source: Source, mails: Sequence[Draft], *, metered: bool, beside: Sequence[Statement] = ()
-    ) -> list[Written]:
+        self,
+        source: Source,
+        mails: Sequence[PreparedReceipt],
+        *,
+        metered: bool,
+        beside: Sequence[Statement] = (),
+    ) -> list[WrittenRow]:
         now = self._clock.now()
         rows = [(draft.row, draft.octets) for draft in mails]
         return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered, beside=beside)
@@ -357,7 +370,7 @@ class Receiving:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
-def _first_of_each(drafts: Sequence[Draft]) -> list[Draft]:
+def _first_of_each(drafts: Sequence[PreparedReceipt]) -> list[PreparedReceipt]:
     """Each message once for each team."""
     return list({draft.key: draft for draft in reversed(drafts)}.values())[::-1]
 

@@ -84,7 +84,7 @@ FORGET_TEAM = """
 """
 
 
-class _Old(NamedTuple):
+class _ExpiredEmail(NamedTuple):
     """An email that is over its time; a free one is in no inbox."""
 
     id: UUID
@@ -146,7 +146,7 @@ class ReceivedRetention:
         removed, after = 0, NIL
         while True:
             started = time.monotonic()
-            page = await db.all(_Old, PAGE, after, end, PAGE_SIZE)
+            page = await db.all(_ExpiredEmail, PAGE, after, end, PAGE_SIZE)
             free = [old.id for old in page if old.is_free]
             for at in range(0, len(free), BATCH):
                 removed += await self._drop(db, free[at : at + BATCH])
@@ -155,10 +155,10 @@ class ReceivedRetention:
             after = page[-1].id
             await asyncio.sleep(time.monotonic() - started)
 
-    async def _drop(self, db: TeamDb, found: Sequence[UUID]) -> int:
+    async def _drop(self, db: TeamDb, row_ids: Sequence[UUID]) -> int:
         """Remove these emails, without those that somebody holds."""
         async with db.transaction() as held:
-            gone = await held.values(FREE, found)
+            gone = await held.values(FREE, row_ids)
             blobs = await held.values(DROP_SOURCES, gone)
             await held.run(DROP, gone)
         await self._delete(blobs)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, listed
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.receiving import files, queries, wire
-from pillarbox.receiving.queries import Part, StoredEmail
-from pillarbox.receiving.reading import CID, DATA_URI, HtmlFormat, Reading
+from pillarbox.receiving.queries import AttachmentPart, ReceivedEmailRow
+from pillarbox.receiving.reading import CID, DATA_URI, HtmlFormat, MessageReader
 from pillarbox.usage import counting
 
 
@@ -24,7 +24,7 @@ from pillarbox.usage import counting
     query=PAGING,
     summary="List received emails",
 )
-async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListItem]]:
+async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.ReceivingListItem]]:
     page = Page.read(request.query, default=None)
     return Reply(await listed(partial(queries.page, db), page, wire.listed))
 
@@ -36,10 +36,10 @@ async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListI
     query={"html_format": HtmlFormat},
     summary="Retrieve a received email",
 )
-async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.Email]:
+async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.ReceivingEmail]:
     wanted = cast(HtmlFormat, request.query.choice("html_format", DATA_URI, CID) or DATA_URI)
     found = await _opened(request, db)
-    async with request.use(Reading).turn(db.team_id, found.size, request.is_client_gone):
+    async with request.use(MessageReader).turn(db.team_id, found.size, request.is_client_gone):
         reply = Reply(await _shown(request, db, found, wanted))
         reply.encode()
     return reply
@@ -52,11 +52,13 @@ async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.Email]:
     query=PAGING,
     summary="List the attachments of a received email",
 )
-async def list_received_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.AttachmentItem]]:
+async def list_received_attachments(
+    request: Request, db: TeamDb
+) -> Reply[ListOf[wire.ReceivingAttachmentItem]]:
     page = Page.read(request.query, default=None)
     found = await _opened(request, db)
     kept, more = ascending(await queries.parts(db, found.id), page)
-    items = [_linked(wire.AttachmentItem, request, db, part) for part in kept]
+    items = [_linked(wire.ReceivingAttachmentItem, request, db, part) for part in kept]
     return Reply(ListOf(has_more=more, data=items))
 
 
@@ -66,28 +68,30 @@ async def list_received_attachments(request: Request, db: TeamDb) -> Reply[ListO
     needs=Access.FULL,
     summary="Retrieve an attachment of a received email",
 )
-async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply[wire.Attachment]:
+async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply[wire.ReceivingAttachment]:
     wanted = request.uuid("attachment_id")
     found = await _opened(request, db)
     part = await queries.part(db, wanted)
     if part is None or part.email_id != found.id:
         raise NotFound("Attachment")
-    return Reply(_linked(wire.Attachment, request, db, part))
+    return Reply(_linked(wire.ReceivingAttachment, request, db, part))
 
 
-async def _shown(request: Request, db: TeamDb, found: StoredEmail, wanted: HtmlFormat) -> wire.Email:
-    source = await queries.source(db, found.id)
-    parts = await queries.parts(db, found.id) if found.attachments else []
-    reading = request.use(Reading)
+async def _shown(
+    request: Request, db: TeamDb, row: ReceivedEmailRow, html_format: HtmlFormat
+) -> wire.ReceivingEmail:
+    source = await queries.source(db, row.id)
+    parts = await queries.parts(db, row.id) if row.attachments else []
+    reading = request.use(MessageReader)
     parsed = await reading.parsed(source)
     html = parsed.html
     if html is not None and source is not None:
-        html, wanted = await reading.shown_html(html, source, parts, wanted)
-    link = None if source is None else request.use(Files).link(files.RAW, db.team_id, found.id)
-    return wire.email(found, parsed, html, wanted, link, parts)
+        html, html_format = await reading.shown_html(html, source, parts, html_format)
+    link = None if source is None else request.use(FileLinks).link(files.RAW, db.team_id, row.id)
+    return wire.email(row, parsed, html, html_format, link, parts)
 
 
-async def _opened(request: Request, db: TeamDb) -> StoredEmail:
+async def _opened(request: Request, db: TeamDb) -> ReceivedEmailRow:
     """The email that the path names, for whoever may see its content."""
     found = await queries.get(db, request.uuid("email_id"))
     if found is None:
@@ -97,6 +101,6 @@ async def _opened(request: Request, db: TeamDb) -> StoredEmail:
     return found
 
 
-def _linked(kind: type[wire.A], request: Request, db: TeamDb, part: Part) -> wire.A:
-    url, ends = request.use(Files).link(files.ATTACHMENT, db.team_id, part.id)
+def _linked(kind: type[wire.A], request: Request, db: TeamDb, part: AttachmentPart) -> wire.A:
+    url, ends = request.use(FileLinks).link(files.ATTACHMENT, db.team_id, part.id)
     return wire.attachment(kind, part, url, ends)

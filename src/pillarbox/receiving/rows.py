@@ -12,11 +12,11 @@ import msgspec
 from pillarbox.kernel.ids import Stamp
 from pillarbox.mail.html import cids
 from pillarbox.mail.message import address_fields, header_text
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.arrivals.inbox_addresses import candidates
-from pillarbox.receiving.judging import Judgement
-from pillarbox.receiving.store_queries import FileRow, Row
+from pillarbox.receiving.judging import MailJudgement
+from pillarbox.receiving.store_queries import FileRow, ReceivedRow
 
 INLINE: Final = 256 * 1024
 """Messages up to this size go into the commit; larger ones are blobs, synced before it."""
@@ -27,7 +27,7 @@ FOLDER: Final = "received"
 _json = msgspec.json.Encoder().encode
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedColumns(msgspec.Struct, frozen=True):
     """What is read of a message to show it."""
 
     text: str | None
@@ -35,15 +35,15 @@ class Parsed(msgspec.Struct, frozen=True):
     headers: dict[str, str]
 
     @classmethod
-    def of(cls, message: Message) -> Parsed:
+    def of(cls, message: ParsedMessage) -> ParsedColumns:
         return cls(message.text, message.html, message.joined_headers())
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PreparedReceipt:
     """What one team gets of a message."""
 
-    row: Row
+    row: ReceivedRow
     octets: bytes
     """The trace fields, and behind them the message or what was read of it."""
     recipients: Sequence[str]
@@ -64,7 +64,12 @@ class DraftBuilder:
     """Makes the rows of one message for several teams: what they share is made once."""
 
     def __init__(
-        self, message: Message, arrival: Arrival, judgement: Judgement, fingerprint: bytes, hostname: str
+        self,
+        message: ParsedMessage,
+        arrival: Arrival,
+        judgement: MailJudgement,
+        fingerprint: bytes,
+        hostname: str,
     ) -> None:
         self._message = message
         self._arrival = arrival
@@ -72,7 +77,7 @@ class DraftBuilder:
         self._fingerprint = fingerprint
         self._hostname = hostname
         self._is_large = len(message.raw) > INLINE
-        self._held = _json(Parsed.of(message)) if self._is_large else message.raw
+        self._held = _json(ParsedColumns.of(message)) if self._is_large else message.raw
         self._lists = [
             _list(address_fields.addresses(found))
             for found in (message.to, message.cc, message.bcc, message.reply_to)
@@ -80,11 +85,11 @@ class DraftBuilder:
 
     def draft(
         self, team_id: UUID, recipients: Sequence[str], stamp: Stamp, trace: bytes, new_id: Callable[[], UUID]
-    ) -> Draft:
+    ) -> PreparedReceipt:
         """The rows of the team that has these addresses of the envelope."""
         message, judgement, arrival = self._message, self._judgement, self._arrival
         to, cc, bcc, reply_to = self._lists
-        row = Row(
+        row = ReceivedRow(
             team_id,
             self._fingerprint,
             stamp.id,
@@ -114,7 +119,7 @@ class DraftBuilder:
             candidates(recipients),
             tuple(self._files(new_id)) if message.attachments else None,
         )
-        return Draft(row, trace + self._held, recipients)
+        return PreparedReceipt(row, trace + self._held, recipients)
 
     def _files(self, new_id: Callable[[], UUID]) -> Iterable[FileRow]:
         message = self._message

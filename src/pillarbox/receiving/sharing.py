@@ -11,8 +11,8 @@ import msgspec
 from pillarbox.emails.sharing.shared_page import MOST_PICTURE_BYTES, PICTURES, SharedEmail
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.receiving import queries
-from pillarbox.receiving.queries import StoredEmail
-from pillarbox.receiving.reading import EMPTY, Reading
+from pillarbox.receiving.queries import ReceivedEmailRow
+from pillarbox.receiving.reading import EMPTY, MessageReader
 from pillarbox.usage import counting
 
 UNNAMED = "attachment"
@@ -20,10 +20,10 @@ UNNAMED = "attachment"
 _texts = msgspec.json.Decoder(list[str]).decode
 
 
-class ReceivedMail:
+class SharedReceivedMail:
     """Provides received mail to the page of shared emails."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: MessageReader) -> None:
         self._reading = reading
 
     async def exists(self, db: TeamDb, email_id: UUID) -> bool:
@@ -40,9 +40,9 @@ class ReceivedMail:
         async with self._reading.turn(db.team_id, found.size, is_gone):
             return await self._shown(db, found)
 
-    async def _shown(self, db: TeamDb, found: StoredEmail) -> SharedEmail:
-        source = await queries.source(db, found.id)
-        parts = await queries.parts(db, found.id) if found.attachments else []
+    async def _shown(self, db: TeamDb, row: ReceivedEmailRow) -> SharedEmail:
+        source = await queries.source(db, row.id)
+        parts = await queries.parts(db, row.id) if row.attachments else []
         parsed = EMPTY if source is None else await self._reading.parsed(source)
         pictures: dict[str, str] = {}
         if parsed.html and source is not None:
@@ -50,11 +50,11 @@ class ReceivedMail:
             for cid, (kind, octets) in images.items():
                 pictures[cid] = f"data:{kind};base64,{b64encode(octets).decode('ascii')}"
         return SharedEmail(
-            sender=found.sender,
-            to=_texts(found.to_list),
-            cc=_texts(found.cc_list or "[]"),
-            date=found.created_at,
-            subject=found.subject,
+            sender=row.sender,
+            to=_texts(row.to_list),
+            cc=_texts(row.cc_list or "[]"),
+            date=row.created_at,
+            subject=row.subject,
             html=parsed.html,
             text=parsed.text,
             attachments=[p.filename or UNNAMED for p in parts if p.content_id not in pictures],

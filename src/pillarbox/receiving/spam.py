@@ -28,7 +28,7 @@ SPAM_ACTIONS: Final = frozenset(("reject", "quarantine", "discard", "add header"
 POLICIES: Final = frozenset(("reject", "quarantine"))
 
 
-class _Answer(msgspec.Struct):
+class _RspamdAnswer(msgspec.Struct):
     """What we read of rspamd's answer."""
 
     action: str = "no action"
@@ -62,7 +62,7 @@ class Rspamd:
                 connect_timeout=2.0,
                 total_timeout=SECONDS,
             )
-            found = msgspec.json.decode(answer.body, type=_Answer) if answer.status == 200 else None
+            found = msgspec.json.decode(answer.body, type=_RspamdAnswer) if answer.status == 200 else None
         except (FetchError, msgspec.DecodeError) as trouble:
             log.warning("receiving.rspamd_failed", trouble=str(trouble))
             return False, None

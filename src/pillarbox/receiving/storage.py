@@ -25,10 +25,10 @@ MOST_WARNED: Final = 10_000
 class Storage:
     """The room of each team; `most` octets, 0 is no limit."""
 
-    def __init__(self, source: Source, clock: Clock, most: int) -> None:
+    def __init__(self, source: Source, clock: Clock, limit: int) -> None:
         self._source = source
         self._clock = clock
-        self._most = most
+        self._most = limit
         self._warned: dict[UUID, float] = {}
 
     async def full(self, teams: Collection[UUID]) -> frozenset[UUID]:

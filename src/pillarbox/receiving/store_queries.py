@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from pillarbox.kernel.postgres.combined_statement import Statement, combined
 from pillarbox.kernel.postgres.database import Source
 
-# All in one, for a commit's cost is its round trips. $4 are the rows (`Row`), $5 the octets that they speak
-# of. What was seen longer ago than $2 is new again. Where a team has a quota nothing is written unless $3 is
-# true: what it has used is read after it, in the same transaction. Rows of teams are locked in order. What an
-# inbox takes is left out and named: it is stored under the lock of the inbox (docs/decisions/0096).
+# All in one, for a commit's cost is its round trips. $4 are the rows (`ReceivedRow`), $5 the octets that
+# they speak of. What was seen longer ago than $2 is new again. Where a team has a quota nothing is written
+# unless $3 is true: what it has used is read after it, in the same transaction. Rows of teams are locked in
+# order. What an inbox takes is left out and named: it is stored under the lock of the inbox
+# (docs/decisions/0096).
 STORE = """
     WITH given AS MATERIALIZED (
         SELECT k.*, t.daily_quota IS NOT NULL OR t.monthly_quota IS NOT NULL AS is_metered,
@@ -115,7 +116,7 @@ class FileRow(msgspec.Struct, frozen=True):
     ends: int
 
 
-class Row(msgspec.Struct, frozen=True):
+class ReceivedRow(msgspec.Struct, frozen=True):
     """What is stored of one message for one team; the `*_list` columns, `received_for` and `recipients` are
     JSON text. From octet `at` of what goes with the rows on lie `trace` octets of trace fields and `held`
     octets of the message, or of what was read of it where it lies in a blob. `candidates` are the addresses
@@ -154,12 +155,12 @@ class Row(msgspec.Struct, frozen=True):
     at: int = 1
 
 
-def with_inboxes(row: Row, inboxes: tuple[UUID, ...]) -> Row:
+def with_inboxes(row: ReceivedRow, inboxes: tuple[UUID, ...]) -> ReceivedRow:
     """The row of a message that these inboxes have; it is stored whatever inboxes there are."""
     return replace(row, candidates=None, inboxes=inboxes or None)
 
 
-class Written(NamedTuple):
+class WrittenRow(NamedTuple):
     """A row that is stored, or one whose team has a quota, for which nothing was. `has_event`: something of
     all that was stored may wait for the dispatcher of webhooks. `has_inbox`: an inbox takes it, so it is not
     stored."""
@@ -176,13 +177,13 @@ _encode = msgspec.json.Encoder().encode
 
 async def store(
     source: Source,
-    mails: Sequence[tuple[Row, bytes]],
-    at: datetime,
+    mails: Sequence[tuple[ReceivedRow, bytes]],
+    now: datetime,
     expired: datetime,
     *,
     metered: bool,
     beside: Sequence[Statement] = (),
-) -> list[Written]:
+) -> list[WrittenRow]:
     """Store received emails, each with its octets, its attachments, its events and its unit, or none of them.
 
     Left out is what its team has seen since `expired`, and what an inbox takes. Unless `metered`, nothing
@@ -195,8 +196,8 @@ async def store(
         place += len(octets)
     given = _encode(rows).decode()
     octets = b"".join([octets for _, octets in mails])
-    found = await combined(source, beside, Statement(STORE, (at, expired, metered, given, octets)))
-    return [Written(*row) for row in found]
+    found = await combined(source, beside, Statement(STORE, (now, expired, metered, given, octets)))
+    return [WrittenRow(*row) for row in found]
 
 
 # Across teams: each row names its team.

@@ -21,7 +21,7 @@ def fields(
     arrival: Arrival,
     recipients: Sequence[str],
     id: UUID,
-    at: datetime,
+    instant: datetime,
     hostname: str,
     results: bytes,
     mark: str,
@@ -40,7 +40,7 @@ def fields(
         f"Received: from {_plain(arrival.helo) or 'unknown'}{_client(arrival.client)}\r\n"
         f"\tby {hostname} with {arrival.protocol}{_tls(arrival.tls)} id {id}\r\n"
         f"\t{mark}\r\n"
-        f"\tfor {named}; {_date(at.replace(microsecond=0))}\r\n"
+        f"\tfor {named}; {_date(instant.replace(microsecond=0))}\r\n"
     )
     fields = received.encode("utf-8", "replace") + results
     return fields + UNREADABLE_LINE if first_octet in (b" ", b"\t") else fields
@@ -68,5 +68,5 @@ def _tls(tls: tuple[str, str] | None) -> str:
 
 
 @lru_cache(maxsize=4)
-def _date(at: datetime) -> str:
-    return headers.date("Date", at)[len("Date: ") : -2].decode("ascii")
+def _date(instant: datetime) -> str:
+    return headers.date("Date", instant)[len("Date: ") : -2].decode("ascii")

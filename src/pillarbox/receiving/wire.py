@@ -11,9 +11,15 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
-from pillarbox.receiving.queries import EventEmail, EventPart, ListedEmail, Part, StoredEmail
+from pillarbox.receiving.queries import (
+    AttachmentPart,
+    EventPart,
+    ReceivedEmailListRow,
+    ReceivedEmailOfEvent,
+    ReceivedEmailRow,
+)
 from pillarbox.receiving.reading import HtmlFormat
-from pillarbox.receiving.rows import Parsed
+from pillarbox.receiving.rows import ParsedColumns
 
 NONE = Raw(b"[]")
 
@@ -36,7 +42,7 @@ class RawLink(Struct):
     expires_at: IsoTime
 
 
-class ListItem(Struct):
+class ReceivingListItem(Struct):
     id: UUID
     to: Texts
     from_: str = msgspec.field(name="from")
@@ -50,7 +56,7 @@ class ListItem(Struct):
     attachments: list[Embedded]
 
 
-class Email(Struct):
+class ReceivingEmail(Struct):
     object: Literal["email"]
     id: UUID
     to: Texts
@@ -70,7 +76,7 @@ class Email(Struct):
     attachments: list[Embedded]
 
 
-class AttachmentItem(Struct, kw_only=True):
+class ReceivingAttachmentItem(Struct, kw_only=True):
     """An attachment with its link; what it lacks is left out."""
 
     id: UUID
@@ -83,11 +89,11 @@ class AttachmentItem(Struct, kw_only=True):
     expires_at: IsoTime
 
 
-class Attachment(AttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
+class ReceivingAttachment(ReceivingAttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
     """One attachment by itself."""
 
 
-A = TypeVar("A", bound=AttachmentItem)
+A = TypeVar("A", bound=ReceivingAttachmentItem)
 
 
 class EventAttachment(Struct):
@@ -116,8 +122,8 @@ class EventData(Struct, kw_only=True):
 _embedded = msgspec.json.Decoder(list[Embedded]).decode
 
 
-def listed(row: ListedEmail) -> ListItem:
-    return ListItem(
+def listed(row: ReceivedEmailListRow) -> ReceivingListItem:
+    return ReceivingListItem(
         row.id,
         _raw(row.to_list),
         row.sender,
@@ -133,14 +139,14 @@ def listed(row: ListedEmail) -> ListItem:
 
 
 def email(
-    row: StoredEmail,
-    parsed: Parsed,
+    row: ReceivedEmailRow,
+    parsed: ParsedColumns,
     html: str | None,
     html_format: HtmlFormat,
     raw: tuple[str, datetime] | None,
-    parts: list[Part],
-) -> Email:
-    return Email(
+    parts: list[AttachmentPart],
+) -> ReceivingEmail:
+    return ReceivingEmail(
         "email",
         row.id,
         _raw(row.to_list),
@@ -161,7 +167,7 @@ def email(
     )
 
 
-def attachment(kind: type[A], part: Part, url: str, expires_at: datetime) -> A:
+def attachment(kind: type[A], part: AttachmentPart, url: str, expires_at: datetime) -> A:
     """As one of a list, or by itself (4.1)."""
     return kind(
         id=part.id,
@@ -175,7 +181,7 @@ def attachment(kind: type[A], part: Part, url: str, expires_at: datetime) -> A:
     )
 
 
-def email_data(row: EventEmail, parts: list[EventPart]) -> EventData:
+def email_data(row: ReceivedEmailOfEvent, parts: list[EventPart]) -> EventData:
     return EventData(
         email_id=row.id,
         created_at=iso_style(row.created_at),

@@ -8,7 +8,7 @@ from typing import Final
 import asyncpg
 
 from pillarbox.kernel.work.collectors import changed, in_batches
-from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
 from pillarbox.segments.queries import JOB_REMOVE
 
 BATCH = 1000
@@ -38,9 +38,9 @@ class MemberRemoval:
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB_REMOVE: self.remove}
 
-    async def remove(self, job: Job) -> Finished:
+    async def remove(self, job: Job) -> JobFinished:
         async def some() -> int:
             return changed(await self._pool.execute(REMOVE_MEMBERS, job.team_id, job.subject_id, BATCH))
 
         await in_batches(some)
-        return Finished()
+        return JobFinished()

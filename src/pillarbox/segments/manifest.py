@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -24,8 +24,8 @@ def _commands() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="segments",
     plugin=_plugin,
-    commands={"segments": Group(_commands, "List the segments of a team.")},
+    commands={"segments": CommandGroup(_commands, "List the segments of a team.")},
 )

@@ -61,7 +61,7 @@ async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
     )
 
 
-async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> None:
+async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, now: datetime) -> None:
     """Where it is there, with the job that removes its members; waits for whoever is writing some."""
     await segment_locks.hold_alone(db)
     await db.run(
@@ -75,7 +75,7 @@ async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> No
         segment_id,
         job_id,
         JOB_REMOVE,
-        at,
+        now,
     )
 
 

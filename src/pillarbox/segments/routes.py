@@ -23,7 +23,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.SegmentCreated]:
 
 
 @route("GET", "/segments", needs=Access.FULL, query=PAGING, summary="List segments")
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.SegmentItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.SegmentsSegmentItem]]:
     page = Page.read(request.query, default=None)
     return Reply(await listed(partial(queries.page, db), page, wire.item))
 
@@ -40,11 +40,11 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullSegment]:
     body=wire.NamedSegment,
     summary="Rename a segment",
 )
-async def update(request: Request, db: TeamDb) -> Reply[wire.SegmentRef]:
+async def update(request: Request, db: TeamDb) -> Reply[wire.SegmentsSegmentRef]:
     wanted = parse(wire.NamedSegment, request.json())
     segment_id = request.uuid("segment_id")
     await changes.rename(db, segment_id, wanted.name)
-    return Reply(wire.SegmentRef("segment", segment_id))
+    return Reply(wire.SegmentsSegmentRef("segment", segment_id))
 
 
 @route("DELETE", "/segments/{segment_id}", needs=Access.FULL, summary="Delete a segment")

@@ -25,7 +25,7 @@ class SegmentCreated(Struct):
     name: str
 
 
-class SegmentItem(Struct):
+class SegmentsSegmentItem(Struct):
     id: UUID
     name: str
     created_at: DatabaseTime
@@ -38,7 +38,7 @@ class FullSegment(Struct):
     created_at: DatabaseTime
 
 
-class SegmentRef(Struct):
+class SegmentsSegmentRef(Struct):
     object: Literal["segment"]
     id: UUID
 
@@ -49,8 +49,8 @@ class SegmentDeleted(Struct):
     deleted: Literal[True]
 
 
-def item(segment: Segment) -> SegmentItem:
-    return SegmentItem(segment.id, segment.name, database_style(segment.created_at))
+def item(segment: Segment) -> SegmentsSegmentItem:
+    return SegmentsSegmentItem(segment.id, segment.name, database_style(segment.created_at))
 
 
 def full(segment: Segment) -> FullSegment:

@@ -13,13 +13,13 @@ from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.mail.message.address import LONGEST_LOCAL, wire_local
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer, Verdict
-from pillarbox.mail.smtp.commands import Mail, Path
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.mail.smtp.session import Session
-from pillarbox.receiving.addresses import Addresses, ForBounces, ForTeam, Place, Refused
-from pillarbox.receiving.arrival import Arrival, Fate, Outcome, Recipient
-from pillarbox.receiving.receive import MOST_OCTETS, Receiving
+from pillarbox.mail.smtp.answers import SessionReply, Verdict
+from pillarbox.mail.smtp.commands import MailCommand, Path
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.mail.smtp.session import SmtpSession
+from pillarbox.receiving.addresses import AddressLookup, AddressRefusalReason, ForBounces, ForTeam, Place
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate, ArrivalOutcome
+from pillarbox.receiving.receive import MOST_OCTETS, MessageReceiver
 from pillarbox.receiving.reports.bounce_mail import BounceMail, Bounces
 from pillarbox.receiving.reports.return_path import TooManyReports
 
@@ -35,17 +35,21 @@ ONE_AT_A_TIME = say.answer(452, "4.5.3", "A report goes to one recipient at a ti
 
 FULL = say.answer(452, "4.2.2", "The mailbox is full, try again later")
 
-REFUSALS: Final = {Refused.RELAY: NO_RELAY, Refused.UNKNOWN: NO_SUCH_ADDRESS, Refused.FULL: FULL}
+REFUSALS: Final = {
+    AddressRefusalReason.RELAY: NO_RELAY,
+    AddressRefusalReason.UNKNOWN: NO_SUCH_ADDRESS,
+    AddressRefusalReason.FULL: FULL,
+}
 
 ANSWERS: Final = {
-    Fate.REPEATED: say.answer(250, "2.0.0", "Ok, it was stored before"),
-    Fate.LOOPING: say.answer(554, "5.4.6", "The message has passed too many servers"),
-    Fate.FORGED: say.answer(
+    ArrivalFate.REPEATED: say.answer(250, "2.0.0", "Ok, it was stored before"),
+    ArrivalFate.LOOPING: say.answer(554, "5.4.6", "The message has passed too many servers"),
+    ArrivalFate.FORGED: say.answer(
         550, "5.7.1", "The message is refused by the DMARC policy of its author's domain"
     ),
-    Fate.NO_ROOM: say.answer(452, "4.3.1", "There is no room for the message, try again later"),
-    Fate.BUSY: say.LATER,
-    Fate.TROUBLE: say.TROUBLE,
+    ArrivalFate.NO_ROOM: say.answer(452, "4.3.1", "There is no room for the message, try again later"),
+    ArrivalFate.BUSY: say.LATER,
+    ArrivalFate.TROUBLE: say.TROUBLE,
 }
 
 
@@ -55,8 +59,8 @@ class InboundHandler:
 
     def __init__(
         self,
-        receiving: Receiving,
-        addresses: Addresses,
+        receiving: MessageReceiver,
+        addresses: AddressLookup,
         bounces: Bounces,
         clock: Clock,
         *,
@@ -68,7 +72,7 @@ class InboundHandler:
         self._clock = clock
         self._is_closed = is_closed
 
-    def mail(self, session: Session, mail: Mail) -> Verdict:
+    def mail(self, session: SmtpSession, mail: MailCommand) -> Verdict:
         if mail.size is not None and mail.size > MOST_OCTETS:
             return say.TOO_BIG
         if self._is_closed():
@@ -79,7 +83,7 @@ class InboundHandler:
         session.notes = self._receiving.expect()
         return say.SENDER_OK
 
-    def recipient(self, session: Session, path: Path) -> Verdict:
+    def recipient(self, session: SmtpSession, path: Path) -> Verdict:
         if len(session.recipients) >= MOST_RECIPIENTS:
             return say.TOO_MANY_RECIPIENTS
         if len(path.local.encode("utf-8", "replace")) > LONGEST_LOCAL:
@@ -87,21 +91,21 @@ class InboundHandler:
         place = self._addresses.at_hand(path.local, path.domain)
         return self._find(session, path) if place is None else self._recipient_answer(session, place)
 
-    def message(self, session: Session, content: Content) -> Verdict:
+    def message(self, session: SmtpSession, content: ReceivedText) -> Verdict:
         report = session.recipients[0]
         if isinstance(report, ForBounces):
             return self._report(session, report, content)
         return self._store(session, content)
 
-    def login(self, session: Session, user: str, password: str) -> Verdict:
+    def login(self, session: SmtpSession, user: str, password: str) -> Verdict:
         return say.BAD_LOGIN
 
-    def ended(self, session: Session) -> None:
+    def ended(self, session: SmtpSession) -> None:
         """Drop the state of the transaction."""
         session.notes.gone()
         session.notes = None
 
-    async def _find(self, session: Session, path: Path) -> Answer:
+    async def _find(self, session: SmtpSession, path: Path) -> SessionReply:
         try:
             with TimeLimit():
                 place = await self._addresses.find(path.local, path.domain)
@@ -110,10 +114,10 @@ class InboundHandler:
             return say.LATER
         return self._recipient_answer(session, place)
 
-    def _recipient_answer(self, session: Session, place: Place) -> Answer:
+    def _recipient_answer(self, session: SmtpSession, place: Place) -> SessionReply:
         """The answer to RCPT; accepted recipients are recorded. A report has one recipient alone
         (SMTP-15)."""
-        if isinstance(place, Refused):
+        if isinstance(place, AddressRefusalReason):
             return REFUSALS[place]
         if session.recipients and (
             isinstance(place, ForBounces) or isinstance(session.recipients[0], ForBounces)
@@ -122,16 +126,16 @@ class InboundHandler:
         session.recipients.append(place)
         return say.RECIPIENT_OK
 
-    async def _store(self, session: Session, content: Content) -> Answer:
+    async def _store(self, session: SmtpSession, content: ReceivedText) -> SessionReply:
         if content.size > MOST_OCTETS:
             return say.TOO_BIG
         outcome = await self._receive(session, arrival_of(session), content)
-        return ANSWERS[outcome.fate] if outcome.fate is not Fate.STORED else stored_as(outcome.ids[0])
+        return ANSWERS[outcome.fate] if outcome.fate is not ArrivalFate.STORED else stored_as(outcome.ids[0])
 
-    async def _receive(self, session: Session, arrival: Arrival, content: Content) -> Outcome:
+    async def _receive(self, session: SmtpSession, arrival: Arrival, content: ReceivedText) -> ArrivalOutcome:
         return await self._receiving.take(arrival, content, session.notes)
 
-    async def _report(self, session: Session, report: ForBounces, content: Content) -> Answer:
+    async def _report(self, session: SmtpSession, report: ForBounces, content: ReceivedText) -> SessionReply:
         if content.size > MOST_OCTETS:
             return say.TOO_BIG
         raw = _beginning(content)
@@ -156,7 +160,7 @@ class InboundHandler:
         return say.OK
 
 
-def arrival_of(session: Session) -> Arrival:
+def arrival_of(session: SmtpSession) -> Arrival:
     places = [place for place in session.recipients if isinstance(place, ForTeam)]
     return Arrival(
         session.peer,
@@ -164,16 +168,16 @@ def arrival_of(session: Session) -> Arrival:
         session.protocol,
         session.tls,
         _sender(session),
-        tuple([Recipient(place.team_id, place.address) for place in places]),
+        tuple([AcceptedRecipient(place.team_id, place.address) for place in places]),
     )
 
 
-def _sender(session: Session) -> str:
+def _sender(session: SmtpSession) -> str:
     sender = None if session.sender is None else session.sender.sender
     return "" if sender is None or sender.is_null else f"{wire_local(sender.local)}@{sender.domain}"
 
 
-def _beginning(content: Content) -> bytes:
+def _beginning(content: ReceivedText) -> bytes:
     """All of a report, unless the mail that it sends back is very large."""
     if content.in_memory:
         return content.read()
@@ -186,5 +190,5 @@ def _beginning(content: Content) -> bytes:
     return b"".join(blocks)
 
 
-def stored_as(email_id: UUID) -> Answer:
+def stored_as(email_id: UUID) -> SessionReply:
     return say.answer(250, "2.0.0", f"Ok, stored as {email_id}")

@@ -10,12 +10,12 @@ from socket import socket
 from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names, with_duplicates
 from pillarbox.kernel.security.certificates import Certificate, watch_expiry
 from pillarbox.kernel.settings.kinds import SubmissionListener
-from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.mail.smtp.listener import ListenerOptions, SmtpListener
 from pillarbox.mail.smtp.session import SessionHandler
 from pillarbox.receiving.receive import MOST_OCTETS as MOST_RECEIVED
 from pillarbox.smtp import prometheus
 from pillarbox.smtp.clients import Clients
-from pillarbox.smtp.handler_choice import INBOUND, LOCAL, SUBMISSION, Counted, HandlerChoice
+from pillarbox.smtp.handler_choice import INBOUND, LOCAL, SUBMISSION, CountingHandler, HandlerChoice
 
 MOST_OCTETS = 52_428_800
 
@@ -45,9 +45,9 @@ class SmtpListeners:
         self._clients = clients
         self._local_clients = local_clients
         self._tasks: list[asyncio.Task[None]] = []
-        submitted = Counted(SUBMISSION, submission)
-        both = submitted if inbound is None else HandlerChoice(submitted, Counted(INBOUND, inbound))
-        self._listeners: dict[str, Listener] = {}
+        submitted = CountingHandler(SUBMISSION, submission)
+        both = submitted if inbound is None else HandlerChoice(submitted, CountingHandler(INBOUND, inbound))
+        self._listeners: dict[str, SmtpListener] = {}
         if SMTP in sockets:
             self._add_listener(SMTP, both, replace(manner, needs_login=inbound is None))
         for name, listener in zip(submission_names(asked), asked, strict=True):
@@ -56,10 +56,10 @@ class SmtpListeners:
                 self._add_listener(name, submitted, own)
         if LMTP in sockets:
             own = replace(manner, lmtp=True, offers_login=False, most_octets=MOST_RECEIVED)
-            self._listeners[LMTP] = Listener(Counted(LOCAL, local), own, local_clients)
+            self._listeners[LMTP] = SmtpListener(CountingHandler(LOCAL, local), own, local_clients)
 
     def _add_listener(self, name: str, handler: SessionHandler, manner: ListenerOptions) -> None:
-        self._listeners[name] = Listener(handler, manner, self._clients, self._certificate)
+        self._listeners[name] = SmtpListener(handler, manner, self._clients, self._certificate)
 
     async def open(self) -> None:
         """Return when connections are accepted."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer, Verdict
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.mail.smtp.session import Session
-from pillarbox.receiving.addresses import ForBounces, Place, Refused
-from pillarbox.receiving.arrival import Arrival, Fate, Outcome
+from pillarbox.mail.smtp.answers import SessionReply, Verdict
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.mail.smtp.session import SmtpSession
+from pillarbox.receiving.addresses import AddressRefusalReason, ForBounces, Place
+from pillarbox.receiving.arrival import Arrival, ArrivalFate, ArrivalOutcome
 from pillarbox.receiving.receive import MOST_OCTETS
 from pillarbox.smtp.inbound import ANSWERS, REFUSALS, InboundHandler, arrival_of, stored_as
 
@@ -21,18 +21,18 @@ from pillarbox.smtp.inbound import ANSWERS, REFUSALS, InboundHandler, arrival_of
 class LmtpHandler(InboundHandler):
     """Answers for each recipient. All teams of a message get it in one transaction, or none does."""
 
-    def message(self, session: Session, content: Content) -> Verdict:
+    def message(self, session: SmtpSession, content: ReceivedText) -> Verdict:
         return say.TOO_BIG if content.size > MOST_OCTETS else self._receive_each(session, content)
 
-    def _recipient_answer(self, session: Session, place: Place) -> Answer:
-        if isinstance(place, Refused):
+    def _recipient_answer(self, session: SmtpSession, place: Place) -> SessionReply:
+        if isinstance(place, AddressRefusalReason):
             return REFUSALS[place]
         session.recipients.append(place)
         return say.RECIPIENT_OK
 
-    async def _receive_each(self, session: Session, content: Content) -> Answer:
+    async def _receive_each(self, session: SmtpSession, content: ReceivedText) -> SessionReply:
         arrival = arrival_of(session)._replace(client="")
-        stored: dict[UUID, Answer] = {}
+        stored: dict[UUID, SessionReply] = {}
         if arrival.recipients:
             stored = _answers_by_team(arrival, await self._receive(session, arrival, content))
         answers = []
@@ -44,10 +44,10 @@ class LmtpHandler(InboundHandler):
         return say.each(answers)
 
 
-def _answers_by_team(arrival: Arrival, outcome: Outcome) -> dict[UUID, Answer]:
+def _answers_by_team(arrival: Arrival, outcome: ArrivalOutcome) -> dict[UUID, SessionReply]:
     """The answer to the recipients of each team, with the id of the team's own mail."""
     teams = list(dict.fromkeys([recipient.team_id for recipient in arrival.recipients]))
-    if outcome.fate is not Fate.STORED:
+    if outcome.fate is not ArrivalFate.STORED:
         return dict.fromkeys(teams, ANSWERS[outcome.fate])
     if len(outcome.ids) < len(teams):
         return dict.fromkeys(teams, say.OK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import SliceManifest
 from pillarbox.smtp.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="smtp",
     title="SMTP servers",
     plugin=_plugin,

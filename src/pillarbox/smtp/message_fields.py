@@ -18,7 +18,7 @@ from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox,
 from pillarbox.mail.message.address_fields import NamedAddress
 from pillarbox.mail.message.attachments import DEFAULT_TYPE, parse_content_type
 from pillarbox.mail.message.headers import LONGEST_VALUE, is_reserved
-from pillarbox.mail.message.parse import Attachment, Message
+from pillarbox.mail.message.parse import AttachedPart, ParsedMessage
 from pillarbox.mail.smtp.commands import Path
 
 CLASSES = ("to", "cc", "bcc")
@@ -42,7 +42,7 @@ def recipient(path: Path) -> Mailbox:
     return _parsed(f"{wire_local(path.local)}@{path.domain}")
 
 
-def fields(message: Message, envelope: Sequence[Mailbox]) -> dict[str, Any]:
+def fields(message: ParsedMessage, envelope: Sequence[Mailbox]) -> dict[str, Any]:
     """The send request that this message stands for; raises problems for addresses in its header."""
     body: dict[str, Any] = dict(_classes(message, envelope))
     body["from"] = _sender(message)
@@ -57,7 +57,7 @@ def fields(message: Message, envelope: Sequence[Mailbox]) -> dict[str, Any]:
     return body
 
 
-def idempotency_key(message: Message) -> bytes | None:
+def idempotency_key(message: ParsedMessage) -> bytes | None:
     """The idempotency key in the header, stripped."""
     for header in message.headers:
         if header.name.lower() in IDEMPOTENCY_HEADERS:
@@ -65,7 +65,7 @@ def idempotency_key(message: Message) -> bytes | None:
     return None
 
 
-def hops(message: Message) -> int:
+def hops(message: ParsedMessage) -> int:
     """How many servers the message has passed, also before it came through us the last time."""
     passed = 0
     for header in message.headers:
@@ -77,7 +77,7 @@ def hops(message: Message) -> int:
     return passed
 
 
-def _sender(message: Message) -> str | None:
+def _sender(message: ParsedMessage) -> str | None:
     authors = message.authors
     if not authors.mailboxes:
         return message.first("from")
@@ -86,7 +86,7 @@ def _sender(message: Message) -> str | None:
     return str(authors.mailboxes[0])
 
 
-def _classes(message: Message, envelope: Sequence[Mailbox]) -> Iterator[tuple[str, list[str]]]:
+def _classes(message: ParsedMessage, envelope: Sequence[Mailbox]) -> Iterator[tuple[str, list[str]]]:
     """Each recipient in the role that the header gives it (to over cc over bcc), once."""
     left = {mailbox.key: mailbox.addr_spec for mailbox in envelope}
     for role, named in (("to", message.to), ("cc", message.cc)):
@@ -103,7 +103,7 @@ def _keys(role: str, named: Iterable[NamedAddress]) -> Iterator[tuple[NamedAddre
             raise InvalidField(role, wrong.reason) from None
 
 
-def _headers(message: Message) -> dict[str, str]:
+def _headers(message: ParsedMessage) -> dict[str, str]:
     """The custom headers; of one that stands several times the last counts, as in a JSON object."""
     kept = {}
     for header in message.headers:
@@ -133,23 +133,23 @@ def _shortened(references: str) -> str:
     return " ".join([first, *reversed(kept)])
 
 
-def _attachment(message: Message, found: Attachment) -> dict[str, Any]:
+def _attachment(message: ParsedMessage, attached_part: AttachedPart) -> dict[str, Any]:
     return {
-        "filename": found.filename,
-        "content": message.content(found),
-        "content_type": _content_type(found),
-        "content_id": found.content_id,
+        "filename": attached_part.filename,
+        "content": message.content(attached_part),
+        "content_type": _content_type(attached_part),
+        "content_id": attached_part.content_id,
     }
 
 
-def _content_type(found: Attachment) -> str:
-    parameters = found.part.parameters
+def _content_type(attached_part: AttachedPart) -> str:
+    parameters = attached_part.part.parameters
     kept = [
         f"; {name}={parameters[name]}"
         for name in KEPT_PARAMETERS
         if _PLAIN.fullmatch(parameters.get(name, ""))
     ]
     try:
-        return parse_content_type(found.content_type + "".join(kept))
+        return parse_content_type(attached_part.content_type + "".join(kept))
     except ValueError:
         return DEFAULT_TYPE

@@ -16,10 +16,10 @@ from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Background, Kit, Slice, Start, Stop
+from pillarbox.kernel.slices import Background, Container, Slice, StartOrder, Stop
 from pillarbox.mail.smtp.listener import ListenerOptions
-from pillarbox.receiving.addresses import Addresses
-from pillarbox.receiving.receive import Receiving
+from pillarbox.receiving.addresses import AddressLookup
+from pillarbox.receiving.receive import MessageReceiver
 from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.smtp.clients import Allowance, Clients
 from pillarbox.smtp.inbound import InboundHandler
@@ -53,7 +53,7 @@ def smtp_certificate(settings: Settings, clock: Clock) -> Certificate:
     return Certificate(made, made, clock)
 
 
-def _submission(kit: Kit) -> SubmissionHandler:
+def _submission(kit: Container) -> SubmissionHandler:
     return SubmissionHandler(
         accept=kit.need(Accept),
         credentials=kit.need(KeyCredentials),
@@ -66,19 +66,19 @@ def _submission(kit: Kit) -> SubmissionHandler:
     )
 
 
-def _closed(kit: Kit) -> Callable[[], bool]:
+def _closed(kit: Container) -> Callable[[], bool]:
     maintenance = kit.need(Maintenance)
     return lambda: maintenance.is_on
 
 
-def _listeners(kit: Kit) -> SmtpListeners | None:
+def _listeners(kit: Container) -> SmtpListeners | None:
     """The SMTP servers, where this process has any."""
     settings, runtime, windows = kit.settings, kit.runtime, kit.need(Windows)
     if not {SMTP, LMTP, *submission_names(settings.submission)} & runtime.listeners.keys():
         return None
     sessions = ceil(settings[SMTP_SESSIONS] / runtime.count)
     allowance = Allowance(sessions, settings[SMTP_CLIENT_SESSIONS], settings[SMTP_CLIENT_RATE])
-    parts = (kit.need(Receiving), kit.need(Addresses), kit.need(ReturnPath).take, kit.clock)
+    parts = (kit.need(MessageReceiver), kit.need(AddressLookup), kit.need(ReturnPath).take, kit.clock)
     return SmtpListeners(
         sockets=runtime.listeners,
         submission=kit.need(SubmissionHandler),
@@ -92,11 +92,11 @@ def _listeners(kit: Kit) -> SmtpListeners | None:
     )
 
 
-def _background(kit: Kit) -> Sequence[Background]:
+def _background(kit: Container) -> Sequence[Background]:
     smtp = kit.find(SmtpListeners)
     if smtp is None:
         return ()
-    return [Background((Start.SERVERS, smtp.open), smtp.close, (Stop.SERVERS, smtp.stop), smtp.reload)]
+    return [Background((StartOrder.SERVERS, smtp.open), smtp.close, (Stop.SERVERS, smtp.stop), smtp.reload)]
 
 
 SLICE = Slice(

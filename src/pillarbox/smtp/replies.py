@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.emails.requests.attachment_input import BlockedFile, TooMuchAttached
+from pillarbox.emails.requests.attachment_input import AttachmentsTooLarge, BlockedFile
 from pillarbox.emails.requests.parse import BodiesTooLarge
 from pillarbox.kernel.security.authentication import (
     InactiveApiKey,
@@ -16,22 +16,22 @@ from pillarbox.kernel.wire.problems import (
     ConcurrentIdempotentRequest,
     Forbidden,
     IdempotencyMismatch,
-    Overloaded,
     Problem,
     RateLimited,
     ResourceLocked,
+    ServerOverloaded,
 )
-from pillarbox.mail.smtp.answers import Answer, answer
+from pillarbox.mail.smtp.answers import SessionReply, answer
 
 KEY_REFUSED = (SuspendedApiKey, InactiveApiKey, InvalidApiKey, TeamBlocked)
 
 TABLE: Final[tuple[tuple[tuple[type[Problem], ...], int, str], ...]] = (
     (KEY_REFUSED, 550, "5.7.1"),
     ((BlockedFile,), 554, "5.7.1"),
-    ((TooMuchAttached, BodiesTooLarge), 552, "5.3.4"),
+    ((AttachmentsTooLarge, BodiesTooLarge), 552, "5.3.4"),
     ((Forbidden,), 550, "5.7.1"),
     ((IdempotencyMismatch,), 554, "5.7.0"),
-    ((ConcurrentIdempotentRequest, ResourceLocked, Overloaded), 451, "4.3.0"),
+    ((ConcurrentIdempotentRequest, ResourceLocked, ServerOverloaded), 451, "4.3.0"),
     ((RateLimited,), 451, "4.7.1"),
 )
 """The first row that fits."""
@@ -41,7 +41,7 @@ REFUSED: Final = (550, "5.6.0")
 TROUBLE: Final = (451, "4.3.0")
 
 
-def reply(problem: Problem) -> Answer:
+def reply(problem: Problem) -> SessionReply:
     """The answer to a message that is not accepted."""
     return answer(*_code(problem), problem.message)
 

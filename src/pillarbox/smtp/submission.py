@@ -22,28 +22,28 @@ from pillarbox.kernel.http.idempotency import (
     AlreadyAnswered,
     Idempotency,
     IdempotencyStore,
-    Running,
+    RunningKeys,
     fingerprint,
     key_of,
     same,
 )
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres import time_limit
-from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
+from pillarbox.kernel.postgres.commit_window import CommitWindow, ExpectedMessage
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.process.offload import IN_PLACE, in_thread, in_thread_if_large
-from pillarbox.kernel.security.authentication import Caller, Credentials, InvalidApiKey, usable
+from pillarbox.kernel.security.authentication import Caller, CredentialLookup, InvalidApiKey, usable
 from pillarbox.kernel.security.secrets import hash_api_key
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.wire.json_body import refuse_nul
 from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest
 from pillarbox.mail.message.address import AddressError, Mailbox
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.mail.message.parse import parse as parse_message
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer, answer
-from pillarbox.mail.smtp.session import Content, Mail, Path, Session
+from pillarbox.mail.smtp.answers import SessionReply, answer
+from pillarbox.mail.smtp.session import MailCommand, Path, ReceivedText, SmtpSession
 from pillarbox.smtp import message_fields, prometheus
 from pillarbox.smtp.replies import KEY_REFUSED, reply
 
@@ -61,7 +61,7 @@ LOOP = answer(554, "5.4.6", f"The message has passed more than {MOST_HOPS} serve
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class SubmissionLogin:
     """What a session is logged in with; the key is looked up again for every message."""
 
     token_hash: bytes
@@ -75,7 +75,7 @@ class SubmissionHandler:
         self,
         *,
         accept: Accept,
-        credentials: Credentials,
+        credentials: CredentialLookup,
         idempotency: IdempotencyStore,
         team_rate: TeamRate,
         rate_limit: int,
@@ -91,13 +91,13 @@ class SubmissionHandler:
         self._clock = clock
         self._ids = ids
         self._is_closed = is_closed
-        self._running = Running()
+        self._running = RunningKeys()
         self._large = ByteBudget(MOST_LARGE)
         self._commit_window = CommitWindow()
 
     # Login -------------------------------------------------------------------------------------------
 
-    async def login(self, session: Session, user: str, password: str) -> Answer:
+    async def login(self, session: SmtpSession, user: str, password: str) -> SessionReply:
         """A wrong name costs the same look-up as a wrong key, so the time tells nothing."""
         token_hash = hash_api_key(password)
         try:
@@ -111,10 +111,10 @@ class SubmissionHandler:
         if caller is None or user.lower() not in USERS:
             return self._logged_in(say.BAD_LOGIN)
         self._credentials.used(caller)
-        session.user = Login(token_hash, caller)
+        session.user = SubmissionLogin(token_hash, caller)
         return self._logged_in(say.AUTHENTICATED)
 
-    def _logged_in(self, answer_given: Answer) -> Answer:
+    def _logged_in(self, answer_given: SessionReply) -> SessionReply:
         prometheus.LOGINS.add(1, (str(answer_given.code),))
         return answer_given
 
@@ -126,7 +126,7 @@ class SubmissionHandler:
 
     # The envelope ------------------------------------------------------------------------------------
 
-    def mail(self, session: Session, mail: Mail) -> Answer:
+    def mail(self, session: SmtpSession, mail: MailCommand) -> SessionReply:
         """Count the message for the rate limit; the envelope sender is not used, we write our own."""
         if self._is_closed():
             return say.LATER
@@ -137,7 +137,7 @@ class SubmissionHandler:
         session.notes = self._commit_window.expect()
         return say.SENDER_OK
 
-    def recipient(self, session: Session, path: Path) -> Answer:
+    def recipient(self, session: SmtpSession, path: Path) -> SessionReply:
         if len(session.recipients) >= MOST_ENVELOPE:
             return say.TOO_MANY_RECIPIENTS
         try:
@@ -146,14 +146,14 @@ class SubmissionHandler:
             return answer(553, "5.1.3", wrong.reason)
         return say.RECIPIENT_OK
 
-    def ended(self, session: Session) -> None:
+    def ended(self, session: SmtpSession) -> None:
         """Drop the state of the transaction."""
         session.notes.gone()
         session.notes = None
 
     # The message -------------------------------------------------------------------------------------
 
-    async def message(self, session: Session, content: Content) -> Answer:
+    async def message(self, session: SmtpSession, content: ReceivedText) -> SessionReply:
         # The session runs this in a task of its own.
         time_limit.begin()
         try:
@@ -164,10 +164,10 @@ class SubmissionHandler:
         except Exception as failure:
             return reply(problem_for(failure, self._ids.new()))
 
-    async def _submit(self, session: Session, content: Content) -> Answer:
-        login: Login = session.user
+    async def _submit(self, session: SmtpSession, content: ReceivedText) -> SessionReply:
+        login: SubmissionLogin = session.user
         envelope: Sequence[Mailbox] = session.recipients
-        expected: Expected = session.notes
+        expected: ExpectedMessage = session.notes
         caller = await self._caller(login.token_hash)
         self._credentials.used(caller)
         # A coroutine for each step would cost a small mail more than the steps take.
@@ -188,23 +188,33 @@ class SubmissionHandler:
         return _queued(await self._store_once(caller, body, content.size, wanted, expected))
 
     async def _store_once(
-        self, caller: Caller, body: dict[str, Any], size: int, wanted: Idempotency, expected: Expected
+        self,
+        caller: Caller,
+        body: dict[str, Any],
+        size: int,
+        idempotency: Idempotency,
+        expected: ExpectedMessage,
     ) -> bytes:
         """Store it, unless the key has been answered; then the first answer once more."""
         team = caller.team_id
-        with self._running.hold(team, wanted):
-            stored = await self._answers.find(team, wanted.scope, wanted.key)
+        with self._running.hold(team, idempotency):
+            stored = await self._answers.find(team, idempotency.scope, idempotency.key)
             if stored is None:
                 try:
-                    return await self._store(caller, body, size, wanted, expected)
+                    return await self._store(caller, body, size, idempotency, expected)
                 except AlreadyAnswered:
-                    stored = await self._answers.find(team, wanted.scope, wanted.key)
+                    stored = await self._answers.find(team, idempotency.scope, idempotency.key)
             if stored is None:
                 raise ConcurrentIdempotentRequest
-            return same(stored, wanted).body
+            return same(stored, idempotency).body
 
     async def _store(
-        self, caller: Caller, body: dict[str, Any], size: int, key: Idempotency | None, expected: Expected
+        self,
+        caller: Caller,
+        body: dict[str, Any],
+        size: int,
+        key: Idempotency | None,
+        expected: ExpectedMessage,
     ) -> bytes:
         now = self._clock.now()
         if size <= IN_PLACE:
@@ -217,7 +227,7 @@ class SubmissionHandler:
         return await self._accept.store(caller, [checked], idempotency=key, answer=_body)
 
 
-def _read(content: Content, envelope: Sequence[Mailbox]) -> tuple[Message, dict[str, Any]]:
+def _read(content: ReceivedText, envelope: Sequence[Mailbox]) -> tuple[ParsedMessage, dict[str, Any]]:
     message = parse_message(content.read())
     body = message_fields.fields(message, envelope)
     refuse_nul({"text": body["text"], "html": body["html"]})
@@ -229,5 +239,5 @@ def _body(ids: Sequence[UUID]) -> bytes:
     return b'{"id":"%s"}' % str(ids[0]).encode("ascii")
 
 
-def _queued(body: bytes) -> Answer:
+def _queued(body: bytes) -> SessionReply:
     return answer(250, "2.0.0", f"Ok: queued as {msgspec.json.decode(body)['id']}")

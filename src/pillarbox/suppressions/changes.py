@@ -21,8 +21,8 @@ from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.suppressions import queries
 from pillarbox.suppressions.prometheus import ENTRIES
-from pillarbox.suppressions.queries import Entry
-from pillarbox.webhooks.publish import Event, Publisher
+from pillarbox.suppressions.queries import SuppressionRow
+from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 Origin = Literal["bounce", "complaint", "manual"]
 ORIGINS: Final = ("bounce", "complaint", "manual")
@@ -31,7 +31,7 @@ ADDED: Final = "suppression.added"
 REMOVED: Final = "suppression.removed"
 
 
-class Cause(NamedTuple):
+class SuppressionCause(NamedTuple):
     """An address that is not to be written to, and why; `given` as in `kernel.wire.email_address`."""
 
     team_id: UUID
@@ -56,7 +56,7 @@ SHAPES: Final = {ADDED: SuppressionData, REMOVED: SuppressionData}
 """The type of the data, by the kind of event."""
 
 
-class Asked(Protocol):
+class HasAddress(Protocol):
     """An address in its two forms."""
 
     @property
@@ -66,7 +66,9 @@ class Asked(Protocol):
     def given(self) -> str | None: ...
 
 
-async def add(conn: Connection, causes: Sequence[Cause], ids: Ids, publisher: Publisher) -> list[Entry]:
+async def add(
+    conn: Connection, causes: Sequence[SuppressionCause], ids: Ids, publisher: Publisher
+) -> list[SuppressionRow]:
     """Insert these addresses, of any teams, and publish and return the new ones; one on the list already
     keeps its first cause."""
     if not causes:
@@ -74,25 +76,29 @@ async def add(conn: Connection, causes: Sequence[Cause], ids: Ids, publisher: Pu
     rows = [(c.team_id, ids.new(), c.address, c.given, c.origin, c.source_id, c.at) for c in causes]
     added = sorted(await queries.insert(conn, rows), key=lambda entry: entry.id)
     await publisher.publish(
-        conn, [Event(entry.team_id, ADDED, entry.created_at, data_of(entry)) for entry in added]
+        conn, [WebhookEvent(entry.team_id, ADDED, entry.created_at, data_of(entry)) for entry in added]
     )
     _count(conn, "added", added)
     return added
 
 
 async def suppress(
-    db: TeamDb, asked: Iterable[Asked], at: datetime, ids: Ids, publisher: Publisher
+    db: TeamDb, asked: Iterable[HasAddress], now: datetime, ids: Ids, publisher: Publisher
 ) -> list[UUID]:
     """The ids of the entries of these addresses, each once in the order of its first mention; those that are
     new have the origin `manual`."""
-    wanted: dict[str, Cause] = {}
+    wanted: dict[str, SuppressionCause] = {}
     for one in asked:
-        wanted.setdefault(one.address, Cause(db.team_id, one.address, "manual", None, at, one.given))
+        wanted.setdefault(
+            one.address, SuppressionCause(db.team_id, one.address, "manual", None, now, one.given)
+        )
     await add(db.connection, list(wanted.values()), ids, publisher)
     return await queries.ids_of(db, list(wanted))
 
 
-async def remove(db: TeamDb, named: Sequence[UUID | str], at: datetime, publisher: Publisher) -> list[Entry]:
+async def remove(
+    db: TeamDb, named: Sequence[UUID | str], now: datetime, publisher: Publisher
+) -> list[SuppressionRow]:
     """Take entries off the list that are named by their ids or by their compared addresses; returns what was
     on it, each once in the order of the request."""
     ids = [one for one in named if isinstance(one, UUID)]
@@ -101,30 +107,30 @@ async def remove(db: TeamDb, named: Sequence[UUID | str], at: datetime, publishe
         *(await queries.remove_by_id(db, ids) if ids else ()),
         *(await queries.remove_by_address(db, addresses) if addresses else ()),
     ]
-    by_name: dict[UUID | str, Entry] = {entry.id: entry for entry in removed}
+    by_name: dict[UUID | str, SuppressionRow] = {entry.id: entry for entry in removed}
     by_name |= {entry.address: entry for entry in removed}
     removed = [by_name[one] for one in dict.fromkeys(named) if one in by_name]
     await publisher.publish(
-        db.connection, [Event(db.team_id, REMOVED, at, data_of(entry)) for entry in removed]
+        db.connection, [WebhookEvent(db.team_id, REMOVED, now, data_of(entry)) for entry in removed]
     )
     _count(db.connection, "removed", removed)
     return removed
 
 
-async def find(db: TeamDb, named: UUID | str | None) -> Entry | None:
+async def find(db: TeamDb, named: UUID | str | None) -> SuppressionRow | None:
     """The entry of this id or compared address."""
     if isinstance(named, UUID):
         return await queries.by_id(db, named)
     return None if named is None else await queries.by_address(db, named)
 
 
-def data_of(entry: Entry) -> SuppressionData:
+def data_of(entry: SuppressionRow) -> SuppressionData:
     """The `data` of an event about this entry."""
     origin: Any = entry.origin
     return SuppressionData(entry.id, entry.shown, origin, entry.source_id, iso_style(entry.created_at))
 
 
-def _count(conn: Connection, change: str, changed: Sequence[Entry]) -> None:
+def _count(conn: Connection, change: str, changed: Sequence[SuppressionRow]) -> None:
     """Count what was changed once it is committed."""
     counts = Counter(entry.origin for entry in changed)
     if counts:

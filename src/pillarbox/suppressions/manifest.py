@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -24,11 +24,11 @@ def _suppressions() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="suppressions",
     plugin=_plugin,
     commands={
-        "suppressions": Group(
+        "suppressions": CommandGroup(
             _suppressions, "List, add, remove, import, export and explain suppressed addresses."
         ),
     },

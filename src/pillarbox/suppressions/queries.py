@@ -15,7 +15,7 @@ Row = tuple[UUID, UUID, str, str | None, str, UUID | None, datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SuppressionRow:
     """An address on the list. `email` is null where it is shown as it is compared."""
 
     team_id: UUID
@@ -47,9 +47,9 @@ INSERT = """
 """
 
 
-async def insert(conn: Connection, rows: Sequence[Row]) -> list[Entry]:
+async def insert(conn: Connection, rows: Sequence[Row]) -> list[SuppressionRow]:
     """Insert what is not there yet and return it; of several rows of one address the one of the first id."""
-    return [Entry(**row) for row in await conn.fetch(INSERT, *zip(*rows, strict=True))]
+    return [SuppressionRow(**row) for row in await conn.fetch(INSERT, *zip(*rows, strict=True))]
 
 
 async def ids_of(db: TeamDb, addresses: Sequence[str]) -> list[UUID]:
@@ -67,9 +67,9 @@ async def ids_of(db: TeamDb, addresses: Sequence[str]) -> list[UUID]:
     )
 
 
-async def by_id(db: TeamDb, entry_id: UUID) -> Entry | None:
+async def by_id(db: TeamDb, entry_id: UUID) -> SuppressionRow | None:
     return await db.one(
-        Entry,
+        SuppressionRow,
         """
         SELECT team_id, id, address, email, origin, source_id, created_at
           FROM suppressions
@@ -79,10 +79,10 @@ async def by_id(db: TeamDb, entry_id: UUID) -> Entry | None:
     )
 
 
-async def by_address(db: TeamDb, address: str) -> Entry | None:
+async def by_address(db: TeamDb, address: str) -> SuppressionRow | None:
     """The entry of an address in the form that is compared."""
     return await db.one(
-        Entry,
+        SuppressionRow,
         """
         SELECT team_id, id, address, email, origin, source_id, created_at
           FROM suppressions
@@ -92,9 +92,9 @@ async def by_address(db: TeamDb, address: str) -> Entry | None:
     )
 
 
-async def page(db: TeamDb, page: Page) -> list[Entry]:
+async def page(db: TeamDb, page: Page) -> list[SuppressionRow]:
     return await db.all(
-        Entry,
+        SuppressionRow,
         """
         SELECT team_id, id, address, email, origin, source_id, created_at FROM (
             (SELECT team_id, id, address, email, origin, source_id, created_at
@@ -108,9 +108,9 @@ async def page(db: TeamDb, page: Page) -> list[Entry]:
     )
 
 
-async def page_of_origin(db: TeamDb, page: Page, origin: str) -> list[Entry]:
+async def page_of_origin(db: TeamDb, page: Page, origin: str) -> list[SuppressionRow]:
     return await db.all(
-        Entry,
+        SuppressionRow,
         """
         SELECT team_id, id, address, email, origin, source_id, created_at FROM (
             (SELECT team_id, id, address, email, origin, source_id, created_at
@@ -125,10 +125,10 @@ async def page_of_origin(db: TeamDb, page: Page, origin: str) -> list[Entry]:
     )
 
 
-async def remove_by_address(db: TeamDb, addresses: Sequence[str]) -> list[Entry]:
+async def remove_by_address(db: TeamDb, addresses: Sequence[str]) -> list[SuppressionRow]:
     """Delete the entries of these addresses, and return them."""
     return await db.all(
-        Entry,
+        SuppressionRow,
         """
         WITH locked AS (
             SELECT id
@@ -146,10 +146,10 @@ async def remove_by_address(db: TeamDb, addresses: Sequence[str]) -> list[Entry]
     )
 
 
-async def remove_by_id(db: TeamDb, ids: Sequence[UUID]) -> list[Entry]:
+async def remove_by_id(db: TeamDb, ids: Sequence[UUID]) -> list[SuppressionRow]:
     """Delete the entries of these ids, and return them."""
     return await db.all(
-        Entry,
+        SuppressionRow,
         """
         WITH locked AS (
             SELECT id
@@ -167,10 +167,10 @@ async def remove_by_id(db: TeamDb, ids: Sequence[UUID]) -> list[Entry]:
     )
 
 
-async def following(db: TeamDb, after: UUID, origin: str | None, most: int) -> list[Entry]:
+async def following(db: TeamDb, after: UUID, origin: str | None, limit: int) -> list[SuppressionRow]:
     """The entries behind this id, the oldest first, of any origin or of one."""
     return await db.all(
-        Entry,
+        SuppressionRow,
         """
         SELECT team_id, id, address, email, origin, source_id, created_at
           FROM suppressions
@@ -180,7 +180,7 @@ async def following(db: TeamDb, after: UUID, origin: str | None, most: int) -> l
         """,
         after,
         origin,
-        most,
+        limit,
     )
 
 

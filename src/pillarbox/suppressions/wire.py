@@ -14,7 +14,7 @@ from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField
 from pillarbox.suppressions.addresses import listed_address
 from pillarbox.suppressions.changes import Origin
-from pillarbox.suppressions.queries import Entry
+from pillarbox.suppressions.queries import SuppressionRow
 
 MOST: Final = 100
 """Addresses or ids of one batch."""
@@ -102,14 +102,14 @@ def removal(body: Any) -> list[UUID | str]:
     return [] if wanted.ids is UNSET else list(wanted.ids)
 
 
-def suppression(entry: Entry) -> Suppression:
+def suppression(entry: SuppressionRow) -> Suppression:
     origin: Any = entry.origin
     return Suppression(
         "suppression", entry.id, entry.shown, origin, entry.source_id, iso_style(entry.created_at)
     )
 
 
-def item(entry: Entry) -> SuppressionItem:
+def item(entry: SuppressionRow) -> SuppressionItem:
     origin: Any = entry.origin
     return SuppressionItem(entry.id, entry.shown, origin, entry.source_id, iso_style(entry.created_at))
 
@@ -118,7 +118,7 @@ def ref(entry_id: UUID) -> SuppressionRef:
     return SuppressionRef("suppression", entry_id)
 
 
-def deleted(entry: Entry) -> SuppressionDeleted:
+def deleted(entry: SuppressionRow) -> SuppressionDeleted:
     return SuppressionDeleted("suppression", entry.id, True)
 
 

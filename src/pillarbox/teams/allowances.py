@@ -14,8 +14,8 @@ from pillarbox.teams import queries
 
 
 class TooMany(Forbidden):
-    def __init__(self, most: int, things: str) -> None:
-        super().__init__(f"Your team may have at most {most} {things}.")
+    def __init__(self, limit: int, things: str) -> None:
+        super().__init__(f"Your team may have at most {limit} {things}.")
 
 
 async def hold_count(db: TeamDb, things: str) -> None:
@@ -43,7 +43,7 @@ class Allowances:
         _refuse(found, self.api_keys, "API keys")
 
 
-def _refuse(found: queries.Counted, usual: int, things: str) -> None:
-    most = usual if found.most is None else found.most
-    if found.there >= most:
+def _refuse(resource_count: queries.ResourceCount, usual: int, things: str) -> None:
+    most = usual if resource_count.most is None else resource_count.most
+    if resource_count.there >= most:
         raise TooMany(most, things)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 from pillarbox.teams.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def _teams() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="teams",
     title="Teams",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
-        "teams": Group(_teams, "Make, list and show teams, set their limits, block them."),
+        "teams": CommandGroup(_teams, "Make, list and show teams, set their limits, block them."),
     },
 )

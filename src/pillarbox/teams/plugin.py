@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Container, Slice
 from pillarbox.teams.allowances import Allowances
 from pillarbox.teams.settings import MOST_API_KEYS, MOST_WEBHOOKS
 
 
-def _allowances(kit: Kit) -> Allowances:
+def _allowances(kit: Container) -> Allowances:
     return Allowances(kit.settings[MOST_WEBHOOKS], kit.settings[MOST_API_KEYS])
 
 

@@ -33,23 +33,23 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class ResourceCount:
     """How many there are of something, and how many the team may have where it has a number of its own."""
 
     most: int | None
     there: int
 
 
-async def insert(db: TeamDb, name: str, email: str, at: datetime) -> None:
-    await db.run("INSERT INTO teams (id, name, email, created_at) VALUES ($1, $2, $3, $4)", name, email, at)
+async def insert(db: TeamDb, name: str, email: str, now: datetime) -> None:
+    await db.run("INSERT INTO teams (id, name, email, created_at) VALUES ($1, $2, $3, $4)", name, email, now)
 
 
-async def insert_member(db: TeamDb, member_id: UUID, email: str, at: datetime) -> None:
+async def insert_member(db: TeamDb, member_id: UUID, email: str, now: datetime) -> None:
     await db.run(
         "INSERT INTO team_members (team_id, id, email, created_at) VALUES ($1, $2, $3, $4)",
         member_id,
         email,
-        at,
+        now,
     )
 
 
@@ -81,7 +81,7 @@ async def hold_count(db: TeamDb, things: str) -> None:
     await db.run("SELECT pg_advisory_xact_lock(hashtextextended($2 || ' of ' || $1::uuid, 0))", things)
 
 
-async def webhooks(db: TeamDb) -> Counted:
+async def webhooks(db: TeamDb) -> ResourceCount:
     return await _counted(
         db,
         """
@@ -93,7 +93,7 @@ async def webhooks(db: TeamDb) -> Counted:
     )
 
 
-async def api_keys(db: TeamDb) -> Counted:
+async def api_keys(db: TeamDb) -> ResourceCount:
     return await _counted(
         db,
         """
@@ -104,8 +104,8 @@ async def api_keys(db: TeamDb) -> Counted:
     )
 
 
-async def _counted(db: TeamDb, sql: str) -> Counted:
-    found = await db.one(Counted, sql)
+async def _counted(db: TeamDb, sql: str) -> ResourceCount:
+    found = await db.one(ResourceCount, sql)
     assert found is not None, "the caller's team is there"
     return found
 

@@ -21,9 +21,9 @@ from pillarbox.kernel.wire.problems import InvalidField, NotFound
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.teams.allowances import TooMany, hold_count
 from pillarbox.templates import content, prometheus, queries, variables
-from pillarbox.templates.content import Content
-from pillarbox.templates.queries import Named, Template, Versions
-from pillarbox.templates.variables import Wanted
+from pillarbox.templates.content import TemplateContent
+from pillarbox.templates.queries import Template, TemplateReference, TemplateVersions
+from pillarbox.templates.variables import DeclaredVariable
 from pillarbox.templates.wire import ChangedTemplate, NewTemplate, NewVariable
 
 MOST: Final = 10_000
@@ -43,12 +43,12 @@ class HtmlRequired(InvalidField):
         super().__init__("html", "HTML is required to publish a template.")
 
 
-def named(text: str) -> Named:
+def named(text: str) -> TemplateReference:
     """What a path or a request names: an id, or else an alias."""
-    return Named(UUID(text), None) if well_formed(text) else Named(None, text)
+    return TemplateReference(UUID(text), None) if well_formed(text) else TemplateReference(None, text)
 
 
-async def template_of(db: TeamDb, name: Named) -> Template:
+async def template_of(db: TeamDb, name: TemplateReference) -> Template:
     """The template with its newest content; 404 where the team has none of that name."""
     found = await queries.get(db, name)
     if found is None:
@@ -62,22 +62,24 @@ class TemplateChanges:
 
     ids: Ids
 
-    async def create(self, db: TeamDb, wanted: NewTemplate) -> UUID:
+    async def create(self, db: TeamDb, new_template: NewTemplate) -> UUID:
         """A template that is a draft."""
         stamp = self.ids.stamp()
-        alias = _alias(wanted.alias)
-        new = Content(
-            sender=content.sender(wanted.from_ or ""),
-            subject=content.subject(wanted.subject or ""),
-            reply_to=None if wanted.reply_to is None else content.replies(wanted.reply_to),
-            html=wanted.html,
-            text=wanted.text,
-            variables=variables.declared(_wanted(wanted.variables), (), self.ids, stamp.at),
+        alias = _alias(new_template.alias)
+        new = TemplateContent(
+            sender=content.sender(new_template.from_ or ""),
+            subject=content.subject(new_template.subject or ""),
+            reply_to=None if new_template.reply_to is None else content.replies(new_template.reply_to),
+            html=new_template.html,
+            text=new_template.text,
+            variables=variables.declared(_wanted(new_template.variables), (), self.ids, stamp.at),
         )
         await _check(new)
-        return await self._insert(db, stamp, wanted.name, alias, new)
+        return await self._insert(db, stamp, new_template.name, alias, new)
 
-    async def _insert(self, db: TeamDb, stamp: Stamp, name: str, alias: str | None, new: Content) -> UUID:
+    async def _insert(
+        self, db: TeamDb, stamp: Stamp, name: str, alias: str | None, new: TemplateContent
+    ) -> UUID:
         await hold_count(db, "templates")
         if await queries.count(db) >= MOST:
             raise TooMany(MOST, "templates")
@@ -90,20 +92,20 @@ class TemplateChanges:
         _count(db, "created")
         return stamp.id
 
-    async def change(self, db: TeamDb, name: Named, wanted: ChangedTemplate) -> UUID:
+    async def change(self, db: TeamDb, name: TemplateReference, changed_template: ChangedTemplate) -> UUID:
         """What is named and differs; content goes into the draft, which begins as a copy of what is
         published."""
-        named_alias = None if wanted.alias is UNSET else _alias(wanted.alias)
-        fields = _fields(wanted)
-        declared = None if wanted.variables is UNSET else _wanted(wanted.variables)
+        named_alias = None if changed_template.alias is UNSET else _alias(changed_template.alias)
+        fields = _fields(changed_template)
+        declared = None if changed_template.variables is UNSET else _wanted(changed_template.variables)
         versions, before = await _locked(db, name)
         # Ids may be ahead of the clock.
         at = max(self.ids.now(), before.updated_at)
         new = replace(before.content, **fields)
         if declared is not None:
             new = replace(new, variables=variables.declared(declared, new.variables, self.ids, at))
-        title = before.name if wanted.name is UNSET else wanted.name
-        alias = before.alias if wanted.alias is UNSET else named_alias
+        title = before.name if changed_template.name is UNSET else changed_template.name
+        alias = before.alias if changed_template.alias is UNSET else named_alias
         if (new, title, alias) == (before.content, before.name, before.alias):
             return before.id
         draft = versions.draft_version
@@ -121,7 +123,7 @@ class TemplateChanges:
         _count(db, "changed")
         return before.id
 
-    async def publish(self, db: TeamDb, name: Named) -> UUID:
+    async def publish(self, db: TeamDb, name: TemplateReference) -> UUID:
         """What is sent from the commit on is made of what was the draft. Without a draft nothing changes."""
         versions, newest = await _locked(db, name)
         if versions.draft_version is None:
@@ -135,7 +137,7 @@ class TemplateChanges:
         _count(db, "published")
         return newest.id
 
-    async def duplicate(self, db: TeamDb, name: Named) -> UUID:
+    async def duplicate(self, db: TeamDb, name: TemplateReference) -> UUID:
         """Another template with the newest content of this one."""
         newest = await template_of(db, name)
         stamp = self.ids.stamp()
@@ -143,7 +145,7 @@ class TemplateChanges:
         title = newest.name[: LONGEST_NAME - len(COPY)] + COPY
         return await self._insert(db, stamp, title, None, replace(newest.content, variables=copied))
 
-    async def delete(self, db: TeamDb, name: Named) -> UUID:
+    async def delete(self, db: TeamDb, name: TemplateReference) -> UUID:
         found = await queries.lock(db, name)
         if found is None:
             raise NotFound("Template")
@@ -152,39 +154,41 @@ class TemplateChanges:
         return found.id
 
 
-def _fields(wanted: ChangedTemplate) -> dict[str, Any]:
+def _fields(changed_template: ChangedTemplate) -> dict[str, Any]:
     """The fields that are named, apart from the variables, as a content has them. Raises for the first that
     is wrong in every template, so before anything is looked up."""
     found: dict[str, Any] = {}
-    if wanted.from_ is not UNSET:
-        found["sender"] = content.sender(wanted.from_ or "")
-    if wanted.subject is not UNSET:
-        found["subject"] = content.subject(wanted.subject or "")
-    if wanted.reply_to is not UNSET:
-        found["reply_to"] = None if wanted.reply_to is None else content.replies(wanted.reply_to)
-    if wanted.html is not UNSET:
-        found["html"] = wanted.html
-    if wanted.text is not UNSET:
-        found["text"] = wanted.text
+    if changed_template.from_ is not UNSET:
+        found["sender"] = content.sender(changed_template.from_ or "")
+    if changed_template.subject is not UNSET:
+        found["subject"] = content.subject(changed_template.subject or "")
+    if changed_template.reply_to is not UNSET:
+        found["reply_to"] = (
+            None if changed_template.reply_to is None else content.replies(changed_template.reply_to)
+        )
+    if changed_template.html is not UNSET:
+        found["html"] = changed_template.html
+    if changed_template.text is not UNSET:
+        found["text"] = changed_template.text
     return found
 
 
-def _wanted(given: list[NewVariable] | None) -> list[Wanted]:
+def _wanted(given: list[NewVariable] | None) -> list[DeclaredVariable]:
     """The variables of a request; raises for the first that cannot be declared."""
-    found = [Wanted(one.key, one.type, one.fallback_value) for one in given or ()]
+    found = [DeclaredVariable(one.key, one.type, one.fallback_value) for one in given or ()]
     variables.check_declared(found)
     return found
 
 
-async def _locked(db: TeamDb, name: Named) -> tuple[Versions, Template]:
+async def _locked(db: TeamDb, name: TemplateReference) -> tuple[TemplateVersions, Template]:
     """The template, which nobody else changes before the transaction ends."""
     versions = await queries.lock(db, name)
     if versions is None:
         raise NotFound("Template")
-    return versions, await template_of(db, Named(versions.id, None))
+    return versions, await template_of(db, TemplateReference(versions.id, None))
 
 
-async def _check(new: Content) -> None:
+async def _check(new: TemplateContent) -> None:
     await in_thread_if_large(new.size, content.check, new)
 
 

@@ -9,8 +9,8 @@ import typer
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
     Json,
-    Refused,
     counted,
     instant,
     perform,
@@ -18,7 +18,7 @@ from pillarbox.kernel.terminal.answers import (
     show_json,
     show_table,
 )
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 from pillarbox.templates import overview_queries, queries, wire
 from pillarbox.templates.changes import named
@@ -54,7 +54,7 @@ def show_one(
     )
 
 
-async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print them."""
     owner = await one_team(connected, team)
     found = await overview_queries.every(TeamDb(connected.pool, owner.id))
@@ -80,12 +80,12 @@ async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
     return 0
 
 
-async def shown(connected: Connected, team: str | None, template: str, *, json: bool) -> int:
+async def shown(connected: CommandDatabase, team: str | None, template: str, *, json: bool) -> int:
     """Print it."""
     owner = await one_team(connected, team)
     found = await queries.get(TeamDb(connected.pool, owner.id), named(template))
     if found is None:
-        raise Refused(f"There is no template {template!r}.")
+        raise CommandRefused(f"There is no template {template!r}.")
     if json:
         show_json(document(found))
         return 0
@@ -116,6 +116,6 @@ async def shown(connected: Connected, team: str | None, template: str, *, json: 
     return 0
 
 
-def document(found: Template) -> Any:
+def document(template: Template) -> Any:
     """As the API answers it."""
-    return msgspec.to_builtins(wire.full(found))
+    return msgspec.to_builtins(wire.full(template))

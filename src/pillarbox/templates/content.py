@@ -20,7 +20,7 @@ MOST_REPLIES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class TemplateContent:
     """What has versions. `text` is null where it is made from the html, empty where there is to be none."""
 
     sender: str | None
@@ -46,7 +46,7 @@ class UndeclaredVariable(InvalidField):
         super().__init__(field, f"The variable `{key}` is used but not declared.")
 
 
-class TooLarge(InvalidField):
+class TemplateTooLarge(InvalidField):
     def __init__(self) -> None:
         super().__init__("html", "The bodies may have 10 MB together.")
 
@@ -81,11 +81,11 @@ def subject(value: str) -> str | None:
     return value or None
 
 
-def check(content: Content) -> None:
+def check(content: TemplateContent) -> None:
     """Raise where the content as a whole is not as it has to be: too large, with too many placeholders, or
     with one that nothing is declared for."""
     if len(content.html.encode()) + len((content.text or "").encode()) > MOST_BODY:
-        raise TooLarge
+        raise TemplateTooLarge
     known = {variable.key for variable in content.variables}
     for field, part in (("html", content.html), ("text", content.text), ("subject", content.subject)):
         found = list(islice(placeholders(part or ""), MOST + 1))

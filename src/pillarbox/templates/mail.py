@@ -20,7 +20,7 @@ from pillarbox.mail.message.contact_placeholders import (
 )
 from pillarbox.mail.message.placeholders import (
     LinkPlaces,
-    Parsed,
+    ParsedTemplate,
     Placeholder,
     Span,
     filled_at,
@@ -29,16 +29,16 @@ from pillarbox.mail.message.placeholders import (
 )
 from pillarbox.mail.message.rendering import (
     EMPTY,
-    Origin,
-    Part,
+    RenderTarget,
     Value,
+    ValueOrigin,
     inline_fallback,
     partly_rendered,
     printed,
     rendered,
     written,
 )
-from pillarbox.templates.content import Content
+from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.variables import LONGEST_VALUE, MissingVariable, Scalar, Variable, check_given
 
 LINK: Final = "{{{PILLARBOX_UNSUBSCRIBE_URL}}}"
@@ -46,7 +46,7 @@ LINK: Final = "{{{PILLARBOX_UNSUBSCRIBE_URL}}}"
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedMail:
     """The parts of a mail. `links` says where the placeholders of recipients' links are; it is null where
     neither part has any, nor anything that looks like one."""
 
@@ -65,34 +65,34 @@ class _Lookup:
     contact: ContactValues
     foreign: Collection[str]
 
-    def body(self, found: Placeholder) -> Value | None:
+    def body(self, placeholder: Placeholder) -> Value | None:
         """A link stays."""
-        return None if is_link(found.name) else self.subject(found)
+        return None if is_link(placeholder.name) else self.subject(placeholder)
 
-    def subject(self, found: Placeholder) -> Value | None:
+    def subject(self, placeholder: Placeholder) -> Value | None:
         """A subject is the same for all recipients, so it has no link. What nobody declared stays."""
-        name = found.name
+        name = placeholder.name
         if is_link(name):
-            return inline_fallback(found) or EMPTY
+            return inline_fallback(placeholder) or EMPTY
         if is_of_contact(name):
-            return contact_value(self.contact, found)
-        return self._variable(found) if name in self.variables else None
+            return contact_value(self.contact, placeholder)
+        return self._variable(placeholder) if name in self.variables else None
 
-    def _variable(self, found: Placeholder) -> Value | None:
-        value = self.given.get(found.name)
+    def _variable(self, placeholder: Placeholder) -> Value | None:
+        value = self.given.get(placeholder.name)
         if value is not None:
-            origin = Origin.OTHERS if found.name in self.foreign else Origin.SENDER
+            origin = ValueOrigin.OTHERS if placeholder.name in self.foreign else ValueOrigin.SENDER
             return Value(printed(value), origin)
-        inline = inline_fallback(found)
+        inline = inline_fallback(placeholder)
         if inline is not None:
             return inline
-        fallback = self.variables[found.name].fallback_value
+        fallback = self.variables[placeholder.name].fallback_value
         if fallback is None:
-            raise MissingVariable(found.name)
-        return Value(printed(fallback), Origin.SENDER)
+            raise MissingVariable(placeholder.name)
+        return Value(printed(fallback), ValueOrigin.SENDER)
 
 
-def is_about_contact(content: Content) -> bool:
+def is_about_contact(content: TemplateContent) -> bool:
     """Whether something of the contact that gets the mail stands in it."""
     return any(names_contact(part) for part in (content.html, content.text, content.subject))
 
@@ -103,7 +103,7 @@ def names_contact(part: str | None) -> bool:
 
 
 def rendered_size(
-    content: Content,
+    content: TemplateContent,
     given: Mapping[str, Scalar],
     contact: ContactValues,
     field: str,
@@ -115,11 +115,11 @@ def rendered_size(
     """
     check_given(given, content.variables, field)
     lookup = _Lookup({variable.key: variable for variable in content.variables}, given, contact, foreign)
-    size = _part_size(content.html, lookup, Part.HTML)
-    return size if content.text is None else size + _part_size(content.text, lookup, Part.TEXT)
+    size = _part_size(content.html, lookup, RenderTarget.HTML)
+    return size if content.text is None else size + _part_size(content.text, lookup, RenderTarget.TEXT)
 
 
-def weight(content: Content) -> int:
+def weight(content: TemplateContent) -> int:
     """An upper bound of the characters that rendering reads and writes, known at once: every placeholder with
     the longest value that there may be."""
     count = sum(
@@ -128,7 +128,7 @@ def weight(content: Content) -> int:
     return content.size + count * LONGEST_VALUE
 
 
-def _part_size(source: str, lookup: _Lookup, part: Part) -> int:
+def _part_size(source: str, lookup: _Lookup, part: RenderTarget) -> int:
     """The characters of a rendered part; the same placeholder has the same value everywhere."""
     size, known = len(source), dict[str, int]()
     for placeholder in placeholders(source):
@@ -142,26 +142,26 @@ def _part_size(source: str, lookup: _Lookup, part: Part) -> int:
 
 
 def render(
-    content: Content,
+    content: TemplateContent,
     subject: str | None,
     given: Mapping[str, Scalar],
     contact: ContactValues,
     field: str,
     foreign: Collection[str] = (),
-) -> Rendered:
+) -> RenderedMail:
     """The parts of the mail; `subject` is used instead of the template's. 422 for a value of another type
     than declared, and for one that is missing; `field` has the values. `foreign` are the variables whose
     values are not the sender's own."""
     check_given(given, content.variables, field)
     lookup = _Lookup({variable.key: variable for variable in content.variables}, given, contact, foreign)
-    html, in_html = partly_rendered(parse(content.html), lookup.body, Part.HTML)
+    html, in_html = partly_rendered(parse(content.html), lookup.body, RenderTarget.HTML)
     if content.text is None:
         text, in_text = _text_of(html, in_html)
     else:
-        text, in_text = partly_rendered(parse(content.text), lookup.body, Part.TEXT)
+        text, in_text = partly_rendered(parse(content.text), lookup.body, RenderTarget.TEXT)
     wanted = subject or content.subject
-    return Rendered(
-        None if wanted is None else rendered(parse(wanted), lookup.subject, Part.SUBJECT),
+    return RenderedMail(
+        None if wanted is None else rendered(parse(wanted), lookup.subject, RenderTarget.SUBJECT),
         html,
         text or None,
         LinkPlaces(in_html, in_text) if in_html or in_text or _has_links(html, text) else None,
@@ -181,4 +181,6 @@ def _text_of(html: str, places: Sequence[Span]) -> tuple[str, tuple[Span, ...]]:
     url = next(url for url in (f"https://link-{n}.invalid" for n in count()) if url not in html)
     texts = text_of(filled_at(html, places, url)).split(url)
     link = Placeholder(0, 0, "", None, LINK)
-    return partly_rendered(Parsed(tuple(texts), (link,) * (len(texts) - 1)), lambda _: None, Part.TEXT)
+    return partly_rendered(
+        ParsedTemplate(tuple(texts), (link,) * (len(texts) - 1)), lambda _: None, RenderTarget.TEXT
+    )

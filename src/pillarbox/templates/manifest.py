@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 if TYPE_CHECKING:
     import typer
@@ -24,8 +24,10 @@ def _commands() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="templates",
     plugin=_plugin,
-    commands={"templates": Group(_commands, "List and show templates, and the mail that is made of them.")},
+    commands={
+        "templates": CommandGroup(_commands, "List and show templates, and the mail that is made of them.")
+    },
 )

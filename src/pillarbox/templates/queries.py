@@ -12,11 +12,11 @@ import msgspec
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.templates.content import Content
+from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.variables import of_stored, stored
 
 
-class Named(NamedTuple):
+class TemplateReference(NamedTuple):
     """What a path or a request names a template by: one of them is null."""
 
     id: UUID | None
@@ -32,7 +32,7 @@ class Template:
     alias: str | None
     version_id: UUID
     has_draft: bool
-    content: Content
+    content: TemplateContent
     published_at: datetime | None
     created_at: datetime
     updated_at: datetime
@@ -65,10 +65,10 @@ class PublishedTemplate(NamedTuple):
     id: UUID
     alias: str | None
     is_published: bool
-    content: Content | None
+    content: TemplateContent | None
 
 
-class Versions(NamedTuple):
+class TemplateVersions(NamedTuple):
     """Which versions a template has."""
 
     id: UUID
@@ -164,20 +164,20 @@ COUNT: Final = """
 """
 
 
-async def get(db: TeamDb, named: Named) -> Template | None:
+async def get(db: TeamDb, named: TemplateReference) -> Template | None:
     return await db.one(_template, GET, *named)
 
 
-async def lock(db: TeamDb, named: Named) -> Versions | None:
+async def lock(db: TeamDb, named: TemplateReference) -> TemplateVersions | None:
     """Until the transaction ends nobody else changes the template."""
-    return await db.one(Versions, LOCK, *named)
+    return await db.one(TemplateVersions, LOCK, *named)
 
 
 async def published(
-    db: TeamDb, ids: Sequence[UUID], aliases: Sequence[str], most: int
+    db: TeamDb, ids: Sequence[UUID], aliases: Sequence[str], limit: int
 ) -> list[PublishedTemplate]:
     """Those of these templates that the team has."""
-    return await db.all(_published, PUBLISHED, ids, aliases, most)
+    return await db.all(_published, PUBLISHED, ids, aliases, limit)
 
 
 async def page(db: TeamDb, page: Page) -> list[ListedTemplate]:
@@ -189,29 +189,29 @@ async def count(db: TeamDb) -> int:
 
 
 async def insert(
-    db: TeamDb, template_id: UUID, name: str, alias: str | None, version_id: UUID, at: datetime
+    db: TeamDb, template_id: UUID, name: str, alias: str | None, version_id: UUID, now: datetime
 ) -> None:
-    await db.run(INSERT, template_id, name, alias, version_id, at)
+    await db.run(INSERT, template_id, name, alias, version_id, now)
 
 
 async def insert_version(
-    db: TeamDb, template_id: UUID, version_id: UUID, content: Content, at: datetime
+    db: TeamDb, template_id: UUID, version_id: UUID, content: TemplateContent, now: datetime
 ) -> None:
-    await db.run(INSERT_VERSION, template_id, version_id, *_columns(content), at)
+    await db.run(INSERT_VERSION, template_id, version_id, *_columns(content), now)
 
 
-async def change_version(db: TeamDb, template_id: UUID, version_id: UUID, content: Content) -> None:
+async def change_version(db: TeamDb, template_id: UUID, version_id: UUID, content: TemplateContent) -> None:
     await db.run(CHANGE_VERSION, template_id, version_id, *_columns(content))
 
 
 async def change(
-    db: TeamDb, template_id: UUID, name: str, alias: str | None, draft: UUID | None, at: datetime
+    db: TeamDb, template_id: UUID, name: str, alias: str | None, draft: UUID | None, now: datetime
 ) -> None:
-    await db.run(CHANGE, template_id, name, alias, draft, at)
+    await db.run(CHANGE, template_id, name, alias, draft, now)
 
 
-async def publish(db: TeamDb, template_id: UUID, at: datetime) -> None:
-    await db.run(PUBLISH, template_id, at)
+async def publish(db: TeamDb, template_id: UUID, now: datetime) -> None:
+    await db.run(PUBLISH, template_id, now)
 
 
 async def remove_version(db: TeamDb, template_id: UUID, version_id: UUID) -> None:
@@ -224,7 +224,7 @@ async def remove(db: TeamDb, template_id: UUID) -> None:
     await db.run(REMOVE, template_id)
 
 
-def _columns(content: Content) -> tuple[Any, ...]:
+def _columns(content: TemplateContent) -> tuple[Any, ...]:
     replies = None if content.reply_to is None else msgspec.json.encode(content.reply_to).decode()
     return (
         content.sender,
@@ -243,9 +243,9 @@ def _content(
     html: str,
     text: str | None,
     variables: str,
-) -> Content:
+) -> TemplateContent:
     replies = None if reply_to_list is None else tuple(msgspec.json.decode(reply_to_list))
-    return Content(sender, subject, replies, html, text, tuple(of_stored(variables)))
+    return TemplateContent(sender, subject, replies, html, text, tuple(of_stored(variables)))
 
 
 def _template(

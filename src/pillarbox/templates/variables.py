@@ -39,7 +39,7 @@ class Variable(Struct, frozen=True):
     updated_at: datetime
 
 
-class Wanted(Struct, frozen=True):
+class DeclaredVariable(Struct, frozen=True):
     """A variable as a request declares it."""
 
     key: str
@@ -58,10 +58,10 @@ def of_stored(text: str) -> list[Variable]:
     return _decode(text)
 
 
-def check_declared(wanted: Sequence[Wanted]) -> None:
+def check_declared(declared_variables: Sequence[DeclaredVariable]) -> None:
     """Raise for the first variable that cannot be declared."""
     seen: set[str] = set()
-    for index, one in enumerate(wanted):
+    for index, one in enumerate(declared_variables):
         field = f"variables[{index}]"
         if _KEY.fullmatch(one.key) is None:
             raise InvalidField(f"{field}.key", KEY_REASON)
@@ -77,24 +77,40 @@ def check_declared(wanted: Sequence[Wanted]) -> None:
 
 
 def declared(
-    wanted: Sequence[Wanted], before: Sequence[Variable], ids: Ids, now: datetime
+    declared_variables: Sequence[DeclaredVariable], before: Sequence[Variable], ids: Ids, now: datetime
 ) -> tuple[Variable, ...]:
     """The variables in their new order; one whose key was there keeps its id and its time."""
     known = {variable.key: variable for variable in before}
-    return tuple([_declared(one, known.get(one.key), ids, now) for one in wanted])
+    return tuple([_declared(one, known.get(one.key), ids, now) for one in declared_variables])
 
 
-def _declared(one: Wanted, before: Variable | None, ids: Ids, now: datetime) -> Variable:
+def _declared(
+    declared_variable: DeclaredVariable, before: Variable | None, ids: Ids, now: datetime
+) -> Variable:
     if before is None:
-        return Variable(ids.new(), one.key, one.type, one.fallback_value, now, now)
-    if (before.type, before.fallback_value) == (one.type, one.fallback_value):
+        return Variable(
+            ids.new(),
+            declared_variable.key,
+            declared_variable.type,
+            declared_variable.fallback_value,
+            now,
+            now,
+        )
+    if (before.type, before.fallback_value) == (declared_variable.type, declared_variable.fallback_value):
         return before
-    return Variable(before.id, one.key, one.type, one.fallback_value, before.created_at, now)
+    return Variable(
+        before.id,
+        declared_variable.key,
+        declared_variable.type,
+        declared_variable.fallback_value,
+        before.created_at,
+        now,
+    )
 
 
 def copied(variables: Sequence[Variable], ids: Ids, now: datetime) -> tuple[Variable, ...]:
     """The same variables, for another template."""
-    return declared([Wanted(v.key, v.type, v.fallback_value) for v in variables], (), ids, now)
+    return declared([DeclaredVariable(v.key, v.type, v.fallback_value) for v in variables], (), ids, now)
 
 
 def given(values: object, field: str) -> dict[str, Scalar]:

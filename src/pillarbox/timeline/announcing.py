@@ -9,37 +9,39 @@ import msgspec
 
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.timeline.record import EVENT_OF, Published
-from pillarbox.timeline.rules import Kind
+from pillarbox.timeline.record import EVENT_OF, PublishedEvent
+from pillarbox.timeline.rules import EventKind
 from pillarbox.webhooks.publish import Publisher, Reference
 
-SHOWS_DETAIL: Final = frozenset({Kind.BOUNCED, Kind.FAILED, Kind.SUPPRESSED, Kind.CLICKED})
+SHOWS_DETAIL: Final = frozenset(
+    {EventKind.BOUNCED, EventKind.FAILED, EventKind.SUPPRESSED, EventKind.CLICKED}
+)
 """Kinds whose data has more than that it happened (webhooks.md section 7.1)."""
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Announcer:
+class EmailEventPublisher:
     """The hook of the timeline: one event for each recipient, or one for the whole email."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
 
-    async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
+    async def publish(self, conn: Connection, events: Sequence[PublishedEvent]) -> None:
         await self._publisher.refer(conn, _all_references(events))
 
-    def statement(self, events: Sequence[Published]) -> Statement:
+    def statement(self, events: Sequence[PublishedEvent]) -> Statement:
         return self._publisher.referring(_all_references(events))
 
     def committed(self) -> None:
         self._publisher.wake()
 
 
-def _all_references(events: Sequence[Published]) -> list[Reference]:
+def _all_references(events: Sequence[PublishedEvent]) -> list[Reference]:
     return [found for event in events for found in _references(event)]
 
 
-def _references(event: Published) -> list[Reference]:
+def _references(event: PublishedEvent) -> list[Reference]:
     kind = EVENT_OF[event.kind]
     shown = event.detail if event.kind in SHOWS_DETAIL else None
     detail = None if shown is None else _encode(shown).decode()

@@ -11,25 +11,34 @@ import msgspec
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline import queries
-from pillarbox.timeline.rules import Detail, Entry, Fate, Kind, Opening, Step, place, step
+from pillarbox.timeline.rules import (
+    EventDetail,
+    EventEffect,
+    EventKind,
+    FirstEntry,
+    RecipientFate,
+    TimelineEntry,
+    place,
+    step,
+)
 
 QUARTER = 15
 SLOT = 10
 """Seconds: increments are kept apart no finer than ranges can ask cheaply (`rollups`)."""
 
 
-class Published(NamedTuple):
+class PublishedEvent(NamedTuple):
     """An event that subscribers may want; `positions` are the recipients it is about (None: all)."""
 
     team_id: UUID
     email_id: UUID
     positions: tuple[int, ...] | None
-    kind: Kind
+    kind: EventKind
     at: datetime
-    detail: Detail | None
+    detail: EventDetail | None
 
 
-class _Counted(NamedTuple):
+class _MetricIncrement(NamedTuple):
     team_id: UUID
     start: datetime
     domain_id: UUID | None
@@ -40,28 +49,28 @@ class _Counted(NamedTuple):
 _encode = msgspec.json.Encoder().encode
 
 
-class Batch:
+class TimelineBatch:
     """Rows of history, fates, heads and counts; and what is to be published."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
-        self._known: dict[tuple[UUID, UUID, int], Fate] = {}
+        self._known: dict[tuple[UUID, UUID, int], RecipientFate] = {}
         self._emails: dict[tuple[UUID, UUID], Any] = {}
-        self._counts: dict[_Counted, dict[str, int]] = {}
+        self._counts: dict[_MetricIncrement, dict[str, int]] = {}
         self._slots: dict[int, datetime] = {}
-        self.fates: dict[tuple[UUID, UUID, int], Fate] = {}
-        self.heads: dict[tuple[UUID, UUID], tuple[Kind, datetime, datetime | None]] = {}
+        self.fates: dict[tuple[UUID, UUID, int], RecipientFate] = {}
+        self.heads: dict[tuple[UUID, UUID], tuple[EventKind, datetime, datetime | None]] = {}
         self._rows: list[queries.Row] = []
-        self.published: list[Published] = []
-        self.taken: list[Entry] = []
+        self.published: list[PublishedEvent] = []
+        self.taken: list[TimelineEntry] = []
 
-    def open(self, opening: Opening) -> None:
+    def open(self, opening: FirstEntry) -> None:
         self._add_row(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
         self.count_opening(opening)
 
-    def count_opening(self, opening: Opening) -> None:
+    def count_opening(self, opening: FirstEntry) -> None:
         """All of a first entry but its line of history."""
-        where = _Counted(
+        where = _MetricIncrement(
             opening.team_id,
             self._slot(opening.at),
             opening.domain_id,
@@ -69,16 +78,16 @@ class Batch:
             opening.broadcast_id,
         )
         self._count(where, "received", opening.recipients)
-        if opening.kind is Kind.SCHEDULED:
+        if opening.kind is EventKind.SCHEDULED:
             self.published.append(
-                Published(opening.team_id, opening.email_id, None, opening.kind, opening.at, None)
+                PublishedEvent(opening.team_id, opening.email_id, None, opening.kind, opening.at, None)
             )
 
     def add_known(self, row: Any) -> None:
         email = (row["team_id"], row["email_id"])
         self._emails[email] = row
-        self._known[(*email, row["position"])] = Fate(
-            Kind(row["state"]),
+        self._known[(*email, row["position"])] = RecipientFate(
+            EventKind(row["state"]),
             row["sent_at"],
             row["delayed_at"],
             row["bounce_type"],
@@ -88,7 +97,7 @@ class Batch:
             row["unsubscribed_at"],
         )
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: TimelineEntry) -> None:
         if entry.position is None:
             raise ValueError("an event of a whole email goes through release or cancel")
         key = (entry.team_id, entry.email_id, entry.position)
@@ -100,19 +109,19 @@ class Batch:
         row = self._emails[key[:2]]
         self._note(entry, moved, row, first_sent=self._head(key[:2], row, entry, shows=moved.shows))
 
-    def adopt(self, row: Any, steps: Sequence[tuple[Entry, Step]]) -> None:
+    def adopt(self, row: Any, steps: Sequence[tuple[TimelineEntry, EventEffect]]) -> None:
         """Steps of an email's first events, which are written already."""
         for entry, moved in steps:
-            self._note(entry, moved, row, first_sent=entry.kind is Kind.SENT)
+            self._note(entry, moved, row, first_sent=entry.kind is EventKind.SENT)
 
-    def _note(self, entry: Entry, moved: Step, row: Any, *, first_sent: bool) -> None:
+    def _note(self, entry: TimelineEntry, moved: EventEffect, row: Any, *, first_sent: bool) -> None:
         """History, metrics and webhooks of one event that took effect."""
         self.taken.append(entry)
         detail = entry.detail
         if not moved.publishes and detail is not None:
             detail = msgspec.structs.replace(detail, repeated=True)
         self._add_row(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
-        where = _Counted(
+        where = _MetricIncrement(
             entry.team_id, self._slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
         )
         for metric in moved.counts:
@@ -120,15 +129,15 @@ class Batch:
         if moved.publishes:
             self._announce(entry, first_sent)
 
-    def _head(self, email: tuple[UUID, UUID], row: Any, entry: Entry, *, shows: bool) -> bool:
+    def _head(self, email: tuple[UUID, UUID], row: Any, entry: TimelineEntry, *, shows: bool) -> bool:
         """Bring the email's own columns up to date; True for the event that makes it `sent`."""
         before = self.heads.get(email) or (
-            Kind(row["last_event"]),
+            EventKind(row["last_event"]),
             row["last_event_at"],
             row["email_sent_at"],
         )
         kind, at, sent_at = before
-        first_sent = entry.kind is Kind.SENT and sent_at is None
+        first_sent = entry.kind is EventKind.SENT and sent_at is None
         if first_sent:
             sent_at = entry.at
         if shows and place(entry.kind, entry.at) > place(kind, at):
@@ -137,46 +146,46 @@ class Batch:
             self.heads[email] = (kind, at, sent_at)
         return first_sent
 
-    def _announce(self, entry: Entry, first_sent: bool) -> None:
-        if entry.kind is Kind.SENT:
+    def _announce(self, entry: TimelineEntry, first_sent: bool) -> None:
+        if entry.kind is EventKind.SENT:
             if first_sent:
                 self.published.append(
-                    Published(entry.team_id, entry.email_id, None, entry.kind, entry.at, entry.detail)
+                    PublishedEvent(entry.team_id, entry.email_id, None, entry.kind, entry.at, entry.detail)
                 )
             return
         positions = (entry.position,) if entry.position is not None else None
         self.published.append(
-            Published(entry.team_id, entry.email_id, positions, entry.kind, entry.at, entry.detail)
+            PublishedEvent(entry.team_id, entry.email_id, positions, entry.kind, entry.at, entry.detail)
         )
 
     def _add_row(
         self,
         team_id: UUID,
         email_id: UUID,
-        at: datetime,
-        kind: Kind,
+        instant: datetime,
+        kind: EventKind,
         position: int | None,
-        detail: Detail | None,
+        detail: EventDetail | None,
     ) -> None:
         self._rows.append(
             {
                 "team_id": team_id,
                 "email_id": email_id,
-                "at": at,
+                "at": instant,
                 "kind": kind.value,
                 "position": position,
                 "detail": None if detail is None else _encode(detail).decode(),
             }
         )
 
-    def _slot(self, at: datetime) -> datetime:
-        number = int(at.timestamp()) // SLOT
+    def _slot(self, instant: datetime) -> datetime:
+        number = int(instant.timestamp()) // SLOT
         found = self._slots.get(number)
         if found is None:
-            found = self._slots[number] = slot(at)
+            found = self._slots[number] = slot(instant)
         return found
 
-    def _count(self, where: _Counted, metric: str, amount: int) -> None:
+    def _count(self, where: _MetricIncrement, metric: str, amount: int) -> None:
         counts = self._counts.setdefault(where, {})
         counts[metric] = counts.get(metric, 0) + amount
 
@@ -186,7 +195,7 @@ class Batch:
             row["id"] = made
         return self._rows
 
-    def fate_rows(self) -> list[tuple[UUID, UUID, int, Fate]]:
+    def fate_rows(self) -> list[tuple[UUID, UUID, int, RecipientFate]]:
         return [(*key, fate) for key, fate in self.fates.items()]
 
     def head_rows(self) -> list[tuple[UUID, UUID, str, datetime, datetime | None]]:
@@ -218,13 +227,13 @@ class Batch:
 _ZEROS = dict.fromkeys(queries.METRICS, 0)
 
 
-def quarter(at: datetime) -> datetime:
+def quarter(instant: datetime) -> datetime:
     """The quarter hour that an instant lies in, in UTC."""
-    utc = at.astimezone(UTC)
+    utc = instant.astimezone(UTC)
     return utc.replace(minute=utc.minute - utc.minute % QUARTER, second=0, microsecond=0)
 
 
-def slot(at: datetime) -> datetime:
+def slot(instant: datetime) -> datetime:
     """The ten seconds that an instant lies in, in UTC."""
-    utc = at.astimezone(UTC)
+    utc = instant.astimezone(UTC)
     return utc.replace(second=utc.second - utc.second % SLOT, microsecond=0)

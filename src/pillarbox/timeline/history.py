@@ -46,9 +46,9 @@ class HistoryEvent(NamedTuple):
     detail: str | None
 
 
-async def events(db: TeamDb, email_id: UUID, most: int) -> list[HistoryEvent]:
-    """The first `most` events of one email, oldest first."""
-    found = await db.all(HistoryEvent, EVENTS, email_id, most)
+async def events(db: TeamDb, email_id: UUID, limit: int) -> list[HistoryEvent]:
+    """The first `limit` events of one email, oldest first."""
+    found = await db.all(HistoryEvent, EVENTS, email_id, limit)
     # The first event stays first even where the clock was set back later.
     return sorted(found, key=lambda row: row.kind not in BEGINNINGS)
 

@@ -102,12 +102,14 @@ async def mismatched_rollups(
     return [RollupMismatch(*row) for row in await conn.fetch(UNEVEN, team_id, start, end, timeout=600)]
 
 
-async def correct_rollups(conn: Connection, team_id: UUID, found: Sequence[RollupMismatch]) -> None:
+async def correct_rollups(
+    conn: Connection, team_id: UUID, rollup_mismatches: Sequence[RollupMismatch]
+) -> None:
     """Make these rollups the sums of their quarter hours."""
     await conn.executemany(
         ADD,
         [
             (team_id, *row[:5], *(below - here for here, below in zip(row.written, row.beneath, strict=True)))
-            for row in found
+            for row in rollup_mismatches
         ],
     )

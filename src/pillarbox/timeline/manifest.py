@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import SliceManifest
 
 if TYPE_CHECKING:
     from pillarbox.kernel.slices import Slice
@@ -16,7 +16,7 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="timeline",
     plugin=_plugin,
 )

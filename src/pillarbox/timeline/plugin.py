@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kept, Retention, Slice
+from pillarbox.kernel.slices import Retention, RetentionItem, Slice
 from pillarbox.teams.settings import METRICS_RETENTION_DAYS
-from pillarbox.timeline.announcing import Announcer
+from pillarbox.timeline.announcing import EmailEventPublisher
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import FINE_FOR, fold_periodic, thin_periodic
 from pillarbox.webhooks.publish import Publisher
@@ -15,18 +15,18 @@ from pillarbox.webhooks.publish import Publisher
 def timeline_of(clock: Clock) -> Timeline:
     """A timeline for commands that change the fate of emails."""
     ids = Ids(clock)
-    return Timeline(ids, Announcer(Publisher(ids)))
+    return Timeline(ids, EmailEventPublisher(Publisher(ids)))
 
 
 SLICE = Slice(
     name="timeline",
-    provides={Timeline: lambda kit: Timeline(kit.need(Ids), Announcer(kit.need(Publisher)))},
+    provides={Timeline: lambda kit: Timeline(kit.need(Ids), EmailEventPublisher(kit.need(Publisher)))},
     periodic=lambda kit: fold_periodic(kit.pool, kit.clock),
     retention=[
         Retention(
             [
-                Kept("counts of metrics, but for those of broadcasts", METRICS_RETENTION_DAYS, True),
-                Kept("counts of ten seconds, but for those of busy quarter hours", FINE_FOR),
+                RetentionItem("counts of metrics, but for those of broadcasts", METRICS_RETENTION_DAYS, True),
+                RetentionItem("counts of ten seconds, but for those of busy quarter hours", FINE_FOR),
             ],
             lambda kit: thin_periodic(kit.pool, kit.clock, kit.settings[METRICS_RETENTION_DAYS]),
         )

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.postgres.combined_statement import Expected, Statement, combined, rows_json
+from pillarbox.kernel.postgres.combined_statement import ExpectedRowCount, Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, literal
-from pillarbox.timeline.rules import Fate
+from pillarbox.timeline.rules import RecipientFate
 
 METRICS = (
     "received",
@@ -197,7 +197,7 @@ async def lock(conn: Connection, keys: Sequence[tuple[UUID, UUID, int]]) -> list
 
 async def write(
     conn: Connection,
-    fates: Sequence[tuple[UUID, UUID, int, Fate]],
+    fates: Sequence[tuple[UUID, UUID, int, RecipientFate]],
     emails: Sequence[tuple[UUID, UUID, str, datetime, datetime | None]],
 ) -> None:
     """Store fates of recipients and of emails whose rows this transaction has locked."""
@@ -206,13 +206,13 @@ async def write(
     await conn.execute(WRITE, *columns, *heads)
 
 
-class First(NamedTuple):
+class FirstEventColumns(NamedTuple):
     """What the first events of an email with one recipient in them make of both."""
 
     team_id: UUID
     email_id: UUID
     position: int
-    fate: Fate
+    fate: RecipientFate
     last_event: str
     last_event_at: datetime
     sent_at: datetime | None
@@ -222,7 +222,7 @@ class FirstEventConflict(Exception):  # noqa: N818 - the transaction is repeated
     """An email and its recipient disagree about whether something became of it."""
 
 
-async def write_first(conn: Connection, firsts: Sequence[First]) -> dict[tuple[UUID, UUID], Any]:
+async def write_first(conn: Connection, firsts: Sequence[FirstEventColumns]) -> dict[tuple[UUID, UUID], Any]:
     """Store these where nothing has become of the email yet; returns where that was so.
 
     Raises `FirstEventConflict` where the transaction must be rolled back.
@@ -242,7 +242,7 @@ class MetricDimensions(NamedTuple):
     broadcast_id: UUID | None
 
 
-def firsts(rows: Sequence[tuple[First, MetricDimensions]]) -> list[Expected]:
+def firsts(rows: Sequence[tuple[FirstEventColumns, MetricDimensions]]) -> list[ExpectedRowCount]:
     """The statements that store these where nothing has become of the emails yet."""
     heads, fates = [], []
     for first, dimensions in sorted(rows):
@@ -271,14 +271,14 @@ def firsts(rows: Sequence[tuple[First, MetricDimensions]]) -> list[Expected]:
             }
         )
     return [
-        Expected(FIRST_HEADS, (rows_json(heads),), len(rows)),
-        Expected(FIRST_FATES, (rows_json(fates),), len(rows)),
+        ExpectedRowCount(FIRST_HEADS, (rows_json(heads),), len(rows)),
+        ExpectedRowCount(FIRST_FATES, (rows_json(fates),), len(rows)),
     ]
 
 
-def none_subscribed(teams: Collection[UUID]) -> Expected:
+def none_subscribed(teams: Collection[UUID]) -> ExpectedRowCount:
     """That none of the teams has a webhook."""
-    return Expected(WANTED, (literal(teams),), 0)
+    return ExpectedRowCount(WANTED, (literal(teams),), 0)
 
 
 Wanted = Mapping[UUID, Counter[str]]
@@ -317,14 +317,14 @@ def _counted(rows: Iterable[Any]) -> Wanted:
 
 
 async def move_emails(
-    conn: Connection, team_id: UUID, email_ids: Sequence[UUID], kind: str, at: datetime
+    conn: Connection, team_id: UUID, email_ids: Sequence[UUID], kind: str, now: datetime
 ) -> list[UUID]:
     """Take scheduled emails to `kind`; returns those that were still scheduled."""
-    rows = await conn.fetch(MOVE_EMAIL, team_id, email_ids, kind, at)
+    rows = await conn.fetch(MOVE_EMAIL, team_id, email_ids, kind, now)
     return [row["id"] for row in rows]
 
 
-def _fate_row(team_id: UUID, email_id: UUID, position: int, fate: Fate) -> tuple[Any, ...]:
+def _fate_row(team_id: UUID, email_id: UUID, position: int, fate: RecipientFate) -> tuple[Any, ...]:
     return (
         team_id,
         email_id,

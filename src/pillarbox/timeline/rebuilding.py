@@ -186,10 +186,12 @@ async def _day_of(
     return [*found, *_of_levels(mismatched, found)]
 
 
-def _of_levels(mismatched: Sequence[RollupMismatch], found: Sequence[Difference]) -> Iterator[Difference]:
+def _of_levels(
+    mismatched: Sequence[RollupMismatch], differences: Sequence[Difference]
+) -> Iterator[Difference]:
     """What rollups of other levels say, where that is not what the history counts."""
     lacks: Counter[tuple[object, ...]] = Counter()
-    for lack in found:
+    for lack in differences:
         for width, level in WIDTHS:
             start = lack.start - (lack.start - EPOCH) % width
             lacks[level, start, *lack[1:5]] += lack.counted - lack.written
@@ -200,10 +202,10 @@ def _of_levels(mismatched: Sequence[RollupMismatch], found: Sequence[Difference]
                 yield Difference(*row[1:5], metric, written, counted, row.level)
 
 
-def _increments(ids: Ids, team_id: UUID, found: Sequence[Difference]) -> list[tuple[object, ...]]:
+def _increments(ids: Ids, team_id: UUID, differences: Sequence[Difference]) -> list[tuple[object, ...]]:
     """One increment for each quarter hour, domain and broadcast; amounts may be negative."""
     amounts: dict[tuple[object, ...], dict[str, int]] = {}
-    for lack in found:
+    for lack in differences:
         key = (
             lack.start,
             None if lack.domain_id == NOBODY else lack.domain_id,
@@ -217,5 +219,5 @@ def _increments(ids: Ids, team_id: UUID, found: Sequence[Difference]) -> list[tu
     ]
 
 
-def _day(at: datetime) -> datetime:
-    return at.replace(hour=0, minute=0, second=0, microsecond=0)
+def _day(instant: datetime) -> datetime:
+    return instant.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -12,29 +12,37 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.combined_statement import Expected, Statement
+from pillarbox.kernel.postgres.combined_statement import ExpectedRowCount, Statement
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.process import faults
 from pillarbox.timeline import queries
-from pillarbox.timeline.batch import Batch, Published
-from pillarbox.timeline.queries import First, FirstEventConflict, MetricDimensions, Wanted
-from pillarbox.timeline.rules import Entry, Fate, Kind, Opening, Step, place, step
+from pillarbox.timeline.batch import PublishedEvent, TimelineBatch
+from pillarbox.timeline.queries import FirstEventColumns, FirstEventConflict, MetricDimensions, Wanted
+from pillarbox.timeline.rules import (
+    EventEffect,
+    EventKind,
+    FirstEntry,
+    RecipientFate,
+    TimelineEntry,
+    place,
+    step,
+)
 
-__all__ = ["Announcer", "FirstEventConflict", "MetricDimensions", "Published", "Timeline"]
+__all__ = ["FirstEventConflict", "MetricDimensions", "PublishedEvent", "Timeline", "TimelineHook"]
 
 
-class Announcer(Protocol):
+class TimelineHook(Protocol):
     """The webhook hook: the deliveries of every subscribed endpoint are written with the event.
 
     It is not called for a team that has no webhook: the statement that appends the history returns who has
     one, so finding out costs no statement of its own.
     """
 
-    async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
+    async def publish(self, conn: Connection, events: Sequence[PublishedEvent]) -> None:
         """Write them in this transaction."""
         ...
 
-    def statement(self, events: Sequence[Published]) -> Statement:
+    def statement(self, events: Sequence[PublishedEvent]) -> Statement:
         """What writes them, for a statement that writes more; `committed` is called after it."""
         ...
 
@@ -48,41 +56,42 @@ KNOWN_SECONDS = 1.0
 
 MOST_LEARNED = 10_000
 
-EVENT_OF = {kind: f"email.{kind.value}" for kind in Kind}
+EVENT_OF = {kind: f"email.{kind.value}" for kind in EventKind}
 """What the webhooks call them."""
 
 
-def _is_wanted(event: Published, wanted: Wanted) -> bool:
-    return EVENT_OF[event.kind] in wanted.get(event.team_id, ())
+def _is_wanted(event: PublishedEvent, is_subscribed: Wanted) -> bool:
+    return EVENT_OF[event.kind] in is_subscribed.get(event.team_id, ())
 
 
-class Opened(NamedTuple):
+class FirstEntries(NamedTuple):
     """What the first entries of emails write, and what is to be published of them where it is wanted."""
 
     writes: list[Statement]
-    published: list[Published]
+    published: list[PublishedEvent]
 
 
 class OpenedBeside(NamedTuple):
-    """As `Opened`, for a statement that writes the lines of history with the emails: `ids` are theirs."""
+    """As `FirstEntries`, for a statement that writes the lines of history with the emails: `ids` are
+    theirs."""
 
     ids: list[UUID]
     writes: list[Statement]
-    published: list[Published]
+    published: list[PublishedEvent]
 
 
-class Settled(NamedTuple):
+class FirstEventsWritten(NamedTuple):
     """What the first events of some emails write, all or nothing."""
 
-    writes: list[Expected]
-    taken: list[Entry]
+    writes: list[ExpectedRowCount]
+    taken: list[TimelineEntry]
     announces: bool
 
 
 class Timeline:
     """Writes the events of emails. Its only state is which webhooks teams had lately."""
 
-    def __init__(self, ids: Ids, announcer: Announcer) -> None:
+    def __init__(self, ids: Ids, announcer: TimelineHook) -> None:
         self._ids = ids
         self._announcer = announcer
         self._subscribed: dict[UUID, Counter[str]] = {}
@@ -91,11 +100,11 @@ class Timeline:
     async def record(
         self,
         conn: Connection,
-        entries: Sequence[Entry] = (),
-        openings: Sequence[Opening] = (),
+        entries: Sequence[TimelineEntry] = (),
+        openings: Sequence[FirstEntry] = (),
         *,
         first: Collection[UUID] = (),
-    ) -> list[Entry]:
+    ) -> list[TimelineEntry]:
         """Write these events and all that follows from them; returns the entries that took effect.
 
         `entries` are events of recipients, in order of time per recipient. `openings` are first
@@ -105,7 +114,7 @@ class Timeline:
         caller knows: theirs are written at once, and read before only where that turns out wrong.
         `FirstEventConflict` means that the transaction has to be repeated without `first`.
         """
-        batch = Batch(self._ids)
+        batch = TimelineBatch(self._ids)
         for opening in openings:
             batch.open(opening)
         if first and entries:
@@ -125,32 +134,32 @@ class Timeline:
             await self.publish(conn, batch.published, wanted)
         return batch.taken
 
-    def opened(self, openings: Sequence[Opening]) -> Opened:
+    def opened(self, openings: Sequence[FirstEntry]) -> FirstEntries:
         """What the first entries of emails write, for a transaction that inserts the emails."""
-        batch = Batch(self._ids)
+        batch = TimelineBatch(self._ids)
         for opening in openings:
             batch.open(opening)
-        return Opened(queries.appends(batch.rows(), batch.increments()), batch.published)
+        return FirstEntries(queries.appends(batch.rows(), batch.increments()), batch.published)
 
-    def opened_beside(self, openings: Sequence[Opening]) -> OpenedBeside:
+    def opened_beside(self, openings: Sequence[FirstEntry]) -> OpenedBeside:
         """What the first entries write beside a statement that inserts the emails and, for each of them, the
         line of history with the id that stands here in its place: its time is that of the email, its kind the
         email's `last_event`."""
-        batch = Batch(self._ids)
+        batch = TimelineBatch(self._ids)
         for opening in openings:
             batch.count_opening(opening)
         writes = queries.counts_received(batch.received())
         return OpenedBeside(self._ids.several(len(openings)), writes, batch.published)
 
     def settled(
-        self, entries: Sequence[Entry], dimensions: Mapping[tuple[UUID, UUID], MetricDimensions]
-    ) -> Settled | None:
+        self, entries: Sequence[TimelineEntry], dimensions: Mapping[tuple[UUID, UUID], MetricDimensions]
+    ) -> FirstEventsWritten | None:
         """What these events write as the first ones of their emails, in a statement of its own.
 
         `dimensions` has those of each email. None where they cannot be the first. A team that is not known to
         have a webhook must have none.
         """
-        batch = Batch(self._ids)
+        batch = TimelineBatch(self._ids)
         rows = []
         for email, events in _by_email(entries).items():
             made = _first(events)
@@ -164,8 +173,8 @@ class Timeline:
         if announced:
             appends.append(self._announcer.statement(announced))
         nobody = queries.none_subscribed({team for team, _ in dimensions} - self._subscribed.keys())
-        writes = [*queries.firsts(rows), nobody, *[Expected(*write) for write in appends]]
-        return Settled(writes, batch.taken, bool(announced))
+        writes = [*queries.firsts(rows), nobody, *[ExpectedRowCount(*write) for write in appends]]
+        return FirstEventsWritten(writes, batch.taken, bool(announced))
 
     async def learn(self, source: Source, teams: Collection[UUID], boottime: float) -> None:
         """Read which webhooks these teams have, if the last reading is old."""
@@ -182,15 +191,15 @@ class Timeline:
         """Whether the team had any when it was last met."""
         return team_id in self._subscribed
 
-    def fan_out(self, team_id: UUID, kinds: Iterable[Kind]) -> int:
+    def fan_out(self, team_id: UUID, kinds: Iterable[EventKind]) -> int:
         """How many deliveries to webhooks come of events of these kinds, by what is known of the team."""
         wanted = self._subscribed.get(team_id)
         return 0 if wanted is None else sum([wanted[EVENT_OF[kind]] for kind in kinds])
 
-    def _note_webhooks(self, teams: Collection[UUID], wanted: Wanted) -> None:
+    def _note_webhooks(self, teams: Collection[UUID], is_subscribed: Wanted) -> None:
         for team_id in teams:
-            if team_id in wanted:
-                self._subscribed[team_id] = wanted[team_id]
+            if team_id in is_subscribed:
+                self._subscribed[team_id] = is_subscribed[team_id]
             else:
                 self._subscribed.pop(team_id, None)
 
@@ -198,33 +207,35 @@ class Timeline:
         """What `settled` publishes to webhooks is committed."""
         self._announcer.committed()
 
-    async def publish(self, conn: Connection, events: Sequence[Published], wanted: Wanted) -> None:
+    async def publish(
+        self, conn: Connection, events: Sequence[PublishedEvent], is_subscribed: Wanted
+    ) -> None:
         """Hand the events that are wanted to the webhooks, in the transaction that has written them."""
         await faults.point("webhooks.rows")
-        if wanted:
-            await self._announcer.publish(conn, [e for e in events if _is_wanted(e, wanted)])
+        if is_subscribed:
+            await self._announcer.publish(conn, [e for e in events if _is_wanted(e, is_subscribed)])
 
     async def release(
-        self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], at: datetime
+        self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], now: datetime
     ) -> set[UUID]:
         """Take scheduled emails into the queue; returns those that were still scheduled."""
-        return await self._move(conn, team_id, email_ids, Kind.QUEUED, at)
+        return await self._move(conn, team_id, email_ids, EventKind.QUEUED, now)
 
-    async def cancel(self, conn: Connection, team_id: UUID, email_id: UUID, at: datetime) -> bool:
+    async def cancel(self, conn: Connection, team_id: UUID, email_id: UUID, now: datetime) -> bool:
         """Cancel a scheduled email; False where it is not scheduled any more."""
-        return bool(await self._move(conn, team_id, [email_id], Kind.CANCELED, at))
+        return bool(await self._move(conn, team_id, [email_id], EventKind.CANCELED, now))
 
     async def _move(
-        self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], kind: Kind, at: datetime
+        self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], kind: EventKind, now: datetime
     ) -> set[UUID]:
-        moved = await queries.move_emails(conn, team_id, sorted(email_ids), kind.value, at)
+        moved = await queries.move_emails(conn, team_id, sorted(email_ids), kind.value, now)
         if moved:
             rows = [
                 {
                     "team_id": team_id,
                     "id": self._ids.new(),
                     "email_id": email_id,
-                    "at": at,
+                    "at": now,
                     "kind": kind.value,
                 }
                 for email_id in moved
@@ -232,10 +243,14 @@ class Timeline:
             await queries.append(conn, rows, ())
         return set(moved)
 
-    async def _settle_first(self, conn: Connection, entries: Sequence[Entry], batch: Batch) -> list[Entry]:
+    async def _settle_first(
+        self, conn: Connection, entries: Sequence[TimelineEntry], batch: TimelineBatch
+    ) -> list[TimelineEntry]:
         """Settle first events without reading what was before; returns those of which that is not known."""
-        left: list[Entry] = []
-        firsts: dict[tuple[UUID, UUID], tuple[First, list[tuple[Entry, Step]]]] = {}
+        left: list[TimelineEntry] = []
+        firsts: dict[
+            tuple[UUID, UUID], tuple[FirstEventColumns, list[tuple[TimelineEntry, EventEffect]]]
+        ] = {}
         for email, events in _by_email(entries).items():
             made = _first(events)
             if made is None:
@@ -252,7 +267,7 @@ class Timeline:
                     batch.adopt(row, steps)
         return left
 
-    async def _settle(self, conn: Connection, entries: Sequence[Entry], batch: Batch) -> None:
+    async def _settle(self, conn: Connection, entries: Sequence[TimelineEntry], batch: TimelineBatch) -> None:
         keys = {(e.team_id, e.email_id, e.position) for e in entries if e.position is not None}
         for row in await queries.lock(conn, list(keys)):
             batch.add_known(row)
@@ -260,19 +275,21 @@ class Timeline:
             batch.apply(entry)
 
 
-def _by_email(entries: Sequence[Entry]) -> dict[tuple[UUID, UUID], list[Entry]]:
-    found: dict[tuple[UUID, UUID], list[Entry]] = {}
+def _by_email(entries: Sequence[TimelineEntry]) -> dict[tuple[UUID, UUID], list[TimelineEntry]]:
+    found: dict[tuple[UUID, UUID], list[TimelineEntry]] = {}
     for entry in entries:
         found.setdefault((entry.team_id, entry.email_id), []).append(entry)
     return found
 
 
-def _first(entries: Sequence[Entry]) -> tuple[First, list[tuple[Entry, Step]]] | None:
+def _first(
+    entries: Sequence[TimelineEntry],
+) -> tuple[FirstEventColumns, list[tuple[TimelineEntry, EventEffect]]] | None:
     """What these events make of an email that was queued and no more; None where they are not its first, or
     not of one recipient."""
     position = entries[0].position
-    fate = Fate(Kind.QUEUED)
-    head: tuple[Kind, datetime] = (Kind.QUEUED, entries[0].at)
+    fate = RecipientFate(EventKind.QUEUED)
+    head: tuple[EventKind, datetime] = (EventKind.QUEUED, entries[0].at)
     steps = []
     for entry in entries:
         moved = step(fate, entry)
@@ -285,4 +302,4 @@ def _first(entries: Sequence[Entry]) -> tuple[First, list[tuple[Entry, Step]]] |
     if position is None or any(fate[4:]):
         return None
     team_id, email_id = entries[0][:2]
-    return First(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at), steps
+    return FirstEventColumns(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at), steps

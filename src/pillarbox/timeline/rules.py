@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """Every event, in the order that decides between events of the same instant."""
 
     QUEUED = "queued"
@@ -31,21 +31,21 @@ class Kind(StrEnum):
     UNSUBSCRIBED = "unsubscribed"
 
 
-STATES = tuple(kind for kind in Kind if kind is not Kind.UNSUBSCRIBED)
+STATES = tuple(kind for kind in EventKind if kind is not EventKind.UNSUBSCRIBED)
 """What recipients and emails are in; leaving a topic or everything by the link of a mail changes no state."""
 
-RANK = {kind: rank for rank, kind in enumerate(Kind)}
-FIRST = frozenset({Kind.QUEUED, Kind.SCHEDULED})
+RANK = {kind: rank for rank, kind in enumerate(EventKind)}
+FIRST = frozenset({EventKind.QUEUED, EventKind.SCHEDULED})
 """What every email begins with; anything else is later, whatever the clock said then."""
 
-OPEN = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})
+OPEN = frozenset({EventKind.QUEUED, EventKind.SCHEDULED, EventKind.SENT, EventKind.DELIVERY_DELAYED})
 """States in which a work item still has the recipient."""
 
-NEVER_BACK = frozenset({Kind.SENT, Kind.DELIVERY_DELAYED, Kind.DELIVERED})
+NEVER_BACK = frozenset({EventKind.SENT, EventKind.DELIVERY_DELAYED, EventKind.DELIVERED})
 """Events that never replace a later stage of the same recipient: they are late bookkeeping."""
 
-UNDERWAY = frozenset({Kind.QUEUED, Kind.SENT, Kind.DELIVERY_DELAYED})
-ENGAGED = frozenset({Kind.SENT, Kind.DELIVERED, Kind.OPENED, Kind.CLICKED})
+UNDERWAY = frozenset({EventKind.QUEUED, EventKind.SENT, EventKind.DELIVERY_DELAYED})
+ENGAGED = frozenset({EventKind.SENT, EventKind.DELIVERED, EventKind.OPENED, EventKind.CLICKED})
 
 
 class Bounce(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,7 +55,7 @@ class Bounce(msgspec.Struct, frozen=True, omit_defaults=True):
     sub_type: str = msgspec.field(name="subType", default="General")
 
 
-class Click(msgspec.Struct, frozen=True):
+class ClickDetail(msgspec.Struct, frozen=True):
     """A link that was followed, and by whom."""
 
     ip_address: str
@@ -64,7 +64,7 @@ class Click(msgspec.Struct, frozen=True):
     user_agent: str
 
 
-class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
+class EventDetail(msgspec.Struct, frozen=True, omit_defaults=True):
     """The facts beside an event; stored as JSON, shown by `GET /emails/{id}/events`."""
 
     host: str | None = None
@@ -79,28 +79,28 @@ class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
     uncertain: bool = False
     repeated: bool = False
     tls: str | None = None
-    click: Click | None = None
+    click: ClickDetail | None = None
     machine: str | None = None
     """The program that has opened the mail or followed the link, where it is known to be one."""
 
 
-class Entry(NamedTuple):
+class TimelineEntry(NamedTuple):
     """One event of one recipient (`position`), or of the whole email (`position` None)."""
 
     team_id: UUID
     email_id: UUID
     position: int | None
-    kind: Kind
+    kind: EventKind
     at: datetime
-    detail: Detail | None = None
+    detail: EventDetail | None = None
 
 
-class Opening(NamedTuple):
+class FirstEntry(NamedTuple):
     """The first entry of an email that this transaction inserts; its row already has the state."""
 
     team_id: UUID
     email_id: UUID
-    kind: Kind
+    kind: EventKind
     at: datetime
     recipients: int
     domain_id: UUID | None
@@ -108,10 +108,10 @@ class Opening(NamedTuple):
     broadcast_id: UUID | None
 
 
-class Fate(NamedTuple):
+class RecipientFate(NamedTuple):
     """The columns of `recipients` that belong to the timeline."""
 
-    state: Kind
+    state: EventKind
     sent_at: datetime | None = None
     delayed_at: datetime | None = None
     bounce_type: str | None = None
@@ -121,85 +121,85 @@ class Fate(NamedTuple):
     unsubscribed_at: datetime | None = None
 
 
-class Step(NamedTuple):
+class EventEffect(NamedTuple):
     """What one event changes: the new fate, the metrics it adds, whether it shows as `last_event`."""
 
-    fate: Fate
+    fate: RecipientFate
     counts: tuple[str, ...]
     shows: bool
     publishes: bool
 
 
-class Rule(NamedTuple):
+class EventRule(NamedTuple):
     """`after`: the states that the event may follow; `mark`: the column that keeps its first time; `moves`:
     whether it is a state itself. What ends a copy of a broadcast that is not to be sent any more counts
     nowhere."""
 
-    after: frozenset[Kind]
+    after: frozenset[EventKind]
     counts: str
     mark: str | None = None
     first_counts: str | None = None
     moves: bool = True
 
 
-RULES: dict[Kind, Rule] = {
-    Kind.SENT: Rule(UNDERWAY, "sent", "sent_at"),
-    Kind.DELIVERY_DELAYED: Rule(UNDERWAY, "delivery_delayed", "delayed_at"),
-    Kind.DELIVERED: Rule(UNDERWAY, "delivered"),
-    Kind.BOUNCED: Rule(UNDERWAY | ENGAGED, "bounced"),
-    Kind.COMPLAINED: Rule(ENGAGED, "complained", "complained_at"),
-    Kind.OPENED: Rule(ENGAGED, "opened", "opened_at", "unique_opened"),
-    Kind.CLICKED: Rule(ENGAGED, "clicked", "clicked_at", "unique_clicked"),
-    Kind.FAILED: Rule(UNDERWAY | {Kind.SCHEDULED}, "failed"),
-    Kind.SUPPRESSED: Rule(UNDERWAY | {Kind.SCHEDULED}, "suppressed"),
-    Kind.CANCELED: Rule(UNDERWAY, ""),
-    Kind.UNSUBSCRIBED: Rule(frozenset(STATES), "unsubscribed", "unsubscribed_at", moves=False),
+RULES: dict[EventKind, EventRule] = {
+    EventKind.SENT: EventRule(UNDERWAY, "sent", "sent_at"),
+    EventKind.DELIVERY_DELAYED: EventRule(UNDERWAY, "delivery_delayed", "delayed_at"),
+    EventKind.DELIVERED: EventRule(UNDERWAY, "delivered"),
+    EventKind.BOUNCED: EventRule(UNDERWAY | ENGAGED, "bounced"),
+    EventKind.COMPLAINED: EventRule(ENGAGED, "complained", "complained_at"),
+    EventKind.OPENED: EventRule(ENGAGED, "opened", "opened_at", "unique_opened"),
+    EventKind.CLICKED: EventRule(ENGAGED, "clicked", "clicked_at", "unique_clicked"),
+    EventKind.FAILED: EventRule(UNDERWAY | {EventKind.SCHEDULED}, "failed"),
+    EventKind.SUPPRESSED: EventRule(UNDERWAY | {EventKind.SCHEDULED}, "suppressed"),
+    EventKind.CANCELED: EventRule(UNDERWAY, ""),
+    EventKind.UNSUBSCRIBED: EventRule(frozenset(STATES), "unsubscribed", "unsubscribed_at", moves=False),
 }
 
-ONCE = frozenset({Kind.SENT, Kind.DELIVERY_DELAYED, Kind.COMPLAINED, Kind.UNSUBSCRIBED})
+ONCE = frozenset({EventKind.SENT, EventKind.DELIVERY_DELAYED, EventKind.COMPLAINED, EventKind.UNSUBSCRIBED})
 """Events that happen once per recipient; a further delay is kept as a line of history only."""
 
 
-def step(fate: Fate, entry: Entry) -> Step | None:
+def step(fate: RecipientFate, entry: TimelineEntry) -> EventEffect | None:
     """What `entry` does to a recipient, or None where its state forbids it."""
     rule = RULES[entry.kind]
     if fate.state not in rule.after:
         return None
-    if entry.kind is Kind.BOUNCED and fate.bounce_type is not None:
+    if entry.kind is EventKind.BOUNCED and fate.bounce_type is not None:
         return None
     first = rule.mark is None or getattr(fate, rule.mark) is None
     if entry.kind in ONCE and not first:
-        return Step(fate, (), shows=False, publishes=False) if _is_history(entry) else None
+        return EventEffect(fate, (), shows=False, publishes=False) if _is_history(entry) else None
     stays = not rule.moves or _is_late(fate.state, entry.kind)
     changes: dict[str, Any] = {} if stays else {"state": entry.kind}
     if rule.mark is not None and first:
         changes[rule.mark] = entry.at
-    if entry.kind is Kind.BOUNCED:
+    if entry.kind is EventKind.BOUNCED:
         changes["bounce_type"] = _bounce_type(entry)
     moved = fate._replace(**changes)
     counts: tuple[str, ...] = (_metric(rule, entry),) if rule.counts else ()
     counts += (rule.first_counts,) if rule.first_counts and first else ()
-    return Step(moved, counts, shows=moved.state is entry.kind, publishes=rule.moves)
+    return EventEffect(moved, counts, shows=moved.state is entry.kind, publishes=rule.moves)
 
 
-def _is_history(entry: Entry) -> bool:
+def _is_history(entry: TimelineEntry) -> bool:
     """A repeated delay still records when the next attempt is and why the last one failed."""
-    return entry.kind is Kind.DELIVERY_DELAYED
+    return entry.kind is EventKind.DELIVERY_DELAYED
 
 
-def _is_late(state: Kind, kind: Kind) -> bool:
+def _is_late(state: EventKind, kind: EventKind) -> bool:
     return kind in NEVER_BACK and RANK[kind] < RANK[state]
 
 
-def _bounce_type(entry: Entry) -> str:
+def _bounce_type(entry: TimelineEntry) -> str:
     bounce = entry.detail.bounce if entry.detail else None
     return bounce.type if bounce else "Undetermined"
 
 
-def _metric(rule: Rule, entry: Entry) -> str:
+def _metric(rule: EventRule, entry: TimelineEntry) -> str:
     return f"bounced_{_bounce_type(entry).lower()}" if rule.counts == "bounced" else rule.counts
 
 
-def place(kind: Kind, at: datetime) -> tuple[bool, datetime, int]:
+def place(kind: EventKind, instant: datetime) -> tuple[bool, datetime, int]:
     """Where an event stands among those of its email: the latest is its `last_event`."""
-    return kind not in FIRST, at, RANK[kind]
+    return kind not in FIRST, instant, RANK[kind]

@@ -11,7 +11,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import InvalidField, NotFound
 from pillarbox.topics import queries
-from pillarbox.topics.queries import Topic
+from pillarbox.topics.queries import TopicRow
 from pillarbox.topics.topic_events import CREATED, DELETED, UPDATED, publish
 from pillarbox.topics.wire import ChangedTopic, NewTopic
 from pillarbox.webhooks.publish import Publisher
@@ -24,14 +24,14 @@ class TopicChanges:
     ids: Ids
     publisher: Publisher
 
-    async def create(self, db: TeamDb, wanted: NewTopic) -> UUID:
+    async def create(self, db: TeamDb, new_topic: NewTopic) -> UUID:
         stamp = self.ids.stamp()
-        topic = Topic(
+        topic = TopicRow(
             id=stamp.id,
-            name=wanted.name,
-            description=wanted.description or None,
-            default_subscription=wanted.default_subscription,
-            visibility=wanted.visibility,
+            name=new_topic.name,
+            description=new_topic.description or None,
+            default_subscription=new_topic.default_subscription,
+            visibility=new_topic.visibility,
             created_at=stamp.at,
             updated_at=stamp.at,
         )
@@ -39,12 +39,12 @@ class TopicChanges:
         await publish(db, self.publisher, CREATED, topic)
         return topic.id
 
-    async def change(self, db: TeamDb, topic_id: UUID, wanted: ChangedTopic) -> None:
+    async def change(self, db: TeamDb, topic_id: UUID, changed_topic: ChangedTopic) -> None:
         """Without a difference there is no event."""
         before = await queries.lock(db, topic_id)
         if before is None:
             raise NotFound("Topic")
-        after = changed(before, wanted)
+        after = changed(before, changed_topic)
         if after == before:
             return
         after = replace(after, updated_at=self.ids.now())
@@ -60,14 +60,14 @@ class TopicChanges:
         await publish(db, self.publisher, DELETED, topic)
 
 
-def changed(topic: Topic, wanted: ChangedTopic) -> Topic:
+def changed(topic: TopicRow, changed_topic: ChangedTopic) -> TopicRow:
     """The topic with what was asked for; 422 for another default: contacts that chose nothing rely on it."""
-    if wanted.default_subscription not in (UNSET, topic.default_subscription):
+    if changed_topic.default_subscription not in (UNSET, topic.default_subscription):
         raise InvalidField("default_subscription", "It cannot be changed.")
-    if wanted.name is not UNSET:
-        topic = replace(topic, name=wanted.name)
-    if wanted.description is not UNSET:
-        topic = replace(topic, description=wanted.description or None)
-    if wanted.visibility is not UNSET:
-        topic = replace(topic, visibility=wanted.visibility)
+    if changed_topic.name is not UNSET:
+        topic = replace(topic, name=changed_topic.name)
+    if changed_topic.description is not UNSET:
+        topic = replace(topic, description=changed_topic.description or None)
+    if changed_topic.visibility is not UNSET:
+        topic = replace(topic, visibility=changed_topic.visibility)
     return topic

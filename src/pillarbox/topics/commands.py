@@ -8,7 +8,7 @@ import typer
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 from pillarbox.topics import overview_queries
 
@@ -31,7 +31,7 @@ def show_all(
     perform(lambda connected: listed(connected, team, json=json), data=data, database_url=database_url)
 
 
-async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print them, the newest first."""
     owner = await one_team(connected, team)
     found = await overview_queries.every(TeamDb(connected.pool, owner.id))

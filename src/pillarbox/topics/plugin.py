@@ -8,20 +8,20 @@ from pillarbox.emails.copies import MailOfTopic, TopicRules
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
+from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.topics import lookup, routes, subscriptions, topic_events
 from pillarbox.topics.changes import TopicChanges
 from pillarbox.topics.collector import SETTLED_AFTER, TopicCollector
-from pillarbox.topics.subscriptions import Wanted
+from pillarbox.topics.subscriptions import TopicAddress
 from pillarbox.webhooks.publish import Publisher
 
 
-def _changes(kit: Kit) -> TopicChanges:
+def _changes(kit: Container) -> TopicChanges:
     return TopicChanges(kit.need(Ids), kit.need(Publisher))
 
 
 async def _refused(conn: Connection, mails: Sequence[MailOfTopic]) -> Set[MailOfTopic]:
-    return await subscriptions.refused(conn, [Wanted(*mail) for mail in mails])
+    return await subscriptions.refused(conn, [TopicAddress(*mail) for mail in mails])
 
 
 SLICE = Slice(
@@ -34,7 +34,7 @@ SLICE = Slice(
     retention=[
         Retention(
             [
-                Kept(
+                RetentionItem(
                     "deleted topics with what contacts chose, where no mail from before is open",
                     SETTLED_AFTER,
                 )

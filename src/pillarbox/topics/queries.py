@@ -13,7 +13,7 @@ from pillarbox.kernel.wire.paging import Page
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicRow:
     """A topic of a team that is not deleted."""
 
     id: UUID
@@ -25,7 +25,7 @@ class Topic:
     updated_at: datetime
 
 
-async def insert(db: TeamDb, topic: Topic) -> None:
+async def insert(db: TeamDb, topic: TopicRow) -> None:
     await db.run(
         """
         INSERT INTO topics (team_id, id, name, description, default_subscription, visibility, created_at,
@@ -42,9 +42,9 @@ async def insert(db: TeamDb, topic: Topic) -> None:
     )
 
 
-async def page(db: TeamDb, page: Page) -> list[Topic]:
+async def page(db: TeamDb, page: Page) -> list[TopicRow]:
     return await db.all(
-        Topic,
+        TopicRow,
         """
         SELECT id, name, description, default_subscription, visibility, created_at, updated_at FROM (
             (SELECT id, name, description, default_subscription, visibility, created_at, updated_at
@@ -60,9 +60,9 @@ async def page(db: TeamDb, page: Page) -> list[Topic]:
     )
 
 
-async def get(db: TeamDb, topic_id: UUID) -> Topic | None:
+async def get(db: TeamDb, topic_id: UUID) -> TopicRow | None:
     return await db.one(
-        Topic,
+        TopicRow,
         """
         SELECT id, name, description, default_subscription, visibility, created_at, updated_at
           FROM topics
@@ -72,10 +72,10 @@ async def get(db: TeamDb, topic_id: UUID) -> Topic | None:
     )
 
 
-async def lock(db: TeamDb, topic_id: UUID) -> Topic | None:
+async def lock(db: TeamDb, topic_id: UUID) -> TopicRow | None:
     """As `get`; nobody else changes or deletes the topic before the transaction ends."""
     return await db.one(
-        Topic,
+        TopicRow,
         """
         SELECT id, name, description, default_subscription, visibility, created_at, updated_at
           FROM topics
@@ -86,7 +86,7 @@ async def lock(db: TeamDb, topic_id: UUID) -> Topic | None:
     )
 
 
-async def update(db: TeamDb, topic: Topic) -> None:
+async def update(db: TeamDb, topic: TopicRow) -> None:
     await db.run(
         """
         UPDATE topics
@@ -101,10 +101,10 @@ async def update(db: TeamDb, topic: Topic) -> None:
     )
 
 
-async def delete(db: TeamDb, topic_id: UUID, at: datetime) -> Topic | None:
+async def delete(db: TeamDb, topic_id: UUID, now: datetime) -> TopicRow | None:
     """Mark it deleted; None where it is not there, or is deleted already."""
     return await db.one(
-        Topic,
+        TopicRow,
         """
         UPDATE topics
            SET deleted_at = $3, updated_at = $3
@@ -112,7 +112,7 @@ async def delete(db: TeamDb, topic_id: UUID, at: datetime) -> Topic | None:
         RETURNING id, name, description, default_subscription, visibility, created_at, updated_at
         """,
         topic_id,
-        at,
+        now,
     )
 
 

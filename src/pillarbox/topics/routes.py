@@ -22,7 +22,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.TopicRef]:
 
 
 @route("GET", "/topics", needs=Access.FULL, query=PAGING, summary="List topics")
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.TopicItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.TopicsTopicItem]]:
     page = Page.read(request.query)
     return Reply(await listed(partial(queries.page, db), page, wire.item))
 

@@ -18,7 +18,7 @@ from pillarbox.topics import queries
 from pillarbox.topics.queries import Subscription
 
 
-class Wanted(NamedTuple):
+class TopicAddress(NamedTuple):
     """Mail of a topic to an address, in the form in which addresses are compared."""
 
     team_id: UUID
@@ -32,14 +32,14 @@ async def of_contact(db: TeamDb, contact_id: UUID) -> list[Subscription]:
     return await every_row(partial(queries.subscriptions, db, contact_id))
 
 
-async def refused(conn: Connection, wanted: Sequence[Wanted]) -> set[Wanted]:
+async def refused(conn: Connection, topic_addresses: Sequence[TopicAddress]) -> set[TopicAddress]:
     """Which of these mails, of several teams, must not go out: the address has unsubscribed from everything,
     has left the topic, or never joined one that people must join. Whoever is no contact has the default.
 
     A deleted topic counts as it was when it was deleted: its mail that is still to go out honours what people
     chose. Of a topic that is not known at all nobody gets mail.
     """
-    if not wanted:
+    if not topic_addresses:
         return set()
-    columns = [list(column) for column in zip(*wanted, strict=True)]
-    return {Wanted(*found) for found in await queries.refused(conn, *columns)}
+    columns = [list(column) for column in zip(*topic_addresses, strict=True)]
+    return {TopicAddress(*found) for found in await queries.refused(conn, *columns)}

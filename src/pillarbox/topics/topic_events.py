@@ -10,9 +10,9 @@ from msgspec import Struct
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
-from pillarbox.topics.queries import Topic
+from pillarbox.topics.queries import TopicRow
 from pillarbox.topics.wire import Choice
-from pillarbox.webhooks.publish import Event, Publisher
+from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 CREATED: Final = "topic.created"
 UPDATED: Final = "topic.updated"
@@ -35,7 +35,7 @@ SHAPES: Final = dict.fromkeys((CREATED, UPDATED, DELETED), TopicData)
 """The type of the data, by the kind of event."""
 
 
-async def publish(db: TeamDb, publisher: Publisher, kind: str, topic: Topic) -> None:
+async def publish(db: TeamDb, publisher: Publisher, kind: str, topic: TopicRow) -> None:
     """Publish an event with the topic as the change has left it; it happened when the topic was updated."""
     data = TopicData(
         topic.id,
@@ -46,4 +46,4 @@ async def publish(db: TeamDb, publisher: Publisher, kind: str, topic: Topic) -> 
         iso_style(topic.created_at),
         iso_style(topic.updated_at),
     )
-    await publisher.publish(db.connection, [Event(db.team_id, kind, topic.updated_at, data)])
+    await publisher.publish(db.connection, [WebhookEvent(db.team_id, kind, topic.updated_at, data)])

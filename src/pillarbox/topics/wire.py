@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
-from pillarbox.topics.queries import Topic
+from pillarbox.topics.queries import TopicRow
 
 Choice = Literal["opt_in", "opt_out"]
 Visibility = Literal["public", "private"]
@@ -51,7 +51,7 @@ class FullTopic(Struct):
     created_at: DatabaseTime
 
 
-class TopicItem(Struct):
+class TopicsTopicItem(Struct):
     id: UUID
     name: str
     description: str | None
@@ -66,8 +66,8 @@ class TopicDeleted(Struct):
     deleted: Literal[True]
 
 
-def item(topic: Topic) -> TopicItem:
-    return TopicItem(
+def item(topic: TopicRow) -> TopicsTopicItem:
+    return TopicsTopicItem(
         topic.id,
         topic.name,
         topic.description,
@@ -77,7 +77,7 @@ def item(topic: Topic) -> TopicItem:
     )
 
 
-def full(topic: Topic) -> FullTopic:
+def full(topic: TopicRow) -> FullTopic:
     shown = item(topic)
     return FullTopic(
         "topic",

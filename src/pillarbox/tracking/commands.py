@@ -8,9 +8,9 @@ import typer
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.tracking_tokens import Clicked, Tracked, read_link, read_open
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.security.tracking_tokens import TrackedLink, TrackedRecipient, read_link, read_open
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.tracking.machines import Machines, described
 from pillarbox.tracking.settings import TRACKING_MACHINES
 
@@ -35,7 +35,7 @@ def show(link: Link, json: Json = False, data: Data = None, database_url: Databa
     perform(lambda connected: read(connected, link, json=json), data=data, database_url=database_url)
 
 
-async def listed(connected: Connected, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, *, json: bool) -> int:
     """Print the table."""
     rows = described(Machines(connected.settings[TRACKING_MACHINES]).rows)
     if json:
@@ -46,14 +46,14 @@ async def listed(connected: Connected, *, json: bool) -> int:
     return 0
 
 
-async def read(connected: Connected, link: str, *, json: bool) -> int:
+async def read(connected: CommandDatabase, link: str, *, json: bool) -> int:
     """Print what the token of the link says."""
     keys = LinkKeys(connected.pool, SystemClock(), connected.key_ring())
     text = link.partition("?")[0].partition("#")[0].rpartition("/")[2].removesuffix(".gif")
     clicked = await read_link(text, keys)
     who = clicked.recipient if clicked is not None else await read_open(text, keys)
     if who is None:
-        raise Refused("This is no link or picture of a tracked mail of this installation.")
+        raise CommandRefused("This is no link or picture of a tracked mail of this installation.")
     shape = _shape(who, clicked)
     if json:
         show_json(shape)
@@ -62,7 +62,7 @@ async def read(connected: Connected, link: str, *, json: bool) -> int:
     return 0
 
 
-def _shape(who: Tracked, clicked: Clicked | None) -> dict[str, Any]:
+def _shape(who: TrackedRecipient, clicked: TrackedLink | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "team_id": who.team_id,
         "email_id": who.email_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 from pillarbox.tracking.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ def _commands() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="tracking",
     title="Tracking",
     plugin=_plugin,
     settings=SETTINGS,
-    commands={"tracking": Group(_commands, "Look into tracked links, and at the machines that follow them.")},
+    commands={
+        "tracking": CommandGroup(_commands, "Look into tracked links, and at the machines that follow them.")
+    },
 )

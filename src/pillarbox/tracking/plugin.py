@@ -8,22 +8,22 @@ from urllib.parse import urlsplit
 from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.security.rate_limit import Windows
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Container, Slice, Stop
 from pillarbox.timeline.record import Timeline
 from pillarbox.tracking import routes
 from pillarbox.tracking.hosts import TrackingHosts
 from pillarbox.tracking.machines import Machines
-from pillarbox.tracking.recording import Recording
+from pillarbox.tracking.recording import TrackingRecorder
 from pillarbox.tracking.settings import TRACKING_MACHINES
 
 
-def _hosts(kit: Kit) -> TrackingHosts:
+def _hosts(kit: Container) -> TrackingHosts:
     public = urlsplit(kit.settings.public_url).hostname or ""
     return TrackingHosts(kit.pool, kit.clock, {public, kit.settings.hostname})
 
 
-def _background(kit: Kit) -> Sequence[Background]:
-    recording = kit.need(Recording)
+def _background(kit: Container) -> Sequence[Background]:
+    recording = kit.need(TrackingRecorder)
     return [Background(stop=(Stop.COMMITS, lambda _: recording.drain()))]
 
 
@@ -33,7 +33,9 @@ SLICE = Slice(
         TrackingHosts: _hosts,
         HostRules: lambda kit: HostRules(kit.need(TrackingHosts).serves),
         Machines: lambda kit: Machines(kit.settings[TRACKING_MACHINES]),
-        Recording: lambda kit: Recording(kit.pool, kit.clock, kit.need(Timeline), kit.need(Windows)),
+        TrackingRecorder: lambda kit: TrackingRecorder(
+            kit.pool, kit.clock, kit.need(Timeline), kit.need(Windows)
+        ),
     },
     pages=collect(routes),
     background=_background,

@@ -21,7 +21,7 @@ from pillarbox.kernel.postgres.time_limit import TimeLimit, unlimited
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Entry
+from pillarbox.timeline.rules import TimelineEntry
 from pillarbox.tracking import queries
 from pillarbox.tracking.prometheus import EVENTS
 from pillarbox.tracking.queries import Place
@@ -52,7 +52,7 @@ class _Became(Enum):
     NOTHING = auto()
 
 
-class Recording:
+class TrackingRecorder:
     """Writes the events."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, timeline: Timeline, windows: Windows) -> None:
@@ -61,12 +61,12 @@ class Recording:
         self._quiet_until = 0.0
         self._timeline = timeline
         self._windows = windows
-        self._commits: GroupCommit[Entry, _Became] = GroupCommit(
+        self._commits: GroupCommit[TimelineEntry, _Became] = GroupCommit(
             self._flush, kind="tracking", flushers=1, most_waiting=MOST_WAITING, shared=GONE
         )
         self._early: set[asyncio.Task[None]] = set()
 
-    async def record(self, entry: Entry) -> None:
+    async def record(self, entry: TimelineEntry) -> None:
         """Return when the event is committed, or when it will not be; raises nothing."""
         key = key_for(f"tracking {entry.team_id} {entry.email_id} {entry.position}")
         if not self._windows.take(key, MOST_EVENTS, WINDOW).allowed:
@@ -87,7 +87,7 @@ class Recording:
             task.cancel()
         await self._commits.drain()
 
-    async def _record_later(self, entry: Entry) -> None:
+    async def _record_later(self, entry: TimelineEntry) -> None:
         became: _Became | None = _Became.EARLY
         for seconds in AGAIN_AFTER:
             await asyncio.sleep(seconds)
@@ -98,7 +98,7 @@ class Recording:
         if became is not None:
             _count(entry, became)
 
-    async def _committed(self, entry: Entry) -> _Became | None:
+    async def _committed(self, entry: TimelineEntry) -> _Became | None:
         try:
             return await self._commits.submit(entry)
         except (Problem, *TROUBLE) as trouble:
@@ -108,7 +108,7 @@ class Recording:
                 log.warning("tracking.lost", trouble=type(trouble).__name__)
             return None
 
-    async def _flush(self, batch: Sequence[Entry]) -> Sequence[_Became]:
+    async def _flush(self, batch: Sequence[TimelineEntry]) -> Sequence[_Became]:
         entries = sorted(batch, key=lambda entry: entry.at)
         async with transaction(self._pool) as conn:
             taken = {id(entry) for entry in await self._timeline.record(conn, entries)}
@@ -117,17 +117,17 @@ class Recording:
         return [_became(entry, taken, underway) for entry in batch]
 
 
-def _place(entry: Entry) -> Place:
+def _place(entry: TimelineEntry) -> Place:
     return entry.team_id, entry.email_id, entry.position or 0
 
 
-def _became(entry: Entry, taken: set[int], underway: set[Place]) -> _Became:
+def _became(entry: TimelineEntry, taken: set[int], underway: set[Place]) -> _Became:
     if id(entry) in taken:
         return _Became.RECORDED
     return _Became.EARLY if _place(entry) in underway else _Became.NOTHING
 
 
-def _count(entry: Entry, became: _Became) -> None:
+def _count(entry: TimelineEntry, became: _Became) -> None:
     if became is not _Became.RECORDED:
         what = "without_delivery"
     elif entry.detail is not None and entry.detail.machine is not None:

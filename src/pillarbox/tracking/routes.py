@@ -10,17 +10,17 @@ from base64 import b64decode
 from typing import Final, Protocol
 from uuid import UUID
 
-from pillarbox.kernel.http.request import Html, Octets, Reply, Request
+from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TROUBLE
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.tracking_tokens import Tracked, read_link, read_open
-from pillarbox.timeline.rules import Click, Detail, Entry, Kind
+from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, read_link, read_open
+from pillarbox.timeline.rules import ClickDetail, EventDetail, EventKind, TimelineEntry
 from pillarbox.tracking.hosts import TrackingHosts
 from pillarbox.tracking.location import location
 from pillarbox.tracking.machines import LONGEST_AGENT, Machines
 from pillarbox.tracking.prometheus import REQUESTS
-from pillarbox.tracking.recording import Recording
+from pillarbox.tracking.recording import TrackingRecorder
 
 GIF: Final = b64decode("R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")
 """One transparent pixel, in 43 octets."""
@@ -47,11 +47,11 @@ class TrackingScreens(Protocol):
     needs=Access.PUBLIC,
     summary="Show the picture of a tracked email",
 )
-async def opened(request: Request) -> Reply[Octets]:
+async def opened(request: Request) -> Reply[OctetsAnswer]:
     """The picture, whatever the token is; the event only for one that is right."""
     who = await _seen(request)
     if who is not None and await _is_here(request, who.team_id):
-        await _record(request, who, Kind.OPENED, None)
+        await _record(request, who, EventKind.OPENED, None)
     else:
         REQUESTS.add(1, ("unknown",))
     return Reply(GIF, headers=dict(SHOWN_ANYWHERE), media="image/gif")
@@ -71,11 +71,11 @@ async def clicked(request: Request) -> Reply[Html]:
     if found is None or not await _is_here(request, found.recipient.team_id):
         REQUESTS.add(1, ("unknown",))
         return request.use(TrackingScreens).unknown_link()  # type: ignore[type-abstract]
-    await _record(request, found.recipient, Kind.CLICKED, found.url)
+    await _record(request, found.recipient, EventKind.CLICKED, found.url)
     return Reply.html("", 302, {**STANDING, "location": location(found.url)})
 
 
-async def _seen(request: Request) -> Tracked | None:
+async def _seen(request: Request) -> TrackedRecipient | None:
     """Who sees the picture. Where the database is away and the key not known, nobody does."""
     text = request.param("token")
     if not text.endswith(SUFFIX):
@@ -91,13 +91,13 @@ async def _is_here(request: Request, team_id: UUID) -> bool:
     return owner is None or owner == team_id
 
 
-async def _record(request: Request, who: Tracked, kind: Kind, url: str | None) -> None:
+async def _record(request: Request, who: TrackedRecipient, kind: EventKind, url: str | None) -> None:
     if request.method == "HEAD":
         REQUESTS.add(1, ("head",))
         return
     REQUESTS.add(1, ("open" if url is None else "click",))
     agent, client = (request.header("user-agent") or "")[:LONGEST_AGENT], request.client
     purpose = request.header("sec-purpose") or request.header("purpose") or request.header("x-moz")
-    click = None if url is None else Click(client, url, request.at, agent)
-    detail = Detail(click=click, machine=request.use(Machines).name_of(agent, client, purpose))
-    await request.use(Recording).record(Entry(*who, kind, request.at, detail))
+    click = None if url is None else ClickDetail(client, url, request.at, agent)
+    detail = EventDetail(click=click, machine=request.use(Machines).name_of(agent, client, purpose))
+    await request.use(TrackingRecorder).record(TimelineEntry(*who, kind, request.at, detail))

@@ -9,18 +9,18 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.contacts.change import NOTHING, Belonging, Change, Subscription
+from pillarbox.contacts.change import NOTHING, ContactChange, ContactMemberships, Subscription
 from pillarbox.contacts.store import Contacts
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb, transaction
-from pillarbox.kernel.security.link_tokens import Link
+from pillarbox.kernel.security.link_tokens import LinkToken
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Entry, Kind
+from pillarbox.timeline.rules import EventKind, TimelineEntry
 from pillarbox.unsubscribe import queries
-from pillarbox.unsubscribe.forms import Action, Submission
-from pillarbox.unsubscribe.queries import Topic
+from pillarbox.unsubscribe.forms import Submission, UnsubscribeAction
+from pillarbox.unsubscribe.queries import ShownTopic
 
 MOST_SHOWN = 1000
 """Topics on a page."""
@@ -37,18 +37,18 @@ class Preferences:
     address: str
     sender: str | None
     is_unsubscribed: bool
-    topic: Topic | None
-    topics: Sequence[Topic]
+    topic: ShownTopic | None
+    topics: Sequence[ShownTopic]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UnsubscribeOutcome:
     """What a submission has changed, and how it stands now."""
 
-    action: Action
+    action: UnsubscribeAction
     now: Preferences
-    left: Sequence[Topic] = ()
-    joined: Sequence[Topic] = ()
+    left: Sequence[ShownTopic] = ()
+    joined: Sequence[ShownTopic] = ()
     left_all: bool = False
     came_back: bool = False
 
@@ -57,13 +57,13 @@ class Outcome:
 class _Effect:
     """What a submission wants written: topics by what they shall be, and whether everything is left."""
 
-    topics: Mapping[Topic, Subscription] = field(default_factory=dict)
+    topics: Mapping[ShownTopic, Subscription] = field(default_factory=dict)
     unsubscribed: bool | None = None
     is_opt_out: bool = False
     """Whether it counts as unsubscribing by this mail."""
 
 
-class Unsubscribing:
+class SubscriptionChoices:
     """Reads and changes what recipients get."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, contacts: Contacts, timeline: Timeline) -> None:
@@ -72,16 +72,18 @@ class Unsubscribing:
         self._contacts = contacts
         self._timeline = timeline
 
-    async def preferences(self, link: Link) -> Preferences:
+    async def preferences(self, link: LinkToken) -> Preferences:
         """How it stands; nothing is changed."""
-        _, found = await self._read(TeamDb(self._pool, link.team_id), link, Submission(Action.CONFIRM))
+        _, found = await self._read(
+            TeamDb(self._pool, link.team_id), link, Submission(UnsubscribeAction.CONFIRM)
+        )
         return found
 
-    async def click(self, link: Link) -> None:
+    async def click(self, link: LinkToken) -> None:
         """What one click does: the mail's topic is left, or everything where it has none."""
         await self._again(lambda: self._click(link))
 
-    async def submit(self, link: Link, submitted: Submission) -> Outcome:
+    async def submit(self, link: LinkToken, submitted: Submission) -> UnsubscribeOutcome:
         """Change what is wanted, in one transaction."""
         return await self._again(lambda: self._submit(link, submitted))
 
@@ -94,13 +96,13 @@ class Unsubscribing:
                 continue
         return await work()
 
-    async def _click(self, link: Link) -> None:
+    async def _click(self, link: LinkToken) -> None:
         async with transaction(self._pool) as conn:
             db = TeamDb(conn, link.team_id)
             contact_id, topic_id = await queries.click(db, link.address, link.topic_id)
             topics: dict[UUID, Subscription] = {} if topic_id is None else {topic_id: "opt_out"}
             if contact_id is None:
-                change = NOTHING if topics else Change(unsubscribed=True)
+                change = NOTHING if topics else ContactChange(unsubscribed=True)
                 await self._upsert(db, link, change, topics)
             elif topics:
                 await self._contacts.choose_topics(db, contact_id, topics)
@@ -108,7 +110,7 @@ class Unsubscribing:
                 await self._contacts.set_unsubscribed(db, contact_id, unsubscribed=True)
             await self._count(db, link)
 
-    async def _submit(self, link: Link, submitted: Submission) -> Outcome:
+    async def _submit(self, link: LinkToken, submitted: Submission) -> UnsubscribeOutcome:
         async with transaction(self._pool) as conn:
             db = TeamDb(conn, link.team_id)
             known, before = await self._read(db, link, submitted)
@@ -121,7 +123,7 @@ class Unsubscribing:
                 topic for topic, word in effect.topics.items() if word == "opt_in" and not topic.is_subscribed
             ]
             _, now = await self._read(db, link, Submission(submitted.action))
-        return Outcome(
+        return UnsubscribeOutcome(
             submitted.action,
             now,
             left,
@@ -131,12 +133,12 @@ class Unsubscribing:
         )
 
     async def _read(
-        self, db: TeamDb, link: Link, submitted: Submission
-    ) -> tuple[Mapping[object, Topic], Preferences]:
+        self, db: TeamDb, link: LinkToken, submitted: Submission
+    ) -> tuple[Mapping[object, ShownTopic], Preferences]:
         """All topics that are asked for by id, and what the page shows."""
         who = await queries.recipient(db, link.address, link.email_id)
         own = [link.topic_id] if link.topic_id is not None else []
-        asked = submitted.topics[:MOST_SHOWN] if submitted.action is Action.RESUBSCRIBE else ()
+        asked = submitted.topics[:MOST_SHOWN] if submitted.action is UnsubscribeAction.RESUBSCRIBE else ()
         rows = await queries.topics(db, who.contact_id, MOST_SHOWN, [*own, *asked])
         topic = next((row for row in rows if row.id == link.topic_id), None)
         shown = [row for row in rows if row.is_public or row.is_subscribed]
@@ -144,36 +146,40 @@ class Unsubscribing:
         preferences = Preferences(link.address, who.sender, who.is_unsubscribed, topic, shown)
         return {row.id: row for row in rows}, preferences
 
-    async def _write(self, db: TeamDb, link: Link, before: Preferences, effect: _Effect) -> None:
+    async def _write(self, db: TeamDb, link: LinkToken, before: Preferences, effect: _Effect) -> None:
         topics = {topic.id: word for topic, word in effect.topics.items()}
         gone = effect.unsubscribed
         if topics or gone or (gone is False and before.is_unsubscribed):
-            change = NOTHING if gone is None else Change(unsubscribed=gone)
+            change = NOTHING if gone is None else ContactChange(unsubscribed=gone)
             await self._upsert(db, link, change, topics)
         if effect.is_opt_out:
             await self._count(db, link)
 
     async def _upsert(
-        self, db: TeamDb, link: Link, change: Change, topics: Mapping[UUID, Subscription]
+        self, db: TeamDb, link: LinkToken, change: ContactChange, topics: Mapping[UUID, Subscription]
     ) -> None:
-        await self._contacts.upsert(db, EmailAddress(link.address, None), change, Belonging(topics=topics))
+        await self._contacts.upsert(
+            db, EmailAddress(link.address, None), change, ContactMemberships(topics=topics)
+        )
 
-    async def _count(self, db: TeamDb, link: Link) -> None:
+    async def _count(self, db: TeamDb, link: LinkToken) -> None:
         """Unsubscribing counts once for a recipient of an email."""
-        entry = Entry(link.team_id, link.email_id, link.position, Kind.UNSUBSCRIBED, self._clock.now())
+        entry = TimelineEntry(
+            link.team_id, link.email_id, link.position, EventKind.UNSUBSCRIBED, self._clock.now()
+        )
         await self._timeline.record(db.connection, [entry])
 
 
-def _effect(before: Preferences, known: Mapping[object, Topic], submitted: Submission) -> _Effect:
+def _effect(before: Preferences, known: Mapping[object, ShownTopic], submitted: Submission) -> _Effect:
     match submitted.action:
-        case Action.CONFIRM if before.topic is not None:
+        case UnsubscribeAction.CONFIRM if before.topic is not None:
             return _Effect({before.topic: "opt_out"}, is_opt_out=True)
-        case Action.CONFIRM | Action.ALL:
+        case UnsubscribeAction.CONFIRM | UnsubscribeAction.ALL:
             return _Effect(unsubscribed=True, is_opt_out=True)
-        case Action.RESUBSCRIBE:
+        case UnsubscribeAction.RESUBSCRIBE:
             wanted = {known[one]: "opt_in" for one in submitted.topics if one in known}
             return _Effect(dict.fromkeys(wanted, "opt_in"), unsubscribed=False)
-        case Action.PREFERENCES:
+        case UnsubscribeAction.PREFERENCES:
             return _chosen(before, submitted)
     raise AssertionError(submitted.action)
 
@@ -182,7 +188,7 @@ def _chosen(before: Preferences, submitted: Submission) -> _Effect:
     """Topics that are not on the page are nobody's to choose."""
     checked = set(submitted.topics)
     asked = checked | set(submitted.shown)
-    topics: dict[Topic, Subscription] = {
+    topics: dict[ShownTopic, Subscription] = {
         topic: "opt_in" if topic.id in checked else "opt_out" for topic in before.topics if topic.id in asked
     }
     leaves = any(word == "opt_out" and topic.is_subscribed for topic, word in topics.items())

@@ -20,7 +20,7 @@ _NAME = re.compile(rb'\bname="?([^";\r\n]{1,200})"?', re.IGNORECASE)
 Fields = Sequence[tuple[str, str]]
 
 
-class Action(Enum):
+class UnsubscribeAction(Enum):
     """What is wanted."""
 
     ONE_CLICK = "one_click"
@@ -33,7 +33,7 @@ class Action(Enum):
 class Submission(NamedTuple):
     """An action, with the topics that are checked and those that were shown."""
 
-    action: Action
+    action: UnsubscribeAction
     topics: tuple[UUID, ...] = ()
     shown: tuple[UUID, ...] = ()
 
@@ -42,19 +42,19 @@ def submission(body: bytes, content_type: str) -> Submission | None:
     """What a body asks for; None where it asks for nothing that there is."""
     fields = _multipart(body, content_type) if _is_multipart(content_type) else _urlencoded(body)
     if any((name.strip().lower(), value.strip().lower()) == ONE_CLICK for name, value in fields):
-        return Submission(Action.ONE_CLICK)
+        return Submission(UnsubscribeAction.ONE_CLICK)
     by_name = dict(fields)
     if by_name.get("confirm") == "1":
-        return Submission(Action.CONFIRM)
+        return Submission(UnsubscribeAction.CONFIRM)
     topics = _ids(value for name, value in fields if name == "topic")
     shown = _ids(value for name, value in fields if name == "shown")
     match by_name.get("action"):
         case "preferences":
-            return Submission(Action.PREFERENCES, topics, shown)
+            return Submission(UnsubscribeAction.PREFERENCES, topics, shown)
         case "all":
-            return Submission(Action.ALL)
+            return Submission(UnsubscribeAction.ALL)
         case "resubscribe":
-            return Submission(Action.RESUBSCRIBE, topics)
+            return Submission(UnsubscribeAction.RESUBSCRIBE, topics)
     return None
 
 

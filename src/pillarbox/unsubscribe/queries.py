@@ -38,14 +38,14 @@ CLICK = """
 """
 
 
-class Click(NamedTuple):
+class UnsubscribeClick(NamedTuple):
     """The contact that an address is, and the topic that a mail was about, where there are such."""
 
     contact_id: UUID | None
     topic_id: UUID | None
 
 
-class Recipient(NamedTuple):
+class LinkHolder(NamedTuple):
     """Who has the link, as far as it is known."""
 
     contact_id: UUID | None
@@ -53,7 +53,7 @@ class Recipient(NamedTuple):
     sender: str | None
 
 
-class Topic(NamedTuple):
+class ShownTopic(NamedTuple):
     """A topic as the recipient has it."""
 
     id: UUID
@@ -63,16 +63,16 @@ class Topic(NamedTuple):
     is_subscribed: bool
 
 
-async def click(db: TeamDb, address: str, topic_id: UUID | None) -> Click:
-    return await db.one(Click, CLICK, address, topic_id) or Click(None, None)
+async def click(db: TeamDb, address: str, topic_id: UUID | None) -> UnsubscribeClick:
+    return await db.one(UnsubscribeClick, CLICK, address, topic_id) or UnsubscribeClick(None, None)
 
 
-async def recipient(db: TeamDb, address: str, email_id: UUID) -> Recipient:
+async def recipient(db: TeamDb, address: str, email_id: UUID) -> LinkHolder:
     """What is known of an address, and who wrote the email."""
-    found = await db.one(Recipient, RECIPIENT, address, email_id)
-    return found or Recipient(None, is_unsubscribed=False, sender=None)
+    found = await db.one(LinkHolder, RECIPIENT, address, email_id)
+    return found or LinkHolder(None, is_unsubscribed=False, sender=None)
 
 
-async def topics(db: TeamDb, contact_id: UUID | None, most: int, also: Sequence[UUID]) -> list[Topic]:
+async def topics(db: TeamDb, contact_id: UUID | None, limit: int, also: Sequence[UUID]) -> list[ShownTopic]:
     """The topics that are public or that the contact gets, and those of `also`; these first."""
-    return await db.all(Topic, TOPICS, contact_id, most, list(also))
+    return await db.all(ShownTopic, TOPICS, contact_id, limit, list(also))

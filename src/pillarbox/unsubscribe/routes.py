@@ -12,10 +12,10 @@ from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.security.link_tokens import Link
+from pillarbox.kernel.security.link_tokens import LinkToken
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.unsubscribe.choices import Outcome, Preferences, Unsubscribing
-from pillarbox.unsubscribe.forms import Action, submission
+from pillarbox.unsubscribe.choices import Preferences, SubscriptionChoices, UnsubscribeOutcome
+from pillarbox.unsubscribe.forms import UnsubscribeAction, submission
 from pillarbox.unsubscribe.prometheus import REQUESTS
 
 MOST_REQUESTS = 60
@@ -28,7 +28,7 @@ class UnsubscribeScreens(Protocol):
 
     def preferences(self, shown: Preferences) -> Reply[Html]: ...
 
-    def outcome(self, done: Outcome) -> Reply[Html]:
+    def outcome(self, done: UnsubscribeOutcome) -> Reply[Html]:
         """What a form has changed, and how to take it back."""
         ...
 
@@ -50,10 +50,10 @@ async def show(request: Request) -> Reply[Html]:
     """The page behind the link of a mail."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
     link = await _link(request)
-    if not isinstance(link, Link):
+    if not isinstance(link, LinkToken):
         return link
     REQUESTS.add(1, ("page",))
-    return screens.preferences(await request.use(Unsubscribing).preferences(link))
+    return screens.preferences(await request.use(SubscriptionChoices).preferences(link))
 
 
 @route(
@@ -69,14 +69,14 @@ async def submit(request: Request) -> Reply[Html]:
     """A form of the page, or one click (RFC 8058); the latter is answered without a page."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
     link = await _link(request)
-    if not isinstance(link, Link):
+    if not isinstance(link, LinkToken):
         return link
     submitted = submission(bytes(request.raw), request.header("content-type") or "")
     if submitted is None:
         REQUESTS.add(1, ("not_understood",))
         return screens.not_understood()
-    unsubscribing = request.use(Unsubscribing)
-    if submitted.action is Action.ONE_CLICK:
+    unsubscribing = request.use(SubscriptionChoices)
+    if submitted.action is UnsubscribeAction.ONE_CLICK:
         await unsubscribing.click(link)
         reply = Reply.html("")
     else:
@@ -85,7 +85,7 @@ async def submit(request: Request) -> Reply[Html]:
     return reply
 
 
-async def _link(request: Request) -> Link | Reply[Html]:
+async def _link(request: Request) -> LinkToken | Reply[Html]:
     """What the link of the request says, or the page that refuses it."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
     taken = request.use(Windows).take(key_for(f"unsubscribe {request.client}"), MOST_REQUESTS, MINUTE)

@@ -6,7 +6,7 @@ import typer
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.terminal.answers import Json, perform, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import one_team
 from pillarbox.teams.commands.limits import LIMITS, NameOrId, shape, shown
 from pillarbox.teams.slugs import slug
@@ -21,9 +21,9 @@ def show(team: NameOrId, json: Json = False, data: Data = None, database_url: Da
     perform(lambda connected: show_team(connected, team, json=json), data=data, database_url=database_url)
 
 
-async def show_team(connected: Connected, wanted: str, *, json: bool) -> int:
+async def show_team(connected: CommandDatabase, team_name: str, *, json: bool) -> int:
     """Everything about one team, with what it has used."""
-    team = await one_team(connected, wanted)
+    team = await one_team(connected, team_name)
     used = await UsageMeter(connected.pool, SystemClock()).read(connected.pool, team.id)
     today, month = used.day_sent + used.day_received, used.month_sent + used.month_received
     if json:

@@ -15,7 +15,7 @@ from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.usage import queries
-from pillarbox.usage.quotas import QuotaUsage, Spending, locked_usage
+from pillarbox.usage.quotas import QuotaSpending, QuotaUsage, locked_usage
 
 
 class EmailAboveQuota(Problem):
@@ -25,7 +25,7 @@ class EmailAboveQuota(Problem):
         super().__init__("This email was received above your quota. Raise the quota to see its content.")
 
 
-class Arrived(NamedTuple):
+class CountedArrival(NamedTuple):
     """A received email."""
 
     team_id: UUID
@@ -55,16 +55,16 @@ async def stored_octets(source: Source, teams: Collection[UUID]) -> dict[UUID, i
     return await queries.stored(source, list(teams))
 
 
-async def mark_above(conn: Connection, arrived: Sequence[Arrived]) -> None:
+async def mark_above(conn: Connection, arrived: Sequence[CountedArrival]) -> None:
     """Mark what is above its team's quota of emails whose rows this transaction has inserted and counted; to
     be called last in it, because the counts of their teams stay locked until its end."""
     if not arrived:
         return
-    spendings = [Spending(mail.team_id, mail.at, 1) for mail in arrived]
+    spendings = [QuotaSpending(mail.team_id, mail.at, 1) for mail in arrived]
     usage = await locked_usage(conn, spendings)
     # What was read has them all already: subtract them first.
     for spending in spendings:
-        usage.spend(Spending(spending.team_id, spending.at, -1))
+        usage.spend(QuotaSpending(spending.team_id, spending.at, -1))
     rows = []
     for mail, spending in zip(arrived, spendings, strict=True):
         usage.spend(spending)
@@ -75,10 +75,10 @@ async def mark_above(conn: Connection, arrived: Sequence[Arrived]) -> None:
         await queries.mark_above(conn, rows)
 
 
-def _above(usage: QuotaUsage, spent: Spending) -> tuple[int | None, int | None]:
+def _above(usage: QuotaUsage, spent: QuotaSpending) -> tuple[int | None, int | None]:
     """The units of the day and of the month, each where that is more than the quota."""
     daily, monthly = usage.quotas(spent.team_id)
-    day, month = usage.after(Spending(spent.team_id, spent.at, 0))
+    day, month = usage.after(QuotaSpending(spent.team_id, spent.at, 0))
     return (
         day if daily is not None and day > daily else None,
         month if monthly is not None and month > monthly else None,

@@ -19,7 +19,7 @@ from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import TROUBLE, Source
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.usage import queries
-from pillarbox.usage.queries import Used
+from pillarbox.usage.queries import UsedUnits
 from pillarbox.usage.windows import day_of, month_of
 
 log = get("usage")
@@ -29,7 +29,7 @@ DAILY: Final = "x-resend-daily-quota"
 MONTHLY: Final = "x-resend-monthly-quota"
 
 
-class Reading(NamedTuple):
+class UsageReading(NamedTuple):
     """The units of the day and of the month as they were at an instant."""
 
     at: datetime
@@ -43,7 +43,7 @@ class UsageMeter:
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
         self._clock = clock
-        self._known: dict[UUID, Reading] = {}
+        self._known: dict[UUID, UsageReading] = {}
         self._locks: dict[UUID, asyncio.Lock] = {}
 
     async def headers(self, caller: Caller, since: datetime) -> dict[str, str]:
@@ -64,14 +64,14 @@ class UsageMeter:
         if len(self._known) >= MOST_READINGS:
             self._known.clear()
             self._locks.clear()
-        self._known[team_id] = Reading(self._clock.now(), daily, monthly)
+        self._known[team_id] = UsageReading(self._clock.now(), daily, monthly)
 
-    async def read(self, source: Source, team_id: UUID) -> Used:
+    async def read(self, source: Source, team_id: UUID) -> UsedUnits:
         """What the team has used of this day and month."""
         now = self._clock.now()
         return (await queries.used(source, [(team_id, day_of(now), month_of(now))]))[0]
 
-    async def _reading(self, team_id: UUID, since: datetime) -> Reading:
+    async def _reading(self, team_id: UUID, since: datetime) -> UsageReading:
         known = self._known.get(team_id)
         if known is not None and known.at > since:
             return known
@@ -81,6 +81,8 @@ class UsageMeter:
                 return known
             began = self._clock.now()
             used = await self.read(self._pool, team_id)
-            found = Reading(began, used.day_sent + used.day_received, used.month_sent + used.month_received)
+            found = UsageReading(
+                began, used.day_sent + used.day_received, used.month_sent + used.month_received
+            )
             self._known[team_id] = found
             return found

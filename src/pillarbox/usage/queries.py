@@ -119,7 +119,7 @@ REMOVE_OLD_DAYS = """
 """
 
 
-class Used(NamedTuple):
+class UsedUnits(NamedTuple):
     """What a team has used in a day and in its month, and what it may."""
 
     team_id: UUID
@@ -132,7 +132,7 @@ class Used(NamedTuple):
     month_received: int
 
 
-class Owned(NamedTuple):
+class OwnedResources(NamedTuple):
     """How many of each a team has, and how many domains it may have where it has a number of its own."""
 
     most_domains: int | None
@@ -148,10 +148,10 @@ async def lock(conn: Connection, teams: Sequence[UUID]) -> None:
     await conn.execute(LOCK, teams, LOCKS)
 
 
-async def used(source: Source, keys: Sequence[tuple[UUID, datetime, datetime]]) -> list[Used]:
+async def used(source: Source, keys: Sequence[tuple[UUID, datetime, datetime]]) -> list[UsedUnits]:
     """What was used, for each team, day and month."""
     teams, days, months = zip(*keys, strict=True)
-    return [Used(**row) for row in await source.fetch(USED, teams, days, months)]
+    return [UsedUnits(**row) for row in await source.fetch(USED, teams, days, months)]
 
 
 async def mark_above(conn: Connection, rows: Sequence[tuple[UUID, UUID, int | None, int | None]]) -> None:
@@ -179,12 +179,12 @@ async def is_above(db: TeamDb, email_id: UUID) -> bool:
     return bool(found)
 
 
-async def owned(db: TeamDb, month: datetime) -> Owned:
+async def owned(db: TeamDb, month: datetime) -> OwnedResources:
     """What the team has now; runs of automations count from the beginning of `month` on."""
-    found = await db.one(Owned, OWNED, first_id(month))
+    found = await db.one(OwnedResources, OWNED, first_id(month))
     assert found is not None, "the caller's team is there"
     return found
 
 
-async def remove_old_days(source: Source, before: date, most: int) -> Any:
-    return await source.execute(REMOVE_OLD_DAYS, before, most)
+async def remove_old_days(source: Source, before: date, limit: int) -> Any:
+    return await source.execute(REMOVE_OLD_DAYS, before, limit)

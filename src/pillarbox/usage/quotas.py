@@ -33,7 +33,7 @@ class MonthlyQuotaExceeded(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class QuotaSpending:
     """The units that one request wants to spend at an instant."""
 
     team_id: UUID
@@ -44,7 +44,7 @@ class Spending:
 class QuotaUsage:
     """What teams have used, as a commit goes on."""
 
-    def __init__(self, read: Sequence[queries.Used]) -> None:
+    def __init__(self, read: Sequence[queries.UsedUnits]) -> None:
         self._quotas = {row.team_id: (row.daily_quota, row.monthly_quota) for row in read}
         self._days = {(row.team_id, row.day): row.day_sent + row.day_received for row in read}
         self._months = {(row.team_id, month_of(row.day)): row.month_sent + row.month_received for row in read}
@@ -53,21 +53,21 @@ class QuotaUsage:
         """The daily and the monthly quota."""
         return self._quotas[team_id]
 
-    def after(self, wanted: Spending) -> tuple[int, int]:
+    def after(self, quota_spending: QuotaSpending) -> tuple[int, int]:
         """What its day and its month would have used with this."""
-        day, month = day_of(wanted.at), month_of(wanted.at)
+        day, month = day_of(quota_spending.at), month_of(quota_spending.at)
         return (
-            self._days[wanted.team_id, day] + wanted.units,
-            self._months[wanted.team_id, month] + wanted.units,
+            self._days[quota_spending.team_id, day] + quota_spending.units,
+            self._months[quota_spending.team_id, month] + quota_spending.units,
         )
 
-    def spend(self, wanted: Spending) -> None:
-        daily, monthly = self.after(wanted)
-        self._days[wanted.team_id, day_of(wanted.at)] = daily
-        self._months[wanted.team_id, month_of(wanted.at)] = monthly
+    def spend(self, quota_spending: QuotaSpending) -> None:
+        daily, monthly = self.after(quota_spending)
+        self._days[quota_spending.team_id, day_of(quota_spending.at)] = daily
+        self._months[quota_spending.team_id, month_of(quota_spending.at)] = monthly
 
 
-async def locked_usage(conn: Connection, spendings: Sequence[Spending]) -> QuotaUsage:
+async def locked_usage(conn: Connection, spendings: Sequence[QuotaSpending]) -> QuotaUsage:
     """The usage of these teams, locked until the end of the transaction."""
     await queries.lock(conn, list({spending.team_id for spending in spendings}))
     keys = {(s.team_id, day_of(s.at), month_of(s.at)) for s in spendings}
@@ -82,47 +82,49 @@ class Quotas:
         self._clock = clock
         self._note = note
 
-    async def judge(self, conn: Connection, wanted: Sequence[Spending]) -> list[Problem | None]:
+    async def judge(self, conn: Connection, quota_spendings: Sequence[QuotaSpending]) -> list[Problem | None]:
         """In order, for each request: nothing where it fits in whole, else why it does not.
 
         The units of those that fit are spent by this transaction, which must go on to accept them.
         """
-        usage = await locked_usage(conn, wanted)
+        usage = await locked_usage(conn, quota_spendings)
         now = self._clock.now()
         found: list[Problem | None] = []
-        for spending in wanted:
+        for spending in quota_spendings:
             problem = _refusal(usage, spending, now)
             if problem is None:
                 usage.spend(spending)
             found.append(problem)
-        today = {spending.team_id: spending for spending in wanted if day_of(spending.at) == day_of(now)}
+        today = {
+            spending.team_id: spending for spending in quota_spendings if day_of(spending.at) == day_of(now)
+        }
         after_commit(conn, partial(self._report, usage, list(today.values())))
         return found
 
     async def used_up(self, conn: Connection, team_id: UUID, now: datetime) -> Problem | None:
         """Why the team may not spend a single unit more; None where it may, and nothing is spent."""
         usage = QuotaUsage(await queries.used(conn, [(team_id, day_of(now), month_of(now))]))
-        return _refusal(usage, Spending(team_id, now, 1), now)
+        return _refusal(usage, QuotaSpending(team_id, now, 1), now)
 
     async def hold(self, conn: Connection, team_id: UUID) -> None:
         """Until the transaction ends, nobody else is asked whether something fits in the team's quotas."""
         await queries.lock(conn, [team_id])
 
-    async def fits(self, conn: Connection, wanted: Spending) -> bool:
+    async def fits(self, conn: Connection, quota_spending: QuotaSpending) -> bool:
         """Whether so many units are left now; nothing is spent. `hold` comes first."""
-        keys = [(wanted.team_id, day_of(wanted.at), month_of(wanted.at))]
-        return _refusal(QuotaUsage(await queries.used(conn, keys)), wanted, wanted.at) is None
+        keys = [(quota_spending.team_id, day_of(quota_spending.at), month_of(quota_spending.at))]
+        return _refusal(QuotaUsage(await queries.used(conn, keys)), quota_spending, quota_spending.at) is None
 
-    def _report(self, usage: QuotaUsage, spendings: Sequence[Spending]) -> None:
+    def _report(self, usage: QuotaUsage, spendings: Sequence[QuotaSpending]) -> None:
         for spending in spendings:
-            self._note(spending.team_id, *usage.after(Spending(spending.team_id, spending.at, 0)))
+            self._note(spending.team_id, *usage.after(QuotaSpending(spending.team_id, spending.at, 0)))
 
 
-def _refusal(usage: QuotaUsage, wanted: Spending, now: datetime) -> Problem | None:
-    daily, monthly = usage.quotas(wanted.team_id)
-    day, month = usage.after(wanted)
+def _refusal(usage: QuotaUsage, quota_spending: QuotaSpending, now: datetime) -> Problem | None:
+    daily, monthly = usage.quotas(quota_spending.team_id)
+    day, month = usage.after(quota_spending)
     if daily is not None and day > daily:
-        return DailyQuotaExceeded(seconds_until(next_day(wanted.at), now))
+        return DailyQuotaExceeded(seconds_until(next_day(quota_spending.at), now))
     if monthly is not None and month > monthly:
-        return MonthlyQuotaExceeded(seconds_until(next_month(wanted.at), now))
+        return MonthlyQuotaExceeded(seconds_until(next_month(quota_spending.at), now))
     return None

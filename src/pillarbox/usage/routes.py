@@ -9,12 +9,12 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.usage import queries, wire
 from pillarbox.usage.meter import UsageMeter
 from pillarbox.usage.windows import month_of
-from pillarbox.usage.wire import Limits
+from pillarbox.usage.wire import UsageLimits
 
 
 @route("GET", "/usage", needs=Access.ANY, summary="Show what is used, and how much may be used")
 async def usage(request: Request, db: TeamDb) -> Reply[wire.Usage]:
-    limits = request.use(Limits)
+    limits = request.use(UsageLimits)
     own = request.known.rate_limit
     used = await request.use(UsageMeter).read(db.source, db.team_id)
     now = request.use(Clock).now()  # type: ignore[type-abstract]

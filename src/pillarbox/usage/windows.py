@@ -8,22 +8,22 @@ from math import ceil
 DAY = timedelta(days=1)
 
 
-def day_of(at: datetime) -> datetime:
+def day_of(instant: datetime) -> datetime:
     """The UTC midnight before."""
-    return at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return instant.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def month_of(at: datetime) -> datetime:
+def month_of(instant: datetime) -> datetime:
     """The beginning of the calendar month."""
-    return day_of(at).replace(day=1)
+    return day_of(instant).replace(day=1)
 
 
-def next_day(at: datetime) -> datetime:
-    return day_of(at) + DAY
+def next_day(instant: datetime) -> datetime:
+    return day_of(instant) + DAY
 
 
-def next_month(at: datetime) -> datetime:
-    return (month_of(at) + 32 * DAY).replace(day=1)
+def next_month(instant: datetime) -> datetime:
+    return (month_of(instant) + 32 * DAY).replace(day=1)
 
 
 def seconds_until(end: datetime, now: datetime) -> int:

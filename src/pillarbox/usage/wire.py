@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
-from pillarbox.usage.queries import Owned, Used
+from pillarbox.usage.queries import OwnedResources, UsedUnits
 from pillarbox.usage.windows import next_day, next_month
 
 UNLIMITED: Final = 9007199254740991
@@ -64,14 +64,16 @@ class Usage(Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class UsageLimits:
     """What the operator has set for all teams; None is no limit."""
 
     rate_limit: int
     most_domains: int | None
 
 
-def usage(used: Used, owned: Owned, limits: Limits, rate_limit: int, now: datetime) -> Usage:
+def usage(
+    used: UsedUnits, owned: OwnedResources, limits: UsageLimits, rate_limit: int, now: datetime
+) -> Usage:
     """What a team has, and the runs of automations that began in the month of `now`."""
     day, month = iso_style(next_day(now)), iso_style(next_month(now))
     daily = Emails(used.day_sent + used.day_received, used.daily_quota, used.day_sent, used.day_received, day)

@@ -32,7 +32,7 @@ class QueuedEvent(NamedTuple):
     detail: str | None
 
 
-class Subject(NamedTuple):
+class EventSubject(NamedTuple):
     """What the data of one event is made of: the row, the position in it, and facts of the event in JSON."""
 
     kind: str
@@ -41,11 +41,11 @@ class Subject(NamedTuple):
     detail: str | None
 
 
-DataOf = Callable[[Connection, UUID, Sequence[Subject]], Awaitable[Sequence[bytes]]]
+DataOf = Callable[[Connection, UUID, Sequence[EventSubject]], Awaitable[Sequence[bytes]]]
 """The data of events of one team as JSON, in the order of the subjects. A higher slice gives it."""
 
 
-class Bodies:
+class WebhookBodies:
     """Makes and keeps bodies. `sources` says who makes the data, by the kind or else by its first word."""
 
     def __init__(self, sources: Mapping[str, DataOf]) -> None:
@@ -76,7 +76,9 @@ class Bodies:
         found = {event.event_id: EMPTY for event in events}
         for source, data_of in self._sources.items():
             group = [e for e in events if e.subject_id is not None and self._source(e.kind) == source]
-            subjects = [Subject(e.kind, e.subject_id, e.position, e.detail) for e in group if e.subject_id]
+            subjects = [
+                EventSubject(e.kind, e.subject_id, e.position, e.detail) for e in group if e.subject_id
+            ]
             if subjects:
                 data = await data_of(conn, team_id, subjects)
                 found |= {e.event_id: Raw(one) for e, one in zip(group, data, strict=True)}

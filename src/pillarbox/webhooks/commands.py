@@ -16,8 +16,8 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.postgres.database import transaction
-from pillarbox.kernel.terminal.answers import Json, Refused, clean, perform, say
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, clean, perform, say
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.teams.commands.choosing import TeamOption, one_team
@@ -26,8 +26,8 @@ from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.listening import queries
-from pillarbox.webhooks.listening.listener import Listener, ReceivedEvent, listen
-from pillarbox.webhooks.publish import Event, Publisher
+from pillarbox.webhooks.listening.listener import ReceivedEvent, WebhookListener, listen
+from pillarbox.webhooks.publish import Publisher, WebhookEvent
 from pillarbox.webhooks.samples import SAMPLES
 
 group = typer.Typer(no_args_is_help=True, help="Watch events, forward them to a program here, try one out.")
@@ -76,7 +76,7 @@ def trigger_one(
 
 
 async def follow(
-    connected: Connected, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
+    connected: CommandDatabase, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
 ) -> int:
     for kind in kinds:
         known(kind)
@@ -105,7 +105,9 @@ async def follow(
 class EventPrinter:
     """Prints and forwards the events of a listener."""
 
-    def __init__(self, listener: Listener, poster: Poster, forward: str | None, *, as_json: bool) -> None:
+    def __init__(
+        self, listener: WebhookListener, poster: Poster, forward: str | None, *, as_json: bool
+    ) -> None:
         self._listener = listener
         self._poster = poster
         self._forward = forward
@@ -146,16 +148,18 @@ async def until_interrupted(work: Any) -> None:
             raise
 
 
-async def trigger(connected: Connected, team: str | None, kind: str) -> int:
+async def trigger(connected: CommandDatabase, team: str | None, kind: str) -> int:
     from pillarbox.webhooks.plugin import CHANNEL
 
     owner = await one_team(connected, team)
     ids = Ids(SystemClock())
     async with transaction(connected.pool) as conn:
-        await Publisher(ids).publish(conn, [Event(owner.id, known(kind), ids.now(), dict(SAMPLES[kind]))])
+        await Publisher(ids).publish(
+            conn, [WebhookEvent(owner.id, known(kind), ids.now(), dict(SAMPLES[kind]))]
+        )
         wanted = await queries.subscribers(conn, owner.id, kind)
     if not wanted:
-        raise Refused(f"No enabled webhook of the team {owner.name!r} wants {kind}.")
+        raise CommandRefused(f"No enabled webhook of the team {owner.name!r} wants {kind}.")
     await connected.pool.execute("SELECT pg_notify($1, '')", CHANNEL)
     say(f"A sample of {kind} is on its way to {wanted} webhook{'s' if wanted > 1 else ''}.")
     return 0
@@ -163,7 +167,7 @@ async def trigger(connected: Connected, team: str | None, kind: str) -> int:
 
 def known(kind: str) -> str:
     if kind not in KINDS:
-        raise Refused(f"There is no event {kind!r}; there are {', '.join(KINDS)}.")
+        raise CommandRefused(f"There is no event {kind!r}; there are {', '.join(KINDS)}.")
     return kind
 
 
@@ -171,4 +175,4 @@ def may_be_called(url: str) -> None:
     try:
         parse_url(url)
     except BadUrl:
-        raise Refused(f"{url!r} is not an http or https URL.") from None
+        raise CommandRefused(f"{url!r} is not an http or https URL.") from None

@@ -18,7 +18,7 @@ Key = tuple[UUID, UUID]
 """A team and one of its webhooks."""
 
 
-class Result(NamedTuple):
+class AttemptEnd(NamedTuple):
     """How one attempt ended. `code` is 0 where no HTTP answer came; `exhausted`: it was the last one of
     the schedule; `replayed`: it was none of the schedule."""
 
@@ -33,7 +33,7 @@ class Result(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class WebhookHealth:
     """The failure clock of a webhook; everything is empty after a success."""
 
     failing_since: datetime | None = None
@@ -42,22 +42,22 @@ class Health:
     told_failing_at: datetime | None = None
 
 
-HEALTHY = Health()
+HEALTHY = WebhookHealth()
 
 
-class Verdict(NamedTuple):
+class HealthVerdict(NamedTuple):
     """What a row of results makes of a webhook. `notify`: the team is to know that it has begun to fail."""
 
-    health: Health
+    health: WebhookHealth
     notify: bool
     disable: bool
-    last_failure: Result | None
+    last_failure: AttemptEnd | None
 
 
-def judged(health: Health, results: Iterable[Result]) -> Verdict:
+def judged(health: WebhookHealth, results: Iterable[AttemptEnd]) -> HealthVerdict:
     """The rule, for the results of one webhook in order of time."""
     notify = disable = False
-    last: Result | None = None
+    last: AttemptEnd | None = None
     for result in results:
         if result.succeeded:
             health, notify, disable = HEALTHY, False, False
@@ -66,10 +66,10 @@ def judged(health: Health, results: Iterable[Result]) -> Verdict:
             if result.exhausted and health.told_failing_at is None:
                 health, notify = replace(health, told_failing_at=result.at), True
             disable = disable or _is_hopeless(health, result)
-    return Verdict(health, notify, disable, last)
+    return HealthVerdict(health, notify, disable, last)
 
 
-def _failed(health: Health, result: Result) -> Health:
+def _failed(health: WebhookHealth, result: AttemptEnd) -> WebhookHealth:
     if health.failing_since is None:
         return replace(health, failing_since=result.at, failing_event=result.event_id)
     if result.event_id != health.failing_event and not health.failing_several:
@@ -77,6 +77,6 @@ def _failed(health: Health, result: Result) -> Health:
     return health
 
 
-def _is_hopeless(health: Health, result: Result) -> bool:
+def _is_hopeless(health: WebhookHealth, result: AttemptEnd) -> bool:
     since = health.failing_since
     return since is not None and result.at - since >= DISABLE_AFTER and health.failing_several

@@ -13,7 +13,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.webhooks import health_queries
-from pillarbox.webhooks.failure_clock import Health, Key, Result, Verdict, judged
+from pillarbox.webhooks.failure_clock import AttemptEnd, HealthVerdict, Key, WebhookHealth, judged
 
 log = get("webhooks")
 
@@ -21,7 +21,7 @@ JOB_FAILING = "webhook.failing"
 JOB_DISABLED = "webhook.disabled"
 
 
-async def record(conn: Connection, results: Sequence[Result], ids: Ids) -> set[Key]:
+async def record(conn: Connection, results: Sequence[AttemptEnd], ids: Ids) -> set[Key]:
     """Let these results count, in the transaction that settles them; returns what it disabled."""
     by_webhook = _by_webhook(results)
     if not by_webhook:
@@ -37,17 +37,17 @@ async def record(conn: Connection, results: Sequence[Result], ids: Ids) -> set[K
     return disabled
 
 
-def _by_webhook(results: Sequence[Result]) -> dict[Key, list[Result]]:
+def _by_webhook(results: Sequence[AttemptEnd]) -> dict[Key, list[AttemptEnd]]:
     ordered = sorted(results, key=lambda r: (r.team_id, r.webhook_id, r.at, r.event_id))
     return {key: list(group) for key, group in groupby(ordered, key=lambda r: (r.team_id, r.webhook_id))}
 
 
-def _changes(health: Health, verdict: Verdict) -> bool:
+def _changes(health: WebhookHealth, verdict: HealthVerdict) -> bool:
     return verdict.health != health or verdict.disable
 
 
 async def _queue_notices(
-    conn: Connection, verdicts: Mapping[Key, Verdict], disabled: set[Key], ids: Ids
+    conn: Connection, verdicts: Mapping[Key, HealthVerdict], disabled: set[Key], ids: Ids
 ) -> None:
     """One mail when it begins to fail, one when it is disabled; where both are due only the second."""
     notices = [(JOB_DISABLED, key) for key in disabled]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, TeamDb
-from pillarbox.webhooks.failure_clock import Health, Key, Verdict
+from pillarbox.webhooks.failure_clock import HealthVerdict, Key, WebhookHealth
 
 HEALTH = """
     SELECT w.team_id, w.id, w.failing_since, w.failing_event, w.failing_several, w.told_failing_at
@@ -55,7 +55,7 @@ FAILING = """
 """
 
 
-class Failing(NamedTuple):
+class FailingWebhook(NamedTuple):
     """What a notice says of a webhook."""
 
     id: UUID
@@ -64,14 +64,14 @@ class Failing(NamedTuple):
     last_status_code: int | None
 
 
-async def health(conn: Connection, keys: Sequence[Key], *, lock: bool) -> dict[Key, Health]:
+async def health(conn: Connection, keys: Sequence[Key], *, lock: bool) -> dict[Key, WebhookHealth]:
     """The failure clocks of these webhooks, of those that are enabled."""
     teams, ids = zip(*keys, strict=True)
     rows = await conn.fetch(LOCK_HEALTH if lock else HEALTH, teams, ids)
-    return {(team_id, webhook_id): Health(*clock) for team_id, webhook_id, *clock in rows}
+    return {(team_id, webhook_id): WebhookHealth(*clock) for team_id, webhook_id, *clock in rows}
 
 
-async def set_health(conn: Connection, verdicts: Mapping[Key, Verdict]) -> set[Key]:
+async def set_health(conn: Connection, verdicts: Mapping[Key, HealthVerdict]) -> set[Key]:
     """Store verdicts; returns the webhooks that are disabled by them."""
     if not verdicts:
         return set()
@@ -97,5 +97,5 @@ async def add_jobs(conn: Connection, rows: Sequence[tuple[UUID, UUID, str, UUID,
     await conn.execute(ADD_JOBS, *zip(*rows, strict=True))
 
 
-async def failing(db: TeamDb, webhook_id: UUID) -> Failing | None:
-    return await db.one(Failing, FAILING, webhook_id)
+async def failing(db: TeamDb, webhook_id: UUID) -> FailingWebhook | None:
+    return await db.one(FailingWebhook, FAILING, webhook_id)

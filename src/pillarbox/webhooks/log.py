@@ -11,7 +11,7 @@ from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.webhooks import queries
-from pillarbox.webhooks.bodies import Bodies, QueuedEvent
+from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
 from pillarbox.webhooks.publish import Wake
 from pillarbox.webhooks.queries import LoggedEvent, Webhook
 
@@ -25,7 +25,7 @@ class WebhookDisabled(Invalid):
 class DeliveryLog:
     """Reads the log for as long as it is kept, and queues replays."""
 
-    bodies: Bodies
+    bodies: WebhookBodies
     ids: Ids
     clock: Clock
     wake: Wake

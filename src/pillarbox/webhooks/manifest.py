@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 from pillarbox.webhooks.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def _webhooks() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="webhooks",
     title="Webhooks",
     plugin=_plugin,
     settings=SETTINGS,
     commands={
-        "webhooks": Group(_webhooks, "Watch events, forward them to a program here, try one out."),
+        "webhooks": CommandGroup(_webhooks, "Watch events, forward them to a program here, try one out."),
     },
 )

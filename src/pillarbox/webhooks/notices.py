@@ -10,10 +10,10 @@ import asyncpg
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import iso_style
-from pillarbox.kernel.work.jobs import Finished, Handler, Job
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished
 from pillarbox.webhooks import health_queries
 from pillarbox.webhooks.health import JOB_DISABLED, JOB_FAILING
-from pillarbox.webhooks.health_queries import Failing
+from pillarbox.webhooks.health_queries import FailingWebhook
 
 SendToTeam = Callable[[UUID, str, str, str], Awaitable[None]]
 """Accepts a mail to a team: team, subject, text, and a key under which it is accepted once."""
@@ -46,15 +46,15 @@ class Notices:
     def handlers(self) -> dict[str, Handler]:
         return {JOB_FAILING: self.run, JOB_DISABLED: self.run}
 
-    async def run(self, job: Job) -> Finished:
+    async def run(self, job: Job) -> JobFinished:
         """Mail the notice, unless the webhook is gone."""
         failing = await health_queries.failing(TeamDb(self._pool, job.team_id), job.subject_id)
         if failing is not None:
             await self._send(job.team_id, SUBJECTS[job.kind], text_of(job.kind, failing), str(job.id))
-        return Finished()
+        return JobFinished()
 
 
-def text_of(kind: str, failing: Failing) -> str:
+def text_of(kind: str, failing: FailingWebhook) -> str:
     """The text of a notice."""
     first, last = TEXTS[kind]
     when = iso_style(failing.last_failure_at) if failing.last_failure_at else "unknown"

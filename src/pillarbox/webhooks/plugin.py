@@ -13,19 +13,28 @@ from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.settings.kinds import Role
+from pillarbox.kernel.settings.kinds import ProcessRole
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
+from pillarbox.kernel.slices import (
+    Background,
+    Container,
+    Loop,
+    Retention,
+    RetentionItem,
+    Slice,
+    StartOrder,
+    Stop,
+)
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.webhooks import routes
-from pillarbox.webhooks.bodies import Bodies
+from pillarbox.webhooks.bodies import WebhookBodies
 from pillarbox.webhooks.dispatch import prometheus
-from pillarbox.webhooks.dispatch.claims import Claims
-from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.claims import DeliveryClaims
+from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.queue_metrics import keep_counted
-from pillarbox.webhooks.dispatch.settle import Settler
+from pillarbox.webhooks.dispatch.settle import DeliverySettler
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.invariants import INVARIANTS
 from pillarbox.webhooks.listening.listener import REMOVE_AFTER, listener_periodic
@@ -56,9 +65,9 @@ class WebhookNotifier(Notifier):
     """Tells the dispatchers of all processes."""
 
 
-def bodies_of(slices: Iterable[Slice]) -> Bodies:
+def bodies_of(slices: Iterable[Slice]) -> WebhookBodies:
     """Who makes the bodies of events that only refer to a row."""
-    return Bodies({kind: maker for one in slices for kind, maker in one.event_bodies.items()})
+    return WebhookBodies({kind: maker for one in slices for kind, maker in one.event_bodies.items()})
 
 
 def _endpoint_rules(settings: Settings) -> EndpointRules:
@@ -68,13 +77,13 @@ def _endpoint_rules(settings: Settings) -> EndpointRules:
     )
 
 
-def _waking(kit: Kit) -> Callable[[], None]:
+def _waking(kit: Container) -> Callable[[], None]:
     notifier = kit.need(WebhookNotifier)
 
     def wake() -> None:
         """Something was committed for the dispatchers: ours, or where we have none those of others."""
         # Not before: a dispatcher needs parts that publish.
-        dispatcher = kit.find(Dispatcher)
+        dispatcher = kit.find(WebhookDispatcher)
         if dispatcher is not None:
             dispatcher.wake()
         else:
@@ -83,19 +92,21 @@ def _waking(kit: Kit) -> Callable[[], None]:
     return wake
 
 
-def _dispatcher(kit: Kit) -> Dispatcher | None:
+def _dispatcher(kit: Container) -> WebhookDispatcher | None:
     settings = kit.settings
-    if Role.WEBHOOKS not in settings.roles:
+    if ProcessRole.WEBHOOKS not in settings.roles:
         return None
     rules, process = kit.need(EndpointRules), kit.runtime.process_id
     private, ids = settings.allow_private, kit.need(Ids)
     reach = AddressPolicy(private, ports=rules.permits_port)
     posts = PostClient(Outbound(DnsAddresses(kit.resolver), private, policy=reach))
-    return Dispatcher(
+    return WebhookDispatcher(
         clock=kit.clock,
         ids=ids,
-        claims=Claims(kit.engine_pool, kit.clock, process, kit.need(KeyRing), kit.need(Bodies)),
-        settler=Settler(kit.engine_pool, ids, process),
+        claims=DeliveryClaims(
+            kit.engine_pool, kit.clock, process, kit.need(KeyRing), kit.need(WebhookBodies)
+        ),
+        settler=DeliverySettler(kit.engine_pool, ids, process),
         poster=Poster(posts, rules),
         retries=settings[WEBHOOKS_RETRIES],
         notify=kit.need(WebhookNotifier).notify,
@@ -103,34 +114,34 @@ def _dispatcher(kit: Kit) -> Dispatcher | None:
     )
 
 
-def _delivery_log(kit: Kit) -> DeliveryLog:
+def _delivery_log(kit: Container) -> DeliveryLog:
     days = kit.settings[WEBHOOKS_RETENTION_DAYS]
-    return DeliveryLog(kit.need(Bodies), kit.need(Ids), kit.clock, _waking(kit), days)
+    return DeliveryLog(kit.need(WebhookBodies), kit.need(Ids), kit.clock, _waking(kit), days)
 
 
-def _retention(kit: Kit) -> WebhookRetention:
+def _retention(kit: Container) -> WebhookRetention:
     return WebhookRetention(kit.pool, kit.clock, days=kit.settings[WEBHOOKS_RETENTION_DAYS])
 
 
-def _jobs(kit: Kit) -> Mapping[str, Handler]:
+def _jobs(kit: Container) -> Mapping[str, Handler]:
     notices = Notices(kit.pool, kit.need(TeamMailer).send)
     return {**notices.handlers(), **kit.need(WebhookRetention).handlers()}
 
 
-def _background(kit: Kit) -> Sequence[Background]:
-    dispatcher = kit.find(Dispatcher)
+def _background(kit: Container) -> Sequence[Background]:
+    dispatcher = kit.find(WebhookDispatcher)
     if dispatcher is None:
         return ()
-    return [Background(start=(Start.ENGINES, dispatcher.start), stop=(Stop.ENGINES, dispatcher.stop))]
+    return [Background(start=(StartOrder.ENGINES, dispatcher.start), stop=(Stop.ENGINES, dispatcher.stop))]
 
 
-def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
-    dispatcher = kit.find(Dispatcher)
+def _listeners(kit: Container) -> Mapping[str, Callable[[], None]]:
+    dispatcher = kit.find(WebhookDispatcher)
     return {CHANNEL: dispatcher.notified} if dispatcher is not None else {}
 
 
-def _metrics(kit: Kit) -> Iterable[Loop]:
-    dispatcher = kit.find(Dispatcher)
+def _metrics(kit: Container) -> Iterable[Loop]:
+    dispatcher = kit.find(WebhookDispatcher)
     if dispatcher is not None:
         prometheus.watch(dispatcher)
     return [keep_counted(kit.pool, kit.clock)] if kit.runtime.index == 0 else []
@@ -141,9 +152,9 @@ SLICE = Slice(
     provides={
         WebhookNotifier: lambda kit: WebhookNotifier(kit.pool, CHANNEL),
         Publisher: lambda kit: Publisher(kit.need(Ids), _waking(kit)),
-        Bodies: lambda kit: bodies_of(kit.slices),
+        WebhookBodies: lambda kit: bodies_of(kit.slices),
         EndpointRules: lambda kit: _endpoint_rules(kit.settings),
-        Dispatcher: _dispatcher,
+        WebhookDispatcher: _dispatcher,
         DeliveryLog: _delivery_log,
         WebhookRetention: _retention,
     },
@@ -151,11 +162,15 @@ SLICE = Slice(
     jobs=_jobs,
     retention=[
         Retention(
-            [Kept("events, deliveries and answers of webhooks", WEBHOOKS_RETENTION_DAYS)],
+            [RetentionItem("events, deliveries and answers of webhooks", WEBHOOKS_RETENTION_DAYS)],
             lambda kit: kit.need(WebhookRetention).periodic(),
         ),
         Retention(
-            [Kept("listeners of `pillarbox webhooks listen` that nobody reads any more", REMOVE_AFTER)],
+            [
+                RetentionItem(
+                    "listeners of `pillarbox webhooks listen` that nobody reads any more", REMOVE_AFTER
+                )
+            ],
             lambda kit: listener_periodic(kit.pool, kit.clock, kit.need(Ids)),
         ),
     ],

@@ -24,7 +24,7 @@ Wake = Callable[[], None]
 """Says that something was committed for the dispatchers."""
 
 
-class Event(NamedTuple):
+class WebhookEvent(NamedTuple):
     """Something that happened, with the data that the wire shows, in its order."""
 
     team_id: UUID
@@ -53,9 +53,9 @@ class _Envelope(msgspec.Struct, frozen=True):
 _encode = msgspec.json.Encoder().encode
 
 
-def body_of(kind: str, at: datetime, data: object) -> bytes:
+def body_of(kind: str, instant: datetime, data: object) -> bytes:
     """The bytes that are sent (webhooks.md section 7); `data` may be `msgspec.Raw`."""
-    return _encode(_Envelope(kind, iso_style(at), data))
+    return _encode(_Envelope(kind, iso_style(instant), data))
 
 
 def _wake_nobody() -> None:
@@ -69,7 +69,7 @@ class Publisher:
         self._ids = ids
         self.wake = wake
 
-    async def publish(self, conn: Connection, events: Sequence[Event]) -> None:
+    async def publish(self, conn: Connection, events: Sequence[WebhookEvent]) -> None:
         """Queue these events for their subscribers; their bodies are made now."""
         rows = [
             (event.team_id, self._ids.new(), event.kind, event.at, body_of(event.kind, event.at, event.data))

@@ -206,9 +206,9 @@ class Attempt(NamedTuple):
 
 
 async def insert(
-    db: TeamDb, webhook_id: UUID, at: datetime, endpoint: str, events: Sequence[str], sealed: bytes
+    db: TeamDb, webhook_id: UUID, now: datetime, endpoint: str, events: Sequence[str], sealed: bytes
 ) -> None:
-    await db.run(INSERT, webhook_id, at, endpoint, events, sealed)
+    await db.run(INSERT, webhook_id, now, endpoint, events, sealed)
 
 
 async def page(db: TeamDb, page: Page) -> list[Webhook]:

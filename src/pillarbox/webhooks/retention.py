@@ -20,7 +20,7 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.work.collectors import changed, in_batches
-from pillarbox.kernel.work.jobs import Finished, Handler, Job
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.webhooks.queries import JOB_REMOVE
 
@@ -133,7 +133,7 @@ REMOVE_EVENTS = """
 """
 
 
-class Kept(NamedTuple):
+class LogTable(NamedTuple):
     """A table of the log: how to find the next webhook that has rows in it, and how to remove old ones."""
 
     next_webhook: str
@@ -141,9 +141,9 @@ class Kept(NamedTuple):
 
 
 TABLES = (
-    Kept(WITH_DELIVERIES, REMOVE_DELIVERIES),
-    Kept(WITH_OUTCOMES, REMOVE_OUTCOMES),
-    Kept(WITH_ATTEMPTS, REMOVE_ATTEMPTS),
+    LogTable(WITH_DELIVERIES, REMOVE_DELIVERIES),
+    LogTable(WITH_OUTCOMES, REMOVE_OUTCOMES),
+    LogTable(WITH_ATTEMPTS, REMOVE_ATTEMPTS),
 )
 
 
@@ -164,11 +164,11 @@ class WebhookRetention:
     def handlers(self) -> dict[str, Handler]:
         return {JOB_REMOVE: self.remove}
 
-    async def remove(self, job: Job) -> Finished:
+    async def remove(self, job: Job) -> JobFinished:
         """Remove all that a deleted webhook had."""
         for table in TABLES:
             await self._remove(table.remove, job.team_id, job.subject_id, ALL)
-        return Finished()
+        return JobFinished()
 
     async def collect(self) -> str:
         """Remove what is old, and what belongs to no webhook; says how much that was."""

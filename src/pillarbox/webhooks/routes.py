@@ -115,7 +115,7 @@ async def rotate(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     query=paging(wire.EventId),
     summary="List the events of a webhook",
 )
-async def events(request: Request, db: TeamDb) -> Reply[ListOf[wire.EventItem]]:
+async def events(request: Request, db: TeamDb) -> Reply[ListOf[wire.WebhooksEventItem]]:
     page = Page.read(request.query, cursor=wire.event_id)
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     found = await queries.logged_events(db, webhook.id, page, request.use(DeliveryLog).oldest)
@@ -143,12 +143,12 @@ async def event(request: Request, db: TeamDb) -> Reply[wire.FullEvent]:
     path_types=EVENT,
     summary="Send an event of a webhook once more",
 )
-async def replay(request: Request, db: TeamDb) -> Reply[wire.EventRef]:
+async def replay(request: Request, db: TeamDb) -> Reply[wire.WebhooksEventRef]:
     log = request.use(DeliveryLog)
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     found = await log.event(db, webhook, wire.event_id(request.param("event")))
     await log.replay(db, webhook, found)
-    return Reply(wire.EventRef("webhook_event", request.param("event")))
+    return Reply(wire.WebhooksEventRef("webhook_event", request.param("event")))
 
 
 @route(

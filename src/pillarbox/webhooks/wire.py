@@ -76,7 +76,7 @@ class DeletedWebhook(Struct):
     deleted: Literal[True]
 
 
-class EventItem(Struct):
+class WebhooksEventItem(Struct):
     id: EventId
     type: Kind
     created_at: IsoTime
@@ -101,7 +101,7 @@ class FullEvent(Struct):
     payload: Annotated[Raw, shown_as(Payload)]
 
 
-class EventRef(Struct):
+class WebhooksEventRef(Struct):
     object: Literal["webhook_event"]
     id: EventId
 
@@ -149,8 +149,8 @@ def item(webhook: Webhook) -> WebhookItem:
     )
 
 
-def event_item(event: LoggedEvent) -> EventItem:
-    return EventItem(tagged(EVENT, event.event_id), event.kind, iso_style(event.at), event.status)
+def event_item(event: LoggedEvent) -> WebhooksEventItem:
+    return WebhooksEventItem(tagged(EVENT, event.event_id), event.kind, iso_style(event.at), event.status)
 
 
 def full_event(event: LoggedEvent, body: bytes) -> FullEvent:

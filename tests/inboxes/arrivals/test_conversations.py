@@ -10,9 +10,9 @@ from inboxes.arrivals.conversations import CONVERSATIONS, IRIS, Mail
 from kit.brought import INVARIANTS
 from kit.inbox_mail import InboxMail, inbox_mail
 from pillarbox.emails.integrity.reconcile import reconcile
-from pillarbox.inboxes.joining.join import join
-from pillarbox.inboxes.joining.new_messages import NewMessage
 from pillarbox.inboxes.locking import lock
+from pillarbox.inboxes.threading.join import join
+from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.webhooks.publish import Publisher

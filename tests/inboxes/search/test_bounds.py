@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from kit.searched_inboxes import Mail, SearchedInbox, searched_world
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.search import queries
-from pillarbox.inboxes.search.find import Most, find, snapshot
+from pillarbox.inboxes.search.find import SearchLimits, find, snapshot
 from pillarbox.inboxes.search.message_filter import MessageFilter
 from pillarbox.inboxes.search.questions import OfMessages
 from pillarbox.inboxes.search.words import words
@@ -22,7 +22,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def asked(
-    inbox: SearchedInbox, query: str, folder: Folder, limit: int, most: Most
+    inbox: SearchedInbox, query: str, folder: ThreadFolder, limit: int, most: SearchLimits
 ) -> tuple[list[str], int]:
     """The messages that are found, and how many were compared."""
     threads = ThreadFilter(frozenset({folder}))
@@ -43,7 +43,7 @@ async def asked(
     return [str(hit.message_id) for hit in hits], sum(compared)
 
 
-MOST = Most(hits=30, compared=40, walked=25)
+MOST = SearchLimits(hits=30, compared=40, walked=25)
 
 
 async def test_a_page_of_a_frequent_word_compares_a_page(database_url: str, tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ async def test_a_page_of_a_frequent_word_compares_a_page(database_url: str, tmp_
         mails = await inbox.add(*[Mail(f"Refund {number}", "every day") for number in range(120)])
         newest = [str(mail.id) for mail in reversed(mails)]
         for _ in range(2):
-            found, compared = await asked(inbox, '"every day"', Folder.INBOX, 5, Most())
+            found, compared = await asked(inbox, '"every day"', ThreadFolder.INBOX, 5, SearchLimits())
             assert found == newest[:5]
             assert compared <= 128
             await inbox.describe(worth=40)
@@ -62,10 +62,10 @@ async def test_what_hardly_any_message_answers_ends(database_url: str, tmp_path:
         mails = [Mail(f"Refund {number}", "other" if number < 5 else "every") for number in range(120)]
         await inbox.add(*mails)
         await inbox.describe(worth=40)
-        found, compared = await asked(inbox, "-every", Folder.INBOX, 5, MOST)
+        found, compared = await asked(inbox, "-every", ThreadFolder.INBOX, 5, MOST)
         assert found == []
         assert compared <= MOST.compared + MOST.walked + 64
-        found, _ = await asked(inbox, "-every", Folder.INBOX, 5, Most())
+        found, _ = await asked(inbox, "-every", ThreadFolder.INBOX, 5, SearchLimits())
         assert found == [str(mail.id) for mail in reversed(mails[:5])]
 
 
@@ -75,9 +75,9 @@ async def test_a_folder_of_few_is_looked_through(database_url: str, tmp_path: Pa
         mails = await inbox.add(*[Mail(f"Refund {number}", "every") for number in range(120)])
         await inbox.move(mails[3], "archive")
         await inbox.describe(worth=40)
-        found, compared = await asked(inbox, "every", Folder.ARCHIVE, 5, MOST)
+        found, compared = await asked(inbox, "every", ThreadFolder.ARCHIVE, 5, MOST)
         assert (found, compared) == ([str(mails[3].id)], 1)
-        assert await asked(inbox, "every", Folder.SPAM, 5, MOST) == ([], 0)
+        assert await asked(inbox, "every", ThreadFolder.SPAM, 5, MOST) == ([], 0)
 
 
 async def test_of_very_many_the_newest_are_considered(database_url: str, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_of_very_many_the_newest_are_considered(database_url: str, tmp_pat
         # The folder has many threads that do not fit and are newer, so it is not looked through to its end.
         await inbox.add(*[Mail(f"Other {number}") for number in range(80)])
         await inbox.describe(worth=40)
-        found, compared = await asked(inbox, "every", Folder.INBOX, 50, MOST)
+        found, compared = await asked(inbox, "every", ThreadFolder.INBOX, 50, MOST)
         assert found == [str(mail.id) for mail in reversed(mails[-30:])]
         assert compared <= MOST.compared + MOST.walked + 64
 
@@ -96,7 +96,9 @@ async def test_a_rare_word_among_many_messages_is_found_at_once(database_url: st
         mails = await inbox.add(*[Mail(f"Refund {number}", f"number{number} every") for number in range(600)])
         await inbox.describe(worth=100, together=2)
         for number in (0, 299, 599):
-            found, compared = await asked(inbox, f"every number{number}", Folder.INBOX, 20, Most())
+            found, compared = await asked(
+                inbox, f"every number{number}", ThreadFolder.INBOX, 20, SearchLimits()
+            )
             assert found == [str(mails[number].id)]
             assert compared < 20
 
@@ -110,5 +112,5 @@ async def test_threads_of_one_message_after_the_other_are_not_read_whole(
         await inbox.add(*[Mail("Re: Refund", "every", thread=first.id) for _ in range(40)])
         for _ in range(2):
             # A rare word names its message, whatever came after it in the thread.
-            assert (await asked(inbox, "first", Folder.INBOX, 5, Most()))[0] == [str(first.id)]
+            assert (await asked(inbox, "first", ThreadFolder.INBOX, 5, SearchLimits()))[0] == [str(first.id)]
             await inbox.describe(worth=10)

@@ -6,18 +6,18 @@ import random
 from uuid import UUID, uuid4
 
 from pillarbox.inboxes.search import signatures, terms
-from pillarbox.inboxes.search.described import Described, described, fitting
-from pillarbox.inboxes.search.searched_text import Searched, searched_text
-from pillarbox.inboxes.search.terms import COLUMNS, ROWS, Part
+from pillarbox.inboxes.search.described import IndexedMessage, described, fitting
+from pillarbox.inboxes.search.searched_text import SearchedMessage, searched_text
+from pillarbox.inboxes.search.terms import COLUMNS, ROWS, SearchField
 
 WORDS = ["refund", "order", "größe", "返金", "請求書", "คืนเงิน", "заказ", "88", "iris", "धन्यवाद", "x", "é"]
 
 
-def a_message(dice: random.Random, words: int) -> Described:
+def a_message(dice: random.Random, words: int) -> IndexedMessage:
     text = " ".join(dice.choices(WORDS, k=words)) + f" number{dice.randrange(10**6)}"
     subject = f"Größe {dice.randrange(1000)}"
     sender = dice.choice(("Iris Vale <iris@customer.example>", "山田 太郎 <t@quay.example>", "x@y.example"))
-    searched = searched_text(Searched(subject, sender, ("help@harbor.example",), (), text))
+    searched = searched_text(SearchedMessage(subject, sender, ("help@harbor.example",), (), text))
     to_list = '["help@harbor.example"' + ', "Ops <ops@harbor.example>"' * dice.randrange(40) + "]"
     return described(
         uuid4(), uuid4(), sender, to_list, '["cc@é.example"]', None, subject, dice.randrange(2), searched
@@ -27,7 +27,7 @@ def a_message(dice: random.Random, words: int) -> Described:
 class Matrix:
     """A matrix that is read bit by bit."""
 
-    def __init__(self, messages: list[Described]) -> None:
+    def __init__(self, messages: list[IndexedMessage]) -> None:
         self.octets = signatures.matrix(messages)
         assert len(self.octets) == ROWS * COLUMNS // 8
 
@@ -39,7 +39,7 @@ class Matrix:
         return self.octets[(row * COLUMNS + column) // 8] >> (7 - column % 8) & 1
 
 
-def missing(messages: list[Described]) -> list[object]:
+def missing(messages: list[IndexedMessage]) -> list[object]:
     """What messages have and their columns have not."""
     matrix, found, first = Matrix(messages), [], 0
     for message in messages:
@@ -72,13 +72,15 @@ def test_a_message_has_all_that_it_is_found_by() -> None:
 
 def test_a_block_of_short_messages_is_full() -> None:
     dice = random.Random(4)
-    messages = [a_message(dice, 20)._replace(parts=[(Part.SUBJECT, b"x\0")]) for _ in range(COLUMNS + 10)]
+    messages = [
+        a_message(dice, 20)._replace(parts=[(SearchField.SUBJECT, b"x\0")]) for _ in range(COLUMNS + 10)
+    ]
     assert fitting(messages) == COLUMNS
     assert missing(messages[:COLUMNS]) == []
 
 
 def test_a_message_without_anything_has_a_column() -> None:
-    nothing = Described(UUID(int=1), UUID(int=1), b"\n\n\n\n", [], False)
+    nothing = IndexedMessage(UUID(int=1), UUID(int=1), b"\n\n\n\n", [], False)
     something = a_message(random.Random(5), 3)
     assert missing([nothing, something, nothing]) == []
     assert sum(signatures.matrix([nothing])) == 0
@@ -86,7 +88,7 @@ def test_a_message_without_anything_has_a_column() -> None:
 
 def test_the_longest_message_stays_in_its_columns() -> None:
     words = terms.WORDS_OF_COLUMN * (COLUMNS + 5)
-    long = Described(UUID(int=1), UUID(int=1), b" w" * words, [(Part.TO, b"abc\0" * 10)], True)
+    long = IndexedMessage(UUID(int=1), UUID(int=1), b" w" * words, [(SearchField.TO, b"abc\0" * 10)], True)
     assert long.columns == COLUMNS
     assert missing([long]) == []
 

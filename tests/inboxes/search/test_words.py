@@ -10,8 +10,8 @@ from pillarbox.emails.search import terms as emails
 from pillarbox.inboxes.search import described, terms
 from pillarbox.inboxes.search.candidates import MOST_ROWS, Clause, affordable
 from pillarbox.inboxes.search.folding import folded, spaced_words
-from pillarbox.inboxes.search.searched_text import MOST_BODY, Searched, searched_text
-from pillarbox.inboxes.search.words import MOST_WORDS, TooManyWords, Words, words
+from pillarbox.inboxes.search.searched_text import MOST_BODY, SearchedMessage, searched_text
+from pillarbox.inboxes.search.words import MOST_WORDS, SearchWords, TooManyWords, words
 
 _ID = UUID(int=0)
 
@@ -40,11 +40,11 @@ def test_words_are_those_by_which_emails_are_found(text: str) -> None:
 @pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff"])
 def test_a_word_is_one_with_or_without_unseen_characters(unseen: str) -> None:
     text, html = (
-        searched_text(Searched(None, "i@a.example", text=f"vi{unseen}sible")),
-        searched_text(Searched(None, "i@a.example", html=f"<p>vi{unseen}sible</p>")),
+        searched_text(SearchedMessage(None, "i@a.example", text=f"vi{unseen}sible")),
+        searched_text(SearchedMessage(None, "i@a.example", html=f"<p>vi{unseen}sible</p>")),
     )
     assert text == html
-    assert words(f"vi{unseen}sible") == words("visible") == Words((" visible ",))
+    assert words(f"vi{unseen}sible") == words("visible") == SearchWords((" visible ",))
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -56,27 +56,27 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", Words()),
-        ("Refund", Words((" refund ",))),
-        ("refund  REFUND", Words((" refund ",))),
-        ('refund "order 88"', Words((" refund ", " order 88 "))),
-        ("-spam refund", Words((" refund ",), (" spam ",))),
-        ('-"out of office" -x', Words((), (" out of office ", " x "))),
-        ("a-b", Words((" a b ",))),
-        ("iris@customer.example", Words((" iris customer example ",))),
-        ('"not closed', Words((" not closed ",))),
-        ('one"two three"', Words((" one ", " two three "))),
-        ("返金", Words((" 返 金 ",))),
-        ("refund & order", Words((" refund ", " order "))),
-        ("&", Words(is_hopeless=True)),
-        ('"!!"', Words(is_hopeless=True)),
-        ("-& ", Words()),
-        ('""', Words()),
-        ("-", Words(is_hopeless=True)),
-        ("& -spam", Words((), (" spam ",), is_hopeless=True)),
+        ("", SearchWords()),
+        ("Refund", SearchWords((" refund ",))),
+        ("refund  REFUND", SearchWords((" refund ",))),
+        ('refund "order 88"', SearchWords((" refund ", " order 88 "))),
+        ("-spam refund", SearchWords((" refund ",), (" spam ",))),
+        ('-"out of office" -x', SearchWords((), (" out of office ", " x "))),
+        ("a-b", SearchWords((" a b ",))),
+        ("iris@customer.example", SearchWords((" iris customer example ",))),
+        ('"not closed', SearchWords((" not closed ",))),
+        ('one"two three"', SearchWords((" one ", " two three "))),
+        ("返金", SearchWords((" 返 金 ",))),
+        ("refund & order", SearchWords((" refund ", " order "))),
+        ("&", SearchWords(is_hopeless=True)),
+        ('"!!"', SearchWords(is_hopeless=True)),
+        ("-& ", SearchWords()),
+        ('""', SearchWords()),
+        ("-", SearchWords(is_hopeless=True)),
+        ("& -spam", SearchWords((), (" spam ",), is_hopeless=True)),
     ],
 )
-def test_a_query_means(query: str, expected: Words) -> None:
+def test_a_query_means(query: str, expected: SearchWords) -> None:
     assert words(query) == expected
 
 
@@ -89,7 +89,7 @@ def test_a_query_has_at_most_32_words() -> None:
 
 def test_a_searched_text_has_its_parts_on_lines() -> None:
     text = searched_text(
-        Searched("Re: Refund", "Iris <i@a.example>", ("help@b.example",), ("a_b.pdf",), "One\nTwo")
+        SearchedMessage("Re: Refund", "Iris <i@a.example>", ("help@b.example",), ("a_b.pdf",), "One\nTwo")
     )
     assert text.split("\n") == [
         " re refund ",
@@ -102,21 +102,23 @@ def test_a_searched_text_has_its_parts_on_lines() -> None:
 
 def test_html_counts_where_there_is_no_text() -> None:
     html = "<p>In <b>HTML</b></p>"
-    assert searched_text(Searched(None, "i@a.example", text=" \n", html=html)).endswith("\n in html ")
-    assert searched_text(Searched(None, "i@a.example", text="text", html=html)).endswith("\n text ")
+    assert searched_text(SearchedMessage(None, "i@a.example", text=" \n", html=html)).endswith("\n in html ")
+    assert searched_text(SearchedMessage(None, "i@a.example", text="text", html=html)).endswith("\n text ")
 
 
 @pytest.mark.parametrize("subject", ["a\0b", "half \ud800 character"])
 def test_a_searched_text_is_one_that_the_database_takes(subject: str) -> None:
-    text = searched_text(Searched(subject, "i@a.example"))
+    text = searched_text(SearchedMessage(subject, "i@a.example"))
     assert "\0" not in text
     text.encode()
 
 
 def test_a_searched_text_has_an_end() -> None:
-    assert len(searched_text(Searched("s" * 10**6, "f" * 10**6, text="b " * 10**6))) < MOST_BODY + 30_000
+    assert (
+        len(searched_text(SearchedMessage("s" * 10**6, "f" * 10**6, text="b " * 10**6))) < MOST_BODY + 30_000
+    )
     # A character that is eighteen.
-    assert len(searched_text(Searched(None, "i@a.example", text="\ufdfa" * 10**6))) < 3 * MOST_BODY
+    assert len(searched_text(SearchedMessage(None, "i@a.example", text="\ufdfa" * 10**6))) < 3 * MOST_BODY
 
 
 def test_a_question_with_too_many_rows_is_asked_with_less() -> None:
@@ -130,12 +132,14 @@ def test_a_question_with_too_many_rows_is_asked_with_less() -> None:
 
 
 def test_a_text_without_octets_is_everywhere() -> None:
-    assert terms.of_octets(terms.Part.TO, "") == []
+    assert terms.of_octets(terms.SearchField.TO, "") == []
 
 
 def test_a_message_of_any_size_has_room_in_a_block() -> None:
     columns = [
-        described.Described(_ID, _ID, b" w" * count, [(terms.Part.SUBJECT, b"s" * octets)], False).columns
+        described.IndexedMessage(
+            _ID, _ID, b" w" * count, [(terms.SearchField.SUBJECT, b"s" * octets)], False
+        ).columns
         for count, octets in ((10, 10), (terms.WORDS_OF_COLUMN * 3, 0), (10, 5000), (10**7, 0))
     ]
     assert columns == [1, 4, 6, terms.COLUMNS]

@@ -120,7 +120,7 @@ async def test_a_large_thread_is_gone_at_once_and_its_messages_soon(
     async with manual_world(database_url, tmp_path) as pillarbox:
         inbox = await an_inbox(await pillarbox.team())
         thread, db = await grown(inbox, 450), inbox.team.db
-        sent = await thread.sent(at=99)
+        sent = await thread.sent(now=99)
         await thread.put_labels([await inbox.label("Refunds")])
         await thread.delete()
         assert await purge_in(inbox, OVER).purge() == 1

@@ -15,10 +15,10 @@ import pytest
 from kit.inbox_rows import an_inbox, inbox_world
 from pillarbox.inboxes.messages.lists import message_page
 from pillarbox.inboxes.messages.reading import AT_ONCE, MessageReading
-from pillarbox.inboxes.received_mail import MessageBody, ReceivedMail
+from pillarbox.inboxes.received_mail import MessageBody, ReceivedMailSource
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 PIXEL = b64encode(b"not really a picture").decode()
 
@@ -131,7 +131,7 @@ async def test_attachments_have_links_of_an_hour(database_url: str, tmp_path: Pa
         thread = await inbox.thread()
         note = {"content": "aGk=", "filename": "note.txt"}
         received = await thread.received(WITH_PICTURE, at=1)
-        sent = await thread.sent(at=2, attachments=[note])
+        sent = await thread.sent(now=2, attachments=[note])
         outside = inbox.team.world.client(None)
         for email_id, name, octets in ((received, "invoice.pdf", b"pdf"), (sent, "note.txt", b"hi")):
             listed = (await thread.get(f"/emails/{email_id}/attachments")).json()
@@ -191,7 +191,7 @@ async def test_an_email_of_another_thread_is_unknown(database_url: str, tmp_path
 class Counting:
     """Received mail that counts which messages are being read, and which were."""
 
-    def __init__(self, received: ReceivedMail) -> None:
+    def __init__(self, received: ReceivedMailSource) -> None:
         self._received = received
         self.reading = 0
         self.read: list[UUID] = []
@@ -204,7 +204,7 @@ class Counting:
     async def turn(self, team_id: UUID, size: int, is_gone: Callable[[], bool]) -> AsyncIterator[None]:
         if self.refusals:
             self.refusals -= 1
-            raise Overloaded("Too much.")
+            raise ServerOverloaded("Too much.")
         self.reading += 1
         yield
         self.reading -= 1
@@ -220,7 +220,7 @@ async def test_a_page_takes_the_memory_of_one_message(database_url: str, tmp_pat
         thread, db = await inbox.thread(), inbox.team.db
         for at in range(4):
             await thread.received(plain(f"{at}" * AT_ONCE), at=at + 1)
-        counting: Any = Counting(inbox.team.world.app.need(ReceivedMail))  # type: ignore[type-abstract]
+        counting: Any = Counting(inbox.team.world.app.need(ReceivedMailSource))  # type: ignore[type-abstract]
         rows, more = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
         pieces: Any = await MessageReading(counting).listed(db, rows, has_more=more, is_gone=lambda: False)
         taken, count = b"", 0
@@ -237,10 +237,10 @@ async def test_a_page_is_refused_before_it_begins(database_url: str, tmp_path: P
     async with inbox_world(database_url, tmp_path) as inbox:
         thread, db = await inbox.thread(), inbox.team.db
         await thread.received(plain("x" * 2 * AT_ONCE))
-        counting: Any = Counting(inbox.team.world.app.need(ReceivedMail))  # type: ignore[type-abstract]
+        counting: Any = Counting(inbox.team.world.app.need(ReceivedMailSource))  # type: ignore[type-abstract]
         counting.refusals = 1
         rows, more = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
-        with pytest.raises(Overloaded):
+        with pytest.raises(ServerOverloaded):
             await MessageReading(counting).listed(db, rows, has_more=more, is_gone=lambda: False)
 
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from kit.query_plans import plan, rows_read
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.messages import queries as message_queries
 from pillarbox.inboxes.threads import list_queries, purge_queries, queries
 from pillarbox.inboxes.threads.list_filter import list_classes
@@ -65,8 +65,8 @@ async def test_a_page_reads_a_page(database_url: str) -> None:
     middle = UUID(f"{MANY // 2:012x}70008000{MANY // 2:012x}")
     at = await conn.fetchval("SELECT received_at FROM inbox_threads WHERE id = $1", middle)
     here, start = (at, middle, MOST), (END_OF_TIME, NEWEST, MOST)
-    inbox_only, unread = list_classes([Folder.INBOX]), list_classes([Folder.INBOX], read=False)
-    everywhere = list_classes(list(Folder), with_sent=True)
+    inbox_only, unread = list_classes([ThreadFolder.INBOX]), list_classes([ThreadFolder.INBOX], read=False)
+    everywhere = list_classes(list(ThreadFolder), with_sent=True)
     page = await conn.fetch(list_queries.OLDER, team, inbox, inbox_only, *here)
     ids = [row["id"] for row in page]
     asked: dict[str, tuple[str, tuple[Any, ...]]] = {

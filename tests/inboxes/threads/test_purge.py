@@ -11,7 +11,7 @@ from uuid import UUID
 from kit.inbox_rows import Inbox, Thread, inbox_world
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.inboxes.folders import KEPT_IN_TRASH
-from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.threads.purge import ThreadPurge
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
@@ -58,7 +58,7 @@ class Ahead:
 def purge_in(inbox: Inbox, after: timedelta) -> ThreadPurge:
     """The purge of a process that runs so much later."""
     app = inbox.team.world.app
-    received = app.need(ReceivedMail)  # type: ignore[type-abstract]
+    received = app.need(ReceivedMailSource)  # type: ignore[type-abstract]
     clock: Any = Ahead(inbox.team.world.clock, after)
     return ThreadPurge(inbox.team.world.pool, clock, app.need(Ids), app.need(BlobStore), received)
 

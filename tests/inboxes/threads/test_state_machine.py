@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from kit.inbox_arrivals import arrives, leaves, purge_after
 from kit.inbox_rows import Inbox, Thread, an_inbox, inbox_world
-from pillarbox.inboxes.boxes.invariants import INVARIANTS as OF_INBOXES
 from pillarbox.inboxes.folders import KEPT_IN_TRASH
+from pillarbox.inboxes.inbox.invariants import INVARIANTS as OF_INBOXES
 from pillarbox.inboxes.threads.invariants import INVARIANTS as OF_THREADS
 
 Kind = Literal["patch", "delete", "labels", "unlabel", "arrives", "spam", "leaves", "purge", "shown"]

@@ -18,7 +18,7 @@ from kit.inbox_rows import Inbox, inbox_world
 from pillarbox.inboxes.threads import lists
 from pillarbox.inboxes.waiting import shared_readings, waiters
 from pillarbox.inboxes.waiting.shared_readings import READS_AT_ONCE, SharedReadings
-from pillarbox.kernel.wire.problems import NotFound, Overloaded
+from pillarbox.kernel.wire.problems import NotFound, ServerOverloaded
 
 MANY = 600
 
@@ -76,7 +76,7 @@ async def test_more_than_may_wait_are_told_when_to_come_again(monkeypatch: pytes
     readings, go = SharedReadings(), asyncio.Event()
     tasks = [asyncio.create_task(readings.read("a", go.wait)) for _ in range(2)]
     await asyncio.sleep(0)
-    with pytest.raises(Overloaded) as refused:
+    with pytest.raises(ServerOverloaded) as refused:
         await readings.read("b", go.wait)
     assert refused.value.headers == {"retry-after": "1"}
     go.set()

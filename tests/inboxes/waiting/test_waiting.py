@@ -17,12 +17,12 @@ from kit.world import World, world
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.waiting import waiters
 from pillarbox.inboxes.waiting.changes import INBOXES_EACH, changed
-from pillarbox.inboxes.waiting.waiters import Waiters, Wanted
+from pillarbox.inboxes.waiting.waiters import Waiters, WaitingRequest
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.receiving.arrival import Arrival, Recipient
-from pillarbox.receiving.receive import Receiving
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival
+from pillarbox.receiving.receive import MessageReceiver
 
 LONG = 60
 QUESTION = (
@@ -160,8 +160,8 @@ async def _reply(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
 async def _receive(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
     team = inbox.team
     raw = b"From: bo@quay.example\r\nSubject: Delivery\r\n\r\nWhen?\r\n"
-    arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, inbox.address),))
-    await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
+    arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, inbox.address),))
+    await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
     return await inbox.get("/threads")
 
 
@@ -339,7 +339,7 @@ async def test_a_thousand_waiters_take_no_connection_and_only_those_concerned_re
                 return inbox_id in news
 
             team = inboxes[number % 10]
-            return await found.first(Wanted(team, inbox_id, None, LONG, lambda: False), read, bool)
+            return await found.first(WaitingRequest(team, inbox_id, None, LONG, lambda: False), read, bool)
 
         tasks = [asyncio.create_task(wait(number)) for number in range(1000)]
         async with asyncio.timeout(30):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
 from .settings import SETTINGS
 
@@ -26,10 +26,10 @@ def _toys() -> typer.Typer:
     return group
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="toys",
     title="Toys",
     plugin=_plugin,
     settings=SETTINGS,
-    commands={"toys": Group(_toys, "Count and paint toys.")},
+    commands={"toys": CommandGroup(_toys, "Count and paint toys.")},
 )

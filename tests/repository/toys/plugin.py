@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.kernel.http.files import StoredFile
+from pillarbox.kernel.http.files import FileToServe
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, collect, route
 from pillarbox.kernel.ids import Ids
@@ -19,8 +19,8 @@ from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Start, Stop
-from pillarbox.kernel.work.jobs import Finished, Job, JobLimit
+from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, StartOrder, Stop
+from pillarbox.kernel.work.jobs import Job, JobFinished, JobLimit
 from pillarbox.kernel.work.periodic import Periodic
 
 from .settings import TOY_COLOUR, TOY_DAYS
@@ -58,9 +58,9 @@ class Toys:
     async def stop(self, grace: float) -> None:
         self.steps.append("stopped")
 
-    async def paint(self, _: Job) -> Finished:
+    async def paint(self, _: Job) -> JobFinished:
         self.painted.set()
-        return Finished()
+        return JobFinished()
 
     async def count(self) -> str:
         self.counted.set()
@@ -107,17 +107,17 @@ async def cupboard(request: Request) -> Reply[Html]:
 LISTED, SECRET, SHELF, CUPBOARD = collect(sys.modules[__name__])
 
 
-async def opened(team_id: UUID, file_id: UUID) -> StoredFile:
-    return StoredFile("toy.txt", "text/plain", 4, b"a to", None)
+async def opened(team_id: UUID, file_id: UUID) -> FileToServe:
+    return FileToServe("toy.txt", "text/plain", 4, b"a to", None)
 
 
 async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[object]) -> list[bytes]:
     return [b'{"toy_id":"7"}' for _ in subjects]
 
 
-def background(kit: Kit) -> Sequence[Background]:
+def background(kit: Container) -> Sequence[Background]:
     found = kit.need(Toys)
-    return [Background((Start.ENGINES, found.start), found.closing, (Stop.ENGINES, found.stop))]
+    return [Background((StartOrder.ENGINES, found.start), found.closing, (Stop.ENGINES, found.stop))]
 
 
 def is_open(settings: Settings) -> bool:
@@ -143,7 +143,7 @@ SLICE = Slice(
     periodic=lambda kit: [Periodic(ROUND, timedelta(days=1), kit.need(Toys).count)],
     retention=[
         Retention(
-            [Kept("toys", TOY_DAYS), Kept("broken toys", timedelta(hours=2))],
+            [RetentionItem("toys", TOY_DAYS), RetentionItem("broken toys", timedelta(hours=2))],
             lambda kit: [Periodic(RETENTION, timedelta(days=1), kit.need(Toys).remove_old)],
         )
     ],

@@ -14,8 +14,8 @@ from pillarbox.automations.graphs import normal
 from pillarbox.automations.graphs.graph import Graph
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
     Json,
-    Refused,
     as_id,
     instant,
     perform,
@@ -23,7 +23,7 @@ from pillarbox.kernel.terminal.answers import (
     show_json,
     show_table,
 )
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 
 RUN_STATUSES: Final = ("running", "completed", "failed", "cancelled")
@@ -80,17 +80,17 @@ def runs(
     )
 
 
-async def of_team(connected: Connected, team: str | None, automation: str) -> tuple[TeamDb, UUID]:
+async def of_team(connected: CommandDatabase, team: str | None, automation: str) -> tuple[TeamDb, UUID]:
     """The team that has this automation, and its id."""
     automation_id = as_id(automation, "an automation")
     for owner in await chosen_teams(connected, team):
         db = TeamDb(connected.pool, owner.id)
         if await queries.get(db, automation_id) is not None:
             return db, automation_id
-    raise Refused(f"There is no automation {automation_id}.")
+    raise CommandRefused(f"There is no automation {automation_id}.")
 
 
-async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print them, the newest first."""
     owner = await one_team(connected, team)
     found = await overview_queries.every(TeamDb(connected.pool, owner.id))
@@ -112,7 +112,7 @@ async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
     return 0
 
 
-async def shown(connected: Connected, team: str | None, automation: str, *, json: bool) -> int:
+async def shown(connected: CommandDatabase, team: str | None, automation: str, *, json: bool) -> int:
     """Print one with the steps of its newest graph, in the order in which runs reach them."""
     db, automation_id = await of_team(connected, team, automation)
     found = await queries.get(db, automation_id)
@@ -149,20 +149,20 @@ async def shown(connected: Connected, team: str | None, automation: str, *, json
 
 
 async def runs_of(
-    connected: Connected,
+    connected: CommandDatabase,
     team: str | None,
     automation: str,
     statuses: list[str] | None,
-    most: int,
+    limit: int,
     *,
     json: bool,
 ) -> int:
     """Print the newest runs."""
     wrong = sorted(set(statuses or ()) - set(RUN_STATUSES))
     if wrong:
-        raise Refused(f"{wrong[0]!r} is no status of a run. Use {', '.join(RUN_STATUSES)}.")
+        raise CommandRefused(f"{wrong[0]!r} is no status of a run. Use {', '.join(RUN_STATUSES)}.")
     db, automation_id = await of_team(connected, team, automation)
-    found = await overview_queries.runs(db, automation_id, statuses or None, most)
+    found = await overview_queries.runs(db, automation_id, statuses or None, limit)
     if json:
         show_json({"object": "list", "data": [asdict(one) for one in found]})
     elif found:

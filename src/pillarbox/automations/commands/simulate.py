@@ -17,13 +17,13 @@ from pillarbox.automations.execution.mail import MailMaker
 from pillarbox.automations.graphs.durations import duration
 from pillarbox.automations.graphs.graph import Graph, Trigger
 from pillarbox.automations.simulation.contact import SimulatedContact, contact_of
-from pillarbox.automations.simulation.run import Happened, SimulatedEvent, SimulatedRun
+from pillarbox.automations.simulation.run import SimulatedEvent, SimulatedRun, SimulationStep
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.emails.copies import MailOfTopic, TopicRules
-from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.permitted_senders import PermittedSenders
-from pillarbox.emails.requests.templating import ContactSource, Templating
+from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.settings import verified_domain_required
 from pillarbox.events import definition_queries
 from pillarbox.events.definitions import event_name
@@ -31,8 +31,8 @@ from pillarbox.events.payloads import encoded, fitted
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table, span
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table, span
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.teams.commands.choosing import TeamOption
@@ -84,7 +84,7 @@ def simulate(
     """Walk through an automation as it is now for one contact, with a clock that jumps, and print each step
     and each mail. Nothing is sent or written; quotas are not looked at."""
 
-    async def work(connected: Connected) -> int:
+    async def work(connected: CommandDatabase) -> int:
         db, automation_id = await of_team(connected, team, automation)
         found = await queries.get(db, automation_id)
         assert found is not None
@@ -99,7 +99,7 @@ def simulate(
 
 
 async def simulated(
-    connected: Connected,
+    connected: CommandDatabase,
     db: TeamDb,
     graph: Graph,
     address: str,
@@ -121,7 +121,7 @@ async def simulated(
         verified_domain_required(connected.settings),
     )
 
-    async def may_send(mail: Outgoing) -> object:
+    async def may_send(mail: OutgoingEmail) -> object:
         return await senders.find(db.team_id, mail.sender.domain, None, is_simulator=True)
 
     run = SimulatedRun(
@@ -139,11 +139,11 @@ async def simulated(
 
 
 def _maker(contact: SimulatedContact) -> MailMaker:
-    return MailMaker(Templating(ContactSource(contact.values)), TopicRules(lookup.live, _refused))
+    return MailMaker(TemplateRendering(ContactSource(contact.values)), TopicRules(lookup.live, _refused))
 
 
 async def _refused(conn: Connection, mails: Sequence[MailOfTopic]) -> Set[MailOfTopic]:
-    return await subscriptions.refused(conn, [subscriptions.Wanted(*mail) for mail in mails])
+    return await subscriptions.refused(conn, [subscriptions.TopicAddress(*mail) for mail in mails])
 
 
 # What was asked for ------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _trigger(graph: Graph, key: str | None) -> int:
         return graph.positions[keys[0]]
     if key not in keys:
         what = "It has several triggers" if key is None else f"{key!r} is no trigger of it"
-        raise Refused(f"{what}; name one with --trigger: {', '.join(keys)}.")
+        raise CommandRefused(f"{what}; name one with --trigger: {', '.join(keys)}.")
     return graph.positions[key]
 
 
@@ -163,17 +163,17 @@ def _address(text: str) -> EmailAddress:
     try:
         return email_address(text)
     except NotAnAddress as wrong:
-        raise Refused(f"{text!r} is no address. {wrong.reason}") from None
+        raise CommandRefused(f"{text!r} is no address. {wrong.reason}") from None
 
 
-async def _event(db: TeamDb, at: datetime, name: str, text: str, option: str) -> SimulatedEvent:
+async def _event(db: TeamDb, now: datetime, name: str, text: str, option: str) -> SimulatedEvent:
     """The event with its payload as it would be accepted."""
     try:
         payload = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
-        raise Refused(f"What is given with {option} is not JSON.") from None
+        raise CommandRefused(f"What is given with {option} is not JSON.") from None
     if not isinstance(payload, dict):
-        raise Refused(f"What is given with {option} is not an object.")
+        raise CommandRefused(f"What is given with {option} is not an object.")
     try:
         name = event_name(name, "event")
         definition = await definition_queries.by_name(db, name)
@@ -181,19 +181,19 @@ async def _event(db: TeamDb, at: datetime, name: str, text: str, option: str) ->
             payload = fitted(payload, msgspec.json.decode(definition.schema))
         encoded(payload)
     except Problem as problem:
-        raise Refused(problem.message) from None
-    return SimulatedEvent(at, name, payload)
+        raise CommandRefused(problem.message) from None
+    return SimulatedEvent(now, name, payload)
 
 
 async def _later(db: TeamDb, now: datetime, text: str) -> SimulatedEvent:
     time, colon, rest = text.partition(":")
     name, brace, payload = rest.partition("{")
     if not colon or not name.strip():
-        raise Refused(f"{text!r} is no event with its time. Write `2 days: user.paid`.")
+        raise CommandRefused(f"{text!r} is no event with its time. Write `2 days: user.paid`.")
     try:
         length = duration(time, "--then").length
     except Problem as problem:
-        raise Refused(problem.message) from None
+        raise CommandRefused(problem.message) from None
     return await _event(db, now + length, name.strip(), brace + payload or "{}", "--then")
 
 
@@ -228,30 +228,30 @@ def _after(run: SimulatedRun) -> str:
     return "" if run.ended_at is None else f" after {_offset(run, run.ended_at)}"
 
 
-def _offset(run: SimulatedRun, at: datetime) -> str:
-    return span(at - run.event.at + timedelta(microseconds=1))
+def _offset(run: SimulatedRun, instant: datetime) -> str:
+    return span(instant - run.event.at + timedelta(microseconds=1))
 
 
-def _words(graph: Graph, one: Happened) -> tuple[str, str, str, str]:
+def _words(graph: Graph, simulation_step: SimulationStep) -> tuple[str, str, str, str]:
     """Step, type, status and details."""
-    if one.position is None:
-        return "-", "event", one.status, one.event or ""
-    step = graph.steps[one.position]
-    details = says(graph, one.position)
-    if one.error is not None:
-        details = f"{one.error.name}: {one.error.message}"
-    elif one.mail is not None:
-        details = one.mail.subject
-    elif one.output is not None:
-        details = ", ".join(_output(name, value) for name, value in one.output.items())
-    return step.key, step.type, one.status, details
+    if simulation_step.position is None:
+        return "-", "event", simulation_step.status, simulation_step.event or ""
+    step = graph.steps[simulation_step.position]
+    details = says(graph, simulation_step.position)
+    if simulation_step.error is not None:
+        details = f"{simulation_step.error.name}: {simulation_step.error.message}"
+    elif simulation_step.mail is not None:
+        details = simulation_step.mail.subject
+    elif simulation_step.output is not None:
+        details = ", ".join(_output(name, value) for name, value in simulation_step.output.items())
+    return step.key, step.type, simulation_step.status, details
 
 
 def _output(name: str, value: Any) -> str:
     return str(value) if name == "outcome" else "met" if value else "not met"
 
 
-def _mails(run: SimulatedRun) -> list[tuple[Happened, Outgoing]]:
+def _mails(run: SimulatedRun) -> list[tuple[SimulationStep, OutgoingEmail]]:
     return [(one, one.mail) for one in run.happened if one.mail is not None]
 
 
@@ -282,18 +282,18 @@ def _document(run: SimulatedRun) -> Mapping[str, Any]:
     }
 
 
-def _key(graph: Graph, one: Happened) -> str | None:
-    return None if one.position is None else graph.steps[one.position].key
+def _key(graph: Graph, simulation_step: SimulationStep) -> str | None:
+    return None if simulation_step.position is None else graph.steps[simulation_step.position].key
 
 
-def _shown(run: SimulatedRun, one: Happened) -> Mapping[str, Any]:
+def _shown(run: SimulatedRun, simulation_step: SimulationStep) -> Mapping[str, Any]:
     return {
-        "at": one.at,
-        "after_seconds": (one.at - run.event.at).total_seconds(),
-        "key": _key(run.graph, one),
-        "event": one.event,
-        "status": one.status,
-        "output": one.output,
-        "error": None if one.error is None else one.error._asdict(),
-        "due_at": one.due_at,
+        "at": simulation_step.at,
+        "after_seconds": (simulation_step.at - run.event.at).total_seconds(),
+        "key": _key(run.graph, simulation_step),
+        "event": simulation_step.event,
+        "status": simulation_step.status,
+        "output": simulation_step.output,
+        "error": None if simulation_step.error is None else simulation_step.error._asdict(),
+        "due_at": simulation_step.due_at,
     }

@@ -14,26 +14,26 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from pillarbox.automations.execution import contact_queries, state_queries
-from pillarbox.automations.execution.facts import RunFacts, Subject, facts_of
-from pillarbox.automations.execution.state import Runs, is_for_nobody
-from pillarbox.automations.execution.walks import Failure, Walk
-from pillarbox.automations.execution.work_queries import Claimed
-from pillarbox.automations.graphs.evaluation import Facts
+from pillarbox.automations.execution.facts import RunFacts, RunSubject, facts_of
+from pillarbox.automations.execution.state import RunLocks, is_for_nobody
+from pillarbox.automations.execution.walks import StepFailure, Walk
+from pillarbox.automations.execution.work_queries import ClaimedStep
+from pillarbox.automations.graphs.evaluation import EvaluationInput
 from pillarbox.automations.graphs.graph import AddToSegment, ContactUpdate
-from pillarbox.automations.graphs.resolving import Kind, Mismatch, Missing, resolved
+from pillarbox.automations.graphs.resolving import Kind, Mismatch, MissingValue, resolved
 from pillarbox.automations.graphs.rules import Value
 from pillarbox.contact_properties.definitions import definitions
-from pillarbox.contacts.change import Change
+from pillarbox.contacts.change import ContactChange
 from pillarbox.contacts.store import Contacts
 from pillarbox.contacts.wire import ChangedContact, change_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 
 
-class Unfit(Exception):  # noqa: N818 - the step fails
+class ValueRefused(Exception):  # noqa: N818 - the step fails
     """A value that does not fit, or a property that is not there."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: StepFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
@@ -42,10 +42,10 @@ class Unfit(Exception):  # noqa: N818 - the step fails
 class ContactSteps:
     """Carries out steps that change contacts."""
 
-    runs: Runs
+    runs: RunLocks
     contacts: Contacts
 
-    async def change(self, team_id: UUID, items: Sequence[Claimed]) -> None:
+    async def change(self, team_id: UUID, items: Sequence[ClaimedStep]) -> None:
         """Updates and additions, all in one transaction."""
         ids = sorted({item.contact_id for item in items})
         async with self.runs.opened(team_id, items, partial(contact_queries.hold, contact_ids=ids)) as (
@@ -66,12 +66,12 @@ class ContactSteps:
                 else:
                     walk.fail(item.position, failure)
 
-    async def delete(self, team_id: UUID, items: Sequence[Claimed]) -> None:
+    async def delete(self, team_id: UUID, items: Sequence[ClaimedStep]) -> None:
         """One contact after the other: what else runs for it is cancelled."""
         for item in items:
             await self._delete(team_id, item)
 
-    async def _delete(self, team_id: UUID, item: Claimed) -> None:
+    async def _delete(self, team_id: UUID, item: ClaimedStep) -> None:
         async def before(db: TeamDb) -> None:
             await contact_queries.hold_alone(db, item.contact_id)
             await state_queries.lock_of_contact(db, item.contact_id)
@@ -90,31 +90,31 @@ class ContactSteps:
                     walk.contact_deleted_at = walk.now
                     walk.finish(item.position)
 
-    async def _change(self, db: TeamDb, walk: Walk, position: int, known: RunFacts) -> Failure | None:
+    async def _change(self, db: TeamDb, walk: Walk, position: int, known: RunFacts) -> StepFailure | None:
         config = walk.graph.steps[position].config
         if isinstance(config, AddToSegment):
             try:
                 await self.contacts.add_to_segments(db, walk.run.contact_id, [config.segment_id])
             except NotFound:
-                return Failure("segment_not_found", f"There is no segment `{config.segment_id}`.")
+                return StepFailure("segment_not_found", f"There is no segment `{config.segment_id}`.")
             return None
         assert isinstance(config, ContactUpdate)
         try:
             change = await wanted(db, config, known.event())
             await self.contacts.change(db, walk.run.contact_id, change)
-        except Unfit as unfit:
+        except ValueRefused as unfit:
             return unfit.failure
         except Invalid as problem:
-            return Failure("invalid_variable", problem.message)
+            return StepFailure("invalid_variable", problem.message)
         return None
 
 
-async def _facts(db: TeamDb, steps: Sequence[tuple[Claimed, Walk]]) -> dict[UUID, RunFacts]:
-    subjects = {item.run_id: Subject(item.run_id, item.contact_id, item.event_name) for item, _ in steps}
+async def _facts(db: TeamDb, steps: Sequence[tuple[ClaimedStep, Walk]]) -> dict[UUID, RunFacts]:
+    subjects = {item.run_id: RunSubject(item.run_id, item.contact_id, item.event_name) for item, _ in steps}
     return await facts_of(db, list(subjects.values()), [walk.graph for _, walk in steps])
 
 
-async def wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
+async def wanted(db: TeamDb, config: ContactUpdate, facts: EvaluationInput) -> ContactChange:
     """What is to change. A value that is missing changes nothing."""
     kinds: dict[str, Kind] = {}
     if config.properties:
@@ -122,7 +122,7 @@ async def wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
     properties: dict[str, Any] = {}
     for key, value in config.properties or ():
         if key not in kinds:
-            raise Unfit(Failure("property_not_found", f"There is no property `{key}`."))
+            raise ValueRefused(StepFailure("property_not_found", f"There is no property `{key}`."))
         found = _value(f"properties.{key}", value, kinds[key], facts)
         if found is not UNSET:
             properties[key] = found
@@ -135,13 +135,15 @@ async def wanted(db: TeamDb, config: ContactUpdate, facts: Facts) -> Change:
     return change_of(members)
 
 
-def _value(field: str, value: Value | None, kind: Kind, facts: Facts) -> Any | UnsetType:
+def _value(field: str, value: Value | None, kind: Kind, facts: EvaluationInput) -> Any | UnsetType:
     """What a member becomes; None clears it."""
     if value is None:
         return UNSET
     found = resolved(value, kind, facts)
     if isinstance(found, Mismatch):
-        raise Unfit(Failure("invalid_variable", f"The value of `{field}` does not fit. {found.reason}"))
-    if isinstance(found, Missing):
+        raise ValueRefused(
+            StepFailure("invalid_variable", f"The value of `{field}` does not fit. {found.reason}")
+        )
+    if isinstance(found, MissingValue):
         return UNSET if found.is_foreign else None
     return found.value

@@ -47,7 +47,7 @@ CALLER: Final = """
 """
 
 
-class FoundContact(NamedTuple):
+class AutomationContact(NamedTuple):
     """A contact; `properties` is JSON."""
 
     id: UUID
@@ -68,8 +68,8 @@ class SendingTeam(NamedTuple):
     monthly_quota: int | None
 
 
-async def contacts(db: TeamDb, contact_ids: Sequence[UUID]) -> list[FoundContact]:
-    return await db.all(FoundContact, CONTACTS, contact_ids)
+async def contacts(db: TeamDb, contact_ids: Sequence[UUID]) -> list[AutomationContact]:
+    return await db.all(AutomationContact, CONTACTS, contact_ids)
 
 
 async def dates(db: TeamDb, names: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -22,17 +22,23 @@ from uuid import UUID
 from pillarbox.automations.execution import prometheus, timers, work_queries
 from pillarbox.automations.execution.changes import ContactSteps
 from pillarbox.automations.execution.mail import MailSteps
-from pillarbox.automations.execution.state import Runs
-from pillarbox.automations.execution.walks import Failure
-from pillarbox.automations.execution.work_queries import START, Claimed
-from pillarbox.automations.graphs.graph import AddToSegment, Config, ContactDelete, ContactUpdate, SendEmail
+from pillarbox.automations.execution.state import RunLocks
+from pillarbox.automations.execution.walks import StepFailure
+from pillarbox.automations.execution.work_queries import START, ClaimedStep
+from pillarbox.automations.graphs.graph import (
+    AddToSegment,
+    Config,
+    ContactDelete,
+    ContactUpdate,
+    SendEmailStep,
+)
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import GONE, RETRIED, TROUBLE, TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem
-from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
+from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
 
 log = get("automations")
 
@@ -68,10 +74,10 @@ LONGEST_PAUSE: Final = timedelta(minutes=5)
 TRIED_FOR: Final = timedelta(hours=1)
 FAR: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
-GAVE_UP: Final = Failure(
+GAVE_UP: Final = StepFailure(
     "internal_server_error", "The step could not be carried out, although it was tried for an hour."
 )
-DIED: Final = Failure("internal_server_error", "The step could not be carried out.")
+DIED: Final = StepFailure("internal_server_error", "The step could not be carried out.")
 
 
 class StepKind(Enum):
@@ -83,13 +89,13 @@ class StepKind(Enum):
     DELETIONS = 1
 
 
-CarryOut = Callable[[UUID, Sequence[Claimed]], Awaitable[None]]
+CarryOut = Callable[[UUID, Sequence[ClaimedStep]], Awaitable[None]]
 
 
 class StepEngine:
     """Bounded in what it holds; what does not fit stays free."""
 
-    def __init__(self, runs: Runs, mail: MailSteps, contacts: ContactSteps, roles: str) -> None:
+    def __init__(self, runs: RunLocks, mail: MailSteps, contacts: ContactSteps, roles: str) -> None:
         self._runs = runs
         self._pool = runs.pool
         self._clock = runs.clock
@@ -108,7 +114,7 @@ class StepEngine:
         self._heavy_teams: set[UUID] = set()
         self._held = 0
         self._held_of: Counter[UUID] = Counter()
-        self._left: list[Claimed] = []
+        self._left: list[ClaimedStep] = []
         self._after = START
         self._recorded = self._recovered = float("-inf")
         self._wake = asyncio.Event()
@@ -165,7 +171,7 @@ class StepEngine:
 
     # Claiming --------------------------------------------------------------------------------------
 
-    async def _due(self, most: int) -> list[UUID]:
+    async def _due(self, limit: int) -> list[UUID]:
         """The next teams with work that is due; each call goes on behind the last one, and begins again
         where there are no more."""
         found: list[UUID] = []
@@ -175,7 +181,7 @@ class StepEngine:
                 self._after = team.team_id
                 if team.due and self._room(team.team_id) > 0:
                     found.append(team.team_id)
-                    if len(found) == most:
+                    if len(found) == limit:
                         return found
             if len(page) < TEAMS_PER_PAGE:
                 if self._after == START or found:
@@ -199,9 +205,9 @@ class StepEngine:
             self._recorded = boottime
         self._recovered = boottime
         holders = await work_queries.holders(self._pool, boot_id())
-        lost = self._watch.lost([Holding(*one[:3]) for one in holders], self._clock.now(), boottime)
+        lost = self._watch.lost([HeldLeases(*one[:3]) for one in holders], self._clock.now(), boottime)
         lost += [
-            Lost(one.owner, FAR)
+            LostLeases(one.owner, FAR)
             for one in holders
             if one.owner != self._owner and one.is_dead(None if one.own_pid is None else started(one.own_pid))
         ]
@@ -241,8 +247,8 @@ class StepEngine:
 
     # Carrying out ----------------------------------------------------------------------------------
 
-    async def _begin(self, items: Sequence[Claimed]) -> None:
-        groups: dict[tuple[UUID, StepKind, bool], list[Claimed]] = {}
+    async def _begin(self, items: Sequence[ClaimedStep]) -> None:
+        groups: dict[tuple[UUID, StepKind, bool], list[ClaimedStep]] = {}
         self._hold(items, 1)
         try:
             for item in items:
@@ -263,7 +269,7 @@ class StepEngine:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    def _hold(self, items: Sequence[Claimed], sign: int) -> None:
+    def _hold(self, items: Sequence[ClaimedStep], sign: int) -> None:
         """Count what this process has, or no longer has."""
         self._held += sign * len(items)
         for item in items:
@@ -271,7 +277,7 @@ class StepEngine:
             if not self._held_of[item.team_id]:
                 del self._held_of[item.team_id]
 
-    async def _kind(self, item: Claimed) -> tuple[StepKind, bool]:
+    async def _kind(self, item: ClaimedStep) -> tuple[StepKind, bool]:
         """How the step is carried out, and whether its graph asks for much."""
         db = TeamDb(self._pool, item.team_id)
         try:
@@ -285,7 +291,9 @@ class StepEngine:
             return StepKind.TIMERS, graph.is_heavy
         return _kind_of(graph.steps[item.position].config), graph.is_heavy
 
-    async def _in_turn(self, team_id: UUID, kind: StepKind, items: list[Claimed], *, is_heavy: bool) -> None:
+    async def _in_turn(
+        self, team_id: UUID, kind: StepKind, items: list[ClaimedStep], *, is_heavy: bool
+    ) -> None:
         """Heavy ones take no more than one place."""
         is_done = False
         try:
@@ -298,7 +306,7 @@ class StepEngine:
                 self._left += items
             self._wake.set()
 
-    async def _carry_out(self, team_id: UUID, kind: StepKind, items: Sequence[Claimed]) -> None:
+    async def _carry_out(self, team_id: UUID, kind: StepKind, items: Sequence[ClaimedStep]) -> None:
         try:
             if items[0].deaths >= MOST_DEATHS:
                 await self._runs.fail(items[0], DIED)
@@ -313,7 +321,7 @@ class StepEngine:
             for item in items:
                 await self._carry_out(team_id, kind, [item])
 
-    async def _postpone(self, team_id: UUID, items: Sequence[Claimed], trouble: BaseException) -> None:
+    async def _postpone(self, team_id: UUID, items: Sequence[ClaimedStep], trouble: BaseException) -> None:
         """Try these later, for an hour."""
         if isinstance(trouble, (*RETRIED, Problem)):
             log.warning("automations.trouble", trouble=repr(trouble)[:200])
@@ -327,7 +335,7 @@ class StepEngine:
             log.warning("automations.not_postponed", trouble=repr(again)[:200])
             self._left += items
 
-    async def _try_later(self, db: TeamDb, item: Claimed, reason: str) -> None:
+    async def _try_later(self, db: TeamDb, item: ClaimedStep, reason: str) -> None:
         now = self._clock.now()
         since = item.failing_since or now
         if now - since >= TRIED_FOR:
@@ -342,7 +350,7 @@ class StepEngine:
 
 def _kind_of(config: Config) -> StepKind:
     match config:
-        case SendEmail():
+        case SendEmailStep():
             return StepKind.MAIL
         case ContactUpdate() | AddToSegment():
             return StepKind.CHANGES

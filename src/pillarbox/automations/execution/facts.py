@@ -10,18 +10,18 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.automations.execution import contact_queries, state_queries
-from pillarbox.automations.execution.contact_queries import FoundContact
-from pillarbox.automations.graphs.evaluation import ContactFacts, Facts
+from pillarbox.automations.execution.contact_queries import AutomationContact
+from pillarbox.automations.graphs.evaluation import ContactFacts, EvaluationInput
 from pillarbox.automations.graphs.graph import Graph, WaitForEvent
 from pillarbox.contact_properties.definitions import fallbacks
 from pillarbox.kernel.postgres.database import TeamDb
 
 Dates = Mapping[str, frozenset[str]]
 
-NO_DATA: Final = state_queries.Data(UUID(int=0), "{}", None)
+NO_DATA: Final = state_queries.RunData(UUID(int=0), "{}", None)
 
 
-class Subject(NamedTuple):
+class RunSubject(NamedTuple):
     """A run whose facts are wanted: for whom, and which event started it."""
 
     run_id: UUID
@@ -40,12 +40,12 @@ class RunFacts:
     address: str | None
     dates: Dates
 
-    def event(self) -> Facts:
+    def event(self) -> EvaluationInput:
         """As rules and values of steps see it."""
-        return Facts(self.payload, self.contact, self.waited, self.event_name, self.dates)
+        return EvaluationInput(self.payload, self.contact, self.waited, self.event_name, self.dates)
 
 
-async def facts_of(db: TeamDb, runs: Sequence[Subject], graphs: Iterable[Graph]) -> dict[UUID, RunFacts]:
+async def facts_of(db: TeamDb, runs: Sequence[RunSubject], graphs: Iterable[Graph]) -> dict[UUID, RunFacts]:
     """The facts of each of these runs; of one that was removed, no payloads."""
     stored = {one.id: one for one in await state_queries.data(db, [run.run_id for run in runs])}
     contacts = await _contacts(db, {run.contact_id for run in runs})
@@ -77,7 +77,7 @@ async def _contacts(db: TeamDb, ids: set[UUID]) -> dict[UUID, tuple[ContactFacts
     return {row.id: (_facts(row, other), row.address) for row in rows}
 
 
-def _facts(row: FoundContact, other: Mapping[str, Any]) -> ContactFacts:
+def _facts(row: AutomationContact, other: Mapping[str, Any]) -> ContactFacts:
     return ContactFacts(
         row.id,
         row.email,

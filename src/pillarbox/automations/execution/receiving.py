@@ -12,10 +12,10 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.automations.execution import contact_queries, prometheus, state_queries
-from pillarbox.automations.execution.state import AT_ONCE, Opened, open_runs, write
-from pillarbox.automations.execution.state_queries import FoundTrigger, NewRun, Wait, WorkRow
-from pillarbox.automations.execution.versions import Versions
-from pillarbox.automations.graphs.evaluation import Facts, holds_in_turns
+from pillarbox.automations.execution.state import AT_ONCE, OpenedRun, open_runs, write
+from pillarbox.automations.execution.state_queries import FoundTrigger, NewRun, RunWait, WorkRow
+from pillarbox.automations.execution.versions import GraphVersions
+from pillarbox.automations.graphs.evaluation import EvaluationInput, holds_in_turns
 from pillarbox.automations.graphs.graph import Graph, WaitForEvent
 from pillarbox.contacts.change import NOTHING
 from pillarbox.contacts.store import Contacts
@@ -32,10 +32,10 @@ class Waits:
     """The runs with waits that an event may end, and what the filters of these waits say of the event."""
 
     run_ids: list[UUID]
-    facts: Facts
+    facts: EvaluationInput
     known: dict[tuple[UUID, int, int], bool] = field(default_factory=dict)
 
-    async def ends(self, wait: Wait, graph: Graph) -> bool:
+    async def ends(self, wait: RunWait, graph: Graph) -> bool:
         """Whether the event passes the filter of the wait; each filter is asked once."""
         name = wait.filter
         if name not in self.known:
@@ -47,19 +47,19 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Receiving:
+class AutomationTriggers:
     """Takes events for automations. `wake` is called after the commit where there is something to do."""
 
     ids: Ids
     contacts: Contacts
-    versions: Versions
+    versions: GraphVersions
     wake: Callable[[], None]
 
     async def listening(self, conn: Connection, team_id: UUID, names: Collection[str]) -> Collection[str]:
         """Those of these names that start something or are waited for."""
         return await state_queries.listening(TeamDb(conn, team_id), list(names))
 
-    async def receive(self, conn: Connection, at: datetime, event: StoredEvent) -> None:
+    async def receive(self, conn: Connection, now: datetime, event: StoredEvent) -> None:
         """Start a run for each trigger that was there when the event was accepted, and end the waits that
         began before."""
         db = TeamDb(conn, event.team_id)
@@ -70,26 +70,26 @@ class Receiving:
             if not triggers:
                 return
             contact_id = (await self.contacts.upsert(db, event.email, NOTHING)).id
-        await self._end_waits(db, at, event, waits or await self._waits(db, contact_id, event))
+        await self._end_waits(db, now, event, waits or await self._waits(db, contact_id, event))
         for trigger in triggers:
-            await self._start(db, contact_id, at, event, trigger)
+            await self._start(db, contact_id, now, event, trigger)
         after_commit(conn, self.wake)
 
     async def _start(
-        self, db: TeamDb, contact_id: UUID, at: datetime, event: StoredEvent, trigger: FoundTrigger
+        self, db: TeamDb, contact_id: UUID, now: datetime, event: StoredEvent, trigger: FoundTrigger
     ) -> None:
-        new = NewRun(self.ids.new(), trigger, event.id, event.name, contact_id, event.payload, at)
+        new = NewRun(self.ids.new(), trigger, event.id, event.name, contact_id, event.payload, now)
         if await state_queries.insert_run(db, new):
             graph = await self.versions.graph(db, trigger.automation_id, trigger.version)
             position = graph.positions[trigger.trigger_key]
-            await state_queries.add_work(db, [(new.id, position, contact_id, at, False, None, None)])
+            await state_queries.add_work(db, [(new.id, position, contact_id, now, False, None, None)])
             after_commit(db.connection, partial(prometheus.STARTED.add, 1))
 
     async def _waits(self, db: TeamDb, contact_id: UUID, event: StoredEvent) -> Waits:
         """The waits that the event may end. What their filters say is found here, before runs are locked: it
         is the same for all of them. What takes longer is found before the transaction."""
         found = await state_queries.waits(db, contact_id, event.name, event.at)
-        facts = await self._facts(db, event) if found else Facts({})
+        facts = await self._facts(db, event) if found else EvaluationInput({})
         waits = Waits(sorted({one.run_id for one in found}), facts, event.known)
         new = list({one.filter: one for one in found if one.filter not in event.known}.values())
         if len(new) > MOST_FILTERS or any([(await self._graph(db, one)).has_heavy_filters for one in new]):
@@ -97,20 +97,20 @@ class Receiving:
         await self._decide(waits, new, db)
         return waits
 
-    async def _decide(self, waits: Waits, wanted: Sequence[Wait], db: TeamDb) -> None:
-        for one in wanted:
+    async def _decide(self, waits: Waits, run_waits: Sequence[RunWait], db: TeamDb) -> None:
+        for one in run_waits:
             await waits.ends(one, await self._graph(db, one))
 
-    async def _graph(self, db: TeamDb, wait: Wait) -> Graph:
+    async def _graph(self, db: TeamDb, wait: RunWait) -> Graph:
         return await self.versions.graph(db, wait.automation_id, wait.version)
 
-    async def _facts(self, db: TeamDb, event: StoredEvent) -> Facts:
+    async def _facts(self, db: TeamDb, event: StoredEvent) -> EvaluationInput:
         dates = await contact_queries.dates(db, [event.name])
-        return Facts(event.values, event_name=event.name, dates=dates)
+        return EvaluationInput(event.values, event_name=event.name, dates=dates)
 
-    async def _end_waits(self, db: TeamDb, at: datetime, event: StoredEvent, waits: Waits) -> None:
+    async def _end_waits(self, db: TeamDb, now: datetime, event: StoredEvent, waits: Waits) -> None:
         for first in range(0, len(waits.run_ids), AT_ONCE):
-            runs = await open_runs(db, self.versions, waits.run_ids[first : first + AT_ONCE], at)
+            runs = await open_runs(db, self.versions, waits.run_ids[first : first + AT_ONCE], now)
             ended = [one for one in runs.values() if await end_waits(one, event, waits)]
             known = await state_queries.waited(db, [one.walk.run.id for one in ended])
             for one in ended:
@@ -119,13 +119,13 @@ class Receiving:
             await write(db, [one.walk for one in runs.values()])
 
 
-async def end_waits(opened: Opened, event: StoredEvent, waits: Waits) -> bool:
+async def end_waits(opened: OpenedRun, event: StoredEvent, waits: Waits) -> bool:
     """End the waits of a run that the event ends; whether there are any."""
     walk, has_ended = opened.walk, False
     for row in opened.work:
         if walk.is_over or not _counts(row, event):
             continue
-        wait = Wait(walk.run.id, walk.run.automation_id, walk.run.version, row.position)
+        wait = RunWait(walk.run.id, walk.run.automation_id, walk.run.version, row.position)
         if await waits.ends(wait, walk.graph):
             walk.finish(row.position, "event_received", {"outcome": "event_received"})
             has_ended = True

@@ -14,11 +14,11 @@ import asyncpg
 import msgspec
 
 from pillarbox.automations.execution import prometheus, state_queries
-from pillarbox.automations.execution.facts import RunFacts, Subject, facts_of
+from pillarbox.automations.execution.facts import RunFacts, RunSubject, facts_of
 from pillarbox.automations.execution.state_queries import WorkRow
-from pillarbox.automations.execution.versions import Versions
-from pillarbox.automations.execution.walks import Failure, Walk
-from pillarbox.automations.execution.work_queries import Claimed
+from pillarbox.automations.execution.versions import GraphVersions
+from pillarbox.automations.execution.walks import StepFailure, Walk
+from pillarbox.automations.execution.work_queries import ClaimedStep
 from pillarbox.automations.graphs.evaluation import holds_in_turns
 from pillarbox.automations.graphs.graph import Condition
 from pillarbox.kernel.clock import Clock
@@ -30,13 +30,13 @@ AT_ONCE: Final = 20
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenedRun:
     """A run under its lock, with its work."""
 
     walk: Walk
     work: list[WorkRow]
 
-    def ours(self, item: Claimed, owner: UUID) -> bool:
+    def ours(self, item: ClaimedStep, owner: UUID) -> bool:
         """Whether a step may still be carried out by who has claimed it."""
         return not self.walk.is_over and any(
             (one.position, one.attempt, one.owner) == (item.position, item.attempt, owner)
@@ -45,8 +45,8 @@ class Opened:
 
 
 async def open_runs(
-    db: TeamDb, versions: Versions, run_ids: Iterable[UUID], now: datetime
-) -> dict[UUID, Opened]:
+    db: TeamDb, versions: GraphVersions, run_ids: Iterable[UUID], now: datetime
+) -> dict[UUID, OpenedRun]:
     """Lock these runs. Those whose automation has stopped them are cancelled; those that are over stay so."""
     ids = sorted(set(run_ids))
     runs = await state_queries.lock(db, ids)
@@ -57,7 +57,7 @@ async def open_runs(
     work: dict[UUID, list[WorkRow]] = {run.id: [] for run in runs}
     for row in await state_queries.work(db, ids):
         work[row.run_id].append(row)
-    found: dict[UUID, Opened] = {}
+    found: dict[UUID, OpenedRun] = {}
     for run in runs:
         graph = await versions.graph(db, run.automation_id, run.version)
         positions = frozenset(row.position for row in work[run.id])
@@ -66,7 +66,7 @@ async def open_runs(
             walk.done |= positions
         elif run.epoch < epochs.get(run.automation_id, run.epoch + 1):
             walk.cancel()
-        found[run.id] = Opened(walk, work[run.id])
+        found[run.id] = OpenedRun(walk, work[run.id])
     return found
 
 
@@ -79,7 +79,7 @@ async def decide(db: TeamDb, walks: Sequence[Walk]) -> None:
     left = [walk for walk in walks if walk.undecided]
     for first in range(0, len(left), AT_ONCE):
         some = left[first : first + AT_ONCE]
-        subjects = [Subject(w.run.id, w.run.contact_id, w.run.event_name) for w in some]
+        subjects = [RunSubject(w.run.id, w.run.contact_id, w.run.event_name) for w in some]
         facts = await facts_of(db, subjects, [walk.graph for walk in some])
         for walk in some:
             known = facts[walk.run.id]
@@ -129,15 +129,15 @@ def is_for_nobody(walk: Walk, position: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunLocks:
     """Opens runs for this process, which claims work as `owner`."""
 
     pool: asyncpg.Pool
     clock: Clock
     owner: UUID
-    versions: Versions
+    versions: GraphVersions
 
-    async def open(self, db: TeamDb, items: Iterable[Claimed]) -> dict[UUID, Opened]:
+    async def open(self, db: TeamDb, items: Iterable[ClaimedStep]) -> dict[UUID, OpenedRun]:
         """The runs of these steps, under their locks."""
         return await open_runs(db, self.versions, [item.run_id for item in items], self.clock.now())
 
@@ -145,9 +145,9 @@ class Runs:
     async def opened(
         self,
         team_id: UUID,
-        items: Sequence[Claimed],
+        items: Sequence[ClaimedStep],
         before: Callable[[TeamDb], Awaitable[object]] | None = None,
-    ) -> AsyncIterator[tuple[TeamDb, list[tuple[Claimed, Walk]]]]:
+    ) -> AsyncIterator[tuple[TeamDb, list[tuple[ClaimedStep, Walk]]]]:
         """One transaction with the steps that may still be carried out, and their runs; what became of them
         is written at the end. `before` comes first in it, before the locks."""
         async with TeamDb(self.pool, team_id).transaction() as db:
@@ -159,7 +159,9 @@ class Runs:
             await faults.point("automations.written")
         await faults.point("automations.committed")
 
-    def ours(self, runs: dict[UUID, Opened], items: Iterable[Claimed]) -> list[tuple[Claimed, Walk]]:
+    def ours(
+        self, runs: dict[UUID, OpenedRun], items: Iterable[ClaimedStep]
+    ) -> list[tuple[ClaimedStep, Walk]]:
         """The steps that may still be carried out, with their runs."""
         return [
             (item, runs[item.run_id].walk)
@@ -167,7 +169,7 @@ class Runs:
             if item.run_id in runs and runs[item.run_id].ours(item, self.owner)
         ]
 
-    async def fail(self, item: Claimed, failure: Failure) -> None:
+    async def fail(self, item: ClaimedStep, failure: StepFailure) -> None:
         """Let a step fail."""
         async with self.opened(item.team_id, [item]) as (_, steps):
             for _, walk in steps:

@@ -161,7 +161,7 @@ class WorkRow(NamedTuple):
     waits_from: datetime | None
 
 
-class Wait(NamedTuple):
+class RunWait(NamedTuple):
     """A wait of a run."""
 
     run_id: UUID
@@ -175,7 +175,7 @@ class Wait(NamedTuple):
         return self.automation_id, self.version, self.position
 
 
-class Data(NamedTuple):
+class RunData(NamedTuple):
     """JSON of a run."""
 
     id: UUID
@@ -228,13 +228,13 @@ async def work(db: TeamDb, run_ids: Sequence[UUID]) -> list[WorkRow]:
     return await db.all(WorkRow, WORK, run_ids)
 
 
-async def waits(db: TeamDb, contact_id: UUID, event_name: str, at: datetime) -> list[Wait]:
+async def waits(db: TeamDb, contact_id: UUID, event_name: str, now: datetime) -> list[RunWait]:
     """The waits that an event of that instant may end."""
-    return await db.all(Wait, WAITS, contact_id, event_name, at)
+    return await db.all(RunWait, WAITS, contact_id, event_name, now)
 
 
-async def data(db: TeamDb, run_ids: Sequence[UUID]) -> list[Data]:
-    return await db.all(Data, DATA, run_ids)
+async def data(db: TeamDb, run_ids: Sequence[UUID]) -> list[RunData]:
+    return await db.all(RunData, DATA, run_ids)
 
 
 async def waited(db: TeamDb, run_ids: Sequence[UUID]) -> dict[UUID, str]:
@@ -243,9 +243,9 @@ async def waited(db: TeamDb, run_ids: Sequence[UUID]) -> dict[UUID, str]:
     return {row["id"]: row["waited"] for row in rows}
 
 
-async def mark_contact_deleted(db: TeamDb, run_id: UUID, at: datetime) -> None:
+async def mark_contact_deleted(db: TeamDb, run_id: UUID, now: datetime) -> None:
     """The run goes on without its contact, which it is about to delete."""
-    await db.run(MARK_CONTACT_DELETED, run_id, at)
+    await db.run(MARK_CONTACT_DELETED, run_id, now)
 
 
 async def version(db: TeamDb, automation_id: UUID, number: int) -> StoredGraph | None:
@@ -288,9 +288,9 @@ async def insert_run(db: TeamDb, new: NewRun) -> bool:
     return done > 0
 
 
-async def triggers(db: TeamDb, event_name: str, at: datetime) -> list[FoundTrigger]:
+async def triggers(db: TeamDb, event_name: str, now: datetime) -> list[FoundTrigger]:
     """What an event that was accepted at that instant starts; none of it is disabled before the commit."""
-    return await db.all(FoundTrigger, TRIGGERS, event_name, at)
+    return await db.all(FoundTrigger, TRIGGERS, event_name, now)
 
 
 async def listening(db: TeamDb, names: Sequence[str]) -> set[str]:
@@ -298,6 +298,6 @@ async def listening(db: TeamDb, names: Sequence[str]) -> set[str]:
     return set(await db.values(LISTENING, names))
 
 
-async def cancel_of_contact(db: TeamDb, contact_id: UUID, at: datetime) -> int:
+async def cancel_of_contact(db: TeamDb, contact_id: UUID, now: datetime) -> int:
     """Cancel what runs for a contact that is being deleted; returns how many."""
-    return await db.run(CANCEL_OF_CONTACT, contact_id, at)
+    return await db.run(CANCEL_OF_CONTACT, contact_id, now)

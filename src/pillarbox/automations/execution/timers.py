@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.automations.execution.facts import Subject, facts_of
-from pillarbox.automations.execution.state import Runs
+from pillarbox.automations.execution.facts import RunSubject, facts_of
+from pillarbox.automations.execution.state import RunLocks
 from pillarbox.automations.execution.walks import Walk
-from pillarbox.automations.execution.work_queries import Claimed
+from pillarbox.automations.execution.work_queries import ClaimedStep
 from pillarbox.automations.graphs.evaluation import holds_in_turns
 from pillarbox.automations.graphs.graph import Condition, WaitForEvent
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-class Decision(NamedTuple):
+class ConditionResult(NamedTuple):
     """What a condition was found to be, and whether the contact was there."""
 
     result: bool
     has_contact: bool
 
 
-async def carry_out(runs: Runs, team_id: UUID, items: Sequence[Claimed]) -> None:
+async def carry_out(runs: RunLocks, team_id: UUID, items: Sequence[ClaimedStep]) -> None:
     """All of these in one transaction. Conditions of heavy graphs are decided before it."""
     db = TeamDb(runs.pool, team_id)
     decisions = [await _decision(runs, db, item) for item in items]
@@ -33,7 +33,7 @@ async def carry_out(runs: Runs, team_id: UUID, items: Sequence[Claimed]) -> None
                 advance(walk, item.position, decided[item.run_id, item.position])
 
 
-def advance(walk: Walk, position: int, decision: Decision | None = None) -> None:
+def advance(walk: Walk, position: int, decision: ConditionResult | None = None) -> None:
     """Carry out a step whose time has come; conditions without a decision are left to be decided."""
     match walk.graph.steps[position].config:
         case Condition():
@@ -44,7 +44,7 @@ def advance(walk: Walk, position: int, decision: Decision | None = None) -> None
             walk.finish(position)
 
 
-def _decide(walk: Walk, position: int, decision: Decision | None) -> None:
+def _decide(walk: Walk, position: int, decision: ConditionResult | None) -> None:
     if decision is None:
         walk.undecided.append(position)
     elif decision.has_contact or walk.contact_deleted_at is not None:
@@ -53,11 +53,11 @@ def _decide(walk: Walk, position: int, decision: Decision | None) -> None:
         walk.cancel()
 
 
-async def _decision(runs: Runs, db: TeamDb, item: Claimed) -> Decision | None:
+async def _decision(runs: RunLocks, db: TeamDb, item: ClaimedStep) -> ConditionResult | None:
     graph = await runs.versions.graph(db, item.automation_id, item.version)
     config = graph.steps[item.position].config
     if not isinstance(config, Condition) or not graph.is_heavy:
         return None
-    facts = await facts_of(db, [Subject(item.run_id, item.contact_id, item.event_name)], [graph])
+    facts = await facts_of(db, [RunSubject(item.run_id, item.contact_id, item.event_name)], [graph])
     known = facts[item.run_id]
-    return Decision(await holds_in_turns(config.rule, known.event()), known.contact is not None)
+    return ConditionResult(await holds_in_turns(config.rule, known.event()), known.contact is not None)

@@ -20,7 +20,7 @@ class VersionMissingError(LookupError):
     """A run names a version that is not there."""
 
 
-class Versions:
+class GraphVersions:
     """The graphs that were used last."""
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ class LockedRun(NamedTuple):
     contact_deleted_at: datetime | None
 
 
-class Failure(NamedTuple):
+class StepFailure(NamedTuple):
     """Why a step failed, as runs show it."""
 
     name: str
@@ -53,7 +53,7 @@ class StepChange(NamedTuple):
     started_at: datetime | None
     completed_at: datetime | None
     output: Mapping[str, Any] | None = None
-    error: Failure | None = None
+    error: StepFailure | None = None
 
 
 class NewWork(NamedTuple):
@@ -110,7 +110,7 @@ class Walk:
         if not isinstance(self.graph.steps[position].config, WaitForEvent):
             self._follow(position, "default")
 
-    def fail(self, position: int, failure: Failure) -> None:
+    def fail(self, position: int, failure: StepFailure) -> None:
         """A step failed, and the run with it."""
         self._end(position, StepChange("failed", self.now, self.now, None, failure))
         self._stop("failed")

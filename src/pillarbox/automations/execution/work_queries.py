@@ -120,14 +120,14 @@ class DueTeam(NamedTuple):
     due: bool
 
 
-class Place(NamedTuple):
+class RunStepPlace(NamedTuple):
     """A step of a run that has work."""
 
     run_id: UUID
     position: int
 
 
-class Claimed(NamedTuple):
+class ClaimedStep(NamedTuple):
     """A step that this process may carry out: it is to begin, or its delay or wait is over (`waiting`)."""
 
     team_id: UUID
@@ -149,7 +149,7 @@ class Claimed(NamedTuple):
         return self.attempt - self.tries - 1
 
 
-class Holder(NamedTuple):
+class StepHolder(NamedTuple):
     """A process that holds work; `here` where it is of this host."""
 
     owner: UUID
@@ -170,38 +170,38 @@ class Holder(NamedTuple):
         return not self.known or (self.here is True and pid_start != self.pid_start)
 
 
-async def teams(source: Source, now: datetime, after: UUID, most: int) -> list[DueTeam]:
-    """Up to `most` teams behind `after`, in order."""
-    return [DueTeam(*row) for row in await source.fetch(TEAMS, now, after, most)]
+async def teams(source: Source, now: datetime, after: UUID, limit: int) -> list[DueTeam]:
+    """Up to `limit` teams behind `after`, in order."""
+    return [DueTeam(*row) for row in await source.fetch(TEAMS, now, after, limit)]
 
 
 async def claim(
     source: Source, shares: Sequence[tuple[UUID, int]], owner: UUID, until: datetime, now: datetime
-) -> list[Claimed]:
+) -> list[ClaimedStep]:
     """Lease what is due, of each team up to its share, the oldest first."""
     team_ids, most = zip(*shares, strict=True)
-    found = [Claimed(*row) for row in await source.fetch(CLAIM, team_ids, most, owner, until, now)]
+    found = [ClaimedStep(*row) for row in await source.fetch(CLAIM, team_ids, most, owner, until, now)]
     return sorted(found, key=lambda one: (one.team_id, one.due_at, one.run_id, one.position))
 
 
 async def postpone(
-    db: TeamDb, items: Sequence[Claimed], owner: UUID, due_at: datetime, reason: str, now: datetime
-) -> list[Claimed]:
+    db: TeamDb, items: Sequence[ClaimedStep], owner: UUID, due_at: datetime, reason: str, now: datetime
+) -> list[ClaimedStep]:
     """Free work that could not be done now; returns what somebody else has locked at this moment."""
-    return _among(items, await db.all(Place, FREE_CLAIMED, *_keys(items), owner, due_at, reason, now))
+    return _among(items, await db.all(RunStepPlace, FREE_CLAIMED, *_keys(items), owner, due_at, reason, now))
 
 
-async def give_back(db: TeamDb, items: Sequence[Claimed], owner: UUID) -> list[Claimed]:
+async def give_back(db: TeamDb, items: Sequence[ClaimedStep], owner: UUID) -> list[ClaimedStep]:
     """Free work; returns what somebody else has locked at this moment."""
-    return _among(items, await db.all(Place, FREE_CLAIMED, *_keys(items), owner, None, None, None))
+    return _among(items, await db.all(RunStepPlace, FREE_CLAIMED, *_keys(items), owner, None, None, None))
 
 
-def _among(items: Sequence[Claimed], places: Sequence[Place]) -> list[Claimed]:
+def _among(items: Sequence[ClaimedStep], places: Sequence[RunStepPlace]) -> list[ClaimedStep]:
     found = set(places)
-    return [item for item in items if Place(item.run_id, item.position) in found]
+    return [item for item in items if RunStepPlace(item.run_id, item.position) in found]
 
 
-def _keys(items: Sequence[Claimed]) -> tuple[list[UUID], list[int], list[int]]:
+def _keys(items: Sequence[ClaimedStep]) -> tuple[list[UUID], list[int], list[int]]:
     ordered = sorted(items, key=lambda one: (one.run_id, one.position))
     return (
         [one.run_id for one in ordered],
@@ -210,9 +210,9 @@ def _keys(items: Sequence[Claimed]) -> tuple[list[UUID], list[int], list[int]]:
     )
 
 
-async def holders(source: Source, host: str) -> list[Holder]:
+async def holders(source: Source, host: str) -> list[StepHolder]:
     """Everybody who holds work."""
-    return [Holder(*row) for row in await source.fetch(HOLDERS, host)]
+    return [StepHolder(*row) for row in await source.fetch(HOLDERS, host)]
 
 
 async def free(source: Source, owner: UUID, until: datetime) -> int:

@@ -41,7 +41,7 @@ class ContactFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class EvaluationInput:
     """What a rule may read: the payload of the event (in a filter: of the event that came), the contact
     where it is still there, and the payload of the last event of each name that the run waited for. `dates`
     are the keys that the schema of an event calls dates, by its name; `event_name` is the name of the
@@ -54,17 +54,17 @@ class Facts:
     dates: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def read(one: Field, facts: Facts) -> object:
+def read(field: Field, facts: EvaluationInput) -> object:
     """The JSON value of a field; None where it is missing."""
-    if one.source == "event":
-        return _descend(facts.event, one.path)
-    if one.source == "contact":
-        return None if facts.contact is None else _of_contact(facts.contact, one.path)
-    name, path = _waited(one.path, facts)
+    if field.source == "event":
+        return _descend(facts.event, field.path)
+    if field.source == "contact":
+        return None if facts.contact is None else _of_contact(facts.contact, field.path)
+    name, path = _waited(field.path, facts)
     return None if name is None else _descend(facts.waited[name], path)
 
 
-def holds(rule: Rule, facts: Facts) -> bool:
+def holds(rule: Rule, facts: EvaluationInput) -> bool:
     """Whether the rule is true."""
     if isinstance(rule, AllOf):
         return all(holds(one, facts) for one in rule.rules)
@@ -73,7 +73,7 @@ def holds(rule: Rule, facts: Facts) -> bool:
     return _compares(rule, read(rule.field, facts), facts)
 
 
-async def holds_in_turns(rule: Rule, facts: Facts) -> bool:
+async def holds_in_turns(rule: Rule, facts: EvaluationInput) -> bool:
     """The same, for rules of any size: others come to their turn after each group of comparisons. A graph may
     have tens of thousands, and what they look through has up to 100 KB."""
     if isinstance(rule, Comparison) or all(isinstance(one, Comparison) for one in rule.rules):
@@ -114,7 +114,7 @@ def _of_contact(contact: ContactFacts, path: tuple[str, ...]) -> object:
             return None
 
 
-def _waited(path: tuple[str, ...], facts: Facts) -> tuple[str | None, tuple[str, ...]]:
+def _waited(path: tuple[str, ...], facts: EvaluationInput) -> tuple[str | None, tuple[str, ...]]:
     """Which event a path of `wait_events` begins with, and the rest: names have dots, so the longest name
     that came is taken."""
     for length in range(len(path) - 1, 0, -1):
@@ -124,78 +124,78 @@ def _waited(path: tuple[str, ...], facts: Facts) -> tuple[str | None, tuple[str,
     return None, ()
 
 
-def _compares(rule: Comparison, found: object, facts: Facts) -> bool:
+def _compares(rule: Comparison, actual: object, facts: EvaluationInput) -> bool:
     operator, value = rule.operator, rule.value
     if operator == "exists":
-        return found is not None
+        return actual is not None
     if operator == "is_empty":
-        return found is None or (isinstance(found, str | list | dict) and not found)
+        return actual is None or (isinstance(actual, str | list | dict) and not actual)
     if operator in ("eq", "neq"):
-        return same(found, value) == (operator == "eq")
+        return same(actual, value) == (operator == "eq")
     if operator in TEXTUAL:
-        return _textual(operator, found, value)
+        return _textual(operator, actual, value)
     if operator in ORDERING:
-        number = _milliseconds(found) if _is_date(rule.field, facts) else found
+        number = _milliseconds(actual) if _is_date(rule.field, facts) else actual
         return _ordered(operator, number, value)
     raise AssertionError(operator)
 
 
-def same(one: object, other: object) -> bool:
+def same(value: object, other: object) -> bool:
     """Whether two JSON values have the same type and the same value; arrays and objects are the same as
     nothing."""
-    if is_number(one) and is_number(other):
-        return one == other
-    return type(one) is type(other) and isinstance(one, str | bool | None) and one == other
+    if is_number(value) and is_number(other):
+        return value == other
+    return type(value) is type(other) and isinstance(value, str | bool | None) and value == other
 
 
 def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _textual(operator: str, found: object, value: object) -> bool:
+def _textual(operator: str, actual: object, value: object) -> bool:
     assert isinstance(value, str)
-    if isinstance(found, list):
-        return operator == "contains" and any(same(item, value) for item in found)
-    if not isinstance(found, str):
+    if isinstance(actual, list):
+        return operator == "contains" and any(same(item, value) for item in actual)
+    if not isinstance(actual, str):
         return False
     if operator == "contains":
-        return value in found
-    return found.startswith(value) if operator == "starts_with" else found.endswith(value)
+        return value in actual
+    return actual.startswith(value) if operator == "starts_with" else actual.endswith(value)
 
 
-def _ordered(operator: str, found: object, value: object) -> bool:
-    if not isinstance(found, int | float) or isinstance(found, bool):
+def _ordered(operator: str, actual: object, value: object) -> bool:
+    if not isinstance(actual, int | float) or isinstance(actual, bool):
         return False
     assert isinstance(value, int | float)
     match operator:
         case "gt":
-            return found > value
+            return actual > value
         case "gte":
-            return found >= value
+            return actual >= value
         case "lt":
-            return found < value
+            return actual < value
         case _:
-            return found <= value
+            return actual <= value
 
 
-def _is_date(one: Field, facts: Facts) -> bool:
+def _is_date(field: Field, facts: EvaluationInput) -> bool:
     """Whether a schema says that the field has dates; schemas are flat."""
-    if one.source == "event":
+    if field.source == "event":
         name: str | None = facts.event_name
-        path = one.path
-    elif one.source == "wait_events":
-        name, path = _waited(one.path, facts)
+        path = field.path
+    elif field.source == "wait_events":
+        name, path = _waited(field.path, facts)
     else:
         return False
     return name is not None and len(path) == 1 and path[0] in facts.dates.get(name, _NO_DATES)
 
 
-def _milliseconds(found: object) -> object:
+def _milliseconds(actual: object) -> object:
     """A date as the milliseconds since 1970; what is no date stays, and compares as what it is."""
-    if not isinstance(found, str):
-        return found
+    if not isinstance(actual, str):
+        return actual
     try:
-        at = datetime.fromisoformat(found)
+        at = datetime.fromisoformat(actual)
     except ValueError:
         return None
     return None if at.tzinfo is None else at.timestamp() * 1000

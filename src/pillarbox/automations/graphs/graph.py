@@ -58,7 +58,7 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
-class SendEmail:
+class SendEmailStep:
     """`template` is an id or an alias. `variables` are in the order in which they were sent."""
 
     template: str
@@ -106,12 +106,14 @@ class AddToSegment:
     segment_id: UUID
 
 
-Config = Trigger | Delay | SendEmail | WaitForEvent | Condition | ContactUpdate | ContactDelete | AddToSegment
+Config = (
+    Trigger | Delay | SendEmailStep | WaitForEvent | Condition | ContactUpdate | ContactDelete | AddToSegment
+)
 
 TYPES: Final[dict[type[Config], StepType]] = {
     Trigger: "trigger",
     Delay: "delay",
-    SendEmail: "send_email",
+    SendEmailStep: "send_email",
     WaitForEvent: "wait_for_event",
     Condition: "condition",
     ContactUpdate: "contact_update",
@@ -124,12 +126,12 @@ _OUTCOMES: Final[dict[type[Config], tuple[Outcome, ...]]] = {
     WaitForEvent: ("event_received", "timeout"),
 }
 
-NEEDS_CONTACT: Final = (SendEmail, ContactUpdate, AddToSegment, WaitForEvent)
+NEEDS_CONTACT: Final = (SendEmailStep, ContactUpdate, AddToSegment, WaitForEvent)
 """Steps that are skipped when their contact is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class GraphStep:
     position: int
     key: str
     config: Config
@@ -145,7 +147,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class GraphEdge:
     """From one step to another, by their positions, where the first one ends with that outcome."""
 
     source: int
@@ -157,8 +159,8 @@ class Connection:
 class Graph:
     """Steps in the order in which they were sent, and connections, each once."""
 
-    steps: tuple[Step, ...]
-    connections: tuple[Connection, ...] = field(default=())
+    steps: tuple[GraphStep, ...]
+    connections: tuple[GraphEdge, ...] = field(default=())
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -166,7 +168,7 @@ class Graph:
         return {step.key: step.position for step in self.steps}
 
     @cached_property
-    def triggers(self) -> tuple[Step, ...]:
+    def triggers(self) -> tuple[GraphStep, ...]:
         return tuple(step for step in self.steps if isinstance(step.config, Trigger))
 
     @cached_property
@@ -198,7 +200,7 @@ class Graph:
         return topological(len(self.steps), self.connections)
 
 
-def topological(count: int, connections: Sequence[Connection]) -> tuple[int, ...]:
+def topological(count: int, connections: Sequence[GraphEdge]) -> tuple[int, ...]:
     """The positions from 0 in topological order, of those that are free the least first. Positions that
     stand in a cycle, or behind one, are left out."""
     pairs = {(one.source, one.target) for one in connections}

@@ -22,11 +22,11 @@ def as_object(value: object, path: Path) -> Body:
     return value
 
 
-def as_array(value: object, path: Path, most: int) -> list[object]:
+def as_array(value: object, path: Path, limit: int) -> list[object]:
     if not isinstance(value, list):
         raise InvalidField(path, "It must be an array.")
-    if len(value) > most:
-        raise InvalidField(path, f"Use at most {most} items.")
+    if len(value) > limit:
+        raise InvalidField(path, f"Use at most {limit} items.")
     return value
 
 
@@ -38,11 +38,11 @@ def required(body: Body, name: str, path: Path) -> object:
     return value
 
 
-def text(value: object, path: Path, most: int | None = None) -> str:
+def text(value: object, path: Path, limit: int | None = None) -> str:
     if not isinstance(value, str):
         raise InvalidField(path, "It must be a string.")
-    if most is not None and len(value) > most:
-        raise InvalidField(path, f"Use at most {most} characters.")
+    if limit is not None and len(value) > limit:
+        raise InvalidField(path, f"Use at most {limit} characters.")
     return value
 
 

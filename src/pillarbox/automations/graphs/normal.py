@@ -11,7 +11,7 @@ from pillarbox.automations.graphs.graph import (
     ContactUpdate,
     Delay,
     Graph,
-    SendEmail,
+    SendEmailStep,
     Trigger,
     WaitForEvent,
 )
@@ -31,63 +31,72 @@ def connections(graph: Graph) -> list[Json]:
     ]
 
 
-def config(one: Config) -> Json:
-    match one:
+def config(config: Config) -> Json:
+    match config:
         case Trigger():
-            return {"event_name": one.event_name}
+            return {"event_name": config.event_name}
         case Delay():
-            return {"duration": one.duration.text}
-        case SendEmail():
-            return _send_email(one)
+            return {"duration": config.duration.text}
+        case SendEmailStep():
+            return _send_email(config)
         case WaitForEvent():
             return _without_none(
-                event_name=one.event_name,
-                timeout=one.timeout and one.timeout.text,
-                filter_rule=one.filter_rule and rule(one.filter_rule),
+                event_name=config.event_name,
+                timeout=config.timeout and config.timeout.text,
+                filter_rule=config.filter_rule and rule(config.filter_rule),
             )
         case Condition():
-            return rule(one.rule)
+            return rule(config.rule)
         case ContactUpdate():
-            return _contact_update(one)
+            return _contact_update(config)
         case ContactDelete():
             return {}
         case AddToSegment():
-            return {"segment_id": str(one.segment_id)}
+            return {"segment_id": str(config.segment_id)}
 
 
-def _send_email(one: SendEmail) -> Json:
-    template = _without_none(id=one.template, variables=_values(one.variables))
+def _send_email(send_email_step: SendEmailStep) -> Json:
+    template = _without_none(id=send_email_step.template, variables=_values(send_email_step.variables))
     rest = {
-        "subject": one.subject,
-        "from": one.sender,
-        "reply_to": list(one.reply_to) if isinstance(one.reply_to, tuple) else one.reply_to,
-        "topic_id": one.topic_id and str(one.topic_id),
+        "subject": send_email_step.subject,
+        "from": send_email_step.sender,
+        "reply_to": list(send_email_step.reply_to)
+        if isinstance(send_email_step.reply_to, tuple)
+        else send_email_step.reply_to,
+        "topic_id": send_email_step.topic_id and str(send_email_step.topic_id),
     }
     return {"template": template, **{name: found for name, found in rest.items() if found is not None}}
 
 
-def _contact_update(one: ContactUpdate) -> Json:
+def _contact_update(contact_update: ContactUpdate) -> Json:
     """A member of null clears, so it is shown."""
-    members = {"first_name": one.first_name, "last_name": one.last_name, "unsubscribed": one.unsubscribed}
+    members = {
+        "first_name": contact_update.first_name,
+        "last_name": contact_update.last_name,
+        "unsubscribed": contact_update.unsubscribed,
+    }
     shown: Json = {name: value(found) for name, found in members.items() if found is not None}
-    if one.properties is not None:
-        shown["properties"] = _values(one.properties)
+    if contact_update.properties is not None:
+        shown["properties"] = _values(contact_update.properties)
     return shown
 
 
-def rule(one: Rule) -> Json:
-    if isinstance(one, Comparison):
-        shown: Json = {"type": "rule", "field": one.field.text, "operator": one.operator}
-        return shown if one.operator in UNARY else {**shown, "value": one.value}
-    return {"type": "and" if isinstance(one, AllOf) else "or", "rules": [rule(each) for each in one.rules]}
+def rule(condition: Rule) -> Json:
+    if isinstance(condition, Comparison):
+        shown: Json = {"type": "rule", "field": condition.field.text, "operator": condition.operator}
+        return shown if condition.operator in UNARY else {**shown, "value": condition.value}
+    return {
+        "type": "and" if isinstance(condition, AllOf) else "or",
+        "rules": [rule(each) for each in condition.rules],
+    }
 
 
-def value(one: Value) -> object:
-    return one.value if isinstance(one, Constant) else {"var": one.field.text}
+def value(value: Value) -> object:
+    return value.value if isinstance(value, Constant) else {"var": value.field.text}
 
 
-def _values(found: tuple[tuple[str, Value], ...] | None) -> Json | None:
-    return None if found is None else {key: value(one) for key, one in found}
+def _values(variables: tuple[tuple[str, Value], ...] | None) -> Json | None:
+    return None if variables is None else {key: value(one) for key, one in variables}
 
 
 def _without_none(**members: object) -> Json:

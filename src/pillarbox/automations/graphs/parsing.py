@@ -11,10 +11,10 @@ from typing import Final, cast, get_args
 
 from pillarbox.automations.graphs import step_parsing
 from pillarbox.automations.graphs.graph import (
-    Connection,
     Graph,
+    GraphEdge,
+    GraphStep,
     Outcome,
-    Step,
     StepType,
     Trigger,
     topological,
@@ -52,12 +52,12 @@ def checked(whole: Graph) -> Graph:
     return whole
 
 
-def _steps(given: Sequence[object]) -> tuple[Step, ...]:
+def _steps(given: Sequence[object]) -> tuple[GraphStep, ...]:
     if not given:
         raise InvalidField("steps", "Use at least 1 item.")
     if len(given) > MOST_STEPS:
         raise InvalidField("steps", f"Use at most {MOST_STEPS} items.")
-    found: list[Step] = []
+    found: list[GraphStep] = []
     keys: set[str] = set()
     for position, item in enumerate(given):
         step = _step(position, item)
@@ -68,7 +68,7 @@ def _steps(given: Sequence[object]) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _step(position: int, item: object) -> Step:
+def _step(position: int, item: object) -> GraphStep:
     path = f"steps[{position}]"
     body = as_object(item, path)
     key = text(required(body, "key", path), f"{path}.key")
@@ -76,12 +76,12 @@ def _step(position: int, item: object) -> Step:
         reason = f"Use 1 to {MOST_KEY} ASCII letters, digits, underscores, dots and hyphens."
         raise InvalidField(f"{path}.key", reason)
     kind = word(required(body, "type", path), f"{path}.type", step_parsing.TYPES)
-    return Step(
+    return GraphStep(
         position, key, step_parsing.config(cast(StepType, kind), body.get("config"), f"{path}.config")
     )
 
 
-def _connections(given: Sequence[object], steps: tuple[Step, ...]) -> tuple[Connection, ...]:
+def _connections(given: Sequence[object], steps: tuple[GraphStep, ...]) -> tuple[GraphEdge, ...]:
     """In the order in which they were sent, each once."""
     if len(given) > MOST_CONNECTIONS:
         raise InvalidField("connections", f"Use at most {MOST_CONNECTIONS} items.")
@@ -93,7 +93,7 @@ def _connections(given: Sequence[object], steps: tuple[Step, ...]) -> tuple[Conn
     )
 
 
-def _connection(path: str, item: object, steps: dict[str, Step]) -> Connection:
+def _connection(path: str, item: object, steps: dict[str, GraphStep]) -> GraphEdge:
     body = as_object(item, path)
     ends = []
     for name in ("from", "to"):
@@ -111,7 +111,7 @@ def _connection(path: str, item: object, steps: dict[str, Step]) -> Connection:
     if kind not in source.outcomes:
         allowed = " or ".join(f"`{outcome}`" for outcome in source.outcomes)
         raise InvalidField(f"{path}.type", f"From a step of type `{source.type}` it must be {allowed}.")
-    return Connection(source.position, target.position, kind)
+    return GraphEdge(source.position, target.position, kind)
 
 
 def _reached(whole: Graph) -> set[int]:

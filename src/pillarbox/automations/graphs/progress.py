@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from pillarbox.automations.graphs.graph import Condition, Graph, Outcome, Step, WaitForEvent
+from pillarbox.automations.graphs.graph import Condition, Graph, GraphStep, Outcome, WaitForEvent
 
 StepStatus = Literal["pending", "running", "waiting", "completed", "failed", "skipped"]
 
@@ -13,7 +13,7 @@ OPEN: Final = frozenset({"running", "waiting"})
 """Steps that have begun and have not ended."""
 
 
-class Reached(NamedTuple):
+class ReachedStep(NamedTuple):
     """A step with a row: its status there, and how it ended. Without an outcome no way leads on: it has not
     ended, or failed, or was a wait that was skipped."""
 
@@ -21,7 +21,7 @@ class Reached(NamedTuple):
     outcome: Outcome | None
 
 
-def outcome_of(step: Step, status: str, output: Any) -> Outcome | None:
+def outcome_of(step: GraphStep, status: str, output: Any) -> Outcome | None:
     """How a step ended, from what its row has; None where no way leads on. A step that was skipped although
     a way led to it goes on by its default connection; a wait has none."""
     if status not in ("completed", "skipped"):
@@ -36,7 +36,7 @@ def outcome_of(step: Step, status: str, output: Any) -> Outcome | None:
 
 
 def statuses(
-    graph: Graph, trigger: int, reached: Mapping[int, Reached], *, ended: bool
+    graph: Graph, trigger: int, reached: Mapping[int, ReachedStep], *, ended: bool
 ) -> tuple[StepStatus, ...]:
     """The status of each step by position, from those that have rows. What has none is pending as long as a
     way from an open step, or from the trigger, leads to it, and skipped from then on; so is all that is
@@ -47,13 +47,13 @@ def statuses(
     )
 
 
-def _status(position: int, row: Reached | None, ahead: frozenset[int], ended: bool) -> StepStatus:
+def _status(position: int, row: ReachedStep | None, ahead: frozenset[int], ended: bool) -> StepStatus:
     if row is not None:
         return "skipped" if ended and row.status in OPEN else row.status
     return "pending" if position in ahead else "skipped"
 
 
-def _ahead(graph: Graph, trigger: int, reached: Mapping[int, Reached]) -> frozenset[int]:
+def _ahead(graph: Graph, trigger: int, reached: Mapping[int, ReachedStep]) -> frozenset[int]:
     """The steps that ways may still lead to."""
     found: set[int] = set()
     to_see = [trigger]

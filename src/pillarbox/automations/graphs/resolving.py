@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pillarbox.automations.graphs.evaluation import Facts, read
+from pillarbox.automations.graphs.evaluation import EvaluationInput, read
 from pillarbox.automations.graphs.rules import Constant, Value
 from pillarbox.mail.message.rendering import printed
 from pillarbox.templates.variables import wrong
@@ -21,7 +21,7 @@ MOST_BITS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedValue:
     """A value that fits. `is_foreign` says that it came through a field: other people's data, which is
     escaped in html (templates.md 5)."""
 
@@ -30,7 +30,7 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingValue:
     """There is none: a field is missing or null, or the graph says null. `is_foreign` tells them apart: a
     change of a contact is skipped for the first and clears for the second."""
 
@@ -44,25 +44,25 @@ class Mismatch:
     reason: str
 
 
-def resolved(value: Value, kind: Kind, facts: Facts) -> Resolved | Missing | Mismatch:
+def resolved(value: Value, kind: Kind, facts: EvaluationInput) -> ResolvedValue | MissingValue | Mismatch:
     """What a value is for something of that type. What comes through a field is converted where that is
     possible without doubt; what stands in the graph is not."""
     if isinstance(value, Constant):
         return _constant(value, kind)
     found = read(value.field, facts)
     if found is None:
-        return Missing(is_foreign=True)
+        return MissingValue(is_foreign=True)
     converted = _converted(found, kind)
     if converted is None:
         return Mismatch(f"`{value.field.text}` is not a {kind}.")
     reason = None if isinstance(converted, bool) else wrong(converted, _wire_kind(converted))
-    return Resolved(converted, is_foreign=True) if reason is None else Mismatch(reason)
+    return ResolvedValue(converted, is_foreign=True) if reason is None else Mismatch(reason)
 
 
-def _constant(value: Constant, kind: Kind) -> Resolved | Missing | Mismatch:
+def _constant(value: Constant, kind: Kind) -> ResolvedValue | MissingValue | Mismatch:
     found = value.value
     if found is None:
-        return Missing(is_foreign=False)
+        return MissingValue(is_foreign=False)
     if isinstance(found, bool) and kind != "boolean":
         found = "true" if found else "false"
     fits = (
@@ -72,25 +72,25 @@ def _constant(value: Constant, kind: Kind) -> Resolved | Missing | Mismatch:
         if kind == "string"
         else isinstance(found, int | float) and not isinstance(found, bool)
     )
-    return Resolved(found, is_foreign=False) if fits else Mismatch(f"The value is not a {kind}.")
+    return ResolvedValue(found, is_foreign=False) if fits else Mismatch(f"The value is not a {kind}.")
 
 
-def _converted(found: object, kind: Kind) -> str | int | float | bool | None:
+def _converted(value: object, kind: Kind) -> str | int | float | bool | None:
     if kind == "string":
-        if isinstance(found, bool):
-            return "true" if found else "false"
-        if isinstance(found, int):
-            return str(found) if found.bit_length() <= MOST_BITS else None
-        if isinstance(found, float):
-            return printed(found)
-        return found if isinstance(found, str) else None
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, int):
+            return str(value) if value.bit_length() <= MOST_BITS else None
+        if isinstance(value, float):
+            return printed(value)
+        return value if isinstance(value, str) else None
     if kind == "boolean":
-        return found if isinstance(found, bool) else None
-    if isinstance(found, bool):
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool):
         return None
-    if isinstance(found, int | float):
-        return found
-    return _number(found) if isinstance(found, str) else None
+    if isinstance(value, int | float):
+        return value
+    return _number(value) if isinstance(value, str) else None
 
 
 def _number(text: str) -> int | float | None:

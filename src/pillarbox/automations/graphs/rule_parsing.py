@@ -101,13 +101,13 @@ def _scalar(given: object, path: Path) -> Scalar:
     return given
 
 
-def _is_known(one: Field) -> bool:
+def _is_known(field: Field) -> bool:
     """Names of events may have any dots, so of what was waited for only the length is known."""
-    if one.source == "wait_events":
-        return len(one.path) > 1 and all((one.path[0], one.path[-1]))
-    if one.source == "event":
-        return bool(one.path) and all(one.path)
-    if len(one.path) == 1:
-        return one.path[0] in CONTACT_FIELDS
-    is_property = len(one.path) == 2 and one.path[0] == "properties"
-    return is_property and PROPERTY.fullmatch(one.path[1]) is not None
+    if field.source == "wait_events":
+        return len(field.path) > 1 and all((field.path[0], field.path[-1]))
+    if field.source == "event":
+        return bool(field.path) and all(field.path)
+    if len(field.path) == 1:
+        return field.path[0] in CONTACT_FIELDS
+    is_property = len(field.path) == 2 and field.path[0] == "properties"
+    return is_property and PROPERTY.fullmatch(field.path[1]) is not None

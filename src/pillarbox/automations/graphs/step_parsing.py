@@ -14,7 +14,7 @@ from pillarbox.automations.graphs.graph import (
     ContactDelete,
     ContactUpdate,
     Delay,
-    SendEmail,
+    SendEmailStep,
     StepType,
     Trigger,
     WaitForEvent,
@@ -65,11 +65,11 @@ def _delay(body: Body, path: Path) -> Delay:
     return Delay(duration(required(body, "duration", path), f"{path}.duration"))
 
 
-def _send_email(body: Body, path: Path) -> SendEmail:
+def _send_email(body: Body, path: Path) -> SendEmailStep:
     inside = f"{path}.template"
     template = as_object(required(body, "template", path), inside)
     name = text(required(template, "id", inside), f"{inside}.id", MOST_TEMPLATE).strip()
-    return SendEmail(
+    return SendEmailStep(
         template=name,
         variables=_given(template, "variables", inside, _variables),
         subject=_given(body, "subject", path, _subject),
@@ -144,8 +144,8 @@ def _event_name(body: Body, path: Path) -> str:
     return event_name(text(required(body, "event_name", path), where), where)
 
 
-def _subject(found: object, path: Path) -> str:
-    subject = text(found, path, MOST_SUBJECT)
+def _subject(value: object, path: Path) -> str:
+    subject = text(value, path, MOST_SUBJECT)
     if FORBIDDEN.search(subject):
         raise InvalidField(path, "Line breaks and control characters are not allowed.")
     if has_too_many(subject):
@@ -153,25 +153,25 @@ def _subject(found: object, path: Path) -> str:
     return subject
 
 
-def _mailbox(found: object, path: Path) -> str:
+def _mailbox(value: object, path: Path) -> str:
     try:
-        parse_mailbox(text(found, path))
+        parse_mailbox(text(value, path))
     except AddressError as refused:
         raise InvalidField(path, refused.reason) from None
-    return cast(str, found).strip()
+    return cast(str, value).strip()
 
 
-def _reply_to(found: object, path: Path) -> tuple[str, ...] | str | None:
-    if isinstance(found, str):
-        return _mailbox(found, path)
-    items = as_array(found, path, MOST_REPLY_TO)
+def _reply_to(value: object, path: Path) -> tuple[str, ...] | str | None:
+    if isinstance(value, str):
+        return _mailbox(value, path)
+    items = as_array(value, path, MOST_REPLY_TO)
     return tuple(_mailbox(item, f"{path}[{index}]") for index, item in enumerate(items)) or None
 
 
-def _variables(found: object, path: Path) -> tuple[tuple[str, Value], ...]:
+def _variables(members: object, path: Path) -> tuple[tuple[str, Value], ...]:
     """Null is the same as no value, as in a request that sends mail."""
     known = []
-    for key, given in as_object(found, path).items():
+    for key, given in as_object(members, path).items():
         where = f"{path}.{shown(key)}"
         if PROPERTY.fullmatch(key) is None:
             raise InvalidField(where, KEY_REASON)
@@ -182,9 +182,9 @@ def _variables(found: object, path: Path) -> tuple[tuple[str, Value], ...]:
     return tuple(known)
 
 
-def _properties(found: object, path: Path) -> tuple[tuple[str, Value], ...] | None:
+def _properties(members: object, path: Path) -> tuple[tuple[str, Value], ...] | None:
     known = []
-    for key, given in as_object(found, path).items():
+    for key, given in as_object(members, path).items():
         where = f"{path}.{shown(key)}"
         if PROPERTY.fullmatch(key) is None:
             raise InvalidField(where, KEY_REASON)
@@ -192,26 +192,26 @@ def _properties(found: object, path: Path) -> tuple[tuple[str, Value], ...] | No
     return tuple(known) or None
 
 
-def _checked(found: Value, path: Path) -> Value:
+def _checked(value: Value, path: Path) -> Value:
     """The value, if a variable or a property can have it."""
-    constant = found.value if isinstance(found, Constant) else None
+    constant = value.value if isinstance(value, Constant) else None
     if constant is None or isinstance(constant, bool):
-        return found
+        return value
     reason = wrong(constant, "string" if isinstance(constant, str) else "number")
     if reason is not None:
         raise InvalidField(path, reason)
-    return found
+    return value
 
 
-def _name(found: object, path: Path) -> Value:
-    known = value(found, path)
+def _name(given_name: object, path: Path) -> Value:
+    known = value(given_name, path)
     if isinstance(known, Constant) and known.value is not None:
         text(known.value, path, MOST_NAME)
     return known
 
 
-def _unsubscribed(found: object, path: Path) -> Value:
-    known = value(found, path)
+def _unsubscribed(members: object, path: Path) -> Value:
+    known = value(members, path)
     if isinstance(known, Constant) and not isinstance(known.value, bool):
         raise InvalidField(path, "It must be `true` or `false`.")
     return known

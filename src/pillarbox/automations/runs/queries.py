@@ -110,7 +110,7 @@ class StepRow(NamedTuple):
     error: str | None
 
 
-class Part(NamedTuple):
+class RunFilter(NamedTuple):
     """Runs of this status; of older epochs, of this one, or of both (None)."""
 
     status: RunStatus
@@ -122,7 +122,7 @@ async def owner(db: TeamDb, automation_id: UUID) -> RunOwner | None:
 
 
 async def page(
-    db: TeamDb, page: Page, automation_id: UUID, parts: Sequence[Part], epoch: int
+    db: TeamDb, page: Page, automation_id: UUID, parts: Sequence[RunFilter], epoch: int
 ) -> list[ListedRun]:
     statuses, old = zip(*parts, strict=True)
     return await db.all(ListedRun, PAGE, *page.args, automation_id, statuses, old, epoch)

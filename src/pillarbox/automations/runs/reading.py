@@ -9,11 +9,11 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.automations.graphs.graph import Graph, Step
-from pillarbox.automations.graphs.progress import Reached, StepStatus, outcome_of, statuses
+from pillarbox.automations.graphs.graph import Graph, GraphStep
+from pillarbox.automations.graphs.progress import ReachedStep, StepStatus, outcome_of, statuses
 from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.automations.runs import queries, wire
-from pillarbox.automations.runs.queries import FoundRun, ListedRun, Part, RunOwner, RunStatus, StepRow
+from pillarbox.automations.runs.queries import FoundRun, ListedRun, RunFilter, RunOwner, RunStatus, StepRow
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.paging import ListOf, Page, envelope
@@ -83,11 +83,11 @@ def _steps(graph: Graph, run: FoundRun, rows: Sequence[StepRow], *, has_ended: b
     ]
 
 
-def _reached(step: Step, row: StepRow) -> Reached:
-    return Reached(row.status, outcome_of(step, row.status, _decoded(row.output)))
+def _reached(step: GraphStep, row: StepRow) -> ReachedStep:
+    return ReachedStep(row.status, outcome_of(step, row.status, _decoded(row.output)))
 
 
-def _step(step: Step, status: StepStatus, row: StepRow | None, created_at: str) -> wire.RunStep:
+def _step(step: GraphStep, status: StepStatus, row: StepRow | None, created_at: str) -> wire.RunStep:
     if row is None:
         return wire.RunStep(step.key, step.type, status, None, None, None, None, created_at)
     error = None if row.error is None else msgspec.json.decode(row.error, type=wire.StepError)
@@ -103,12 +103,12 @@ def _step(step: Step, status: StepStatus, row: StepRow | None, created_at: str) 
     )
 
 
-def _parts(owner: RunOwner, only: Sequence[RunStatus]) -> list[Part]:
+def _parts(owner: RunOwner, only: Sequence[RunStatus]) -> list[RunFilter]:
     """The runs that are shown with these statuses, by what their rows have."""
     if not owner.is_ending or {"running", "cancelled"} <= set(only):
-        return [Part(status, None) for status in only]
-    parts = [Part(status, False if status == "running" else None) for status in only]
-    return [*parts, Part("running", True)] if "cancelled" in only else parts
+        return [RunFilter(status, None) for status in only]
+    parts = [RunFilter(status, False if status == "running" else None) for status in only]
+    return [*parts, RunFilter("running", True)] if "cancelled" in only else parts
 
 
 def _item(row: ListedRun, owner: RunOwner) -> wire.RunItem:
@@ -133,8 +133,8 @@ def _completed(row: ListedRun | FoundRun, owner: RunOwner) -> datetime | None:
     return owner.updated_at if _is_old(row, owner) else row.completed_at
 
 
-def _shown(at: datetime | None) -> str | None:
-    return None if at is None else database_style(at)
+def _shown(instant: datetime | None) -> str | None:
+    return None if instant is None else database_style(instant)
 
 
 def _decoded(output: str | None) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from pillarbox.automations.execution import contact_queries
 from pillarbox.automations.graphs.evaluation import ContactFacts
 from pillarbox.contact_properties.definitions import fallbacks
 from pillarbox.contacts import queries
-from pillarbox.contacts.change import Change
+from pillarbox.contacts.change import ContactChange
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.mail.message.contact_placeholders import ContactValues
@@ -58,7 +58,7 @@ class SimulatedContact:
         made = ContactValues(self.email, self.first_name, self.last_name, self.properties, self.fallbacks)
         return {self.address: made}
 
-    def change(self, change: Change) -> None:
+    def change(self, change: ContactChange) -> None:
         """What `contact_update` does."""
         if change.first_name is not UNSET:
             self.first_name = change.first_name or None

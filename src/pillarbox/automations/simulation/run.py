@@ -16,31 +16,31 @@ import msgspec
 
 from pillarbox.automations.execution import changes, timers
 from pillarbox.automations.execution.facts import Dates, RunFacts
-from pillarbox.automations.execution.mail import MailMaker, Nobody, Skipped, failure_of
+from pillarbox.automations.execution.mail import ContactGone, MailMaker, MailSkipped, failure_of
 from pillarbox.automations.execution.receiving import Waits, end_waits
-from pillarbox.automations.execution.state import Opened, is_for_nobody, settle
+from pillarbox.automations.execution.state import OpenedRun, is_for_nobody, settle
 from pillarbox.automations.execution.state_queries import WorkRow
 from pillarbox.automations.execution.walks import (
-    Failure,
     LockedRun,
     NewWork,
     RunStatus,
     StepChange,
+    StepFailure,
     Walk,
 )
 from pillarbox.automations.graphs import progress
-from pillarbox.automations.graphs.evaluation import Facts
+from pillarbox.automations.graphs.evaluation import EvaluationInput
 from pillarbox.automations.graphs.graph import (
     AddToSegment,
     ContactDelete,
     ContactUpdate,
     Graph,
-    SendEmail,
+    SendEmailStep,
 )
-from pillarbox.automations.graphs.progress import Reached, StepStatus
+from pillarbox.automations.graphs.progress import ReachedStep, StepStatus
 from pillarbox.automations.simulation.contact import SimulatedContact
 from pillarbox.contact_properties import definitions
-from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.events.distribution import StoredEvent
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
@@ -58,7 +58,7 @@ class SimulatedEvent(NamedTuple):
     payload: Mapping[str, Any]
 
 
-class Happened(NamedTuple):
+class SimulationStep(NamedTuple):
     """What took place: a step that changed, or an event that came (then `position` is None). `due_at` is
     until when a step waits."""
 
@@ -66,10 +66,10 @@ class Happened(NamedTuple):
     position: int | None
     status: str
     output: Mapping[str, Any] | None = None
-    error: Failure | None = None
+    error: StepFailure | None = None
     due_at: datetime | None = None
     event: str | None = None
-    mail: Outgoing | None = None
+    mail: OutgoingEmail | None = None
 
 
 @dataclass(slots=True)
@@ -83,9 +83,9 @@ class SimulatedRun:
     event: SimulatedEvent
     dates: Dates
     maker: MailMaker
-    may_send: Callable[[Outgoing], Awaitable[object]]
+    may_send: Callable[[OutgoingEmail], Awaitable[object]]
     status: RunStatus = "running"
-    happened: list[Happened] = field(default_factory=list)
+    happened: list[SimulationStep] = field(default_factory=list)
     steps: dict[int, StepChange] = field(default_factory=dict)
     work: dict[int, NewWork] = field(default_factory=dict)
     waited: dict[str, Any] = field(default_factory=dict)
@@ -103,12 +103,12 @@ class SimulatedRun:
             else:
                 await self._carry_out(position, due_at)
         for one in left:
-            self._say(Happened(one.at, None, "too late", event=one.name))
+            self._say(SimulationStep(one.at, None, "too late", event=one.name))
 
     def statuses(self) -> tuple[StepStatus, ...]:
         """The status of each step, by position."""
         reached = {
-            position: Reached(
+            position: ReachedStep(
                 one.status, progress.outcome_of(self.graph.steps[position], one.status, one.output)
             )
             for position, one in self.steps.items()
@@ -120,7 +120,7 @@ class SimulatedRun:
     async def _receive(self, event: SimulatedEvent) -> None:
         if self.contact.is_deleted:
             # It would be another contact.
-            self._say(Happened(event.at, None, "not awaited", event=event.name))
+            self._say(SimulationStep(event.at, None, "not awaited", event=event.name))
             return
         walk = self._walk(event.at)
         rows = [
@@ -136,19 +136,21 @@ class SimulatedRun:
             msgspec.json.encode(event.payload).decode(),
             event.at,
         )
-        facts = Facts(stored.values, event_name=event.name, dates=self.dates)
-        has_ended = await end_waits(Opened(walk, rows), stored, Waits([walk.run.id], facts))
-        self._say(Happened(event.at, None, "received" if has_ended else "not awaited", event=event.name))
+        facts = EvaluationInput(stored.values, event_name=event.name, dates=self.dates)
+        has_ended = await end_waits(OpenedRun(walk, rows), stored, Waits([walk.run.id], facts))
+        self._say(
+            SimulationStep(event.at, None, "received" if has_ended else "not awaited", event=event.name)
+        )
         if has_ended:
             self.waited = {**self.waited, event.name: stored.values}
         await self._take(walk)
 
     async def _carry_out(self, position: int, now: datetime) -> None:
         walk = self._walk(now)
-        mail: Outgoing | None = None
+        mail: OutgoingEmail | None = None
         config = self.graph.steps[position].config
         match config:
-            case SendEmail():
+            case SendEmailStep():
                 mail = await self._send(walk, position, config)
             case ContactUpdate() | AddToSegment() if self.contact.is_deleted:
                 is_for_nobody(walk, position)
@@ -166,39 +168,39 @@ class SimulatedRun:
                 timers.advance(walk, position)
         await self._take(walk, mail)
 
-    async def _send(self, walk: Walk, position: int, config: SendEmail) -> Outgoing | None:
+    async def _send(self, walk: Walk, position: int, config: SendEmailStep) -> OutgoingEmail | None:
         [made] = await self.maker.made(self.db, [(config, self._facts())], walk.now)
-        if isinstance(made, Outgoing):
+        if isinstance(made, OutgoingEmail):
             try:
                 await self.may_send(made)
             except Problem as problem:
                 made = failure_of(problem)
-        if isinstance(made, Failure):
+        if isinstance(made, StepFailure):
             walk.fail(position, made)
-        elif isinstance(made, Nobody):
+        elif isinstance(made, ContactGone):
             is_for_nobody(walk, position)
-        elif isinstance(made, Skipped):
+        elif isinstance(made, MailSkipped):
             walk.skip(position)
         else:
             walk.finish(position)
             return made
         return None
 
-    async def _change(self, config: ContactUpdate | AddToSegment) -> Failure | None:
+    async def _change(self, config: ContactUpdate | AddToSegment) -> StepFailure | None:
         if isinstance(config, AddToSegment):
             if await present(self.db, [config.segment_id]):
                 return None
-            return Failure("segment_not_found", f"There is no segment `{config.segment_id}`.")
+            return StepFailure("segment_not_found", f"There is no segment `{config.segment_id}`.")
         kinds = {one.key: one.type for one in await definitions.definitions(self.db)}
         try:
             change = await changes.wanted(self.db, config, self._facts().event())
             for key, value in change.properties.items():
                 if value is not None:
                     definitions.refuse(value, kinds[key], f"properties.{key}")
-        except changes.Unfit as unfit:
+        except changes.ValueRefused as unfit:
             return unfit.failure
         except Invalid as problem:
-            return Failure("invalid_variable", problem.message)
+            return StepFailure("invalid_variable", problem.message)
         self.contact.change(change)
         return None
 
@@ -222,15 +224,15 @@ class SimulatedRun:
             self.dates,
         )
 
-    async def _take(self, walk: Walk, mail: Outgoing | None = None) -> None:
+    async def _take(self, walk: Walk, mail: OutgoingEmail | None = None) -> None:
         await settle(walk, self._facts())
         walk.close()
         for position, change in walk.steps.items():
             due_at = walk.ready[position].due_at if position in walk.ready else None
             sends = mail if position in walk.done and change.status == "completed" else None
-            is_mail = isinstance(self.graph.steps[position].config, SendEmail)
+            is_mail = isinstance(self.graph.steps[position].config, SendEmailStep)
             self._say(
-                Happened(
+                SimulationStep(
                     *(walk.now, position, change.status, change.output, change.error, due_at),
                     mail=sends if is_mail else None,
                 )
@@ -243,5 +245,5 @@ class SimulatedRun:
         if walk.is_over and self.status == "running":
             self.status, self.ended_at = walk.status, walk.now
 
-    def _say(self, one: Happened) -> None:
-        self.happened.append(one)
+    def _say(self, simulation_step: SimulationStep) -> None:
+        self.happened.append(simulation_step)

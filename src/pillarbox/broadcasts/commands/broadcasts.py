@@ -24,8 +24,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Caller, Permission
 from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
     Json,
-    Refused,
     as_id,
     counted,
     instant,
@@ -34,7 +34,7 @@ from pillarbox.kernel.terminal.answers import (
     show_json,
     show_table,
 )
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.queries import Team
 from pillarbox.usage.quotas import Quotas
@@ -75,7 +75,7 @@ def show(
 ) -> None:
     """Show a broadcast, what became of its copies, and why it is paused or failed."""
 
-    async def work(_: Connected, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
+    async def work(_: CommandDatabase, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
         if following:
             await follow(db, broadcast_id)
         return await shown(db, broadcast_id, json=json)
@@ -86,7 +86,7 @@ def show(
 @group.command("send")
 def send(
     broadcast: Id,
-    at: At = None,
+    instant: At = None,
     following: Following = False,
     team: TeamOption = None,
     data: Data = None,
@@ -94,10 +94,10 @@ def send(
 ) -> None:
     """Send a draft, or schedule it."""
 
-    async def work(connected: Connected, db: TeamDb, owner: Team, broadcast_id: UUID) -> int:
-        refuse_wrong_time(at)
+    async def work(connected: CommandDatabase, db: TeamDb, owner: Team, broadcast_id: UUID) -> int:
+        refuse_wrong_time(instant)
         async with db.transaction() as inside:
-            await store(connected).send(inside, operator(owner), broadcast_id, {"scheduled_at": at})
+            await store(connected).send(inside, operator(owner), broadcast_id, {"scheduled_at": instant})
         return await told(db, broadcast_id, following=following)
 
     with_broadcast(work, broadcast, team, data=data, database_url=database_url)
@@ -109,7 +109,7 @@ def cancel(
 ) -> None:
     """Cancel one that is scheduled, which becomes a draft, or one that is being sent."""
 
-    async def work(connected: Connected, db: TeamDb, _: Team, broadcast_id: UUID) -> int:
+    async def work(connected: CommandDatabase, db: TeamDb, _: Team, broadcast_id: UUID) -> int:
         async with db.transaction() as inside:
             await store(connected).cancel(inside, broadcast_id)
         return await told(db, broadcast_id)
@@ -127,10 +127,10 @@ def pause(
 ) -> None:
     """Begin no more copies of one that is being sent, until it is resumed. Those that have begun go on."""
 
-    async def work(_: Connected, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
+    async def work(_: CommandDatabase, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
         now = SystemClock().now()
         if not await watch_queries.pause(db, broadcast_id, reason or BY_OPERATOR, now):
-            raise Refused("Only a broadcast that is being sent can be paused, and only once.")
+            raise CommandRefused("Only a broadcast that is being sent can be paused, and only once.")
         return await told(db, broadcast_id)
 
     with_broadcast(work, broadcast, team, data=data, database_url=database_url)
@@ -147,12 +147,12 @@ def resume(
     """Let a paused broadcast go on, or one whose work has ended its process several times. What bounced
     before does not stop it again."""
 
-    async def work(_: Connected, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
+    async def work(_: CommandDatabase, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
         now = SystemClock().now()
         async with db.transaction() as inside:
             is_paused = await watch_queries.resume(inside, broadcast_id, now)
             if not is_paused and not await queries.is_given_up(inside, broadcast_id):
-                raise Refused("The broadcast is not paused.")
+                raise CommandRefused("The broadcast is not paused.")
             found = await overview_queries.one(inside, broadcast_id)
             is_begun = found is not None and found.resolved_at is not None
             kind = JOB_WATCH if is_begun else JOB_START
@@ -162,7 +162,7 @@ def resume(
     with_broadcast(work, broadcast, team, data=data, database_url=database_url)
 
 
-Work = Callable[[Connected, TeamDb, Team, UUID], Awaitable[int]]
+Work = Callable[[CommandDatabase, TeamDb, Team, UUID], Awaitable[int]]
 """What a command does with one broadcast, of this team."""
 
 
@@ -171,7 +171,7 @@ def with_broadcast(
 ) -> None:
     """Do the work with the broadcast of this id, and exit with its status."""
 
-    async def found(connected: Connected) -> int:
+    async def found(connected: CommandDatabase) -> int:
         broadcast_id = as_id(broadcast, "a broadcast")
         db, owner = await of_team(connected, team, broadcast_id)
         return await work(connected, db, owner, broadcast_id)
@@ -179,26 +179,26 @@ def with_broadcast(
     perform(found, data=data, database_url=database_url)
 
 
-def refuse_wrong_time(at: str | None) -> None:
+def refuse_wrong_time(instant: str | None) -> None:
     """Raises Refused, with the name of the option, where `--at` is no time to send at."""
-    if not at:
+    if not instant:
         return
     try:
-        parse_schedule(at, SystemClock().now())
+        parse_schedule(instant, SystemClock().now())
     except ScheduleError as wrong:
-        raise Refused(f"Invalid `--at` option. {wrong}") from None
+        raise CommandRefused(f"Invalid `--at` option. {wrong}") from None
 
 
-async def of_team(connected: Connected, team: str | None, broadcast_id: UUID) -> tuple[TeamDb, Team]:
+async def of_team(connected: CommandDatabase, team: str | None, broadcast_id: UUID) -> tuple[TeamDb, Team]:
     """The team that has this broadcast."""
     for owner in await chosen_teams(connected, team):
         db = TeamDb(connected.pool, owner.id)
         if await overview_queries.one(db, broadcast_id) is not None:
             return db, owner
-    raise Refused(f"There is no broadcast {broadcast_id}.")
+    raise CommandRefused(f"There is no broadcast {broadcast_id}.")
 
 
-def store(connected: Connected) -> Broadcasts:
+def store(connected: CommandDatabase) -> Broadcasts:
     """What requests have too. Jobs look for due work by themselves, in a server that runs."""
     clock, settings = SystemClock(), connected.settings
     senders = PermittedSenders(
@@ -222,7 +222,7 @@ def operator(team: Team) -> Caller:
     )
 
 
-async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print them, the newest first."""
     owner = await one_team(connected, team)
     found = await overview_queries.every(TeamDb(connected.pool, owner.id))
@@ -260,12 +260,12 @@ async def told(db: TeamDb, broadcast_id: UUID, *, following: bool = False) -> in
     return 0
 
 
-def in_words(one: BroadcastOverview) -> str:
+def in_words(broadcast_overview: BroadcastOverview) -> str:
     """`The broadcast ID is sent.`"""
-    said = f"The broadcast {one.id} is {one.condition}"
-    if one.status == "scheduled" and one.scheduled_at is not None:
-        said += f" for {instant(one.scheduled_at)}"
-    reason = one.paused_for or one.failed_for
+    said = f"The broadcast {broadcast_overview.id} is {broadcast_overview.condition}"
+    if broadcast_overview.status == "scheduled" and broadcast_overview.scheduled_at is not None:
+        said += f" for {instant(broadcast_overview.scheduled_at)}"
+    reason = broadcast_overview.paused_for or broadcast_overview.failed_for
     return f"{said}: {reason}" if reason else f"{said}."
 
 
@@ -273,7 +273,7 @@ async def shown(db: TeamDb, broadcast_id: UUID, *, json: bool) -> int:
     """Print one with what became of its copies."""
     found = await overview_queries.one(db, broadcast_id)
     if found is None:
-        raise Refused(f"There is no broadcast {broadcast_id}.")
+        raise CommandRefused(f"There is no broadcast {broadcast_id}.")
     copies = await overview_queries.copies(db, broadcast_id)
     so_far = None
     if found.queued_at is not None:

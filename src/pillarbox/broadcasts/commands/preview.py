@@ -17,8 +17,8 @@ from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.link_keys import LinkKeys
-from pillarbox.kernel.terminal.answers import Json, Refused, as_id, perform, say, show_json
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, as_id, perform, say, show_json
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 from pillarbox.teams.commands.choosing import TeamOption
 
@@ -49,13 +49,15 @@ def preview(
     )
 
 
-async def shown(connected: Connected, team: str | None, broadcast: str, contact: str, *, json: bool) -> int:
+async def shown(
+    connected: CommandDatabase, team: str | None, broadcast: str, contact: str, *, json: bool
+) -> int:
     broadcast_id = as_id(broadcast, "a broadcast")
     db, owner = await of_team(connected, team, broadcast_id)
     try:
         address = email_address(contact).address
     except NotAnAddress as wrong:
-        raise Refused(f"{contact!r} is no address. {wrong.reason}") from None
+        raise CommandRefused(f"{contact!r} is no address. {wrong.reason}") from None
     found = await store.found(db, broadcast_id)
     with ThreadPoolExecutor(1) as threads:
         previews = _previews(connected, threads)
@@ -76,7 +78,7 @@ def _print(message: bytes) -> None:
         say(line)
 
 
-def _previews(connected: Connected, threads: ThreadPoolExecutor) -> Previews:
+def _previews(connected: CommandDatabase, threads: ThreadPoolExecutor) -> Previews:
     clock, ring = SystemClock(), connected.key_ring()
     return Previews(
         ids=Ids(clock),

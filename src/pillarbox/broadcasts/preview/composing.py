@@ -17,15 +17,15 @@ import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from pillarbox.broadcasts import copying_queries
-from pillarbox.broadcasts.content import Content
+from pillarbox.broadcasts.content import BroadcastContent
 from pillarbox.broadcasts.preview import queries
-from pillarbox.broadcasts.preview.queries import Recipient
-from pillarbox.delivery.composing import Composer, OpensSealed, Unsendable
-from pillarbox.delivery.items import Bodies, LoadedEmail
+from pillarbox.broadcasts.preview.queries import PreviewContact
+from pillarbox.delivery.composing import Composer, EmailUnsendable, OpensSealed
+from pillarbox.delivery.items import CopyBodies, LoadedEmail
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy
 from pillarbox.emails.broadcast_copies.parts import SharedParts, parts_of
-from pillarbox.emails.broadcast_copies.personal import Needed, Personal
+from pillarbox.emails.broadcast_copies.personal import NeededValues, PersonalValues
 from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
@@ -45,7 +45,7 @@ class Preview(NamedTuple):
 
     contact_id: UUID
     email: LoadedEmail
-    bodies: Bodies
+    bodies: CopyBodies
     message: bytes
 
 
@@ -59,7 +59,7 @@ class DeadLinkKeys(LinkKeys):
         return self._key
 
 
-class Untracked(TrackedCopies):
+class UntrackedCopies(TrackedCopies):
     """Tracks nothing: a test copy is tracked as the email that it becomes."""
 
     async def of(
@@ -88,7 +88,7 @@ class Previews:
         self._ids = ids
         self._senders = senders
         dead = DeadLinkKeys()
-        tracked, untracked = TrackedCopies(keys, public_url), Untracked(keys, public_url)
+        tracked, untracked = TrackedCopies(keys, public_url), UntrackedCopies(keys, public_url)
         self._tracked = CopyLoader(senders, dead, tracked, public_url, domain_required=False)
         self._untracked = CopyLoader(senders, dead, untracked, public_url, domain_required=False)
         self._composer = Composer(ring, _no_blobs, threads)
@@ -98,7 +98,7 @@ class Previews:
         db: TeamDb,
         team_number: int,
         broadcast_id: UUID,
-        content: Content,
+        content: BroadcastContent,
         address: str,
         *,
         is_tracked: bool = True,
@@ -126,20 +126,20 @@ class Previews:
         [email] = await loader.load(shared, parts, [row])
         return Preview(contact.id, email, *await self._made(email))
 
-    async def _made(self, email: LoadedEmail) -> tuple[Bodies, bytes]:
+    async def _made(self, email: LoadedEmail) -> tuple[CopyBodies, bytes]:
         if email.make is None:
             raise ValueError("a copy of a broadcast has bodies that are made")
         bodies = await asyncio.to_thread(email.make)
         try:
             wire = await self._composer.wire(email)
-        except Unsendable as wrong:
+        except EmailUnsendable as wrong:
             raise Invalid(f"The broadcast cannot be composed: {wrong}") from None
         if isinstance(wire, LongContent):
             raise ValueError("a copy of a broadcast has no attachments")
         return bodies, wire.octets
 
 
-def _parts(content: Content) -> SharedParts:
+def _parts(content: BroadcastContent) -> SharedParts:
     return parts_of(
         {
             "sender": content.sender,
@@ -152,8 +152,8 @@ def _parts(content: Content) -> SharedParts:
     )
 
 
-async def _personal(db: TeamDb, parts: SharedParts, contact: Recipient) -> Personal:
-    needed = Needed(parts)
+async def _personal(db: TeamDb, parts: SharedParts, contact: PreviewContact) -> PersonalValues:
+    needed = NeededValues(parts)
     properties: Sequence[copying_queries.Property] = ()
     if needed.properties:
         properties = await copying_queries.properties(db.source, db.team_id, needed.properties)

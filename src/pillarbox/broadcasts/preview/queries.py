@@ -9,7 +9,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 @dataclass(frozen=True, slots=True)
-class Recipient:
+class PreviewContact:
     """A contact with its values as they are now; `properties` by their numbers."""
 
     id: UUID
@@ -20,9 +20,9 @@ class Recipient:
     properties: str
 
 
-async def recipient(db: TeamDb, address: str) -> Recipient | None:
+async def recipient(db: TeamDb, address: str) -> PreviewContact | None:
     return await db.one(
-        Recipient,
+        PreviewContact,
         """
         SELECT id, address, coalesce(email, address) AS email, first_name, last_name,
                properties::text AS properties

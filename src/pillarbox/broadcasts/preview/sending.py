@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-from pillarbox.broadcasts.content import Content
+from pillarbox.broadcasts.content import BroadcastContent
 from pillarbox.broadcasts.preview.composing import Preview
 from pillarbox.emails.accept import Accept
-from pillarbox.emails.outgoing import Outgoing, Tag
+from pillarbox.emails.outgoing import EmailTag, OutgoingEmail
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.mail.message.address import parse_mailbox
@@ -22,10 +22,15 @@ TAG: Final = "broadcast_test"
 
 
 async def send(
-    accept: Accept, caller: Caller, broadcast_id: UUID, content: Content, made: Preview, to: EmailAddress
+    accept: Accept,
+    caller: Caller,
+    broadcast_id: UUID,
+    content: BroadcastContent,
+    preview: Preview,
+    to: EmailAddress,
 ) -> UUID:
     """Accept the test copy, by all rules for mail of this caller; returns its id."""
-    checked = await accept.check(caller, _outgoing(broadcast_id, content, made, to))
+    checked = await accept.check(caller, _outgoing(broadcast_id, content, preview, to))
     stored: list[UUID] = []
 
     def note(ids: list[UUID]) -> bytes:
@@ -36,9 +41,11 @@ async def send(
     return stored[0]
 
 
-def _outgoing(broadcast_id: UUID, content: Content, made: Preview, to: EmailAddress) -> Outgoing:
-    email, bodies = made.email, made.bodies
-    return Outgoing(
+def _outgoing(
+    broadcast_id: UUID, content: BroadcastContent, preview: Preview, to: EmailAddress
+) -> OutgoingEmail:
+    email, bodies = preview.email, preview.bodies
+    return OutgoingEmail(
         sender_text=content.sender,
         sender=email.sender,
         to_texts=[to.shown],
@@ -54,6 +61,6 @@ def _outgoing(broadcast_id: UUID, content: Content, made: Preview, to: EmailAddr
         text=bodies.text,
         headers=list(bodies.headers),
         attachments=(),
-        tags=(Tag(TAG, str(broadcast_id)),),
+        tags=(EmailTag(TAG, str(broadcast_id)),),
         scheduled_at=None,
     )

@@ -44,20 +44,20 @@ def address_in(field: str, text: str) -> EmailAddress:
         raise InvalidField(field, wrong.reason) from None
 
 
-def shown(broadcast_id: UUID, sender: str, made: Preview, email_id: UUID | None) -> ShownPreview:
+def shown(broadcast_id: UUID, sender: str, preview: Preview, email_id: UUID | None) -> ShownPreview:
     """The preview, and the email that is its test copy."""
-    email = made.email
+    email = preview.email
     return ShownPreview(
         "broadcast_preview",
         broadcast_id,
-        made.contact_id,
+        preview.contact_id,
         sender,
         email.to[0].addr_spec,
         [one.addr_spec for one in email.reply_to] or None,
         email.subject,
-        made.bodies.html,
-        made.bodies.text,
-        message_text(made.message),
+        preview.bodies.html,
+        preview.bodies.text,
+        message_text(preview.message),
         email_id,
     )
 

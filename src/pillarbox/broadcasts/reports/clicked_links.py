@@ -10,7 +10,7 @@ import msgspec
 
 from pillarbox.broadcasts.reports import queries, wire
 from pillarbox.broadcasts.reports.copies import MOST, ids_of_copies
-from pillarbox.broadcasts.reports.positions import Window
+from pillarbox.broadcasts.reports.positions import PageWindow
 from pillarbox.broadcasts.reports.queries import ClickedUrl, LinkPart
 from pillarbox.broadcasts.reports.wire import ClickedLink
 from pillarbox.kernel.postgres.database import TeamDb
@@ -38,14 +38,14 @@ async def listed(db: TeamDb, broadcast_id: UUID, page: Page, block: int = BLOCK)
     found = await queries.links(db, broadcast_id, ids, part)
     if page.before is not None and page.before.int >= found.total:
         return ListOf(has_more=False, data=[])
-    part = Window(part.first, min(part.last, found.total))
+    part = PageWindow(part.first, min(part.last, found.total))
     return ListOf(has_more=wire.has_more(page, part, found.total), data=_shown(found))
 
 
 async def _whole(db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], page: Page, block: int) -> Links:
     first = 0 if page.after is None else page.after.int + 1
     end = MOST if page.before is None else page.before.int
-    found = await queries.links(db, broadcast_id, ids, Window(first, min(end, first + block)))
+    found = await queries.links(db, broadcast_id, ids, PageWindow(first, min(end, first + block)))
     if page.before is not None and end >= found.total:
         return ListOf(has_more=False, data=[])
     if len(found.rows) < block:
@@ -54,19 +54,19 @@ async def _whole(db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], page: P
 
 
 async def _pieces(
-    db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], found: LinkPart, end: int, block: int
+    db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], link_part: LinkPart, end: int, block: int
 ) -> AsyncIterator[bytes]:
     before = BEGIN
-    while found.rows:
-        yield before + msgspec.json.encode(_shown(found))[1:-1]
+    while link_part.rows:
+        yield before + msgspec.json.encode(_shown(link_part))[1:-1]
         before = b","
-        first = found.rows[-1].place + 1
-        found = await queries.links(db, broadcast_id, ids, Window(first, min(end, first + block)))
+        first = link_part.rows[-1].place + 1
+        link_part = await queries.links(db, broadcast_id, ids, PageWindow(first, min(end, first + block)))
     yield END
 
 
-def _shown(found: LinkPart) -> list[ClickedLink]:
-    return list(map(_link, found.rows))
+def _shown(link_part: LinkPart) -> list[ClickedLink]:
+    return list(map(_link, link_part.rows))
 
 
 def _link(row: ClickedUrl) -> ClickedLink:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from pillarbox.broadcasts.reports.queries import Started
+from pillarbox.broadcasts.reports.queries import ReportedBroadcast
 from pillarbox.kernel.ids import first_id
 
 CLOCKS: Final = timedelta(hours=1)
@@ -17,7 +17,7 @@ MOST: Final = 10**15
 """More rows than a list has."""
 
 
-def ids_of_copies(broadcast: Started) -> tuple[UUID, UUID] | None:
+def ids_of_copies(broadcast: ReportedBroadcast) -> tuple[UUID, UUID] | None:
     """The least and the greatest; None before the broadcast has begun."""
     if broadcast.queued_at is None:
         return None

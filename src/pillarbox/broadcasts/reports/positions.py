@@ -13,7 +13,7 @@ from typing import NamedTuple
 DAY, QUARTER, TEN_SECONDS = timedelta(days=1), timedelta(minutes=15), timedelta(seconds=10)
 
 
-class Span(NamedTuple):
+class RowSpan(NamedTuple):
     """Rows of a list in [`start`, `end`): so many, the first at position `base`."""
 
     start: datetime
@@ -22,7 +22,7 @@ class Span(NamedTuple):
     rows: int
 
 
-class Window(NamedTuple):
+class PageWindow(NamedTuple):
     """The positions of a page, from `first` up to but not including `last`."""
 
     first: int
@@ -30,21 +30,21 @@ class Window(NamedTuple):
 
 
 def spans(
-    counted: Sequence[tuple[datetime, int]], length: timedelta, window: Window, base: int = 0
-) -> list[Span]:
+    counted: Sequence[tuple[datetime, int]], length: timedelta, window: PageWindow, base: int = 0
+) -> list[RowSpan]:
     """The spans that the window lies in; `counted` are the rows of each span, ascending, and the first one
     is at `base`."""
     found = []
     for start, rows in counted:
         if base + rows > window.first and base < window.last:
-            found.append(Span(start, start + length, base, rows))
+            found.append(RowSpan(start, start + length, base, rows))
         base += rows
     return found
 
 
 def inside(
-    outer: Sequence[Span], counted: Sequence[tuple[datetime, int]], length: timedelta, window: Window
-) -> list[Span]:
+    outer: Sequence[RowSpan], counted: Sequence[tuple[datetime, int]], length: timedelta, window: PageWindow
+) -> list[RowSpan]:
     """The same one level below: each of the outer spans divided into shorter ones."""
     found = []
     at = 0

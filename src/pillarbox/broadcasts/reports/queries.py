@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.broadcasts.reports.positions import Span, Window
+from pillarbox.broadcasts.reports.positions import PageWindow, RowSpan
 from pillarbox.kernel.postgres.database import TeamDb
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class ReportedBroadcast:
     """A broadcast as far as its reports go; `queued_at` is null before it has begun. `copies` is None where
     they were not counted yet."""
 
@@ -23,9 +23,9 @@ class Started:
     copies: int | None
 
 
-async def started(db: TeamDb, broadcast_id: UUID) -> Started | None:
+async def started(db: TeamDb, broadcast_id: UUID) -> ReportedBroadcast | None:
     return await db.one(
-        Started,
+        ReportedBroadcast,
         """
         SELECT CASE WHEN status NOT IN ('draft', 'scheduled') THEN queued_at END AS queued_at, sent_at,
                recipients AS copies
@@ -36,15 +36,15 @@ async def started(db: TeamDb, broadcast_id: UUID) -> Started | None:
     )
 
 
-class Named(NamedTuple):
+class NamedReference(NamedTuple):
     id: UUID
     name: str
 
 
-async def named(db: TeamDb, ids: Sequence[UUID]) -> list[Named]:
+async def named(db: TeamDb, ids: Sequence[UUID]) -> list[NamedReference]:
     """The broadcasts that have a name, of these or of all."""
     return await db.all(
-        Named,
+        NamedReference,
         """
         SELECT id, name
           FROM broadcasts
@@ -104,7 +104,7 @@ async def counted(
     return [(row["start"], row["amount"]) for row in rows]
 
 
-class Reported(NamedTuple):
+class RecipientReportRow(NamedTuple):
     """A row of a report. `contact_id` is None where the contact is gone."""
 
     place: int
@@ -162,8 +162,13 @@ BY_TIME: Final = """
 
 
 async def by_time(
-    db: TeamDb, broadcast_id: UUID, kind: str, spans: Sequence[Span], window: Window, bounce: str | None
-) -> list[Reported]:
+    db: TeamDb,
+    broadcast_id: UUID,
+    kind: str,
+    spans: Sequence[RowSpan],
+    window: PageWindow,
+    bounce: str | None,
+) -> list[RecipientReportRow]:
     """The rows of a window, from the history of the spans that it lies in."""
     rows = await db.source.fetch(
         BY_TIME,
@@ -177,13 +182,13 @@ async def by_time(
         *window,
         bounce,
     )
-    return [Reported(*row) for row in rows]
+    return [RecipientReportRow(*row) for row in rows]
 
 
 class ListPart(NamedTuple):
     """Rows of a list, and how many it has in all; of a part without rows that is not known."""
 
-    rows: list[Reported]
+    rows: list[RecipientReportRow]
     total: int
 
 
@@ -255,9 +260,9 @@ async def by_copies(
     kind: str,
     ids: tuple[UUID, UUID],
     email: str | None,
-    window: Window,
+    window: PageWindow,
     bounce: str | None,
-    within: Span,
+    within: RowSpan,
 ) -> ListPart:
     """The rows of a window, by looking at all copies; only what is within the span is a part of the list."""
     first, last = window
@@ -267,7 +272,7 @@ async def by_copies(
         *(first - within.base, last - within.base, within.start, within.end),
         timeout=60,
     )
-    found = [Reported(row["place"] + within.base, *row[1:5]) for row in rows]
+    found = [RecipientReportRow(row["place"] + within.base, *row[1:5]) for row in rows]
     return ListPart(found, rows[0]["total"] if rows else 0)
 
 
@@ -322,7 +327,7 @@ class LinkPart(NamedTuple):
     total: int
 
 
-async def links(db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], window: Window) -> LinkPart:
+async def links(db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], window: PageWindow) -> LinkPart:
     """The links of a window in the order of the list, and how many there are in all where it has any; `ids`
     are the least and the greatest that a copy can have."""
     rows = await db.source.fetch(

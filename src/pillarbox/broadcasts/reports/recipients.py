@@ -16,8 +16,16 @@ import asyncpg
 
 from pillarbox.broadcasts.reports import queries, wire
 from pillarbox.broadcasts.reports.copies import FOREVER, MOST, ids_of_copies
-from pillarbox.broadcasts.reports.positions import DAY, QUARTER, TEN_SECONDS, Span, Window, inside, spans
-from pillarbox.broadcasts.reports.queries import Reported, Started
+from pillarbox.broadcasts.reports.positions import (
+    DAY,
+    QUARTER,
+    TEN_SECONDS,
+    PageWindow,
+    RowSpan,
+    inside,
+    spans,
+)
+from pillarbox.broadcasts.reports.queries import RecipientReportRow, ReportedBroadcast
 from pillarbox.broadcasts.reports.wire import BOUNCES, LinkClicks, RecipientsAsked, ReportRow
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres.database import TeamDb
@@ -35,11 +43,11 @@ LEVELS: Final = {TEN_SECONDS: 0, QUARTER: 1, DAY: 3}
 
 
 class ReportPage(NamedTuple):
-    rows: Sequence[Reported]
+    rows: Sequence[RecipientReportRow]
     has_more: bool
 
 
-EVER: Final = Span(EPOCH, FOREVER, 0, 0)
+EVER: Final = RowSpan(EPOCH, FOREVER, 0, 0)
 NOTHING: Final = ReportPage((), has_more=False)
 
 
@@ -58,7 +66,7 @@ async def listed(
 
 
 async def _page(
-    db: TeamDb, broadcast_id: UUID, broadcast: Started, asked: RecipientsAsked, few: int
+    db: TeamDb, broadcast_id: UUID, broadcast: ReportedBroadcast, asked: RecipientsAsked, few: int
 ) -> ReportPage:
     ids = ids_of_copies(broadcast)
     if ids is None or broadcast.queued_at is None:
@@ -77,7 +85,7 @@ async def _page(
     found = await _quarters(db, broadcast_id, spans(days, DAY, part), name, part)
     bounce = None if asked.bounce_type is None else asked.bounce_type.capitalize()
     if len(found) > MANY_QUARTERS and asked.type not in READ_BY_TIME:
-        within = Span(found[0].start, found[-1].end, found[0].base, 0)
+        within = RowSpan(found[0].start, found[-1].end, found[0].base, 0)
         rows, _ = await queries.by_copies(db, broadcast_id, asked.type, ids, None, part, bounce, within)
     else:
         found = await _divided(db, broadcast_id, found, name, part)
@@ -86,19 +94,19 @@ async def _page(
 
 
 async def _quarters(
-    db: TeamDb, broadcast_id: UUID, days: Sequence[Span], name: str, part: Window
-) -> list[Span]:
+    db: TeamDb, broadcast_id: UUID, days: Sequence[RowSpan], name: str, part: PageWindow
+) -> list[RowSpan]:
     bounds = days[0].start, days[-1].end
     counted = await queries.counted(db, broadcast_id, LEVELS[QUARTER], QUARTER, bounds, name)
     return inside(days, counted, QUARTER, part)
 
 
 async def _divided(
-    db: TeamDb, broadcast_id: UUID, quarters: Sequence[Span], name: str, part: Window
-) -> list[Span]:
+    db: TeamDb, broadcast_id: UUID, quarters: Sequence[RowSpan], name: str, part: PageWindow
+) -> list[RowSpan]:
     """The quarter hours, and instead of those that have rollups of ten seconds these."""
     divisible = await fine(db, [span.start for span in quarters])
-    shorter: list[Span] = []
+    shorter: list[RowSpan] = []
     for span in quarters:
         if span.start not in divisible:
             shorter.append(span)
@@ -119,11 +127,11 @@ async def _by_copies(
     found = await queries.by_copies(db, broadcast_id, asked.type, ids, email, part, bounce, EVER)
     if asked.page.before is not None and asked.page.before.int >= found.total:
         return NOTHING
-    part = Window(part.first, min(part.last, found.total))
+    part = PageWindow(part.first, min(part.last, found.total))
     return ReportPage(found.rows, wire.has_more(asked.page, part, found.total))
 
 
-async def _shown(db: TeamDb, kind: str, rows: Sequence[Reported]) -> list[ReportRow]:
+async def _shown(db: TeamDb, kind: str, rows: Sequence[RecipientReportRow]) -> list[ReportRow]:
     made = [ReportRow(wire.cursor(row.place), row.contact_id, row.email) for row in rows]
     ids = [row.email_id for row in rows]
     if kind == "bounced":

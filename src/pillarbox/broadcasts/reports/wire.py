@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pillarbox.broadcasts.reports.positions import Window
+from pillarbox.broadcasts.reports.positions import PageWindow
 from pillarbox.kernel.http.schemas import one_of
 from pillarbox.kernel.wire.paging import DEFAULT, Page, paging
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter, MissingParameter
@@ -112,18 +112,18 @@ def page_cursor(position: int) -> UUID:
     return UUID(int=position)
 
 
-def window(wanted: Page, total: int) -> Window:
+def window(page: Page, total: int) -> PageWindow:
     """The positions of a page in a list of so many rows; none where its cursor lies behind the end."""
-    size = wanted.limit or 0
-    if wanted.before is not None:
-        last = wanted.before.int
-        return Window(max(0, last - size), last) if last < total else Window(total, total)
-    first = 0 if wanted.after is None else wanted.after.int + 1
-    return Window(min(first, total), min(first + size, total))
+    size = page.limit or 0
+    if page.before is not None:
+        last = page.before.int
+        return PageWindow(max(0, last - size), last) if last < total else PageWindow(total, total)
+    first = 0 if page.after is None else page.after.int + 1
+    return PageWindow(min(first, total), min(first + size, total))
 
 
-def has_more(wanted: Page, part: Window, total: int) -> bool:
+def has_more(page: Page, part: PageWindow, total: int) -> bool:
     """Whether there are rows beyond the page in the direction travelled."""
     if part.first == part.last:
         return False
-    return part.first > 0 if wanted.before is not None else part.last < total
+    return part.first > 0 if page.before is not None else part.last < total

@@ -11,13 +11,13 @@ import asyncpg
 import typer
 
 from pillarbox.backup import check as checking
-from pillarbox.backup.backup_manifest import Manifest
+from pillarbox.backup.backup_manifest import BackupManifest
 from pillarbox.backup.drill import drill
 from pillarbox.backup.location import refuse_data_folder, refuse_shared_place
 from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.restore import refuse_newer_program
-from pillarbox.backup.target import Target
+from pillarbox.backup.target import BackupTarget
 from pillarbox.cli.backups.database import (
     BackupName,
     BlobUrl,
@@ -32,7 +32,7 @@ from pillarbox.kernel.postgres.database import open_connection
 from pillarbox.kernel.security.ring_check import known_keys, refuse_other_ring
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE, Settings
 from pillarbox.kernel.storage.blobs import BlobStore
-from pillarbox.kernel.terminal.answers import Refused, clean, counted, instant, say, span
+from pillarbox.kernel.terminal.answers import CommandRefused, clean, counted, instant, say, span
 from pillarbox.kernel.terminal.connect import Data, DatabaseUrl
 
 NOT_WHOLE = 1
@@ -115,11 +115,11 @@ async def refuse_unfit_ring(settings: Settings) -> None:
 async def back_up(
     settings: Settings, place: str, keep: int | None, *, without_keys: bool, reread: bool
 ) -> int:
-    target = Target.open(place)
+    target = BackupTarget.open(place)
     refuse_data_folder(target.location)
     phrase = None if without_keys else passphrase("Passphrase for the key ring", twice=True)
     if phrase is None and not without_keys:
-        raise Refused(
+        raise CommandRefused(
             f"The key ring needs a passphrase: set {PASSPHRASE_VARIABLE} or {PASSPHRASE_VARIABLE}_FILE; or "
             "leave it out with --without-keys, and keep a copy of it elsewhere."
         )
@@ -150,7 +150,7 @@ async def back_up(
     return INCOMPLETE if manifest.blobs.missing or problems else 0
 
 
-def show_backup(manifest: Manifest, target: Target) -> None:
+def show_backup(manifest: BackupManifest, target: BackupTarget) -> None:
     """What a backup has."""
     blobs, octets = manifest.blobs, manifest.octets / 1_000_000
     say(f"Backup {manifest.name} in {target.place}: the installation at {instant(manifest.snapshot_at)}.")
@@ -170,7 +170,7 @@ def show_backup(manifest: Manifest, target: Target) -> None:
 
 
 async def look_at(settings: Settings, place: str, backup: str | None) -> int:
-    target = Target.open(place)
+    target = BackupTarget.open(place)
     try:
         manifest = await target.manifest(backup)
         phrase = (
@@ -192,7 +192,7 @@ def keys_here() -> bool:
 
 
 async def try_out(settings: Settings, place: str | None, backup: str | None) -> int:
-    target = Target.open(place or await last_target(settings))
+    target = BackupTarget.open(place or await last_target(settings))
     clock = SystemClock()
     try:
         manifest = await target.manifest(backup)
@@ -227,19 +227,19 @@ async def last_target(settings: Settings) -> str:
         conn = await asyncpg.connect(found.database_url, timeout=15)
         try:
             if not await conn.fetchval("SELECT to_regclass('backups') IS NOT NULL"):
-                raise Refused("Name a target: the database knows of no backup.")
+                raise CommandRefused("Name a target: the database knows of no backup.")
             place: str | None = await conn.fetchval(
                 "SELECT target FROM backups ORDER BY snapshot_at DESC LIMIT 1"
             )
         finally:
             await conn.close()
     if place is None:
-        raise Refused("Name a target: the database knows of no backup.")
+        raise CommandRefused("Name a target: the database knows of no backup.")
     return place
 
 
-def judged(found: list[str], good: str, bad: str) -> int:
-    for problem in found:
+def judged(problems: list[str], good: str, bad: str) -> int:
+    for problem in problems:
         say(f"PROBLEM: {clean(problem)}")
-    say(bad if found else good)
-    return NOT_WHOLE if found else 0
+    say(bad if problems else good)
+    return NOT_WHOLE if problems else 0

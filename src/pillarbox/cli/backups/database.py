@@ -21,7 +21,7 @@ from pillarbox.kernel.settings.settings import (
     key_ring_text,
     read_settings,
 )
-from pillarbox.kernel.terminal.answers import DATABASE_TROUBLE, FAILED, WRONG_SETTING, Refused, stopped
+from pillarbox.kernel.terminal.answers import DATABASE_TROUBLE, FAILED, WRONG_SETTING, CommandRefused, stopped
 from pillarbox.kernel.terminal.connect import Note, database, run_until_signal
 from pillarbox.kernel.terminal.program import running_program
 from pillarbox.kernel.terminal.questions import secret
@@ -57,7 +57,7 @@ def perform(work: Callable[[Settings], Awaitable[int]], **flags: str | None) -> 
         status = run_until_signal(_awaited(work, settings))
     except ConfigError as problem:
         raise stopped(str(problem), WRONG_SETTING) from None
-    except (BackupError, Refused, *SENTENCES) as problem:
+    except (BackupError, CommandRefused, *SENTENCES) as problem:
         raise stopped(str(problem), FAILED) from None
     except DATABASE_TROUBLE as problem:
         reason = str(problem) or type(problem).__name__
@@ -92,11 +92,11 @@ def passphrase(prompt: str, *, twice: bool) -> str | None:
     if text is None and file in os.environ:
         text = content_of(file, os.environ[file])
     if text is None and (text := secret(prompt)) is not None and twice and text != secret("Once more"):
-        raise Refused("The passphrases differ.")
+        raise CommandRefused("The passphrases differ.")
     if text == "":
-        raise Refused("The passphrase is empty.")
+        raise CommandRefused("The passphrase is empty.")
     if text is not None and not _is_utf8(text):
-        raise Refused("The passphrase is not UTF-8 text.")
+        raise CommandRefused("The passphrase is not UTF-8 text.")
     return text
 
 

@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from pillarbox.backup import restore, restored
-from pillarbox.backup.backup_manifest import Manifest
+from pillarbox.backup.backup_manifest import BackupManifest
 from pillarbox.backup.location import refuse_shared_place
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import Target
+from pillarbox.backup.target import BackupTarget
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform
 from pillarbox.cli.backups.restored import show_restored_work
 from pillarbox.kernel.clock import SystemClock
@@ -25,7 +25,7 @@ from pillarbox.kernel.process.supervisor import postgres_folder
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE, Settings
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.data_folder import RESTORING, locked
-from pillarbox.kernel.terminal.answers import Refused, clean, counted, instant, say
+from pillarbox.kernel.terminal.answers import CommandRefused, clean, counted, instant, say
 from pillarbox.kernel.terminal.connect import Data, DatabaseUrl
 
 INCOMPLETE = 3
@@ -78,7 +78,7 @@ async def restore_backup(settings: Settings, source: str, backup: str | None, *,
     restore.refuse_occupied_folder(settings.data)
     if settings.database_url is not None:
         await restore.refuse_occupied_database(settings.database_url)
-    target = Target.open(source)
+    target = BackupTarget.open(source)
     refuse_shared_place(target.location, settings.data, settings.blobs)
     clock = SystemClock()
     try:
@@ -94,7 +94,7 @@ async def restore_backup(settings: Settings, source: str, backup: str | None, *,
 
 
 async def chosen_ring(
-    settings: Settings, target: Target, manifest: Manifest, *, without_keys: bool
+    settings: Settings, target: BackupTarget, manifest: BackupManifest, *, without_keys: bool
 ) -> str | None:
     """The key ring that the restored installation gets."""
     if without_keys:
@@ -105,7 +105,7 @@ async def chosen_ring(
     ring = await restore.key_ring(target, manifest, phrase, settings.secret_key)
     if ring is None and manifest.key_ring.ids:
         ids = ", ".join(manifest.key_ring.ids)
-        raise Refused(
+        raise CommandRefused(
             f"The key ring (key {ids}) is missing: "
             + (f"set {PASSPHRASE_VARIABLE}" if manifest.key_ring.included else "give it with --secret-key")
             + ", or restore without it with --without-keys."
@@ -114,7 +114,7 @@ async def chosen_ring(
 
 
 async def into(
-    settings: Settings, target: Target, manifest: Manifest, ring: str | None, clock: SystemClock
+    settings: Settings, target: BackupTarget, manifest: BackupManifest, ring: str | None, clock: SystemClock
 ) -> bool:
     """Everything of the backup, the database last; False where something of it was damaged."""
     scratch = settings.data / RESTORING
@@ -135,8 +135,8 @@ async def into(
 
 async def load(
     settings: Settings,
-    target: Target,
-    manifest: Manifest,
+    target: BackupTarget,
+    manifest: BackupManifest,
     ring: str | None,
     store: BlobStore,
     clock: SystemClock,
@@ -152,7 +152,7 @@ async def load(
         lost = await restore.missing_keys(url, ring)
         if ring is not None and settings.secret_key is None:
             restore.write_key_ring(settings.data, ring)
-        pool = await open_pool(url, most=1, application="pillarbox restore")
+        pool = await open_pool(url, limit=1, application="pillarbox restore")
         work = await restored.summary(pool, clock.now())
         await pool.close()
     say(f"{counted(manifest.tables.get('emails', 0), 'email')} restored.")

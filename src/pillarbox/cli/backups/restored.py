@@ -9,11 +9,19 @@ from typing import Annotated
 import typer
 
 from pillarbox.backup import restored
-from pillarbox.backup.restored import Choice, RestoredWork
+from pillarbox.backup.restored import RestoredChoice, RestoredWork
 from pillarbox.delivery.commands.queue_control import wake_engines
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.terminal.answers import Refused, counted, instant, perform, say, show_table, stopped
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
+    counted,
+    instant,
+    perform,
+    say,
+    show_table,
+    stopped,
+)
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.questions import confirm
 
 group = typer.Typer(
@@ -66,7 +74,7 @@ def release(
     """Let it go: mail is sent, at its time where that is still to come; events are posted."""
     after = None if due_after is None else as_instant(due_after)
 
-    async def work(connected: Connected) -> int:
+    async def work(connected: CommandDatabase) -> int:
         moved = await restored.release(connected.pool, choice(mail, webhooks), after, SystemClock().now)
         await wake_engines(connected.pool)
         say(f"{counted(moved, 'item is', 'items are')} released.")
@@ -87,13 +95,13 @@ def drop(
     """Give it up: recipients end `failed` with the reason `dropped_by_operator`, events end `failed` and can
     be replayed, broadcasts are canceled or drafts again. There is no way back."""
 
-    async def work(connected: Connected) -> int:
+    async def work(connected: CommandDatabase) -> int:
         from pillarbox.timeline.plugin import timeline_of
 
         clock = SystemClock()
         work = await restored.summary(connected.pool, clock.now())
         if not work:
-            raise Refused("Nothing is put aside.")
+            raise CommandRefused("Nothing is put aside.")
         if not yes:
             show_restored_work(work, None)
             confirm("Give it up?")
@@ -105,7 +113,7 @@ def drop(
     perform(work, data=data, database_url=database_url)
 
 
-async def show_all(connected: Connected) -> int:
+async def show_all(connected: CommandDatabase) -> int:
     origin = await restored.origin(connected.pool)
     work = await restored.summary(connected.pool, SystemClock().now())
     if origin is None and not work:
@@ -117,7 +125,7 @@ async def show_all(connected: Connected) -> int:
     return int(bool(work))
 
 
-async def say_what_is_left(connected: Connected) -> None:
+async def say_what_is_left(connected: CommandDatabase) -> None:
     if left := sum(part.items for part in await restored.summary(connected.pool, SystemClock().now())):
         say(f"{counted(left, 'item is', 'items are')} still put aside.")
 
@@ -134,9 +142,9 @@ def show_restored_work(work: Sequence[RestoredWork], snapshot_at: datetime | Non
     say("New mail is sent as always. `pillarbox restored release` lets this go, `restored drop` gives it up.")
 
 
-def choice(mail: bool, webhooks: bool) -> Choice:
+def choice(mail: bool, webhooks: bool) -> RestoredChoice:
     """Both where none is named."""
-    return Choice(mail or not webhooks, webhooks or not mail)
+    return RestoredChoice(mail or not webhooks, webhooks or not mail)
 
 
 def as_instant(text: str) -> datetime:

@@ -17,9 +17,9 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.migration_rules import MEANINGS, hazards, tables_of
 from pillarbox.kernel.postgres.migrations import (
-    Applied,
     Migration,
     MigrationError,
+    MigrationRow,
     applied_in,
     migrations_in,
     refuse_old_server,
@@ -118,7 +118,7 @@ async def examined(
 ) -> Review:
     """What stands between this database and these migrations. `folder`: where the embedded database is."""
     migrations = list(migrations_in() if known is None else known)
-    applied: list[Applied] = await applied_in(conn) if await conn.fetchval(IS_MIGRATED) else []
+    applied: list[MigrationRow] = await applied_in(conn) if await conn.fetchval(IS_MIGRATED) else []
     pending = migrations[len(applied) :]
     reasons, advice = [], []
     try:

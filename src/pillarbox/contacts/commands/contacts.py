@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pillarbox.contacts.commands.export import Export, export_file
-from pillarbox.contacts.commands.importing import Wanted, import_file
+from pillarbox.contacts.commands.importing import ImportArguments, import_file
 from pillarbox.contacts.commands.show import show_contact
 from pillarbox.kernel.terminal.answers import Json, perform
 from pillarbox.kernel.terminal.connect import Data, DatabaseUrl
@@ -82,7 +82,7 @@ def import_contacts(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Import the contacts of a CSV file, and wait until it is done; exit status 1 where a row failed."""
-    wanted = Wanted(file, columns or (), segment or (), topic or (), on_conflict, errors)
+    wanted = ImportArguments(file, columns or (), segment or (), topic or (), on_conflict, errors)
     perform(lambda connected: import_file(connected, team, wanted), data=data, database_url=database_url)
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pillarbox.contact_properties.definitions import Definition, definitions
+from pillarbox.contact_properties.definitions import PropertyDefinition, definitions
 from pillarbox.contacts import list_queries, queries, segment_queries
 from pillarbox.contacts.list_queries import ExportedContact
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Refused, as_id, say
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import CommandRefused, as_id, say
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.progress import transfer
 from pillarbox.kernel.wire.instants import iso_style
@@ -35,38 +35,38 @@ class Export:
     is_plain: bool
 
 
-async def export_file(connected: Connected, team: str | None, wanted: Export) -> int:
+async def export_file(connected: CommandDatabase, team: str | None, export: Export) -> int:
     """Write the contacts of a team, or of a segment; a file is there only when it is whole."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
-    segment_id = None if wanted.segment is None else as_id(wanted.segment, "a segment")
+    segment_id = None if export.segment is None else as_id(export.segment, "a segment")
     if segment_id is not None and not await segment_queries.exists(db, segment_id):
-        raise Refused(f"The team {owner.name!r} has no segment {segment_id}.")
+        raise CommandRefused(f"The team {owner.name!r} has no segment {segment_id}.")
     known = sorted(await definitions(db), key=lambda one: one.key)
     total = await list_queries.count(db, segment_id) if sys.stderr.isatty() else None
     try:
-        with output_file(wanted.file) as file, transfer("Exporting", total) as shown:
+        with output_file(export.file) as file, transfer("Exporting", total) as shown:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow((*COLUMNS, *(one.key for one in known)))
             rows, after = 0, queries.FIRST
             while block := await list_queries.following(db, after, segment_id, BLOCK):
-                writer.writerows(cells(block, known, is_plain=wanted.is_plain))
+                writer.writerows(cells(block, known, is_plain=export.is_plain))
                 rows, after = rows + len(block), block[-1].id
                 shown.reach(rows, rows)
             summary = shown.summary
     except BrokenPipeError:
         raise
     except OSError as wrong:
-        where = wrong.filename or wanted.file
-        raise Refused(f"{where} cannot be written: {wrong.strerror or wrong}.") from None
-    await record_command(db, Act.CONTACTS_EXPORTED, wanted.segment, {"count": rows})
-    if wanted.file != STANDARD:
-        say(f"{wanted.file}: {summary}.")
+        where = wrong.filename or export.file
+        raise CommandRefused(f"{where} cannot be written: {wrong.strerror or wrong}.") from None
+    await record_command(db, Act.CONTACTS_EXPORTED, export.segment, {"count": rows})
+    if export.file != STANDARD:
+        say(f"{export.file}: {summary}.")
     return 0
 
 
 def cells(
-    block: Sequence[ExportedContact], known: Sequence[Definition], *, is_plain: bool
+    block: Sequence[ExportedContact], known: Sequence[PropertyDefinition], *, is_plain: bool
 ) -> Iterator[list[object]]:
     """The cells of each contact."""
     for one in block:

@@ -19,7 +19,7 @@ from pillarbox.contacts.imports.columns import FIELDS
 from pillarbox.contacts.imports.intake import ImportIntake
 from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
 from pillarbox.contacts.imports.options import options_of
-from pillarbox.contacts.imports.queries import Counted, ListedError
+from pillarbox.contacts.imports.queries import ImportCounts, ListedError
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -28,8 +28,8 @@ from pillarbox.kernel.postgres.database import TeamDb, open_pool
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.storage.store_check import BlobStoreRefused, compare
-from pillarbox.kernel.terminal.answers import Refused, counted, say
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import CommandRefused, counted, say
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.terminal.output_file import output_file
 from pillarbox.kernel.terminal.progress import Transfer, transfer
 from pillarbox.kernel.wire.paging import Page
@@ -47,7 +47,7 @@ WITH_ERRORS: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ImportArguments:
     """What was asked for: columns are FIELD=COLUMN, topics ID=SUBSCRIPTION; row errors go to `errors`."""
 
     file: str
@@ -58,27 +58,30 @@ class Wanted:
     errors: str | None
 
 
-async def import_file(connected: Connected, team: str | None, wanted: Wanted) -> int:
+async def import_file(connected: CommandDatabase, team: str | None, import_arguments: ImportArguments) -> int:
     """Import a file; 0 when every row of it was applied, 1 otherwise."""
     owner = await one_team(connected, team)
     blobs = BlobStore.open(connected.settings.blobs)
     url = connected.settings.database_url or ""
-    pool = await open_pool(url, most=CONNECTIONS, application="pillarbox command", by_key=True)
+    pool = await open_pool(url, limit=CONNECTIONS, application="pillarbox command", by_key=True)
     try:
         async with pool.acquire() as conn:
             await compare(conn, blobs, connected.settings)
         db = TeamDb(pool, owner.id)
-        with opened(wanted.file) as file, transfer("Storing", os.fstat(file.fileno()).st_size) as shown:
+        with (
+            opened(import_arguments.file) as file,
+            transfer("Storing", os.fstat(file.fileno()).st_size) as shown,
+        ):
             intake = ImportIntake(blobs, Ids(SystemClock()), DiskSpace(SystemClock(), []), lambda: None)
-            options = options_of(fields_of(wanted))
+            options = options_of(fields_of(import_arguments))
             import_id = await intake.take_pieces(db, pieces(file, shown), options)
         async with doing(pool, blobs, is_server_there=connected.server is not None):
             found = await followed(db, import_id)
-        return await told(db, found, wanted)
+        return await told(db, found, import_arguments)
     except (Problem, BlobStoreRefused) as refused:
-        raise Refused(str(refused)) from None
+        raise CommandRefused(str(refused)) from None
     except BlobFailed as trouble:
-        raise Refused(f"The file cannot be stored: {trouble.reason}.") from None
+        raise CommandRefused(f"The file cannot be stored: {trouble.reason}.") from None
     finally:
         await close_within(pool, STOP_SECONDS)
         await blobs.close()
@@ -90,16 +93,16 @@ def opened(name: str) -> Iterator[IO[bytes]]:
         with open(name, "rb") as file:
             yield file
     except OSError as wrong:
-        raise Refused(f"{name} cannot be read: {wrong.strerror or wrong}.") from None
+        raise CommandRefused(f"{name} cannot be read: {wrong.strerror or wrong}.") from None
 
 
-def fields_of(wanted: Wanted) -> dict[str, str]:
+def fields_of(import_arguments: ImportArguments) -> dict[str, str]:
     """The options as fields of a form."""
-    found = {"on_conflict": wanted.on_conflict, "segments": _json(list(wanted.segments))}
-    topics = [one.partition("=") for one in wanted.topics]
+    found = {"on_conflict": import_arguments.on_conflict, "segments": _json(list(import_arguments.segments))}
+    topics = [one.partition("=") for one in import_arguments.topics]
     found["topics"] = _json([{"id": topic, "subscription": word or "opt_in"} for topic, _, word in topics])
-    if wanted.columns:
-        found["column_map"] = _json(column_map(wanted.columns))
+    if import_arguments.columns:
+        found["column_map"] = _json(column_map(import_arguments.columns))
     return found
 
 
@@ -110,7 +113,7 @@ def column_map(columns: Sequence[str]) -> dict[str, Any]:
     for one in columns:
         name, sign, column = one.partition("=")
         if not sign or not name.strip() or not column.strip():
-            raise Refused(f"--map {one} is not of the form FIELD=COLUMN.")
+            raise CommandRefused(f"--map {one} is not of the form FIELD=COLUMN.")
         name = name.strip()
         if name in FIELDS:
             found[name] = column
@@ -145,14 +148,14 @@ async def doing(pool: asyncpg.Pool, blobs: BlobStore, *, is_server_there: bool) 
         await jobs.stop(STOP_SECONDS)
 
 
-async def followed(db: TeamDb, import_id: UUID) -> Counted:
+async def followed(db: TeamDb, import_id: UUID) -> ImportCounts:
     """The import when it has ended; a person sees how far it is."""
     size = await queries.size(db, import_id)
     with transfer("Importing", size) as shown:
         while True:
             found = await queries.one(db, import_id)
             if found is None:
-                raise Refused("The import is gone.")
+                raise CommandRefused("The import is gone.")
             shown.reach(await queries.position(db, import_id) or 0, total_of(found))
             if found.status in ENDED:
                 break
@@ -161,24 +164,24 @@ async def followed(db: TeamDb, import_id: UUID) -> Counted:
     return found
 
 
-async def told(db: TeamDb, found: Counted, wanted: Wanted) -> int:
+async def told(db: TeamDb, import_counts: ImportCounts, import_arguments: ImportArguments) -> int:
     """Say what became of the rows, and write down those that failed; the exit status."""
-    kept = f"{found.created:,} created, {found.updated:,} updated, {found.skipped:,} skipped"
-    say(f"{kept}, {found.failed:,} failed.")
-    faulty = [one async for one in errors(db, found.id)]
-    if wanted.errors is not None:
-        with output_file(wanted.errors) as file:
+    names = ("created", "updated", "skipped", "failed")
+    say(", ".join(f"{getattr(import_counts, name):,} {name}" for name in names) + ".")
+    faulty = [one async for one in errors(db, import_counts.id)]
+    if import_arguments.errors is not None:
+        with output_file(import_arguments.errors) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("row", "email", "reason"))
             writer.writerows((one.row_number, one.email or "", one.reason) for one in faulty)
-        say(f"{wanted.errors}: {counted(len(faulty), 'error')}.")
+        say(f"{import_arguments.errors}: {counted(len(faulty), 'error')}.")
     elif faulty:
         say(
             f"The first: row {faulty[0].row_number}, {faulty[0].reason}. --errors FILE writes them to a file."
         )
-    if found.status == "failed":
+    if import_counts.status == "failed":
         say(f"The file could not be read to its end: {faulty[-1].reason} in row {faulty[-1].row_number}.")
-    return COMPLETED if found.status == "completed" and not found.failed else WITH_ERRORS
+    return COMPLETED if import_counts.status == "completed" and not import_counts.failed else WITH_ERRORS
 
 
 async def errors(db: TeamDb, import_id: UUID) -> AsyncIterator[ListedError]:
@@ -192,8 +195,8 @@ async def errors(db: TeamDb, import_id: UUID) -> AsyncIterator[ListedError]:
         page = Page(100, after=block[99].id)
 
 
-def total_of(found: Counted) -> int:
-    return found.created + found.updated + found.skipped + found.failed
+def total_of(import_counts: ImportCounts) -> int:
+    return import_counts.created + import_counts.updated + import_counts.skipped + import_counts.failed
 
 
 def _json(value: object) -> str:

@@ -13,14 +13,14 @@ import typer
 from msgspec import structs
 
 from pillarbox.contacts.mail_values import mail_values
-from pillarbox.emails.outgoing import Outgoing, UsedTemplate
+from pillarbox.emails.outgoing import OutgoingEmail, UsedTemplate
 from pillarbox.emails.requests.parse import outgoing
-from pillarbox.emails.requests.templating import ContactSource, Templating
+from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, show_json
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
-from pillarbox.mail.message.compose import Message, compose
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, show_json
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
+from pillarbox.mail.message.compose import OutgoingMessage, compose
 from pillarbox.mail.message.placeholders import UNSUBSCRIBE_URL, Span, filled_at, links
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 from pillarbox.templates import queries
@@ -56,7 +56,7 @@ Draft = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RenderArguments:
     """What is to be shown."""
 
     template: str
@@ -77,30 +77,36 @@ def render_template(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Write the mail that would be made of a template, as it would go out, to standard output."""
-    wanted = Wanted(template, values or (), contact, draft)
+    wanted = RenderArguments(template, values or (), contact, draft)
     perform(
         lambda connected: rendered(connected, team, wanted, json=json), data=data, database_url=database_url
     )
 
 
-async def rendered(connected: Connected, team: str | None, wanted: Wanted, *, json: bool) -> int:
+async def rendered(
+    connected: CommandDatabase, team: str | None, render_arguments: RenderArguments, *, json: bool
+) -> int:
     """Print it."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
-    template = await _draft(db, wanted.template) if wanted.is_draft else await _live(db, wanted.template)
+    template = (
+        await _draft(db, render_arguments.template)
+        if render_arguments.is_draft
+        else await _live(db, render_arguments.template)
+    )
     UsedTemplate(template, {}).check()
-    use = {"id": wanted.template, "variables": _values(template, wanted.values)}
-    body = {"to": wanted.contact or NOBODY, "template": use, **_lacking(template)}
+    use = {"id": render_arguments.template, "variables": _values(template, render_arguments.values)}
+    body = {"to": render_arguments.contact or NOBODY, "template": use, **_lacking(template)}
     now = SystemClock().now()
-    email = outgoing(body, now, {wanted.template: template})
-    email = await Templating(ContactSource(mail_values)).one(db, email)
+    email = outgoing(body, now, {render_arguments.template: template})
+    email = await TemplateRendering(ContactSource(mail_values)).one(db, email)
     email = _with_link(email, f"{connected.settings.public_url}/unsubscribe/PREVIEW")
     if json:
         show_json(
             {"from": email.sender_text, "subject": email.subject, "html": email.html, "text": email.text}
         )
         return 0
-    message = Message(
+    message = OutgoingMessage(
         sender=email.sender,
         to=email.to,
         reply_to=email.reply_to,
@@ -119,14 +125,14 @@ async def rendered(connected: Connected, team: str | None, wanted: Wanted, *, js
 async def _live(db: TeamDb, name: str) -> PublishedTemplate:
     found = await published(db, [name])
     if name not in found:
-        raise Refused(f"There is no template {name!r}.")
+        raise CommandRefused(f"There is no template {name!r}.")
     return found[name]
 
 
 async def _draft(db: TeamDb, name: str) -> PublishedTemplate:
     found = await queries.get(db, named(name))
     if found is None:
-        raise Refused(f"There is no template {name!r}.")
+        raise CommandRefused(f"There is no template {name!r}.")
     return PublishedTemplate(found.id, found.alias, True, found.content)
 
 
@@ -148,9 +154,9 @@ def _values(template: PublishedTemplate, given: Sequence[str]) -> Mapping[str, S
     for one in given:
         key, is_there, value = one.partition("=")
         if not is_there:
-            raise Refused(f"--set {one!r} is not of the form KEY=VALUE.")
+            raise CommandRefused(f"--set {one!r} is not of the form KEY=VALUE.")
         if not _is_text(value):
-            raise Refused(f"The value of --set {key!r} is no UTF-8.")
+            raise CommandRefused(f"The value of --set {key!r} is no UTF-8.")
         is_number = kinds.get(key) == "number" and _NUMBER.fullmatch(value) is not None
         found[key] = float(value) if is_number else value
     return found
@@ -165,7 +171,7 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _with_link(email: Outgoing, url: str) -> Outgoing:
+def _with_link(email: OutgoingEmail, url: str) -> OutgoingEmail:
     """The email with something in the place of the link that its recipient would get."""
     if email.link_places is None:
         return email

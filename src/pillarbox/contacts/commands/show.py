@@ -10,15 +10,15 @@ from typing import Any, Final
 import msgspec
 
 from pillarbox.contacts import overview_queries, queries, segment_queries
-from pillarbox.contacts.overview_queries import Suppressed, TopicInDetail
-from pillarbox.contacts.queries import Contact, FoundContact
+from pillarbox.contacts.overview_queries import SuppressedAddress, TopicInDetail
+from pillarbox.contacts.queries import ContactRow, ContactWithProperties
 from pillarbox.contacts.segment_queries import SegmentOfContact
 from pillarbox.contacts.store import find
 from pillarbox.emails.search.filters import EmailFilter, FoundEmail
 from pillarbox.emails.search.find import find as find_emails
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Refused, instant, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import CommandRefused, instant, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.wire.paging import every_row
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.teams.commands.choosing import chosen_teams
@@ -32,25 +32,25 @@ LONGEST_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class ContactOverview:
     """What is known of a contact of one team."""
 
     team: Team
-    contact: Contact
-    found: FoundContact
+    contact: ContactRow
+    found: ContactWithProperties
     segments: Sequence[SegmentOfContact]
     topics: Sequence[TopicInDetail]
-    suppressed: Suppressed | None
+    suppressed: SuppressedAddress | None
     emails: Sequence[FoundEmail]
 
 
-async def show_contact(connected: Connected, team: str | None, named: str, *, json: bool) -> int:
+async def show_contact(connected: CommandDatabase, team: str | None, named: str, *, json: bool) -> int:
     """Print what each team knows of a contact."""
     teams = await chosen_teams(connected, team)
     found = [one for one in [await overview(connected, one, named) for one in teams] if one is not None]
     if not found:
         whose = f"The team {teams[0].name!r}" if team is not None else "No team"
-        raise Refused(f"{whose} has {'no' if team is not None else 'a'} contact {named!r}.")
+        raise CommandRefused(f"{whose} has {'no' if team is not None else 'a'} contact {named!r}.")
     if json:
         show_json({"object": "list", "data": [shape(one) for one in found]})
         return 0
@@ -61,7 +61,7 @@ async def show_contact(connected: Connected, team: str | None, named: str, *, js
     return 0
 
 
-async def overview(connected: Connected, team: Team, named: str) -> Overview | None:
+async def overview(connected: CommandDatabase, team: Team, named: str) -> ContactOverview | None:
     """What the team knows; None where it has no such contact."""
     db = TeamDb(connected.pool, team.id)
     try:
@@ -73,7 +73,7 @@ async def overview(connected: Connected, team: Team, named: str) -> Overview | N
     if contact is None or found is None or address is None:
         return None
     wanted = EmailFilter.parsed(to=address)
-    return Overview(
+    return ContactOverview(
         team=team,
         contact=contact,
         found=found,
@@ -84,31 +84,36 @@ async def overview(connected: Connected, team: Team, named: str) -> Overview | N
     )
 
 
-def show_overview(one: Overview) -> None:
+def show_overview(contact_overview: ContactOverview) -> None:
     """For people."""
-    contact = one.contact
+    contact = contact_overview.contact
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-    say(f"{contact.email}{f' ({name})' if name else ''}, contact {contact.id} of {one.team.name}")
+    say(
+        f"{contact.email}{f' ({name})' if name else ''}, contact {contact.id} of {contact_overview.team.name}"
+    )
     say(f"Created {instant(contact.created_at)}, changed {instant(contact.updated_at)}.")
     say("Unsubscribed from everything." if contact.unsubscribed else "Not unsubscribed.")
-    if one.suppressed is None:
+    if contact_overview.suppressed is None:
         say("Not on the suppression list.")
     else:
-        say(f"On the suppression list since {instant(one.suppressed.created_at)}: {one.suppressed.origin}.")
-    properties = [(key, kind, _cut(value)) for key, kind, value in _properties(one.found)]
+        suppressed = contact_overview.suppressed
+        say(f"On the suppression list since {instant(suppressed.created_at)}: {suppressed.origin}.")
+    properties = [(key, kind, _cut(value)) for key, kind, value in _properties(contact_overview.found)]
     _section("Properties", ("Key", "Type", "Value"), properties)
-    _section("Segments", ("Id", "Name"), [(segment.id, segment.name) for segment in one.segments])
-    topics = [(topic.id, topic.name, topic.subscription, _chosen(topic)) for topic in one.topics]
+    _section(
+        "Segments", ("Id", "Name"), [(segment.id, segment.name) for segment in contact_overview.segments]
+    )
+    topics = [(topic.id, topic.name, topic.subscription, _chosen(topic)) for topic in contact_overview.topics]
     _section("Topics", ("Id", "Name", "Subscription", "Chosen"), topics)
-    emails = [(mail.id, mail.created_at, mail.subject, mail.last_event) for mail in one.emails]
+    emails = [(mail.id, mail.created_at, mail.subject, mail.last_event) for mail in contact_overview.emails]
     _section("Last emails to this address", ("Id", "Accepted", "Subject", "State"), emails)
 
 
-def shape(one: Overview) -> dict[str, Any]:
+def shape(contact_overview: ContactOverview) -> dict[str, Any]:
     """For machines."""
-    contact = one.contact
+    contact = contact_overview.contact
     return {
-        "team": {"id": one.team.id, "name": one.team.name},
+        "team": {"id": contact_overview.team.id, "name": contact_overview.team.name},
         "id": contact.id,
         "email": contact.email,
         "first_name": contact.first_name,
@@ -116,8 +121,8 @@ def shape(one: Overview) -> dict[str, Any]:
         "unsubscribed": contact.unsubscribed,
         "created_at": contact.created_at,
         "updated_at": contact.updated_at,
-        "properties": {key: value for key, _, value in _properties(one.found)},
-        "segments": [{"id": segment.id, "name": segment.name} for segment in one.segments],
+        "properties": {key: value for key, _, value in _properties(contact_overview.found)},
+        "segments": [{"id": segment.id, "name": segment.name} for segment in contact_overview.segments],
         "topics": [
             {
                 "id": topic.id,
@@ -125,11 +130,14 @@ def shape(one: Overview) -> dict[str, Any]:
                 "subscription": topic.subscription,
                 "chosen_at": topic.chosen_at,
             }
-            for topic in one.topics
+            for topic in contact_overview.topics
         ],
         "suppression": None
-        if one.suppressed is None
-        else {"origin": one.suppressed.origin, "created_at": one.suppressed.created_at},
+        if contact_overview.suppressed is None
+        else {
+            "origin": contact_overview.suppressed.origin,
+            "created_at": contact_overview.suppressed.created_at,
+        },
         "emails": [
             {
                 "id": mail.id,
@@ -137,13 +145,13 @@ def shape(one: Overview) -> dict[str, Any]:
                 "subject": mail.subject,
                 "last_event": mail.last_event,
             }
-            for mail in one.emails
+            for mail in contact_overview.emails
         ],
     }
 
 
-def _properties(found: FoundContact) -> list[tuple[str, str, Any]]:
-    known: dict[str, dict[str, Any]] = msgspec.json.decode(found.encoded)
+def _properties(contact_with_properties: ContactWithProperties) -> list[tuple[str, str, Any]]:
+    known: dict[str, dict[str, Any]] = msgspec.json.decode(contact_with_properties.encoded)
     return [(key, one["type"], one["value"]) for key, one in known.items()]
 
 

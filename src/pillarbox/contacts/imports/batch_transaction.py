@@ -14,12 +14,12 @@ import msgspec
 
 from pillarbox.contact_properties import columns as property_columns
 from pillarbox.contacts.imports import queries, upsert
-from pillarbox.contacts.imports.batches import Plan, RowError
+from pillarbox.contacts.imports.batches import ImportPlan, ImportRowError
 from pillarbox.contacts.imports.dialect import NO_DELIMITER
-from pillarbox.contacts.imports.queries import MOST_ERRORS, Taken
-from pillarbox.contacts.imports.reader_process import Head
+from pillarbox.contacts.imports.queries import MOST_ERRORS, ClaimedImport
+from pillarbox.contacts.imports.reader_process import BatchHead
 from pillarbox.contacts.imports.reading import FileReader
-from pillarbox.contacts.imports.upsert import Rows, Target, Written
+from pillarbox.contacts.imports.upsert import StagedRows, UpsertCounts, UpsertTarget
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
@@ -29,7 +29,7 @@ from pillarbox.kernel.work.jobs import Job
 WITHOUT_WAITING: Final = "SELECT set_config('synchronous_commit', 'off', true)"
 
 
-class Overtaken(Exception):  # noqa: N818 (a state of affairs)
+class ImportOvertaken(Exception):  # noqa: N818 (a state of affairs)
     """The import is no longer ours: another claim does it, or it is gone."""
 
 
@@ -57,7 +57,7 @@ class StoredColumns(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningImport:
     """An import that is being done."""
 
     id: UUID
@@ -71,7 +71,7 @@ class Running:
     checkpoint: Checkpoint
 
     @classmethod
-    def of(cls, taken: Taken) -> Running:
+    def of(cls, taken: ClaimedImport) -> RunningImport:
         return cls(
             taken.id,
             taken.created_at,
@@ -88,10 +88,10 @@ class Running:
     def numbers(self) -> list[int]:
         return [number for number, _, _ in self.columns.properties]
 
-    def plan(self, numbers: set[int]) -> Plan:
+    def plan(self, numbers: set[int]) -> ImportPlan:
         """How the rest of the file is read, with those properties that are left."""
         at = self.checkpoint
-        return Plan(
+        return ImportPlan(
             encoding=at.encoding,
             delimiter=at.delimiter or NO_DELIMITER,
             fields=self.columns.fields,
@@ -106,12 +106,12 @@ class Running:
 async def apply(
     source: Connection,
     job: Job,
-    running: Running,
+    running: RunningImport,
     numbers: set[int],
     reader: FileReader,
-    head: Head,
+    head: BatchHead,
     now: datetime,
-) -> Running:
+) -> RunningImport:
     """Commit a batch whose lines wait at the reader; the import as it is then. Nothing of it is committed
     where this raises."""
     at = EPOCH + timedelta(milliseconds=head.at)
@@ -122,12 +122,12 @@ async def apply(
             await conn.execute(WITHOUT_WAITING)
         if await property_columns.held(db, sorted(numbers)) != numbers:
             raise PlanChanged
-        written = Written(0, 0)
+        written = UpsertCounts(0, 0)
         if head.staged:
             segments = await queries.hold_segments(db, sorted(running.segments))
             topics = await queries.hold_topics(db, sorted(running.topics))
-            target = Target(job.team_id, segments, {topic: running.topics[topic] for topic in topics})
-            rows = Rows(head.staged, head.given, reader.lines())
+            target = UpsertTarget(job.team_id, segments, {topic: running.topics[topic] for topic in topics})
+            rows = StagedRows(head.staged, head.given, reader.lines())
             await upsert.stage(conn, rows)
             work = upsert.insert if running.is_skip else upsert.upsert
             written = await work(conn, rows, target, at)
@@ -143,7 +143,7 @@ async def apply(
             msgspec.json.encode(checkpoint).decode(),
         )
         if not counted or not await queries.fence(db, job.id, job.attempt):
-            raise Overtaken
+            raise ImportOvertaken
         await add_errors(db, running, errors_of(head))
         if head.is_last:
             await queries.end(db, running.id, "failed" if head.fault else "completed", head.fault, now)
@@ -151,17 +151,17 @@ async def apply(
     return replace(running, checkpoint=checkpoint)
 
 
-async def fail(pool: asyncpg.Pool, job: Job, running: Running, reason: str, now: datetime) -> None:
+async def fail(pool: asyncpg.Pool, job: Job, running: RunningImport, reason: str, now: datetime) -> None:
     """End an import whose file cannot be read."""
     async with transaction(pool) as conn:
         db = TeamDb(conn, job.team_id)
         if not await queries.fence(db, job.id, job.attempt):
-            raise Overtaken
-        await add_errors(db, running, [RowError(running.checkpoint.row + 1, None, reason)])
+            raise ImportOvertaken
+        await add_errors(db, running, [ImportRowError(running.checkpoint.row + 1, None, reason)])
         await queries.end(db, running.id, "failed", reason, now)
 
 
-def replace_place(checkpoint: Checkpoint, head: Head) -> Checkpoint:
+def replace_place(checkpoint: Checkpoint, head: BatchHead) -> Checkpoint:
     """The place behind a batch."""
     return Checkpoint(
         checkpoint.encoding,
@@ -172,14 +172,14 @@ def replace_place(checkpoint: Checkpoint, head: Head) -> Checkpoint:
     )
 
 
-def errors_of(head: Head) -> list[RowError]:
+def errors_of(head: BatchHead) -> list[ImportRowError]:
     """The row errors of a batch, and behind them what ended the file."""
     if head.fault is None:
         return head.errors
-    return [*head.errors, RowError(head.row + 1, None, head.fault)]
+    return [*head.errors, ImportRowError(head.row + 1, None, head.fault)]
 
 
-async def add_errors(db: TeamDb, running: Running, errors: Sequence[RowError]) -> None:
+async def add_errors(db: TeamDb, running: RunningImport, errors: Sequence[ImportRowError]) -> None:
     if errors:
         await queries.add_errors(
             db,
@@ -191,7 +191,7 @@ async def add_errors(db: TeamDb, running: Running, errors: Sequence[RowError]) -
         )
 
 
-def error_id(running: Running, row: int) -> UUID:
+def error_id(running: RunningImport, row: int) -> UUID:
     """A UUIDv7 of the import's time whose order among the errors of the import is that of the rows."""
     millis = int((running.created_at - EPOCH) / timedelta(milliseconds=1))
     chance = running.id.int & 0x3FFF_FFFF_FFFF

@@ -16,7 +16,7 @@ from typing import Final
 
 from pillarbox.contacts.imports import cells
 from pillarbox.contacts.imports.cells import RowFault
-from pillarbox.contacts.imports.dialect import FileFault, Lines, is_blank, records
+from pillarbox.contacts.imports.dialect import CsvLines, FileFault, is_blank, records
 
 MOST_ROWS: Final = 4_000
 MOST_CHARACTERS: Final = 1024 * 1024
@@ -29,7 +29,7 @@ NULL: Final = "\\N"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """How the records of one file are read. Properties are numbers of definitions with the column and the
     type of each; `row` data rows are before `offset`, and `errors_left` more errors are told."""
 
@@ -44,7 +44,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class RowError:
+class ImportRowError:
     """A data row that is not applied."""
 
     row: int
@@ -53,7 +53,7 @@ class RowError:
 
 
 @dataclass(slots=True)
-class Batch:
+class ImportBatch:
     """`rows` data rows up to the byte `offset` of the file, `failed` of them not applied, of which the first
     are told in `errors`. `lines` are for COPY, one for each address. `given` of them say something about the
     subscription. `row` is the number of the last row, `at` the milliseconds since 1970 in the ids, `fault`
@@ -68,7 +68,7 @@ class Batch:
     at: int = 0
     is_last: bool = False
     fault: str | None = None
-    errors: list[RowError] = field(default_factory=list)
+    errors: list[ImportRowError] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
 
@@ -85,17 +85,17 @@ class _Row:
 
 def batches(
     read: Callable[[], bytes],
-    plan: Plan,
+    plan: ImportPlan,
     now: Callable[[], int],
-    wanted: Callable[[], int] = lambda: MOST_ROWS,
-) -> Iterator[Batch]:
-    """The batches of a file from the plan's offset on; the last one says that it is. Before each, `wanted`
+    max_rows: Callable[[], int] = lambda: MOST_ROWS,
+) -> Iterator[ImportBatch]:
+    """The batches of a file from the plan's offset on; the last one says that it is. Before each, `max_rows`
     says how many rows it may have, up to `MOST_ROWS`."""
-    lines = Lines(read, plan.encoding, plan.offset)
-    reader = _Reader(plan)
+    lines = CsvLines(read, plan.encoding, plan.offset)
+    reader = _RowReader(plan)
     source = records(lines, plan.delimiter)
     while True:
-        batch = reader.next(source, lines, wanted())
+        batch = reader.next(source, lines, max_rows())
         batch.at = now()
         batch.given = reader.given
         batch.lines = reader.staged(batch.at)
@@ -105,10 +105,10 @@ def batches(
             return
 
 
-class _Reader:
+class _RowReader:
     """Makes rows of records."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ImportPlan) -> None:
         self._skip = plan.skip
         self._row = plan.row
         self._errors_left = plan.errors_left
@@ -123,9 +123,9 @@ class _Reader:
         self._width = max(columns) + 1
         self._found: dict[str, _Row] = {}
 
-    def next(self, source: Iterator[list[str]], lines: Lines, most: int) -> Batch:
+    def next(self, source: Iterator[list[str]], lines: CsvLines, limit: int) -> ImportBatch:
         """Read until the batch has so many rows, or is large, or the file ends."""
-        batch = Batch()
+        batch = ImportBatch()
         self._found = {}
         size = 0
         try:
@@ -141,7 +141,7 @@ class _Reader:
                     size += self._take(record)
                 except RowFault as fault:
                     self._failed(batch, record[self._email], fault.reason)
-                if batch.rows >= most or size >= MOST_CHARACTERS:
+                if batch.rows >= limit or size >= MOST_CHARACTERS:
                     break
             else:
                 batch.is_last = True
@@ -174,11 +174,11 @@ class _Reader:
             _merge(before, row)
         return size
 
-    def _failed(self, batch: Batch, cell: str, reason: str) -> None:
+    def _failed(self, batch: ImportBatch, cell: str, reason: str) -> None:
         batch.failed += 1
         if self._errors_left > 0:
             self._errors_left -= 1
-            batch.errors.append(RowError(self._row, shown(cell), reason))
+            batch.errors.append(ImportRowError(self._row, shown(cell), reason))
 
     @property
     def given(self) -> int:
@@ -192,10 +192,10 @@ class _Reader:
         return [_line(make_id(at), address, found[address]) for at, address in _numbered(found)]
 
 
-def _numbered(found: dict[str, _Row]) -> Iterator[tuple[int, str]]:
+def _numbered(rows: dict[str, _Row]) -> Iterator[tuple[int, str]]:
     """The addresses in order, each with the number of its row: ids follow the order of the file."""
-    numbers = {address: number for number, address in enumerate(found)}
-    for address in sorted(found):
+    numbers = {address: number for number, address in enumerate(rows)}
+    for address in sorted(rows):
         yield numbers[address], address
 
 
@@ -209,16 +209,15 @@ def _merge(row: _Row, later: _Row) -> None:
     row.properties.update(later.properties)
 
 
-def _line(made: str, address: str, row: _Row) -> str:
+def _line(properties: str, address: str, row: _Row) -> str:
     given, first, last = row.given, row.first_name, row.last_name
     unsubscribed = NULL if row.unsubscribed is None else "t" if row.unsubscribed else "f"
     values = ",".join([key + value for key, value in row.properties.items()])
     if _is_special(f"{address}{given}{first}{last}{values}"):
         address, values = _text(address), _text(values)
         given, first, last = given and _text(given), first and _text(first), last and _text(last)
-    return (
-        f"{made}\t{address}\t{given or NULL}\t{first or NULL}\t{last or NULL}\t{unsubscribed}\t{{{values}}}\n"
-    )
+    texts = (properties, address, given or NULL, first or NULL, last or NULL, unsubscribed, f"{{{values}}}")
+    return "\t".join(texts) + "\n"
 
 
 def _is_special(text: str) -> bool:

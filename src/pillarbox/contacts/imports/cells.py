@@ -50,7 +50,7 @@ class RowFault(Exception):  # noqa: N818 (a fact about the row)
         self.reason = reason
 
 
-class Address(NamedTuple):
+class ImportedAddress(NamedTuple):
     """An address as it is compared, and as it was given where that differs."""
 
     address: str
@@ -64,19 +64,19 @@ def plain_address(cell: str) -> str | None:
     return None
 
 
-def address_of(cell: str) -> Address:
+def address_of(cell: str) -> ImportedAddress:
     """The address in a trimmed cell."""
     if not cell:
         raise RowFault(MISSING_EMAIL)
     if (plain := plain_address(cell)) is not None:
-        return Address(plain, None)
+        return ImportedAddress(plain, None)
     if _SURROGATES.search(cell):
         raise RowFault(INVALID_CHARACTER)
     try:
         found = email_address(cell)
     except NotAnAddress:
         raise RowFault(INVALID_EMAIL) from None
-    return Address(found.address, found.given)
+    return ImportedAddress(found.address, found.given)
 
 
 def name_of(cell: str) -> str:

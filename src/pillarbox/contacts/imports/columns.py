@@ -17,7 +17,7 @@ DEFAULT_TYPE: Final = "string"
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyColumn:
+class MappedProperty:
     """The header text of a property's column, and the type of its values."""
 
     column: str
@@ -25,27 +25,27 @@ class PropertyColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnMap:
+class HeaderMap:
     """Header texts by field. Where `is_given` is False the columns that are named like the fields are read,
     those of them that are there."""
 
     fields: Mapping[str, str]
-    properties: Mapping[str, PropertyColumn] = field(default_factory=dict)
+    properties: Mapping[str, MappedProperty] = field(default_factory=dict)
     is_given: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnPositions:
     """Positions of columns in a record: of the fields by name, of the properties by key."""
 
     fields: Mapping[str, int]
     properties: Mapping[str, tuple[int, str]]
 
 
-DEFAULT_MAP: Final = ColumnMap({name: name for name in FIELDS}, is_given=False)
+DEFAULT_MAP: Final = HeaderMap({name: name for name in FIELDS}, is_given=False)
 
 
-def column_map(value: Any) -> ColumnMap:
+def column_map(value: Any) -> HeaderMap:
     """The `column_map` of a request; unknown members are ignored."""
     if not isinstance(value, dict):
         raise InvalidField("column_map", "It must be an object.")
@@ -55,13 +55,13 @@ def column_map(value: Any) -> ColumnMap:
             fields[name] = _column(value[name], f"column_map.{name}")
     given = value.get("properties")
     if given is None:
-        return ColumnMap(fields)
+        return HeaderMap(fields)
     if not isinstance(given, dict):
         raise InvalidField("column_map.properties", "It must be an object.")
-    return ColumnMap(fields, {key: _property(key, one) for key, one in given.items()})
+    return HeaderMap(fields, {key: _property(key, one) for key, one in given.items()})
 
 
-def _property(key: str, value: Any) -> PropertyColumn:
+def _property(key: str, value: Any) -> MappedProperty:
     where = f"column_map.properties.{key[:50]}"
     if not isinstance(value, dict):
         raise InvalidField(where, "It must be an object.")
@@ -72,7 +72,7 @@ def _property(key: str, value: Any) -> PropertyColumn:
         kind = DEFAULT_TYPE
     elif not isinstance(kind, str) or kind not in PROPERTY_TYPES:
         raise InvalidField(f"{where}.type", words(tuple(PROPERTY_TYPES)))
-    return PropertyColumn(_column(value["column"], f"{where}.column"), kind)
+    return MappedProperty(_column(value["column"], f"{where}.column"), kind)
 
 
 def _column(value: Any, where: str) -> str:
@@ -83,19 +83,21 @@ def _column(value: Any, where: str) -> str:
     return value.strip()
 
 
-def columns_of(wanted: ColumnMap, header: Sequence[str]) -> Columns:
+def columns_of(header_map: HeaderMap, header: Sequence[str]) -> ColumnPositions:
     """Where the mapped columns are in a file with this header row. Raises Invalid where one is missing, or
     there twice."""
-    email = wanted.fields[EMAIL]
+    email = header_map.fields[EMAIL]
     if email not in header:
         raise Invalid(f'CSV missing required "{_shown(email)}" column')
     fields = {
         name: _position(header, column)
-        for name, column in wanted.fields.items()
-        if wanted.is_given or column in header
+        for name, column in header_map.fields.items()
+        if header_map.is_given or column in header
     }
-    properties = {key: (_position(header, one.column), one.type) for key, one in wanted.properties.items()}
-    return Columns(fields, properties)
+    properties = {
+        key: (_position(header, one.column), one.type) for key, one in header_map.properties.items()
+    }
+    return ColumnPositions(fields, properties)
 
 
 def _position(header: Sequence[str], column: str) -> int:

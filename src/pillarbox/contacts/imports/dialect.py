@@ -59,7 +59,7 @@ class HeaderFault(ValueError):  # noqa: N818 (a fact about the file)
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class CsvHeader:
     """The header row: its trimmed cells, what divides cells in this file, and the byte at which the data
     begins."""
 
@@ -108,7 +108,7 @@ def octets(text: str, encoding: str) -> int:
     return len(text.encode(encoding, errors_of(encoding)))
 
 
-class Lines:
+class CsvLines:
     """The lines of a file with their ends (LF, CRLF or CR), for csv.reader.
 
     `read` gives the next octets, `b""` at the end. Whoever takes records calls `ended_record` behind each of
@@ -186,7 +186,7 @@ class Lines:
         return text
 
 
-def records(lines: Lines, delimiter: str) -> Iterator[list[str]]:
+def records(lines: CsvLines, delimiter: str) -> Iterator[list[str]]:
     """The records of the lines, blank ones as well. Raises FileFault."""
     try:
         for record in csv.reader(lines, delimiter=delimiter):
@@ -203,7 +203,7 @@ def is_blank(record: list[str]) -> bool:
     return not any(cell and not cell.isspace() for cell in record)
 
 
-def header_of(head: bytes, encoding: str, mark: int, *, is_whole: bool) -> Header:
+def header_of(head: bytes, encoding: str, mark: int, *, is_whole: bool) -> CsvHeader:
     """The header row of a file that begins with these octets, `is_whole` where there are no others. Raises
     HeaderFault."""
     pieces = iter([head[mark:]])
@@ -214,7 +214,7 @@ def header_of(head: bytes, encoding: str, mark: int, *, is_whole: bool) -> Heade
             raise HeaderFault(f"The header row must end within the first {HEAD} bytes of the file.")
         return piece
 
-    lines = Lines(read, encoding, mark)
+    lines = CsvLines(read, encoding, mark)
     every = iter(lines)
     try:
         for line in every:
@@ -228,12 +228,12 @@ def header_of(head: bytes, encoding: str, mark: int, *, is_whole: bool) -> Heade
     raise HeaderFault("The file has no header row.")
 
 
-def _checked(text: str, delimiter: str, record: list[str], encoding: str, end: int) -> Header:
+def _checked(text: str, delimiter: str, record: list[str], encoding: str, end: int) -> CsvHeader:
     if octets(text, encoding) > LONGEST_HEADER:
         raise FileFault(ROW_TOO_LARGE)
     if len(record) > MOST_COLUMNS:
         raise HeaderFault(f"The file has more than {MOST_COLUMNS} columns.")
-    return Header(tuple(cell.strip() for cell in record), delimiter, end)
+    return CsvHeader(tuple(cell.strip() for cell in record), delimiter, end)
 
 
 HEADER_FAULTS: Final = {
@@ -310,10 +310,10 @@ def _outside_quotes(text: str, *, is_open: bool) -> tuple[str, bool]:
     return "".join(kept), False
 
 
-def _closing(text: str, at: int) -> int | None:
+def _closing(text: str, index: int) -> int | None:
     """The place behind the quote that closes; None where none does."""
-    while (end := text.find('"', at)) >= 0:
+    while (end := text.find('"', index)) >= 0:
         if text[end + 1 : end + 2] != '"':
             return end + 1
-        at = end + 2
+        index = end + 2
     return None

@@ -22,18 +22,18 @@ import msgspec
 from pillarbox.contact_properties import columns as property_columns
 from pillarbox.contacts.imports import queries
 from pillarbox.contacts.imports.batch_transaction import Checkpoint, StoredColumns
-from pillarbox.contacts.imports.columns import Columns, columns_of
+from pillarbox.contacts.imports.columns import ColumnPositions, columns_of
 from pillarbox.contacts.imports.dialect import (
     HEAD,
     NO_DELIMITER,
-    Header,
+    CsvHeader,
     HeaderFault,
     Utf8Check,
     encoding_of,
     header_of,
 )
 from pillarbox.contacts.imports.files import key_of
-from pillarbox.contacts.imports.options import FIELDS, FILE, LONGEST_FIELD, Options, options_of
+from pillarbox.contacts.imports.options import FIELDS, FILE, LONGEST_FIELD, ImportOptions, options_of
 from pillarbox.kernel.http.body import CLOSE
 from pillarbox.kernel.http.multipart import MultipartForm, boundary_of
 from pillarbox.kernel.http.request import Request
@@ -49,10 +49,10 @@ from pillarbox.kernel.wire.problems import (
     MissingField,
     NotFound,
     OutcomeUnknown,
-    Overloaded,
     Problem,
+    ServerOverloaded,
     TooLarge,
-    Unsupported,
+    UnsupportedBody,
 )
 from pillarbox.teams.allowances import TooMany
 
@@ -78,7 +78,7 @@ class Slots:
     def taken(self, team_id: UUID) -> Iterator[None]:
         """Count one upload of the team; 503 where there are too many."""
         if self._teams.total() >= UPLOADS or self._teams[team_id] >= UPLOADS_OF_TEAM:
-            refused = Overloaded("Too many files are being uploaded. Try again later.", 10)
+            refused = ServerOverloaded("Too many files are being uploaded. Try again later.", 10)
             refused.headers.update(CLOSE)
             raise refused
         self._teams[team_id] += 1
@@ -90,7 +90,7 @@ class Slots:
 
 
 @dataclass(slots=True)
-class Upload:
+class ImportUpload:
     """What is known of a file as it comes. `head` is its beginning."""
 
     size: int = 0
@@ -108,7 +108,7 @@ class Upload:
             self.utf8.take(piece)
             yield piece
 
-    def header(self) -> tuple[str, Header]:
+    def header(self) -> tuple[str, CsvHeader]:
         """The encoding of the whole file, and its header row."""
         encoding, mark = encoding_of(bytes(self.head), is_utf8=self.utf8.is_valid())
         try:
@@ -131,10 +131,10 @@ class ImportIntake:
         """Store the file that the request brings and make its import; its id."""
         boundary = boundary_of(request.raw_header(b"content-type"))
         if boundary is None or request.cycle is None:
-            raise Closing("The content type must be `multipart/form-data` with a boundary.")
+            raise ImportUploadRefused("The content type must be `multipart/form-data` with a boundary.")
         encoding = request.raw_header(b"content-encoding")
         if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
-            raise Unsupported("The content encoding is not supported.", CLOSE)
+            raise UnsupportedBody("The content encoding is not supported.", CLOSE)
         self.room.check()
         with self.slots.taken(db.team_id):
             form = MultipartForm(request.cycle, boundary, BODY_LIMIT)
@@ -154,10 +154,10 @@ class ImportIntake:
                 raise
         return stamp.id
 
-    async def take_pieces(self, db: TeamDb, pieces: AsyncIterator[bytes], options: Options) -> UUID:
+    async def take_pieces(self, db: TeamDb, pieces: AsyncIterator[bytes], options: ImportOptions) -> UUID:
         """The same for a file that does not come as a form."""
         stamp = self.ids.stamp()
-        key, upload = key_of(stamp.id), Upload()
+        key, upload = key_of(stamp.id), ImportUpload()
         try:
             await self.blobs.put(key, upload.passing(pieces))
             if not upload.size:
@@ -171,15 +171,15 @@ class ImportIntake:
             raise
         return stamp.id
 
-    async def _received(self, form: MultipartForm, key: str) -> tuple[Upload, Options]:
+    async def _received(self, form: MultipartForm, key: str) -> tuple[ImportUpload, ImportOptions]:
         """All parts of the form. Each field is looked at when it comes."""
-        upload: Upload | None = None
+        upload: ImportUpload | None = None
         fields: dict[str, str] = {}
         while (part := await form.next()) is not None:
             if part.name == FILE:
                 if upload is not None:
                     raise InvalidField(FILE, "It is given twice.")
-                upload = Upload()
+                upload = ImportUpload()
                 await self.blobs.put(key, upload.passing(form.pieces()))
             elif part.name in FIELDS:
                 if part.name in fields:
@@ -193,7 +193,7 @@ class ImportIntake:
         return upload, options_of(fields)
 
     async def _made(
-        self, db: TeamDb, import_id: UUID, at: datetime, upload: Upload, options: Options
+        self, db: TeamDb, import_id: UUID, now: datetime, upload: ImportUpload, options: ImportOptions
     ) -> None:
         """Check the file against what the team has, and make the import with its properties, or nothing."""
         encoding, header = await in_thread(upload.header)
@@ -218,11 +218,11 @@ class ImportIntake:
                 blob=key_of(import_id),
                 size=upload.size,
                 checkpoint=_json(checkpoint),
-                at=at,
+                now=now,
             )
             await queries.queue(inside, self.ids.new(), self.ids.now())
 
-    async def _stored_columns(self, db: TeamDb, columns: Columns) -> StoredColumns:
+    async def _stored_columns(self, db: TeamDb, columns: ColumnPositions) -> StoredColumns:
         wanted = {key: kind for key, (_, kind) in columns.properties.items()}
         numbers = await property_columns.numbers_of(db, self.ids, wanted) if wanted else {}
         properties = [(numbers[key], at, kind) for key, (at, kind) in columns.properties.items()]
@@ -234,7 +234,7 @@ class ImportIntake:
             await self.blobs.delete(key)
 
 
-class Closing(Invalid):
+class ImportUploadRefused(Invalid):
     """422 before the body was read: the connection is closed."""
 
     def __init__(self, message: str) -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from pillarbox.contact_properties import columns as property_columns
 from pillarbox.contacts.imports import batch_transaction, queries
-from pillarbox.contacts.imports.batch_transaction import Overtaken, PlanChanged, Running
+from pillarbox.contacts.imports.batch_transaction import ImportOvertaken, PlanChanged, RunningImport
 from pillarbox.contacts.imports.files import remove_file
 from pillarbox.contacts.imports.queries import JOB
 from pillarbox.contacts.imports.reading import ReaderDied, reading
@@ -30,7 +30,7 @@ from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.postgres.database import RETRIED, TROUBLE, Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
-from pillarbox.kernel.work.jobs import Decided, Finished, Handler, Job, JobLimit, Postponed
+from pillarbox.kernel.work.jobs import DecidedAtSettle, Handler, Job, JobFinished, JobLimit, JobPostponed
 
 log = get("imports")
 
@@ -81,40 +81,40 @@ class ImportJobs:
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB: self.run}
 
-    async def run(self, job: Job) -> Decided | Postponed:
+    async def run(self, job: Job) -> DecidedAtSettle | JobPostponed:
         """Do the team's oldest import that has not ended, as far as its turn goes."""
         taken = await queries.take(TeamDb(self.pool, job.team_id), self.clock.now())
         if taken is None:
             return self._next(job)
-        running = Running.of(taken)
+        running = RunningImport.of(taken)
         try:
             is_over = await self._do(job, running)
-        except Overtaken:
+        except ImportOvertaken:
             return self._next(job)
         except BlobFailed as trouble:
             log.warning("imports.file_trouble", id=running.id, reason=trouble.reason)
             if self.clock.now() - running.created_at < GIVE_UP_AFTER:
-                return Postponed(self.clock.now() + TROUBLE_GAP, "file_trouble")
+                return JobPostponed(self.clock.now() + TROUBLE_GAP, "file_trouble")
             is_over = await self._fail(job, running)
         except RETRIED as trouble:
             log.warning("imports.database_trouble", id=running.id, trouble=repr(trouble)[:200])
-            return Postponed(self.clock.now() + TROUBLE_GAP, "database_trouble")
-        return self._next(job) if is_over else Postponed(self.clock.now(), "others_wait")
+            return JobPostponed(self.clock.now() + TROUBLE_GAP, "database_trouble")
+        return self._next(job) if is_over else JobPostponed(self.clock.now(), "others_wait")
 
-    def _next(self, job: Job) -> Decided:
+    def _next(self, job: Job) -> DecidedAtSettle:
         """The job is over unless the team has another import; one that is made meanwhile waits for the
         answer."""
 
-        async def decide(conn: Connection) -> Finished | Postponed:
+        async def decide(conn: Connection) -> JobFinished | JobPostponed:
             db = TeamDb(conn, job.team_id)
             await queries.hold_job(db, job.id)
             if await queries.is_waiting(db):
-                return Postponed(self.clock.now(), "next_import")
-            return Finished()
+                return JobPostponed(self.clock.now(), "next_import")
+            return JobFinished()
 
-        return Decided(decide)
+        return DecidedAtSettle(decide)
 
-    async def _do(self, job: Job, running: Running) -> bool:
+    async def _do(self, job: Job, running: RunningImport) -> bool:
         """Go through the file; False where it is another team's turn before its end."""
         try:
             size = await self.blobs.size(running.blob)
@@ -151,7 +151,7 @@ class ImportJobs:
                 await self._release(job, running)
                 return True
 
-    async def _batches(self, job: Job, running: Running) -> AsyncGenerator[Running, None]:
+    async def _batches(self, job: Job, running: RunningImport) -> AsyncGenerator[RunningImport, None]:
         """The import behind each batch from its checkpoint on; it has ended behind the last one."""
         async with transaction(self.pool) as conn:
             db = TeamDb(conn, job.team_id)
@@ -183,7 +183,7 @@ class ImportJobs:
         found: bool = await self.pool.fetchval(OTHERS_WAIT, JOB, job.team_id, self.clock.now())
         return found
 
-    async def _died(self, job: Job, running: Running) -> Running:
+    async def _died(self, job: Job, running: RunningImport) -> RunningImport:
         """Write down that the process that reads the file died."""
         log.error("imports.reader_died", id=running.id, row=running.checkpoint.row)
         at = msgspec.structs.replace(running.checkpoint, deaths=running.checkpoint.deaths + 1)
@@ -192,10 +192,10 @@ class ImportJobs:
             db = TeamDb(conn, job.team_id)
             counted = await queries.advance(db, running.id, 0, 0, 0, 0, text)
             if not counted or not await queries.fence(db, job.id, job.attempt):
-                raise Overtaken
+                raise ImportOvertaken
         return replace(running, checkpoint=at)
 
-    async def _fail(self, job: Job, running: Running) -> bool:
+    async def _fail(self, job: Job, running: RunningImport) -> bool:
         """End an import whose file cannot be read; always True."""
         await batch_transaction.fail(self.pool, job, running, UNREADABLE, self.clock.now())
         ENDED.add(1, ("failed",))
@@ -203,7 +203,7 @@ class ImportJobs:
         await self._release(job, running)
         return True
 
-    async def _release(self, job: Job, running: Running) -> None:
+    async def _release(self, job: Job, running: RunningImport) -> None:
         """Remove the file of an import that has ended; where that fails, it is done later (`retention`)."""
         with contextlib.suppress(BlobFailed, *TROUBLE):
             await remove_file(self.pool, self.blobs, job.team_id, running.id, running.blob)

@@ -12,7 +12,7 @@ import msgspec
 from pillarbox.contact_properties.columns import refuse_keys
 from pillarbox.contacts import wire
 from pillarbox.contacts.change import MOST_LISTED
-from pillarbox.contacts.imports.columns import DEFAULT_MAP, ColumnMap, column_map
+from pillarbox.contacts.imports.columns import DEFAULT_MAP, HeaderMap, column_map
 from pillarbox.kernel.wire.fields import choice
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
 
@@ -23,16 +23,16 @@ MOST_PROPERTIES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ImportOptions:
     """How a file is imported."""
 
-    columns: ColumnMap
+    columns: HeaderMap
     is_skip: bool
     segments: Sequence[UUID]
     topics: Mapping[UUID, str]
 
 
-def options_of(fields: Mapping[str, str]) -> Options:
+def options_of(fields: Mapping[str, str]) -> ImportOptions:
     """The options that the fields of a form ask for; an empty field is as good as none."""
     given = {name: text.strip() for name, text in fields.items() if text.strip()}
     columns = column_map(_json(given, "column_map")) if "column_map" in given else DEFAULT_MAP
@@ -42,7 +42,7 @@ def options_of(fields: Mapping[str, str]) -> Options:
     on_conflict = choice(dict(given), "on_conflict", "upsert", "skip")
     segments = [wire.segment_of(item) for item in _array(given, "segments")]
     topics = wire.choices(_array(given, "topics"))
-    return Options(columns, on_conflict == "skip", list(dict.fromkeys(segments)), dict(topics))
+    return ImportOptions(columns, on_conflict == "skip", list(dict.fromkeys(segments)), dict(topics))
 
 
 def _array(given: Mapping[str, str], name: str) -> list[Any]:

@@ -140,7 +140,7 @@ HOLD_TOPICS = """
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class ImportCounts:
     """An import as it is answered."""
 
     id: UUID
@@ -164,7 +164,7 @@ class ListedError:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ClaimedImport:
     """An import that is being done. What is JSON here is read by `jobs`."""
 
     id: UUID
@@ -189,14 +189,14 @@ async def insert(
     blob: str,
     size: int,
     checkpoint: str,
-    at: datetime,
+    now: datetime,
 ) -> None:
-    await db.run(INSERT, import_id, on_conflict, columns, segments, topics, blob, size, checkpoint, at)
+    await db.run(INSERT, import_id, on_conflict, columns, segments, topics, blob, size, checkpoint, now)
 
 
-async def queue(db: TeamDb, job_id: UUID, at: datetime) -> None:
+async def queue(db: TeamDb, job_id: UUID, now: datetime) -> None:
     """Make the team's job due."""
-    await db.run(QUEUE, job_id, JOB, at)
+    await db.run(QUEUE, job_id, JOB, now)
 
 
 async def count_open(db: TeamDb) -> int:
@@ -206,12 +206,12 @@ async def count_open(db: TeamDb) -> int:
     return found
 
 
-async def one(db: TeamDb, import_id: UUID) -> Counted | None:
-    return await db.one(Counted, ONE, import_id)
+async def one(db: TeamDb, import_id: UUID) -> ImportCounts | None:
+    return await db.one(ImportCounts, ONE, import_id)
 
 
-async def page(db: TeamDb, page: Page, status: str | None) -> list[Counted]:
-    return await db.all(Counted, PAGE, *page.args, status)
+async def page(db: TeamDb, page: Page, status: str | None) -> list[ImportCounts]:
+    return await db.all(ImportCounts, PAGE, *page.args, status)
 
 
 async def errors(db: TeamDb, page: Page, import_id: UUID) -> list[ListedError]:
@@ -232,9 +232,9 @@ async def position(db: TeamDb, import_id: UUID) -> int | None:
     return found
 
 
-async def take(db: TeamDb, now: datetime) -> Taken | None:
+async def take(db: TeamDb, now: datetime) -> ClaimedImport | None:
     """The team's oldest import that has not ended: it is in progress now."""
-    return await db.one(Taken, TAKE, now)
+    return await db.one(ClaimedImport, TAKE, now)
 
 
 async def is_waiting(db: TeamDb) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from io import BufferedReader, FileIO
 from typing import Final
 
-from pillarbox.contacts.imports.batches import Batch, Plan, RowError, batches
+from pillarbox.contacts.imports.batches import ImportBatch, ImportPlan, ImportRowError, batches
 from pillarbox.contacts.imports.dialect import PIECE
 from pillarbox.kernel.process.parent import die_with_parent
 
@@ -32,7 +32,7 @@ NICENESS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class BatchHead:
     """What is said of a batch before its lines; see `batches.Batch`."""
 
     rows: int
@@ -44,15 +44,15 @@ class Head:
     at: int
     is_last: bool
     fault: str | None
-    errors: list[RowError]
+    errors: list[ImportRowError]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ReaderInput:
     """What the process is told: how to read, the time, in milliseconds since 1970, and the descriptor of the
     pipe that says how many rows are wanted."""
 
-    plan: Plan
+    plan: ImportPlan
     now: int
     wanted: int
 
@@ -66,7 +66,7 @@ def main() -> int:
     source = BufferedReader(FileIO(sys.stdin.fileno(), closefd=False), PIECE)
     start = json.loads(source.readline())
     requests = FileIO(start["wanted"])
-    plan, now = Plan(**start["plan"]), clock(start["now"])
+    plan, now = ImportPlan(**start["plan"]), clock(start["now"])
     for batch in batches(lambda: source.read1(PIECE), plan, now, lambda: wanted(requests)):
         write(batch)
     return 0
@@ -81,12 +81,12 @@ def wanted(requests: FileIO) -> int:
     return rows
 
 
-def write(batch: Batch) -> None:
+def write(batch: ImportBatch) -> None:
     """Hand a batch to the worker; returns when the worker has taken most of it."""
     text, batch.lines = "".join(batch.lines), []
     lines = text.encode()
     del text
-    said = Head(
+    said = BatchHead(
         batch.rows,
         batch.failed,
         batch.given,

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from pillarbox.contacts.imports.batches import Plan
-from pillarbox.contacts.imports.reader_process import LENGTHS, WANTED, Head, Start
+from pillarbox.contacts.imports.batches import ImportPlan
+from pillarbox.contacts.imports.reader_process import LENGTHS, WANTED, BatchHead, ReaderInput
 
 PROGRAM: Final = "pillarbox.contacts.imports.reader_process"
 BUFFER: Final = 256 * 1024
@@ -23,7 +23,7 @@ AHEAD: Final = 1
 
 INHERITED: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 
-_head = msgspec.json.Decoder(Head)
+_head = msgspec.json.Decoder(BatchHead)
 
 
 class ReaderDied(Exception):  # noqa: N818 (a state of affairs)
@@ -40,7 +40,7 @@ class FileReader:
         self._asked = 0
         self._left = 0
 
-    async def next(self, rows: int) -> Head:
+    async def next(self, rows: int) -> BatchHead:
         """What the next batch is. Its lines are waiting. The one after it is made meanwhile and has up to
         `rows` rows, as many as this one where it was not asked for before."""
         assert self._out is not None
@@ -72,7 +72,7 @@ class FileReader:
 
 
 @asynccontextmanager
-async def reading(plan: Plan, now: int, file: AsyncIterator[bytes]) -> AsyncIterator[FileReader]:
+async def reading(plan: ImportPlan, now: int, file: AsyncIterator[bytes]) -> AsyncIterator[FileReader]:
     """A process that reads the file, whose octets from the plan's offset on are given; it ends with the
     block. Raises what `file` raises."""
     told, requests = os.pipe()
@@ -90,7 +90,7 @@ async def reading(plan: Plan, now: int, file: AsyncIterator[bytes]) -> AsyncIter
             )
         finally:
             os.close(told)
-        feeding = asyncio.create_task(_feed(process, Start(plan, now, told), file))
+        feeding = asyncio.create_task(_feed(process, ReaderInput(plan, now, told), file))
         try:
             yield FileReader(process, requests)
         except ReaderDied:
@@ -111,7 +111,7 @@ async def reading(plan: Plan, now: int, file: AsyncIterator[bytes]) -> AsyncIter
         os.close(requests)
 
 
-async def _feed(process: Process, start: Start, file: AsyncIterator[bytes]) -> None:
+async def _feed(process: Process, start: ReaderInput, file: AsyncIterator[bytes]) -> None:
     """Write the file to the process. Where that cannot be read, the process is ended, so that it does not
     take what came for all of it."""
     assert process.stdin is not None

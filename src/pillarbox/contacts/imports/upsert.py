@@ -130,7 +130,7 @@ BELONG: Final = """
 """
 
 
-class Written(NamedTuple):
+class UpsertCounts(NamedTuple):
     """Contacts that the batch made or changed, and how many of them are new."""
 
     contacts: int
@@ -138,7 +138,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class UpsertTarget:
     """Where the rows go: segments that the contacts join, and what they choose of topics; both are held."""
 
     team_id: UUID
@@ -147,7 +147,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class StagedRows:
     """What a batch stages: `count` lines for COPY, `given` of which say something about the subscription."""
 
     count: int
@@ -155,31 +155,31 @@ class Rows:
     lines: AsyncIterator[bytes]
 
 
-async def stage(conn: Connection, rows: Rows) -> None:
+async def stage(conn: Connection, rows: StagedRows) -> None:
     """Put the rows where the other statements find them."""
     await conn.execute(CREATE)
     await conn.copy_to_table("import_rows", source=rows.lines, columns=COLUMNS)
 
 
-async def upsert(conn: Connection, rows: Rows, target: Target, at: datetime) -> Written:
+async def upsert(conn: Connection, rows: StagedRows, target: UpsertTarget, now: datetime) -> UpsertCounts:
     """Make the contacts that do not exist, and change of the others what the rows give."""
-    args = (target.team_id, at, target.segments, list(target.topics), list(target.topics.values()))
+    args = (target.team_id, now, target.segments, list(target.topics), list(target.topics.values()))
     kinds = [is_given for is_given, count in ((False, rows.count - rows.given), (True, rows.given)) if count]
     if len(kinds) > 1:
         await conn.execute(LOCK, target.team_id)
     found = [_written(await conn.fetchrow(UPSERT, *args, is_given)) for is_given in kinds]
-    written = Written(sum([one.contacts for one in found]), sum([one.created for one in found]))
+    written = UpsertCounts(sum([one.contacts for one in found]), sum([one.created for one in found]))
     if written.contacts < rows.count and (target.segments or target.topics):
         await conn.execute(BELONG, *args)
     return written
 
 
-async def insert(conn: Connection, rows: Rows, target: Target, at: datetime) -> Written:
+async def insert(conn: Connection, rows: StagedRows, target: UpsertTarget, now: datetime) -> UpsertCounts:
     """Make the contacts that do not exist; the others are left as they are."""
-    args = (target.team_id, at, target.segments, list(target.topics), list(target.topics.values()))
+    args = (target.team_id, now, target.segments, list(target.topics), list(target.topics.values()))
     return _written(await conn.fetchrow(SKIP, *args))
 
 
-def _written(row: asyncpg.Record | None) -> Written:
+def _written(row: asyncpg.Record | None) -> UpsertCounts:
     assert row is not None
-    return Written(*row)
+    return UpsertCounts(*row)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from pillarbox.contacts.imports.queries import Counted, ListedError
+from pillarbox.contacts.imports.queries import ImportCounts, ListedError
 from pillarbox.contacts.wire import Segments, Topics
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 
@@ -79,17 +79,19 @@ class RowError(Struct):
     reason: str
 
 
-def shown(one: Counted) -> Import:
-    total = one.created + one.updated + one.skipped + one.failed
+def shown(import_counts: ImportCounts) -> Import:
+    total = import_counts.created + import_counts.updated + import_counts.skipped + import_counts.failed
     return Import(
         "contact_import",
-        one.id,
-        one.status,  # type: ignore[arg-type]
-        iso_style(one.created_at),
-        None if one.completed_at is None else iso_style(one.completed_at),
-        Counts(total, one.created, one.updated, one.skipped, one.failed),
+        import_counts.id,
+        import_counts.status,  # type: ignore[arg-type]
+        iso_style(import_counts.created_at),
+        None if import_counts.completed_at is None else iso_style(import_counts.completed_at),
+        Counts(
+            total, import_counts.created, import_counts.updated, import_counts.skipped, import_counts.failed
+        ),
     )
 
 
-def shown_error(one: ListedError) -> RowError:
-    return RowError(one.id, one.row_number, one.email, one.reason)
+def shown_error(listed_error: ListedError) -> RowError:
+    return RowError(listed_error.id, listed_error.row_number, listed_error.email, listed_error.reason)

@@ -7,15 +7,15 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.dashboard import pages
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.local_paths import with_return
 from pillarbox.dashboard.people.page_visits import (
     HEADERS,
     Form,
     draw,
     form,
+    message_page,
     page,
-    said,
     see_other,
     to_confirm,
 )
@@ -24,12 +24,12 @@ from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.wire.uuids import well_formed
-from pillarbox.oauth.authorization import Asked
+from pillarbox.oauth.authorization import AuthorizationRequest
 from pillarbox.oauth.browsers import browser_of
 from pillarbox.oauth.clients import redirects
 from pillarbox.oauth.clients.clients import Client
 from pillarbox.oauth.clients.documents import Documents
-from pillarbox.oauth.consent import Consent, Decided, TeamOfPerson
+from pillarbox.oauth.consent import Consent, ConsentOutcome, ConsentTeam
 from pillarbox.oauth.failures import OAuthProblem
 from pillarbox.oauth.scopes import FULL_ACCESS
 from pillarbox.people import audit
@@ -56,7 +56,7 @@ class ConsentPages:
             title, text = t("consent.busy.title"), t("consent.busy.text")
         else:
             title, text = t("consent.failed.title"), t("consent.failed.text", reason=problem.message)
-        reply = said(title, text, status=problem.status)
+        reply = message_page(title, text, status=problem.status)
         reply.headers.update({**problem.headers, "referrer-policy": "no-referrer"})
         return reply
 
@@ -84,7 +84,7 @@ async def decide(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     if decision == "deny":
         return _sent(await _denied(request, visitor))
     if decision != "approve" or not well_formed(team_id):
-        return said(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
+        return message_page(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
     if _needs_proof(request, visitor, asked):
         return to_confirm(request, visitor, fields, ["team_id"])
     return _sent(await _approved(request, visitor, UUID(team_id)))
@@ -98,16 +98,16 @@ async def logo(request: Request, visitor: Visitor) -> Reply[Html]:
     address = client_of(request.client)
     found = None if url is None else await request.use(Documents).logo(request.at, url, address)
     if found is None:
-        return said(t("consent.no_logo.title"), t("consent.no_logo.text"), status=404)
+        return message_page(t("consent.no_logo.title"), t("consent.no_logo.text"), status=404)
     return Reply(found.octets, headers={**HEADERS, "content-security-policy": POLICY}, media=found.media)
 
 
-async def _asked(request: Request) -> Asked | None:
+async def _asked(request: Request) -> AuthorizationRequest | None:
     consent = request.use(Consent)
     return await consent.waiting(request.at, request.param("authorization"), browser_of(request))
 
 
-def _needs_proof(request: Request, visitor: Visitor, asked: Asked) -> bool:
+def _needs_proof(request: Request, visitor: Visitor, asked: AuthorizationRequest) -> bool:
     return FULL_ACCESS in asked.scopes and not visitor.is_confirmed(request.at)
 
 
@@ -115,7 +115,7 @@ def _actor(request: Request, visitor: Visitor) -> Actor:
     return audit.visitor_actor(request, visitor)
 
 
-async def _approved(request: Request, visitor: Visitor, team_id: UUID) -> Decided:
+async def _approved(request: Request, visitor: Visitor, team_id: UUID) -> ConsentOutcome:
     return await request.use(Consent).approve(
         request.use(Ids).stamp(),
         request.param("authorization"),
@@ -125,7 +125,7 @@ async def _approved(request: Request, visitor: Visitor, team_id: UUID) -> Decide
     )
 
 
-async def _denied(request: Request, visitor: Visitor) -> Decided:
+async def _denied(request: Request, visitor: Visitor) -> ConsentOutcome:
     return await request.use(Consent).deny(
         request.at,
         request.param("authorization"),
@@ -135,20 +135,22 @@ async def _denied(request: Request, visitor: Visitor) -> Decided:
     )
 
 
-def _sent(decided: Decided) -> Reply[Html]:
+def _sent(decided: ConsentOutcome) -> Reply[Html]:
     if decided.may_not:
-        return said(t("refused.title"), t("refused.text"), status=403)
+        return message_page(t("refused.title"), t("refused.text"), status=403)
     if decided.location is None:
         return _over()
     return Reply.html("", 303, {**GONE_HEADERS, "location": decided.location})
 
 
 def _over() -> Reply[Html]:
-    return said(t("consent.over.title"), t("consent.over.text"), status=400)
+    return message_page(t("consent.over.title"), t("consent.over.text"), status=400)
 
 
-def _drawn(request: Request, visitor: Visitor, asked: Asked, able: list[TeamOfPerson]) -> Reply[Html]:
-    client, kept = asked.client, kept_input.kept(request, visitor)
+def _drawn(
+    request: Request, visitor: Visitor, asked: AuthorizationRequest, able: list[ConsentTeam]
+) -> Reply[Html]:
+    client, kept = asked.client, saved_form.kept(request, visitor)
     return draw(
         "consent/ask.html",
         visitor=visitor,

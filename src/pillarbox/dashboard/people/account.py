@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.cookies import no_session_cookie, session_cookie
-from pillarbox.dashboard.people.kept_input import NOTHING, Kept
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import Form, draw, form, origin_of, page, see_other
+from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.accounts import clean_name
 from pillarbox.people.factors.passkeys import Passkeys
-from pillarbox.people.own_account import Acting, OwnAccount
+from pillarbox.people.own_account import AccountChange, OwnAccount
 from pillarbox.people.visitors import Visitor
 
 ACCOUNT = "/account"
@@ -28,7 +28,7 @@ DONE = frozenset(
 async def show(request: Request, visitor: Visitor) -> Reply[Html]:
     done = request.query.last("done")
     said = t(f"account.done.{done}") if done in DONE else None
-    return await account_page(request, visitor, done=said, kept=kept_input.kept(request, visitor))
+    return await account_page(request, visitor, done=said, kept=saved_form.kept(request, visitor))
 
 
 @form("POST", "/account/name", back=ACCOUNT, summary="Change one's name")
@@ -39,7 +39,7 @@ async def rename(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
 
 @page("GET", "/account/password", confirm=True, summary="Choose another password")
 async def show_password(request: Request, visitor: Visitor) -> Reply[Html]:
-    kept = kept_input.kept(request, visitor)
+    kept = saved_form.kept(request, visitor)
     return draw("people/password.html", visitor=visitor, wrong=None, kept=kept)
 
 
@@ -66,9 +66,9 @@ async def log_out_everywhere(request: Request, visitor: Visitor, _: Form) -> Rep
     return see_other("/login?done=logout", cookie=no_session_cookie())
 
 
-def acting(request: Request, visitor: Visitor) -> Acting:
+def acting(request: Request, visitor: Visitor) -> AccountChange:
     """The visitor, as the one who changes the account now."""
-    return Acting(request.at, visitor, origin_of(request))
+    return AccountChange(request.at, visitor, origin_of(request))
 
 
 def done(what: str, token: str | None = None) -> Reply[Html]:
@@ -83,7 +83,7 @@ async def account_page(
     done: str | None = None,
     wrong: str | None = None,
     status: int = 200,
-    kept: Kept = NOTHING,
+    kept: SavedForm = NOTHING,
 ) -> Reply[Html]:
     """Everything of the account on one page."""
     overview = await request.use(OwnAccount).overview(request.at, visitor.person_id)

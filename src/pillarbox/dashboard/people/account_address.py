@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.account import ACCOUNT, acting, done
-from pillarbox.dashboard.people.kept_input import NOTHING, Kept
 from pillarbox.dashboard.people.login import waiting
-from pillarbox.dashboard.people.page_visits import Form, draw, form, page, said, see_other
+from pillarbox.dashboard.people.page_visits import Form, draw, form, message_page, page, see_other
+from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
-from pillarbox.people.addresses.own_address import OwnAddress, Refusal
+from pillarbox.people.addresses.own_address import AddressRefusal, OwnAddress
 from pillarbox.people.logins import TooManyTries
 from pillarbox.people.visitors import Visitor
 
@@ -22,7 +22,7 @@ DONE = {"asked": "address.done.asked", "withdrawn": "address.done.withdrawn"}
 @page("GET", HERE, confirm=True, summary="The address that one logs in with", query={"done": str})
 async def show(request: Request, visitor: Visitor) -> Reply[Html]:
     done_key = DONE.get(request.query.last("done") or "")
-    kept = kept_input.kept(request, visitor)
+    kept = saved_form.kept(request, visitor)
     return await address_page(request, visitor, done=t(done_key) if done_key else None, kept=kept)
 
 
@@ -34,7 +34,7 @@ async def ask(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
     except NotAnAddress:
         return await address_page(request, visitor, given, wrong=t("set_up.no_address"), status=422)
     refused = await request.use(OwnAddress).ask(acting(request, visitor), address)
-    if refused is Refusal.OWN:
+    if refused is AddressRefusal.OWN:
         return await address_page(request, visitor, given, wrong=t("address.own"), status=422)
     if isinstance(refused, TooManyTries):
         wrong = t("login.wait", seconds=refused.seconds)
@@ -54,16 +54,16 @@ async def show_link(request: Request, visitor: Visitor) -> Reply[Html]:
     address = await request.use(OwnAddress).find(request.at, visitor, request.param("token"))
     if address is None:
         return gone()
-    kept = kept_input.kept(request, visitor)
+    kept = saved_form.kept(request, visitor)
     return draw("people/address_link.html", visitor=visitor, address=address, action=request.path, kept=kept)
 
 
 @form("POST", LINK, confirm=True, summary="Log in with another address from now on")
 async def change(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     changed = await request.use(OwnAddress).change(acting(request, visitor), request.param("token"))
-    if changed is Refusal.TAKEN:
-        return said(t("address.taken.title"), t("address.taken.text"), status=409, link=back())
-    if isinstance(changed, Refusal):
+    if changed is AddressRefusal.TAKEN:
+        return message_page(t("address.taken.title"), t("address.taken.text"), status=409, link=back())
+    if isinstance(changed, AddressRefusal):
         return gone()
     return done("address", changed.token)
 
@@ -76,7 +76,7 @@ async def address_page(
     wrong: str | None = None,
     done: str | None = None,
     status: int = 200,
-    kept: Kept = NOTHING,
+    kept: SavedForm = NOTHING,
 ) -> Reply[Html]:
     """The address of now, the change that is under way, and the form for another one."""
     return draw(
@@ -93,7 +93,7 @@ async def address_page(
 
 def gone() -> Reply[Html]:
     """404, whoever's link it is."""
-    return said(t("address.gone.title"), t("address.gone.text"), status=404, link=back())
+    return message_page(t("address.gone.title"), t("address.gone.text"), status=404, link=back())
 
 
 def back() -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.account import ACCOUNT, account_page, acting, done
 from pillarbox.dashboard.people.cookies import session_cookie
 from pillarbox.dashboard.people.login import too_many
@@ -17,7 +17,7 @@ from pillarbox.people.accounts import clean_name
 from pillarbox.people.factors.factor_logins import FactorLogins
 from pillarbox.people.factors.passkeys import MOST_NAME, Passkeys
 from pillarbox.people.logins import TooManyTries
-from pillarbox.people.own_account import OwnAccount, Renewed
+from pillarbox.people.own_account import OwnAccount, RenewedSession
 from pillarbox.people.visitors import Visitor
 
 FACTOR = "/account/factor"
@@ -104,14 +104,14 @@ async def enrolment_page(
         "people/enrolment.html",
         visitor=visitor,
         status=status,
-        kept=kept_input.kept(request, visitor),
+        kept=saved_form.kept(request, visitor),
         wrong=wrong,
         enrolment=enrolment,
         picture=await asyncio.to_thread(qr_picture, enrolment.uri),
     )
 
 
-def codes_page(visitor: Visitor, renewed: Renewed) -> Reply[Html]:
+def codes_page(visitor: Visitor, renewed: RenewedSession) -> Reply[Html]:
     """The recovery codes, once. The forms of this page would carry the token of before, so it has none."""
     reply = draw("people/codes.html", codes=renewed.codes)
     reply.headers["set-cookie"] = session_cookie(renewed.token)

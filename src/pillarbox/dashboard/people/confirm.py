@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncpg
 
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.cookies import session_cookie
 from pillarbox.dashboard.people.local_paths import local_path
 from pillarbox.dashboard.people.login import HOME, waiting
@@ -57,5 +57,5 @@ async def confirm_page(
         to=to,
         wrong=wrong,
         can_sign=can_sign,
-        has_input=kept_input.has_fields(request, visitor, to),
+        has_input=saved_form.has_fields(request, visitor, to),
     )

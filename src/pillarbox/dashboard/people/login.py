@@ -11,13 +11,13 @@ from pillarbox.dashboard.people.cookies import cookie, no_session_cookie, sessio
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.page_visits import (
     Form,
-    Guest,
+    PageGuest,
     actor_of,
     draw,
+    message_page,
     open_form,
     open_page,
     origin_of,
-    said,
     see_other,
 )
 from pillarbox.dashboard.texts import t
@@ -27,7 +27,7 @@ from pillarbox.people import audit, sessions
 from pillarbox.people.audit import Act
 from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
-from pillarbox.people.sessions import Stage
+from pillarbox.people.sessions import SessionStage
 
 HOME = "/account"
 """Where a login leads that comes from nowhere."""
@@ -36,12 +36,12 @@ DONE = {"reset": "login.done.reset", "logout": "login.done.logout"}
 
 
 @open_page("GET", "/", summary="The beginning: the account, or the login")
-async def home(request: Request, guest: Guest) -> Reply[Html]:
+async def home(request: Request, guest: PageGuest) -> Reply[Html]:
     return see_other(HOME if guest.visitor else "/login")
 
 
 @open_page("GET", "/login", summary="Log in", query={"to": str, "done": str})
-async def show_login(request: Request, guest: Guest) -> Reply[Html]:
+async def show_login(request: Request, guest: PageGuest) -> Reply[Html]:
     to = local_path(request.query.last("to"))
     if guest.visitor is not None:
         return see_other(to or HOME)
@@ -50,7 +50,7 @@ async def show_login(request: Request, guest: Guest) -> Reply[Html]:
 
 
 @open_form("POST", "/login", summary="Log in by password")
-async def log_in(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+async def log_in(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     to, email = local_path(fields.get("to")), fields.get("email").strip()
     outcome = await request.use(Logins).log_in(
         request.at, email, fields.get("password"), origin_of(request), replaced=cookie(request)
@@ -64,7 +64,7 @@ async def log_in(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
 
 
 @open_form("POST", "/logout", summary="Log out")
-async def log_out(request: Request, guest: Guest, _: Form) -> Reply[Html]:
+async def log_out(request: Request, guest: PageGuest, _: Form) -> Reply[Html]:
     if (visitor := guest.visitor) is not None:
         async with transaction(request.use(asyncpg.Pool)) as conn:
             await sessions.end(conn, visitor.token)
@@ -76,7 +76,7 @@ async def log_out(request: Request, guest: Guest, _: Form) -> Reply[Html]:
 
 def logged_in(outcome: LoggedIn, to: str | None) -> Reply[Html]:
     """On to where the person wanted to go; by way of the second factor where there is one."""
-    next_page = with_return("/login/factor", to) if outcome.stage is Stage.PENDING else to or HOME
+    next_page = with_return("/login/factor", to) if outcome.stage is SessionStage.PENDING else to or HOME
     return see_other(next_page, cookie=session_cookie(outcome.token))
 
 
@@ -89,12 +89,12 @@ def waiting(reply: Reply[Html], refused: TooManyTries) -> Reply[Html]:
 def too_many(refused: TooManyTries) -> Reply[Html]:
     """A page that says how long to wait."""
     text = t("login.wait", seconds=refused.seconds)
-    return waiting(said(t("login.too_many.title"), text, status=429), refused)
+    return waiting(message_page(t("login.too_many.title"), text, status=429), refused)
 
 
 def login_page(
     request: Request,
-    guest: Guest,
+    guest: PageGuest,
     *,
     to: str | None,
     email: str = "",

@@ -7,30 +7,30 @@ from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.login import HOME, too_many, waiting
 from pillarbox.dashboard.people.page_visits import (
     Form,
-    Guest,
+    PageGuest,
     draw,
     form,
+    message_page,
     open_form,
     open_page,
     origin_of,
-    said,
     see_other,
 )
 from pillarbox.dashboard.people.passkey_page import has_passkeys, impossible, passkey_page
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people.factors.factor_logins import Admitted, FactorLogins
+from pillarbox.people.factors.factor_logins import FactorLogins, FullSession
 from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.factors.second_factor import Factor
-from pillarbox.people.logins import TooManyTries, Wrong
-from pillarbox.people.queries import Session
+from pillarbox.people.logins import LoginRefused, TooManyTries
+from pillarbox.people.queries import PersonSession
 from pillarbox.people.visitors import Visitor
 
 AFTER_RECOVERY = f"{HOME}?done=recovery"
 
 
 @open_page("GET", "/login/factor", summary="Give the second factor", query={"to": str})
-async def show_factor(request: Request, guest: Guest) -> Reply[Html]:
+async def show_factor(request: Request, guest: PageGuest) -> Reply[Html]:
     to = local_path(request.query.last("to"))
     pending = await request.use(FactorLogins).pending(request.at, cookie(request))
     if pending is None:
@@ -39,13 +39,13 @@ async def show_factor(request: Request, guest: Guest) -> Reply[Html]:
 
 
 @open_form("POST", "/login/factor", summary="Log in by the second factor")
-async def give_factor(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+async def give_factor(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     logins, to = request.use(FactorLogins), local_path(fields.get("to"))
     pending = await logins.pending(request.at, cookie(request))
     if pending is None:
         return see_other(with_return("/login", to))
     outcome = await logins.give(request.at, pending, fields.get("code"), origin_of(request))
-    if isinstance(outcome, Admitted):
+    if isinstance(outcome, FullSession):
         return admitted(outcome, to)
     if isinstance(outcome, TooManyTries):
         wrong = t("login.wait", seconds=outcome.seconds)
@@ -54,7 +54,7 @@ async def give_factor(request: Request, guest: Guest, fields: Form) -> Reply[Htm
 
 
 @open_form("POST", "/login/passkey", summary="Ask the browser for a passkey")
-async def ask_for_passkey(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+async def ask_for_passkey(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     if not request.use(Passkeys).are_possible:
         return impossible()
     asked = await request.use(FactorLogins).ask_for_passkey(request.at, origin_of(request))
@@ -65,7 +65,7 @@ async def ask_for_passkey(request: Request, guest: Guest, fields: Form) -> Reply
 
 
 @open_form("POST", "/login/passkey/answer", summary="Log in by a passkey")
-async def log_in_by_passkey(request: Request, _: Guest, fields: Form) -> Reply[Html]:
+async def log_in_by_passkey(request: Request, _: PageGuest, fields: Form) -> Reply[Html]:
     outcome = await request.use(FactorLogins).by_passkey(
         request.at,
         fields.get("asked"),
@@ -74,7 +74,7 @@ async def log_in_by_passkey(request: Request, _: Guest, fields: Form) -> Reply[H
         replaced=cookie(request),
     )
     to = local_path(fields.get("to"))
-    if isinstance(outcome, Wrong):
+    if isinstance(outcome, LoginRefused):
         return wrong_passkey(with_return("/login", to))
     return admitted(outcome, to)
 
@@ -98,23 +98,29 @@ async def confirm_by_passkey(request: Request, visitor: Visitor, fields: Form) -
     outcome = await request.use(FactorLogins).confirm(
         request.at, visitor, fields.get("asked"), fields.get("answer")
     )
-    return wrong_passkey(with_return("/confirm", to)) if isinstance(outcome, Wrong) else admitted(outcome, to)
+    return (
+        wrong_passkey(with_return("/confirm", to))
+        if isinstance(outcome, LoginRefused)
+        else admitted(outcome, to)
+    )
 
 
-def admitted(outcome: Admitted, to: str | None) -> Reply[Html]:
+def admitted(outcome: FullSession, to: str | None) -> Reply[Html]:
     """On to where the person wanted to go; who has used up a recovery code is told so."""
     place = AFTER_RECOVERY if outcome.factor is Factor.RECOVERY else to or HOME
     return see_other(place, cookie=session_cookie(outcome.token))
 
 
 def wrong_passkey(back: str) -> Reply[Html]:
-    return said(t("passkey.login.title"), t("passkey.wrong"), status=403, link=(back, t("passkey.back")))
+    return message_page(
+        t("passkey.login.title"), t("passkey.wrong"), status=403, link=(back, t("passkey.back"))
+    )
 
 
 async def factor_page(
     request: Request,
-    guest: Guest,
-    pending: Session,
+    guest: PageGuest,
+    pending: PersonSession,
     to: str | None,
     wrong: str | None = None,
     status: int = 200,

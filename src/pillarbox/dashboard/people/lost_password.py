@@ -7,12 +7,12 @@ from pillarbox.dashboard.people.login import too_many
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
     Form,
-    Guest,
+    PageGuest,
     draw,
+    message_page,
     open_form,
     open_page,
     origin_of,
-    said,
     see_other,
 )
 from pillarbox.dashboard.texts import t
@@ -21,26 +21,28 @@ from pillarbox.people.lost_passwords import LostPasswords
 
 
 @open_page("GET", "/password/lost", summary="Ask for another password")
-async def show_lost(request: Request, guest: Guest) -> Reply[Html]:
+async def show_lost(request: Request, guest: PageGuest) -> Reply[Html]:
     return draw("people/lost.html", visitor=guest, email="")
 
 
 @open_form("POST", "/password/lost", summary="Send a link for another password")
-async def lost(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+async def lost(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     refused = await request.use(LostPasswords).ask(request.at, fields.get("email"), origin_of(request))
     if refused is not None:
         return too_many(refused)
-    return said(t("lost.sent.title"), t("lost.sent.text"), status=200, link=("/login", t("login.title")))
+    return message_page(
+        t("lost.sent.title"), t("lost.sent.text"), status=200, link=("/login", t("login.title"))
+    )
 
 
 @open_page("GET", "/password/reset/{token}", summary="Choose another password by a link")
-async def show_reset(request: Request, guest: Guest) -> Reply[Html]:
+async def show_reset(request: Request, guest: PageGuest) -> Reply[Html]:
     person = await request.use(LostPasswords).find(request.at, request.param("token"))
     return gone() if person is None else reset_page(guest, person.email)
 
 
 @open_form("POST", "/password/reset/{token}", summary="Change a lost password")
-async def reset(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+async def reset(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     passwords, token, given = request.use(LostPasswords), request.param("token"), fields.get("password")
     person = await passwords.find(request.at, token)
     if person is None:
@@ -52,11 +54,11 @@ async def reset(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
     return see_other("/login?done=reset", cookie=no_session_cookie())
 
 
-def reset_page(guest: Guest, email: str, wrong: str | None = None) -> Reply[Html]:
+def reset_page(guest: PageGuest, email: str, wrong: str | None = None) -> Reply[Html]:
     return draw("people/reset.html", visitor=guest, status=422 if wrong else 200, email=email, wrong=wrong)
 
 
 def gone() -> Reply[Html]:
-    return said(
+    return message_page(
         t("reset.gone.title"), t("reset.gone.text"), status=404, link=("/password/lost", t("lost.title"))
     )

@@ -18,10 +18,10 @@ from urllib.parse import parse_qsl, urlsplit
 import asyncpg
 
 from pillarbox.dashboard import pages
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.cookies import FORM_COOKIE, cookie, form_cookie
-from pillarbox.dashboard.people.kept_input import NOTHING, Kept
 from pillarbox.dashboard.people.local_paths import local_path, with_return
+from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.failures import problem_for
 from pillarbox.kernel.http.request import Html, Reply, Request
@@ -31,7 +31,7 @@ from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people import sessions
 from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
-from pillarbox.people.sessions import Origin
+from pillarbox.people.sessions import SessionOrigin
 from pillarbox.people.visitors import Visitor, visitor_of
 
 FORM_MEDIA: Final = "application/x-www-form-urlencoded"
@@ -59,7 +59,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class PageGuest:
     """Whoever asks for a page that needs no session; `visitor` where there is one all the same. `form_token`
     is that of the session or of the form cookie; `new_cookie` is set with the answer."""
 
@@ -70,8 +70,8 @@ class Guest:
 
 PageHandler = Callable[[Request, Visitor], Coroutine[Any, Any, Reply[Html]]]
 FormHandler = Callable[[Request, Visitor, Form], Coroutine[Any, Any, Reply[Html]]]
-OpenPageHandler = Callable[[Request, Guest], Coroutine[Any, Any, Reply[Html]]]
-OpenFormHandler = Callable[[Request, Guest, Form], Coroutine[Any, Any, Reply[Html]]]
+OpenPageHandler = Callable[[Request, PageGuest], Coroutine[Any, Any, Reply[Html]]]
+OpenFormHandler = Callable[[Request, PageGuest, Form], Coroutine[Any, Any, Reply[Html]]]
 Handler = Callable[[Request], Coroutine[Any, Any, Reply[Html]]]
 
 
@@ -81,18 +81,18 @@ Handler = Callable[[Request], Coroutine[Any, Any, Reply[Html]]]
 def draw(
     template: str,
     *,
-    visitor: Visitor | Guest | None = None,
+    visitor: Visitor | PageGuest | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     form_targets: Iterable[str] = (),
     has_scripts: bool = False,
-    kept: Kept = NOTHING,
+    kept: SavedForm = NOTHING,
     **values: Any,
 ) -> Reply[Html]:
     """A page with all headers of UI-04. The template knows `visitor` (None for a guest without a session),
     `form_token`, and `kept`, what it fills in. `form_targets` are origins to which the answer of a form may
     send the browser on; `has_scripts` allows script files of this site."""
-    person = visitor.visitor if isinstance(visitor, Guest) else visitor
+    person = visitor.visitor if isinstance(visitor, PageGuest) else visitor
     policy = policy_with(form_targets, has_scripts=has_scripts)
     return pages.page(
         template,
@@ -115,7 +115,7 @@ def policy_with(form_targets: Iterable[str] = (), *, has_scripts: bool = False) 
     )
 
 
-def said(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply[Html]:
+def message_page(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply[Html]:
     """A page that says one thing; `link` is an address and its text."""
     return draw("people/message.html", status=status, title=title, text=text, link=link)
 
@@ -131,9 +131,9 @@ def see_other(path: str, *, cookie: str | None = None) -> Reply[Html]:
 # Requests -----------------------------------------------------------------------------------------
 
 
-def origin_of(request: Request) -> Origin:
+def origin_of(request: Request) -> SessionOrigin:
     """Where the request comes from, for lists of sessions and the log of acts."""
-    return Origin(request.client or None, request.header("user-agent"))
+    return SessionOrigin(request.client or None, request.header("user-agent"))
 
 
 def actor_of(request: Request, visitor: Visitor) -> Actor:
@@ -154,16 +154,16 @@ def is_from_our_page(request: Request) -> bool:
     return sender.scheme in ("http", "https") and sender.netloc == request.header("host")
 
 
-async def guest_of(request: Request) -> Guest:
+async def guest_of(request: Request) -> PageGuest:
     """Who asks, with or without a session."""
     visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
     if visitor is not None:
-        return Guest(visitor.form_token, visitor)
+        return PageGuest(visitor.form_token, visitor)
     known = cookie(request, FORM_COOKIE)
     if known and len(known) <= sessions.LONGEST_TOKEN:
-        return Guest(sessions.form_token(known))
+        return PageGuest(sessions.form_token(known))
     token = sessions.new_token()
-    return Guest(sessions.form_token(token), None, form_cookie(token))
+    return PageGuest(sessions.form_token(token), None, form_cookie(token))
 
 
 def fields_of(request: Request) -> Form | None:
@@ -187,10 +187,10 @@ def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
     """The form, or the page that says why it does not count."""
     found = fields_of(request)
     if found is None:
-        return said(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
+        return message_page(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
     given = found.get("csrf_token")
     if not is_from_our_page(request) or not hmac.compare_digest(given.encode(), form_token.encode()):
-        return said(
+        return message_page(
             t("form.foreign.title"), t("form.foreign.text"), status=403, link=("/", t("form.foreign.link"))
         )
     return found
@@ -212,7 +212,7 @@ def failure_page(problem: Problem) -> Reply[Html]:
 def _problem_page(
     problem: Problem, title: str, text: str, link: tuple[str, str] | None = None
 ) -> Reply[Html]:
-    reply = said(title, text, status=problem.status, link=link)
+    reply = message_page(title, text, status=problem.status, link=link)
     reply.headers.update(problem.headers)
     return reply
 
@@ -278,7 +278,7 @@ def page(
                 return refused(visitor)
             if confirm and not visitor.is_confirmed(request.at):
                 return see_other(with_return("/confirm", _here(request)))
-            return kept_input.taken_away(request, visitor, await handler(request, visitor))
+            return saved_form.taken_away(request, visitor, await handler(request, visitor))
 
         return _marked(method, path, summary, query)(_with_pages(shown))
 
@@ -298,8 +298,8 @@ def form(
     """A form of whoever has logged in. `confirm`: who has not proved lately who it is does so first, and
     comes to `back` (the form's own path without it), where the fields that it `keeps` are filled in."""
     names = frozenset(keeps)
-    if names & kept_input.SECRETS:
-        raise ValueError(f"{path} keeps secrets: {sorted(names & kept_input.SECRETS)}")
+    if names & saved_form.SECRETS:
+        raise ValueError(f"{path} keeps secrets: {sorted(names & saved_form.SECRETS)}")
 
     def made(handler: FormHandler) -> Handler:
         @wraps(handler)
@@ -315,7 +315,7 @@ def form(
             if confirm and not visitor.is_confirmed(request.at):
                 return to_confirm(request, visitor, fields, names, back)
             reply = await handler(request, visitor, fields)
-            return kept_input.taken_away(request, visitor, reply, is_done=confirm)
+            return saved_form.taken_away(request, visitor, reply, is_done=confirm)
 
         return _marked(method, path, summary, None)(_with_pages(submitted))
 
@@ -362,7 +362,7 @@ def to_confirm(
     place, names = back or request.path, frozenset(keeps)
     found = {name: value for name, value in fields.fields if name in names}
     return see_other(
-        with_return("/confirm", place), cookie=kept_input.keeping(request, visitor, place, found)
+        with_return("/confirm", place), cookie=saved_form.keeping(request, visitor, place, found)
     )
 
 
@@ -378,7 +378,7 @@ def refused(visitor: Visitor) -> Reply[Html]:
     )
 
 
-def _with_cookie(reply: Reply[Html], guest: Guest) -> Reply[Html]:
+def _with_cookie(reply: Reply[Html], guest: PageGuest) -> Reply[Html]:
     if guest.new_cookie is not None:
         reply.headers.setdefault("set-cookie", guest.new_cookie)
     return reply

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.dashboard.people.page_visits import Guest, draw, said
+from pillarbox.dashboard.people.page_visits import PageGuest, draw, message_page
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.factors import passkey_queries
-from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.factors.passkeys import PasskeyChallenge, Passkeys
 from pillarbox.people.visitors import Visitor
 
 MAKE = "make"
@@ -18,8 +18,8 @@ MAKE = "make"
 
 def passkey_page(
     request: Request,
-    visitor: Visitor | Guest,
-    asked: Asked,
+    visitor: Visitor | PageGuest,
+    asked: PasskeyChallenge,
     kind: str,
     action: str,
     back: str,
@@ -50,4 +50,6 @@ async def has_passkeys(request: Request, person_id: UUID) -> bool:
 
 def impossible() -> Reply[Html]:
     """409: browsers allow no passkeys where this installation is."""
-    return said(t("passkey.login.title"), t("passkey.impossible"), status=409, link=("/", t("passkey.back")))
+    return message_page(
+        t("passkey.login.title"), t("passkey.impossible"), status=409, link=("/", t("passkey.back"))
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 from pillarbox.dashboard.people.page_visits import HEADERS, policy_with
-from pillarbox.kernel.http.request import Octets, Reply, Request
+from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 
 MEDIA = "text/javascript; charset=utf-8"
@@ -13,6 +13,6 @@ PASSKEYS = resources.files("pillarbox.dashboard").joinpath("templates/people/pas
 
 
 @route("GET", "/scripts/passkeys.js", needs=Access.PUBLIC, summary="The script that asks for a passkey")
-async def passkeys(_: Request) -> Reply[Octets]:
+async def passkeys(_: Request) -> Reply[OctetsAnswer]:
     headers = {**HEADERS, "content-security-policy": policy_with()}
     return Reply(PASSKEYS, headers=headers, media=MEDIA)

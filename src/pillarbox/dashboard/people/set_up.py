@@ -7,29 +7,29 @@ from pillarbox.dashboard.people.login import HOME
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
     Form,
-    Guest,
+    PageGuest,
     draw,
+    message_page,
     open_form,
     open_page,
     origin_of,
-    said,
     see_other,
 )
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people.accounts import AddressTaken, clean_name
-from pillarbox.people.set_up import Invited, SetUp
+from pillarbox.people.set_up import SetUp, SetUpLink
 
 
 @open_page("GET", "/set-up/{token}", summary="Set up an account by a link")
-async def show_set_up(request: Request, guest: Guest) -> Reply[Html]:
+async def show_set_up(request: Request, guest: PageGuest) -> Reply[Html]:
     invited = await request.use(SetUp).find(request.at, request.param("token"))
     return gone() if invited is None else set_up_page(guest, invited, name=invited.name or "")
 
 
 @open_form("POST", "/set-up/{token}", summary="Set up an account")
-async def set_up(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+async def set_up(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     accounts, token = request.use(SetUp), request.param("token")
     invited = await accounts.find(request.at, token)
     if invited is None:
@@ -41,7 +41,7 @@ async def set_up(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
 
 
 async def finished(
-    request: Request, guest: Guest, fields: Form, invited: Invited, address: EmailAddress | None
+    request: Request, guest: PageGuest, fields: Form, invited: SetUpLink, address: EmailAddress | None
 ) -> Reply[Html]:
     """The account, and the first session of its person."""
     try:
@@ -60,7 +60,7 @@ async def finished(
     return gone() if session is None else see_other(HOME, cookie=session_cookie(session))
 
 
-def read(fields: Form, invited: Invited) -> tuple[EmailAddress | None, dict[str, str]]:
+def read(fields: Form, invited: SetUpLink) -> tuple[EmailAddress | None, dict[str, str]]:
     """The address that was given, where one is asked for, and what is wrong with each field."""
     wrong, address = {}, None
     if invited.email is None:
@@ -75,7 +75,7 @@ def read(fields: Form, invited: Invited) -> tuple[EmailAddress | None, dict[str,
 
 
 def set_up_page(
-    guest: Guest, invited: Invited, wrong: dict[str, str] | None = None, email: str = "", name: str = ""
+    guest: PageGuest, invited: SetUpLink, wrong: dict[str, str] | None = None, email: str = "", name: str = ""
 ) -> Reply[Html]:
     return draw(
         "people/set_up.html",
@@ -89,4 +89,6 @@ def set_up_page(
 
 
 def gone() -> Reply[Html]:
-    return said(t("set_up.gone.title"), t("set_up.gone.text"), status=404, link=("/login", t("login.title")))
+    return message_page(
+        t("set_up.gone.title"), t("set_up.gone.text"), status=404, link=("/login", t("login.title"))
+    )

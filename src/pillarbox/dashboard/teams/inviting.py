@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from pillarbox.dashboard.people.page_visits import Form, form, see_other
-from pillarbox.dashboard.teams.looked_at import by, role_of, team_db
+from pillarbox.dashboard.teams.current_team import by, role_of, team_db
 from pillarbox.dashboard.teams.people_of_team import HERE, members_page
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people.membership import invitations
-from pillarbox.people.membership.invitations import Invitations, Refusal
+from pillarbox.people.membership.invitations import InvitationRefusal, Invitations
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
 REFUSED: Final = {
-    Refusal.NOT_ALLOWED: (403, "team.not_allowed"),
-    Refusal.IS_MEMBER: (409, "invitations.is_member"),
-    Refusal.TOO_MANY: (429, "invitations.too_many"),
-    Refusal.GONE: (404, "invitations.gone"),
+    InvitationRefusal.NOT_ALLOWED: (403, "team.not_allowed"),
+    InvitationRefusal.IS_MEMBER: (409, "invitations.is_member"),
+    InvitationRefusal.TOO_MANY: (429, "invitations.too_many"),
+    InvitationRefusal.GONE: (404, "invitations.gone"),
 }
 
 
@@ -39,7 +39,7 @@ async def invite(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     made = await request.use(Invitations).invite(
         team_db(request, visitor), by(request, visitor), address, role
     )
-    if isinstance(made, Refusal):
+    if isinstance(made, InvitationRefusal):
         return await refused(request, visitor, made, fields.get("email"))
     return see_other(f"{HERE}?done=invited")
 
@@ -58,7 +58,9 @@ async def end(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     return see_other(f"{HERE}?done=ended")
 
 
-async def refused(request: Request, visitor: Visitor, refusal: Refusal, email: str = "") -> Reply[Html]:
+async def refused(
+    request: Request, visitor: Visitor, refusal: InvitationRefusal, email: str = ""
+) -> Reply[Html]:
     status, problem = REFUSED[refusal]
     return await members_page(request, visitor, status=status, problem=problem, email=email)
 

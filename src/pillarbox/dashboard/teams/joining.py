@@ -13,36 +13,36 @@ from pillarbox.dashboard.people.local_paths import with_return
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
     Form,
-    Guest,
+    PageGuest,
     draw,
+    message_page,
     open_form,
     open_page,
     origin_of,
-    said,
     see_other,
 )
-from pillarbox.dashboard.teams.looked_at import ROLES
+from pillarbox.dashboard.teams.current_team import ROLES
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import sessions
 from pillarbox.people.accounts import clean_name
 from pillarbox.people.audit import visitor_actor
-from pillarbox.people.membership.invitations import Invitations, Opened
-from pillarbox.people.roles import Role
+from pillarbox.people.membership.invitations import Invitations, OpenedInvitation
+from pillarbox.people.roles import TeamRole
 from pillarbox.people.visitors import Visitor
 
 JOINED = "/team?done=joined"
 
 
 @open_page("GET", "/invitation/{token}", summary="An invitation to a team")
-async def show(request: Request, guest: Guest) -> Reply[Html]:
+async def show(request: Request, guest: PageGuest) -> Reply[Html]:
     opened = await request.use(Invitations).find(request.at, request.param("token"))
     return gone() if opened is None else invitation_page(request, guest, opened)
 
 
 @open_form("POST", "/invitation/{token}", summary="Accept an invitation")
-async def accept(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
+async def accept(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     opened = await request.use(Invitations).find(request.at, request.param("token"))
     if opened is None:
         return gone()
@@ -55,7 +55,7 @@ async def accept(request: Request, guest: Guest, fields: Form) -> Reply[Html]:
     return await begun(request, fields)
 
 
-async def joined(request: Request, visitor: Visitor, opened: Opened) -> Reply[Html]:
+async def joined(request: Request, visitor: Visitor, opened: OpenedInvitation) -> Reply[Html]:
     """The account belongs to one team more, which is looked at."""
     done = await request.use(Invitations).join(
         request.at, request.param("token"), visitor.person_id, visitor_actor(request, visitor)
@@ -79,15 +79,15 @@ async def begun(request: Request, fields: Form) -> Reply[Html]:
     return gone() if session is None else see_other(JOINED, cookie=session_cookie(session))
 
 
-def is_meant(visitor: Visitor, opened: Opened) -> bool:
+def is_meant(visitor: Visitor, opened: OpenedInvitation) -> bool:
     """Whether the invitation is for whoever has logged in."""
     return email_address(visitor.email).address == email_address(opened.invitation.email).address
 
 
 def invitation_page(
     request: Request,
-    guest: Guest,
-    opened: Opened,
+    guest: PageGuest,
+    opened: OpenedInvitation,
     *,
     status: int = 200,
     wrong: str | None = None,
@@ -100,7 +100,7 @@ def invitation_page(
         visitor=guest,
         status=status,
         invitation=opened.invitation,
-        role=t(ROLES[Role(opened.invitation.role)]),
+        role=t(ROLES[TeamRole(opened.invitation.role)]),
         is_meant=visitor is not None and is_meant(visitor, opened),
         has_account=opened.person is not None,
         login=with_return("/login", request.path),
@@ -110,7 +110,7 @@ def invitation_page(
 
 
 def gone() -> Reply[Html]:
-    return said(
+    return message_page(
         t("invitation.gone.title"),
         t("invitation.gone.text"),
         status=404,

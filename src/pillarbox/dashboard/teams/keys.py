@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pillarbox.api_keys import queries as key_queries
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.api_keys.keys import MadeKey
-from pillarbox.dashboard.people import kept_input
+from pillarbox.api_keys.keys import CreatedKey
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
-from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
+from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.domains import overview
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
@@ -18,7 +18,7 @@ from pillarbox.kernel.wire.paging import PAGING, Page, envelope
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.membership import team_keys
-from pillarbox.people.membership.members import Change
+from pillarbox.people.membership.members import MemberChange
 from pillarbox.people.membership.team_keys import WantedKey
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
@@ -73,7 +73,7 @@ async def make(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
 async def delete(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     db = team_db(request, visitor)
     change = await team_keys.remove(db, by(request, visitor), request.uuid("api_key_id"))
-    if change is not Change.DONE:
+    if change is not MemberChange.DONE:
         status, problem = REFUSED[change]
         return await keys_page(request, visitor, status=status, problem=problem)
     request.use(KeyCredentials).forget(db.team_id)
@@ -93,12 +93,12 @@ def wanted_of(fields: Form) -> WantedKey | None:
 
 
 async def shown_once(
-    request: Request, visitor: Visitor, wanted: WantedKey, made: MadeKey | None
+    request: Request, visitor: Visitor, wanted_key: WantedKey, created_key: CreatedKey | None
 ) -> Reply[Html]:
     """The list with the new key's token above it."""
-    if made is None:
+    if created_key is None:
         return await keys_page(request, visitor, status=403, problem="team.not_allowed")
-    return await keys_page(request, visitor, token=made.token, made=wanted.name)
+    return await keys_page(request, visitor, token=created_key.token, new_token=wanted_key.name)
 
 
 async def keys_page(
@@ -111,10 +111,10 @@ async def keys_page(
     notice: str | None = None,
     name: str = "",
     token: str | None = None,
-    made: str = "",
+    new_token: str = "",
 ) -> Reply[Html]:
     """A page of the list, with what the visitor may do."""
-    db, rows, kept = team_db(request, visitor), rows or Page(ROWS), kept_input.kept(request, visitor)
+    db, rows, kept = team_db(request, visitor), rows or Page(ROWS), saved_form.kept(request, visitor)
     found = envelope(await key_queries.shown_page(db, rows), rows, lambda key: key)
     may_use = visitor.may(Right.USE)
     return draw_team(
@@ -134,5 +134,5 @@ async def keys_page(
         name=name or kept.get(HERE, "name"),
         kept=kept,
         token=token,
-        made=made,
+        made=new_token,
     )

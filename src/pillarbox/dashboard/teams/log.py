@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pillarbox.dashboard.people.page_visits import page
-from pillarbox.dashboard.teams.looked_at import draw_team, team_db
+from pillarbox.dashboard.teams.current_team import draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.paging import PAGING, Page, envelope
 from pillarbox.people.audit import queries as audit_queries

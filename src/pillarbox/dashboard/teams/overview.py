@@ -6,14 +6,14 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
-from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
+from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people import sessions
 from pillarbox.people.membership import member_queries, members
 from pillarbox.people.membership.invitations import one_line
-from pillarbox.people.membership.members import LONGEST_TEAM_NAME, Change
+from pillarbox.people.membership.members import LONGEST_TEAM_NAME, MemberChange
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
@@ -49,14 +49,14 @@ async def rename(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
 async def leave(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     db = team_db(request, visitor)
     member_id = await members.member_of(db, visitor.person_id)
-    change = Change.GONE
+    change = MemberChange.GONE
     if member_id is not None:
         change = await members.remove(db, by(request, visitor), member_id)
     return await answered(request, visitor, change, "left")
 
 
-async def answered(request: Request, visitor: Visitor, change: Change, done: str) -> Reply[Html]:
-    if change is Change.DONE:
+async def answered(request: Request, visitor: Visitor, change: MemberChange, done: str) -> Reply[Html]:
+    if change is MemberChange.DONE:
         return see_other(f"{HERE}?done={done}")
     status, problem = REFUSED[change]
     return await team_page(request, visitor, status=status, problem=problem)
@@ -82,5 +82,5 @@ async def team_page(
         teams=[team for team in teams if team.team_id != visitor.team_id],
         may_rename=visitor.may(Right.OWN),
         longest=LONGEST_TEAM_NAME,
-        kept=kept_input.kept(request, visitor),
+        kept=saved_form.kept(request, visitor),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.dashboard.people import kept_input
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
-from pillarbox.dashboard.teams.looked_at import (
+from pillarbox.dashboard.teams.current_team import (
     REFUSED,
     by,
     done_text,
@@ -18,7 +18,7 @@ from pillarbox.dashboard.teams.looked_at import (
 )
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.membership import member_queries, members
-from pillarbox.people.membership.members import Change
+from pillarbox.people.membership.members import MemberChange
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
@@ -83,9 +83,9 @@ async def remove(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     return await answered(request, visitor, change, "removed")
 
 
-async def answered(request: Request, visitor: Visitor, change: Change, done: str) -> Reply[Html]:
+async def answered(request: Request, visitor: Visitor, change: MemberChange, done: str) -> Reply[Html]:
     """On to the list, which says what was done or why not."""
-    if change is Change.DONE:
+    if change is MemberChange.DONE:
         return see_other(f"{HERE}?done={done}")
     status, problem = REFUSED[change]
     return await members_page(request, visitor, status=status, problem=problem)
@@ -96,10 +96,10 @@ async def removal_page(request: Request, visitor: Visitor, member_id: UUID) -> R
     db = team_db(request, visitor)
     member = await member_queries.member(db, member_id)
     if member is None or member.role not in manageable(visitor.role):
-        change = Change.GONE if member is None else Change.NOT_ALLOWED
+        change = MemberChange.GONE if member is None else MemberChange.NOT_ALLOWED
         return await answered(request, visitor, change, "removed")
     keys = [] if member.person_id is None else await members.keys_of(db, member.person_id)
-    kept = kept_input.kept(request, visitor)
+    kept = saved_form.kept(request, visitor)
     return draw_team(
         "teams/removal.html", visitor, HERE, member=member, keys=keys, action=request.path, kept=kept
     )
@@ -115,7 +115,7 @@ async def members_page(
     email: str = "",
 ) -> Reply[Html]:
     """The list, with what the visitor may change."""
-    db, kept = team_db(request, visitor), kept_input.kept(request, visitor)
+    db, kept = team_db(request, visitor), saved_form.kept(request, visitor)
     may_invite = visitor.may(Right.MANAGE)
     return draw_team(
         "teams/members.html",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pillarbox.dashboard.consent.pages import shown_name
 from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
-from pillarbox.dashboard.teams.looked_at import REFUSED, by, done_text, draw_team, team_db
+from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.membership import programs
-from pillarbox.people.membership.members import Change
+from pillarbox.people.membership.members import MemberChange
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
@@ -36,7 +36,7 @@ async def index(request: Request, visitor: Visitor) -> Reply[Html]:
 async def revoke(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     grant_id = request.uuid("oauth_grant_id")
     change = await programs.revoke(team_db(request, visitor), by(request, visitor), grant_id)
-    if change is not Change.DONE:
+    if change is not MemberChange.DONE:
         status, problem = REFUSED[change]
         return await programs_page(request, visitor, status=status, problem=problem)
     return see_other(f"{HERE}?done=revoked")

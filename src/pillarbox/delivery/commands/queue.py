@@ -16,13 +16,13 @@ import typer
 from pillarbox.delivery.commands import queue_control
 from pillarbox.delivery.commands.words import in_conditions, reason_in_words, why
 from pillarbox.delivery.queue import held, overview
-from pillarbox.delivery.queue.overview import Part, QueueGroup, Totals, WaitingItem
+from pillarbox.delivery.queue.overview import QueueFilter, QueueGroup, Totals, WaitingItem
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
     Json,
-    Refused,
     as_id,
     as_json,
     counted,
@@ -33,7 +33,7 @@ from pillarbox.kernel.terminal.answers import (
     span,
     stopped,
 )
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams import bootstrap
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
@@ -77,7 +77,7 @@ def show(
             raise stopped(f"Put the options behind `queue {context.invoked_subcommand}`.", 2)
         return
 
-    async def work(connected: Connected) -> int:
+    async def work(connected: CommandDatabase) -> int:
         part = await part_of(connected, team, domain, email)
         return await (show_as_json if json else show_to_people)(connected, part, everything)
 
@@ -103,16 +103,18 @@ def retry(
     perform(lambda connected: try_now(connected, team, domain, email), data=data, database_url=database_url)
 
 
-async def part_of(connected: Connected, team: str | None, domain: str | None, email: str | None) -> Part:
+async def part_of(
+    connected: CommandDatabase, team: str | None, domain: str | None, email: str | None
+) -> QueueFilter:
     team_id = None if team is None else (await one_team(connected, team)).id
-    return Part(
+    return QueueFilter(
         team_id,
         None if domain is None else domain_name(domain),
         None if email is None else as_id(email, "an email"),
     )
 
 
-async def show_to_people(connected: Connected, part: Part, everything: bool) -> int:
+async def show_to_people(connected: CommandDatabase, part: QueueFilter, everything: bool) -> int:
     now = SystemClock().now()
     found = await overview.totals(connected.pool, part, now)
     for line in await queue_control.pauses_in_words(connected, part):
@@ -134,7 +136,9 @@ async def show_to_people(connected: Connected, part: Part, everything: bool) -> 
     return 0
 
 
-async def show_destinations(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
+async def show_destinations(
+    connected: CommandDatabase, part: QueueFilter, names: dict[UUID, str], now: datetime
+) -> None:
     found = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
     show_table(
         ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
@@ -155,7 +159,9 @@ async def show_destinations(connected: Connected, part: Part, names: dict[UUID, 
         say(f"… and smaller ones; --all shows everything, --domain one of them (first {MOST_GROUPS} shown).")
 
 
-async def show_items(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
+async def show_items(
+    connected: CommandDatabase, part: QueueFilter, names: dict[UUID, str], now: datetime
+) -> None:
     rows: list[Sequence[object]] = []
     async with transaction(connected.pool) as conn:
         async for item in overview.items(conn, part, now):
@@ -185,7 +191,7 @@ def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequen
     )
 
 
-async def show_as_json(connected: Connected, part: Part, everything: bool) -> int:
+async def show_as_json(connected: CommandDatabase, part: QueueFilter, everything: bool) -> int:
     """One document; with all items it is written as the rows come, so its size does not matter."""
     now = SystemClock().now()
     found = await overview.totals(connected.pool, part, now)
@@ -232,14 +238,14 @@ def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
     }
 
 
-async def try_now(connected: Connected, team: str | None, domain: str | None, email: str | None) -> int:
+async def try_now(connected: CommandDatabase, team: str | None, domain: str | None, email: str | None) -> int:
     from pillarbox.delivery.plugin import CHANNEL
 
     part = await part_of(connected, team, domain, email)
     now = SystemClock().now()
     before = await overview.totals(connected.pool, part, now)
-    if not before.items and part != Part():
-        raise Refused("Nothing waits there.")
+    if not before.items and part != QueueFilter():
+        raise CommandRefused("Nothing waits there.")
     moved = await overview.retry_now(connected.pool, part, now)
     await overview.wake(connected.pool, CHANNEL)
     say(f"{counted(moved, 'item is', 'items are')} tried now.")
@@ -248,11 +254,11 @@ async def try_now(connected: Connected, team: str | None, domain: str | None, em
     return 0
 
 
-def summary(found: Totals, now: datetime) -> str:
+def summary(totals: Totals, now: datetime) -> str:
     """The totals in one line."""
-    age = f"; the oldest is {span(now - found.oldest)} old" if found.oldest else ""
-    items, places = counted(found.items, "item"), counted(found.destinations, "destination")
-    return f"{items} for {places}: {in_conditions(found)}{age}."
+    age = f"; the oldest is {span(now - totals.oldest)} old" if totals.oldest else ""
+    items, places = counted(totals.items, "item"), counted(totals.destinations, "destination")
+    return f"{items} for {places}: {in_conditions(totals)}{age}."
 
 
 def group_words(queue_group: QueueGroup) -> str:
@@ -261,12 +267,12 @@ def group_words(queue_group: QueueGroup) -> str:
     return f"{in_conditions(queue_group)}. {reason}" if reason else f"{in_conditions(queue_group)}."
 
 
-def when(at: datetime | None, now: datetime) -> str:
+def when(instant: datetime | None, now: datetime) -> str:
     """`now`, `in 4 m 10 s`, or `-`."""
-    if at is None:
+    if instant is None:
         return "-"
-    return "now" if at <= now else f"in {span(at - now)}"
+    return "now" if instant <= now else f"in {span(instant - now)}"
 
 
-async def team_names(connected: Connected) -> dict[UUID, str]:
+async def team_names(connected: CommandDatabase) -> dict[UUID, str]:
     return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}

@@ -11,13 +11,13 @@ import typer
 from pillarbox.delivery.commands.words import in_conditions
 from pillarbox.delivery.items import EVERY_TEAM
 from pillarbox.delivery.queue import dropping, overview, pausing
-from pillarbox.delivery.queue.overview import Part
-from pillarbox.delivery.queue.pausing import EVERYWHERE, Paused, Scope
+from pillarbox.delivery.queue.overview import QueueFilter
+from pillarbox.delivery.queue.pausing import EVERYWHERE, PausedScope, PauseScope
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import Source
-from pillarbox.kernel.terminal.answers import Refused, counted, instant, perform, say
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, counted, instant, perform, say
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.questions import confirm
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
@@ -89,18 +89,20 @@ def drop(
     )
 
 
-async def scope_of(connected: Connected, team: str | None, domain: str | None, *, everything: bool) -> Scope:
+async def scope_of(
+    connected: CommandDatabase, team: str | None, domain: str | None, *, everything: bool
+) -> PauseScope:
     """What is meant; everything only where that is said."""
     if everything == bool(team or domain):
-        raise Refused("Name a --team, a --domain or both; or --all for all mail of all teams.")
-    return Scope(
+        raise CommandRefused("Name a --team, a --domain or both; or --all for all mail of all teams.")
+    return PauseScope(
         EVERY_TEAM if team is None else (await one_team(connected, team)).id,
         EVERYWHERE if domain is None else domain_name(domain),
     )
 
 
 async def pause_scope(
-    connected: Connected, team: str | None, domain: str | None, reason: str | None, *, everything: bool
+    connected: CommandDatabase, team: str | None, domain: str | None, reason: str | None, *, everything: bool
 ) -> int:
     scope = await scope_of(connected, team, domain, everything=everything)
     is_new = await pausing.pause(connected.pool, scope, reason, SystemClock().now())
@@ -110,7 +112,7 @@ async def pause_scope(
 
 
 async def resume_scope(
-    connected: Connected, team: str | None, domain: str | None, *, everything: bool
+    connected: CommandDatabase, team: str | None, domain: str | None, *, everything: bool
 ) -> int:
     scope = await scope_of(connected, team, domain, everything=everything)
     names = await names_of(connected)
@@ -122,7 +124,7 @@ async def resume_scope(
     lifted_one = await pausing.resume(connected.pool, scope)
     enclosing = pausing.enclosing_pause(await pausing.listed(connected.pool), scope)
     if not lifted_one and enclosing is None:
-        raise Refused("Nothing is paused there.")
+        raise CommandRefused("Nothing is paused there.")
     await wake_engines(connected.pool)
     if lifted_one:
         say(f"Resumed: {scope_words(scope, names)}.")
@@ -132,7 +134,7 @@ async def resume_scope(
 
 
 async def drop_scope(
-    connected: Connected, team: str | None, domain: str | None, *, everything: bool, yes: bool
+    connected: CommandDatabase, team: str | None, domain: str | None, *, everything: bool, yes: bool
 ) -> int:
     from pillarbox.timeline.plugin import timeline_of
 
@@ -141,7 +143,7 @@ async def drop_scope(
     clock = SystemClock()
     before = await overview.totals(connected.pool, part, clock.now())
     if not before.items:
-        raise Refused("Nothing waits there.")
+        raise CommandRefused("Nothing waits there.")
     waiting = in_conditions(before, DROPPED)
     if waiting and not yes:
         confirm(f"Drop {waiting}? The recipients end `failed`.")
@@ -152,15 +154,15 @@ async def drop_scope(
     return 0
 
 
-def part_in(scope: Scope) -> Part:
+def part_in(scope: PauseScope) -> QueueFilter:
     """The part of the queue that a scope is."""
-    return Part(
+    return QueueFilter(
         None if scope.team_id == EVERY_TEAM else scope.team_id,
         None if scope.destination == EVERYWHERE else scope.destination,
     )
 
 
-async def pauses_in_words(connected: Connected, part: Part) -> list[str]:
+async def pauses_in_words(connected: CommandDatabase, part: QueueFilter) -> list[str]:
     """One line for each pause that concerns this part of the queue."""
     names = await names_of(connected)
     return [
@@ -171,7 +173,7 @@ async def pauses_in_words(connected: Connected, part: Part) -> list[str]:
     ]
 
 
-async def pause_shapes(connected: Connected, part: Part) -> list[dict[str, object]]:
+async def pause_shapes(connected: CommandDatabase, part: QueueFilter) -> list[dict[str, object]]:
     """The same for machines; what is None does not narrow the pause."""
     return [
         {
@@ -185,7 +187,7 @@ async def pause_shapes(connected: Connected, part: Part) -> list[dict[str, objec
     ]
 
 
-def concerns(paused: Paused, part: Part) -> bool:
+def concerns(paused: PausedScope, part: QueueFilter) -> bool:
     """Whether a pause and a part of the queue can have mail in common."""
     mine = part_in(paused.scope)
     return (part.team_id is None or mine.team_id in (None, part.team_id)) and (
@@ -193,7 +195,7 @@ def concerns(paused: Paused, part: Part) -> bool:
     )
 
 
-def scope_words(scope: Scope, names: Mapping[UUID, str]) -> str:
+def scope_words(scope: PauseScope, names: Mapping[UUID, str]) -> str:
     """`mail of Harbor to quay.example`."""
     part = part_in(scope)
     words = "all mail" if part.destination is None else f"mail to {part.destination}"
@@ -202,7 +204,7 @@ def scope_words(scope: Scope, names: Mapping[UUID, str]) -> str:
     return f"{words} of {names.get(part.team_id, part.team_id)}"
 
 
-async def names_of(connected: Connected) -> dict[UUID, str]:
+async def names_of(connected: CommandDatabase) -> dict[UUID, str]:
     from pillarbox.teams import bootstrap
 
     return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}

@@ -60,9 +60,9 @@ def why(item: WaitingItem, now: datetime) -> str:
     return reason_in_words(item.reason) or f"Waits until {instant(item.due_at)}."
 
 
-def in_conditions(found: Totals | QueueGroup, names: Iterable[str] = tuple(CONDITIONS)) -> str:
+def in_conditions(totals: Totals | QueueGroup, names: Iterable[str] = tuple(CONDITIONS)) -> str:
     """`2 due, 1 scheduled`: what there is, in words."""
-    counts = ((getattr(found, name), CONDITIONS[name]) for name in names)
+    counts = ((getattr(totals, name), CONDITIONS[name]) for name in names)
     return ", ".join(f"{number:,} {words}" for number, words in counts if number)
 
 

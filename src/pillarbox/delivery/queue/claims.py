@@ -9,9 +9,18 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery import prometheus, queries
-from pillarbox.delivery.items import COPIES, QUARANTINED, Claimed, Item, Key, LoadedEmail, LoadEmails, Target
-from pillarbox.delivery.lease_expiry import Expiry
-from pillarbox.delivery.queries import Freed, Pair, Share
+from pillarbox.delivery.items import (
+    COPIES,
+    QUARANTINED,
+    ClaimedItem,
+    Item,
+    Key,
+    LoadedEmail,
+    LoadEmails,
+    OpenRecipient,
+)
+from pillarbox.delivery.lease_expiry import LeaseExpiry
+from pillarbox.delivery.queries import ClaimShare, FreedItem, Pair
 from pillarbox.delivery.queue import held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
@@ -38,15 +47,15 @@ MOST_LOADED = 32 * 1024 * 1024
 START = (UUID(int=0), "")
 
 
-class Unreadable(Exception):  # noqa: N818 - the claim is rolled back and tried with less
+class EmailUnreadable(Exception):  # noqa: N818 - the claim is rolled back and tried with less
     """An email of a claim cannot be made out of its rows; `first` is the first item of the claim."""
 
-    def __init__(self, first: Claimed, trouble: str) -> None:
+    def __init__(self, first: ClaimedItem, trouble: str) -> None:
         super().__init__(trouble)
         self.first = first
 
 
-class Claims:
+class ItemClaims:
     """Leases items to this process."""
 
     def __init__(
@@ -65,7 +74,7 @@ class Claims:
         self._load = load
         self._route = route
         self._after = START
-        self._expiry = Expiry()
+        self._expiry = LeaseExpiry()
         self._stuck_sessions = StuckSessions(clock)
         self._left: dict[Key, int] = {}
         """Items that could not be given back, with their attempts: the database was away."""
@@ -79,28 +88,28 @@ class Claims:
         self._after = (found[-1].team_id, found[-1].destination) if full else START
         return [pair for pair in found if pair.due]
 
-    async def claim(self, wanted: Sequence[Share]) -> list[Item]:
+    async def claim(self, claim_shares: Sequence[ClaimShare]) -> list[Item]:
         """Lease due items of these teams and destinations, in one commit; scheduled emails enter the queue
         with it.
 
         An item whose email cannot be read is quarantined, so that those behind it can be claimed.
         """
         try:
-            return await self._claim(wanted)
-        except Unreadable as unreadable:
+            return await self._claim(claim_shares)
+        except EmailUnreadable as unreadable:
             log.error("delivery.unreadable", email=unreadable.first.email_id, trouble=str(unreadable))
-            if len(wanted) > 1 or wanted[0].most > 1:
-                ones = [await self.claim([Share(share.pair, 1)]) for share in wanted]
+            if len(claim_shares) > 1 or claim_shares[0].most > 1:
+                ones = [await self.claim([ClaimShare(share.pair, 1)]) for share in claim_shares]
                 return [item for one in ones for item in one]
             await self._quarantine(unreadable.first)
             return []
 
-    async def _claim(self, wanted: Sequence[Share]) -> list[Item]:
+    async def _claim(self, claim_shares: Sequence[ClaimShare]) -> list[Item]:
         deadline = self.deadline()
         now = self._clock.now()
         async with transaction(self._pool) as conn:
-            rows = await queries.claim(conn, wanted, self._owner, now + LEASE, now)
-            teams: dict[UUID, list[Claimed]] = {}
+            rows = await queries.claim(conn, claim_shares, self._owner, now + LEASE, now)
+            teams: dict[UUID, list[ClaimedItem]] = {}
             for row in rows:
                 teams.setdefault(row.team_id, []).append(row)
             items: list[Item] = []
@@ -112,7 +121,7 @@ class Claims:
             return items
 
     async def _load_team(
-        self, conn: Connection, rows: Sequence[Claimed], deadline: float, octets: int
+        self, conn: Connection, rows: Sequence[ClaimedItem], deadline: float, octets: int
     ) -> list[Item]:
         """The items of one team's rows, with their emails; items beyond `octets` are free again."""
         team_id = rows[0].team_id
@@ -128,14 +137,14 @@ class Claims:
             raise
         except Exception as trouble:
             # The text of the exception may contain parts of an email.
-            raise Unreadable(rows[0], type(trouble).__name__) from None
+            raise EmailUnreadable(rows[0], type(trouble).__name__) from None
 
-    async def _quarantine(self, row: Claimed) -> None:
+    async def _quarantine(self, row: ClaimedItem) -> None:
         key = (row.team_id, row.email_id, row.grp)
         if await queries.quarantine_row(self._pool, key, QUARANTINED, quarantine.UNREADABLE):
-            quarantine.report([Freed(*key, quarantined=True)])
+            quarantine.report([FreedItem(*key, quarantined=True)])
 
-    async def _release(self, conn: Connection, team_id: UUID, rows: Sequence[Claimed]) -> None:
+    async def _release(self, conn: Connection, team_id: UUID, rows: Sequence[ClaimedItem]) -> None:
         """Scheduled emails enter the queue with the claim. A canceled one has no row to be claimed:
         canceling takes the same row locks and deletes the work."""
         waiting = {row.email_id for row in rows if not row.released}
@@ -246,7 +255,9 @@ class Claims:
         return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
 
 
-def _item(row: Claimed, email: LoadedEmail, groups: Mapping[int, list[Target]], deadline: float) -> Item:
+def _item(
+    row: ClaimedItem, email: LoadedEmail, groups: Mapping[int, list[OpenRecipient]], deadline: float
+) -> Item:
     return Item(
         row.team_id,
         row.email_id,

@@ -65,10 +65,10 @@ SAMPLE = """
 class DestinationCounts:
     """The newest counts, by destination: items, and seconds since the oldest of them ought to have left."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, *, most: int = COUNTING.most) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, *, limit: int = COUNTING.most) -> None:
         self._pool = pool
         self._clock = clock
-        self._most = most
+        self._most = limit
         self.items: dict[Labels, float] = {}
         self.oldest: dict[Labels, float] = {}
 

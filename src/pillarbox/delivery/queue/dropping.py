@@ -12,10 +12,10 @@ from typing import Any
 
 import asyncpg
 
-from pillarbox.delivery.queue.overview import Part
+from pillarbox.delivery.queue.overview import QueueFilter
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import OPEN, Detail, Entry, Kind
+from pillarbox.timeline.rules import OPEN, EventDetail, EventKind, TimelineEntry
 
 REASON = "dropped_by_operator"
 BATCH = 500
@@ -50,7 +50,7 @@ STILL_OPEN = """
 
 
 async def drop(
-    pool: asyncpg.Pool, timeline: Timeline, part: Part, now: Callable[[], datetime], batch: int = BATCH
+    pool: asyncpg.Pool, timeline: Timeline, part: QueueFilter, now: Callable[[], datetime], batch: int = BATCH
 ) -> int:
     """End everything in this part of the queue that no process holds; returns how many items those were.
 
@@ -66,9 +66,12 @@ async def drop(
         dropped += len(gone)
 
 
-async def ends(conn: Connection, gone: Sequence[Any], at: datetime) -> list[Entry]:
+async def ends(conn: Connection, gone: Sequence[Any], now: datetime) -> list[TimelineEntry]:
     """The ends of the recipients of work items that were dropped."""
     keys = sorted((row["team_id"], row["email_id"], row["grp"]) for row in gone)
     rows = await conn.fetch(STILL_OPEN, *zip(*keys, strict=True), sorted(OPEN))
-    detail = Detail(reason=REASON)
-    return [Entry(row["team_id"], row["email_id"], row["position"], Kind.FAILED, at, detail) for row in rows]
+    detail = EventDetail(reason=REASON)
+    return [
+        TimelineEntry(row["team_id"], row["email_id"], row["position"], EventKind.FAILED, now, detail)
+        for row in rows
+    ]

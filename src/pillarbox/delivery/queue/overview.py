@@ -162,7 +162,7 @@ NOTIFY = "SELECT pg_notify($1, '')"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QueueFilter:
     """Which part of the queue is meant; what is None does not narrow it."""
 
     team_id: UUID | None = None
@@ -232,18 +232,18 @@ class WaitingItem(NamedTuple):
         return self.due_at if self.condition in TIMED else None
 
 
-async def totals(source: Source, part: Part, now: datetime) -> Totals:
+async def totals(source: Source, part: QueueFilter, now: datetime) -> Totals:
     (row,) = await source.fetch(TOTALS, *part.args, now, UNTIL_FETCHED, QUARANTINED)
     return Totals(**row)
 
 
-async def queue_groups(source: Source, part: Part, now: datetime, most: int) -> list[QueueGroup]:
-    """The `most` largest groups of items by team and destination."""
-    rows = await source.fetch(GROUPS, *part.args, now, UNTIL_FETCHED, QUARANTINED, most)
+async def queue_groups(source: Source, part: QueueFilter, now: datetime, limit: int) -> list[QueueGroup]:
+    """The `limit` largest groups of items by team and destination."""
+    rows = await source.fetch(GROUPS, *part.args, now, UNTIL_FETCHED, QUARANTINED, limit)
     return [QueueGroup(**row) for row in rows]
 
 
-async def items(conn: Connection, part: Part, now: datetime) -> AsyncIterator[WaitingItem]:
+async def items(conn: Connection, part: QueueFilter, now: datetime) -> AsyncIterator[WaitingItem]:
     """Every item by team, destination and time, a few at a time; `conn` must be in a transaction."""
     async for row in conn.cursor(ITEMS, *part.args, now, UNTIL_FETCHED, QUARANTINED, prefetch=PREFETCH):
         yield WaitingItem(**row)
@@ -255,7 +255,7 @@ async def items_of(source: Source, team_id: UUID, email_id: UUID, now: datetime)
     return [WaitingItem(**row) for row in rows]
 
 
-async def retry_now(source: Source, part: Part, now: datetime) -> int:
+async def retry_now(source: Source, part: QueueFilter, now: datetime) -> int:
     """Make due what waits for another attempt or is quarantined; returns how many items that were.
 
     Attachments whose fetching was given up because it ended its processes are fetched once more.

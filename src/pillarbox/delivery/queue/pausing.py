@@ -43,13 +43,13 @@ RESUME_ALL = """
 """
 
 
-class Scope(NamedTuple):
+class PauseScope(NamedTuple):
     """What is meant: one team or every team, one destination or everywhere."""
 
     team_id: UUID = EVERY_TEAM
     destination: str = EVERYWHERE
 
-    def holds(self, other: Scope) -> bool:
+    def holds(self, other: PauseScope) -> bool:
         """Whether all of `other` is in this scope."""
         return self.team_id in (EVERY_TEAM, other.team_id) and self.destination in (
             EVERYWHERE,
@@ -57,10 +57,10 @@ class Scope(NamedTuple):
         )
 
 
-class Paused(NamedTuple):
+class PausedScope(NamedTuple):
     """A scope that is paused, with the operator's words if there are any."""
 
-    scope: Scope
+    scope: PauseScope
     reason: str | None
     since: datetime
 
@@ -91,21 +91,21 @@ class Pauses:
         return bool(self._scopes) and any(self.cover(team_id, name) for name in destinations)
 
 
-async def listed(source: Source) -> list[Paused]:
+async def listed(source: Source) -> list[PausedScope]:
     """All that is paused, oldest first."""
     return [
-        Paused(Scope(row["team_id"], row["destination"]), row["reason"], row["paused_at"])
+        PausedScope(PauseScope(row["team_id"], row["destination"]), row["reason"], row["paused_at"])
         for row in await source.fetch(LIST)
     ]
 
 
-async def pause(source: Source, scope: Scope, reason: str | None, now: datetime) -> bool:
+async def pause(source: Source, scope: PauseScope, reason: str | None, now: datetime) -> bool:
     """Hold back what is in the scope; False when it was paused before (a new reason replaces the old)."""
     is_new: bool = await source.fetchval(PAUSE, scope.team_id, scope.destination, reason, now)
     return is_new
 
 
-async def resume(source: Source, scope: Scope) -> bool:
+async def resume(source: Source, scope: PauseScope) -> bool:
     """Lift the pause of exactly this scope; False when there is none."""
     status: str = await source.execute(RESUME, scope.team_id, scope.destination)
     return status.endswith(" 1")
@@ -117,6 +117,6 @@ async def resume_all(source: Source) -> int:
     return int(status.rsplit(" ", 1)[-1])
 
 
-def enclosing_pause(paused: Collection[Paused], scope: Scope) -> Paused | None:
+def enclosing_pause(paused: Collection[PausedScope], scope: PauseScope) -> PausedScope | None:
     """The oldest pause that holds all of this scope."""
     return next((found for found in paused if found.scope.holds(scope)), None)

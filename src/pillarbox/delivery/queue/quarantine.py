@@ -25,7 +25,7 @@ from datetime import timedelta
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.items import QUARANTINED, Item
-from pillarbox.delivery.queries import Freed, Quarantine
+from pillarbox.delivery.queries import FreedItem, Quarantine
 from pillarbox.kernel.observability.log import get
 
 log = get("delivery")
@@ -42,7 +42,7 @@ RULE = Quarantine(len(PAUSES), QUARANTINED, FATAL, LOST_HOLDER, PAUSES)
 item may only have been in memory."""
 
 
-def report(freed: Sequence[Freed]) -> None:
+def report(freed: Sequence[FreedItem]) -> None:
     """Count and log what was quarantined."""
     for item in freed:
         if item.quarantined:

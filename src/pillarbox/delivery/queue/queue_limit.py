@@ -12,7 +12,7 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 log = get("delivery")
 
@@ -38,7 +38,7 @@ SAMPLE = """
 """
 
 
-class QueueFull(Overloaded):
+class QueueFull(ServerOverloaded):
     """Too much waits; nothing was accepted."""
 
     def __init__(self) -> None:
@@ -48,13 +48,13 @@ class QueueFull(Overloaded):
 class QueueLimit:
     """Whether more than `most` items are in the queue, as it was seen a few seconds ago; 0 is no cap."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, most: int, *, pages: int = PAGES) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, limit: int, *, pages: int = PAGES) -> None:
         self._pool = pool
         self._clock = clock
-        self._most = most
+        self._most = limit
         self._pages = pages
         self._failures = LoopFailures("delivery.count_queue")
-        self._most_with_copies = most * COPIES_PERCENT // 100
+        self._most_with_copies = limit * COPIES_PERCENT // 100
         self.is_over = False
         self.is_full_for_copies = False
 

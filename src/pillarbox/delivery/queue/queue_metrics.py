@@ -17,7 +17,7 @@ import asyncpg
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.observability.queue_counts import Counting, QueueCounts
+from pillarbox.kernel.observability.queue_counts import QueueCounting, QueueCounts
 
 # Across teams: the installation's queue. At most $4 rows are read.
 COUNT = """
@@ -56,7 +56,7 @@ SIZE = """
 """
 
 
-COUNTING = Counting(
+COUNTING = QueueCounting(
     name="deliveries",
     states=("due", "waiting", "leased", "held", "paused", "quarantined"),
     count=COUNT,

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from pillarbox.mail.smtp.client import ConnectFailed, Connection, TlsMode
+from pillarbox.mail.smtp.client import ConnectFailed, SmtpConnection, TlsMode
 
 IDLE_SECONDS = 5.0
 MOST_PER_CONNECTION = 100
@@ -19,7 +19,7 @@ CLOCK_STEP = 0.01
 """A timer may fire a little before its time by the clock that is read then."""
 
 
-class Address(NamedTuple):
+class ConnectionKey(NamedTuple):
     """What a session is good for: another policy or name needs another session."""
 
     server_name: str
@@ -28,7 +28,7 @@ class Address(NamedTuple):
     tls: TlsMode
 
 
-Open = Callable[[Address], Awaitable[Connection | ConnectFailed]]
+Open = Callable[[ConnectionKey], Awaitable[SmtpConnection | ConnectFailed]]
 
 
 class Connections:
@@ -36,11 +36,11 @@ class Connections:
 
     def __init__(self, open_: Open) -> None:
         self._open = open_
-        self._idle: dict[Address, deque[tuple[Connection, float]]] = {}
+        self._idle: dict[ConnectionKey, deque[tuple[SmtpConnection, float]]] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self._leaving: set[asyncio.Task[None]] = set()
 
-    async def get(self, address: Address, *, fresh: bool = False) -> Connection | ConnectFailed:
+    async def get(self, address: ConnectionKey, *, fresh: bool = False) -> SmtpConnection | ConnectFailed:
         """A session for one mail: an idle one unless `fresh` is asked for."""
         while not fresh and (waiting := self._idle.get(address)):
             connection, _ = waiting.pop()
@@ -51,7 +51,7 @@ class Connections:
             connection.abort()
         return await self._open(address)
 
-    def put(self, address: Address, connection: Connection) -> None:
+    def put(self, address: ConnectionKey, connection: SmtpConnection) -> None:
         """Take back a session whose last outcome is committed."""
         if not connection.is_reusable or connection.transactions >= MOST_PER_CONNECTION:
             self._part(connection)
@@ -85,7 +85,7 @@ class Connections:
         ends = [waiting[0][1] for waiting in self._idle.values()]
         self._sweep = loop.call_at(min(ends), self._expire) if ends else None
 
-    def _part(self, connection: Connection) -> None:
+    def _part(self, connection: SmtpConnection) -> None:
         task = asyncio.create_task(connection.quit())
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)

@@ -23,7 +23,7 @@ from pillarbox.delivery.smtp import mta_sts_queries
 from pillarbox.delivery.smtp.mta_sts_queries import StoredPolicy
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.dns import Resolver
-from pillarbox.kernel.network.fetch_result import Fetched, FetchError
+from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE
@@ -43,7 +43,7 @@ KNOWN: Final = 50_000
 """Domains that a process keeps in memory."""
 
 
-class _Known(NamedTuple):
+class _KnownPolicy(NamedTuple):
     """What the last look-up found; `again` is boot time."""
 
     stored: StoredPolicy | None
@@ -75,8 +75,8 @@ class Policies:
         self._outbound = outbound
         self._port = port
         self._fetch_timeout = fetch_timeout
-        self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._lookups: dict[str, asyncio.Task[_Known]] = {}
+        self._known: OrderedDict[str, _KnownPolicy] = OrderedDict()
+        self._lookups: dict[str, asyncio.Task[_KnownPolicy]] = {}
 
     async def of(self, domain: str) -> Policy | None:
         """The policy that holds for mail to the domain (A-labels, lower case)."""
@@ -100,7 +100,7 @@ class Policies:
             task.cancel()
         await asyncio.gather(*lookup, return_exceptions=True)
 
-    def _lookup(self, domain: str) -> asyncio.Task[_Known]:
+    def _lookup(self, domain: str) -> asyncio.Task[_KnownPolicy]:
         """The look-up that is running, or a new one."""
         task = self._lookups.get(domain)
         if task is None:
@@ -108,7 +108,7 @@ class Policies:
             task.add_done_callback(lambda _: self._lookups.pop(domain, None))
         return task
 
-    async def _found(self, domain: str) -> _Known:
+    async def _found(self, domain: str) -> _KnownPolicy:
         """Look up the policy and keep it in memory; never raises for errors of DNS or the policy server."""
         before = self._known.get(domain)
         try:
@@ -119,7 +119,7 @@ class Policies:
         if stored is not None:
             left = (stored.expires_at - self._clock.now()).total_seconds()
             pause = max(LEAST_PAUSE, min(pause, left))
-        found = self._known[domain] = _Known(stored, self._clock.boottime() + pause)
+        found = self._known[domain] = _KnownPolicy(stored, self._clock.boottime() + pause)
         self._known.move_to_end(domain)
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
@@ -158,7 +158,7 @@ class Policies:
         return _policy_in(answer)
 
 
-def _policy_in(answer: Fetched) -> Policy:
+def _policy_in(answer: HttpAnswer) -> Policy:
     if answer.status != 200:
         raise PolicyError(f"the server of the policy answered {answer.status}")
     media_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -38,8 +38,8 @@ class StoredPolicy(NamedTuple):
     expires_at: datetime
 
     @classmethod
-    def fetched(cls, id: str, policy: Policy, at: datetime) -> StoredPolicy:
-        return cls(id, policy, at, at + timedelta(seconds=policy.max_age))
+    def fetched(cls, id: str, policy: Policy, instant: datetime) -> StoredPolicy:
+        return cls(id, policy, instant, instant + timedelta(seconds=policy.max_age))
 
     @property
     def is_due(self) -> datetime:

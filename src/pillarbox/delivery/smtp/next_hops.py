@@ -6,18 +6,18 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pillarbox.delivery.rate_control import Limits
+from pillarbox.delivery.rate_control import SiteLimits
 from pillarbox.delivery.site_scheduler import Site
 from pillarbox.delivery.smtp import relay_faults
-from pillarbox.delivery.smtp.connections import Address
+from pillarbox.delivery.smtp.connections import ConnectionKey
 from pillarbox.delivery.smtp.mta_sts_policies import Policies
 from pillarbox.delivery.smtp.relay_faults import RelayFault
-from pillarbox.mail.smtp.client import ConnectFailed, Connection, Timeouts, TlsMode, Transaction
+from pillarbox.mail.smtp.client import ConnectFailed, SmtpConnection, Timeouts, TlsMode, Transaction
 from pillarbox.mail.smtp.mta_sts import Policy
-from pillarbox.mail.smtp.mx import Host, HostPolicy, Hosts, Lookup, NoHosts, hosts_for
+from pillarbox.mail.smtp.mx import Host, HostPolicy, Hosts, MxLookup, NoHosts, hosts_for
 
-RELAY = Limits(20, 100)
-DESTINATION = Limits(2, 10)
+RELAY = SiteLimits(20, 100)
+DESTINATION = SiteLimits(2, 10)
 """Slots of all processes together, at the start and at the most (`rate_control`)."""
 
 SITES_KNOWN = 50_000
@@ -58,7 +58,7 @@ class RelayHop:
 class DirectHops:
     """Every destination's own servers, by MX."""
 
-    lookup: Lookup
+    lookup: MxLookup
     reach: HostPolicy
     shuffle: Callable[[list[str]], None]
     remote_port: int
@@ -77,11 +77,11 @@ class DirectHops:
     async def policy(self, destination: str) -> Policy | None:
         return await self.policies.of(destination) if self.policies is not None else None
 
-    def _learn(self, destination: str, found: Hosts) -> None:
+    def _learn(self, destination: str, hosts: Hosts) -> None:
         """Destinations with the same servers share one site from the next item on."""
         if len(self.sites) >= SITES_KNOWN:
             self.sites.clear()
-        self.sites[destination] = "mx " + " ".join(sorted({host.name for host in found.hosts}))
+        self.sites[destination] = "mx " + " ".join(sorted({host.name for host in hosts.hosts}))
 
     def refusal(self, failed: ConnectFailed) -> RelayFault | None:
         """What other people's servers say counts for the mail that they say it of."""
@@ -107,8 +107,8 @@ class Greeting:
     timeouts: Timeouts | None = None
     trust: ssl.SSLContext | None = None
 
-    async def open(self, address: Address) -> Connection | ConnectFailed:
-        return await Connection.open(
+    async def open(self, address: ConnectionKey) -> SmtpConnection | ConnectFailed:
+        return await SmtpConnection.open(
             (address.ip, address.port),
             server_name=address.server_name,
             hello=self.hello,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pillarbox.mail.smtp.client import ConnectFailed, Reply, Stage, TlsMode
+from pillarbox.mail.smtp.client import ConnectFailed, SmtpReply, SmtpStage, TlsMode
 
 PREFIX: Final = "The smarthost "
 """Every sentence begins so; `deliveries.reason` is known by it."""
@@ -22,8 +22,8 @@ CLOSING: Final = 421
 LOGIN_NEEDED: Final = 530
 """RFC 4954, 6 and RFC 3207, 4: for want of AUTH or of STARTTLS, whoever the recipient is."""
 
-REFUSES_HOST: Final = frozenset({Stage.BANNER, Stage.HELLO})
-BEFORE_CONTENT: Final = frozenset({Stage.MAIL, Stage.RCPT})
+REFUSES_HOST: Final = frozenset({SmtpStage.BANNER, SmtpStage.HELLO})
+BEFORE_CONTENT: Final = frozenset({SmtpStage.MAIL, SmtpStage.RCPT})
 
 
 class RelayFault(NamedTuple):
@@ -39,11 +39,11 @@ def of_opening(host: str, failed: ConnectFailed, mode: TlsMode) -> RelayFault | 
     """Why no session could be had, where that has nothing to do with any mail; `mode` is what we ask of every
     session. None where the smarthost or the way to it is only away."""
     stage, reply = failed.stage, failed.reply
-    if stage is Stage.CONNECT:
+    if stage is SmtpStage.CONNECT:
         if reply.ours and reply.enhanced == NAME_UNKNOWN:
             return _fault("name", host, "has no address in DNS", reply, "Check the host name in `--route`.")
         return None
-    if stage is Stage.TLS:
+    if stage is SmtpStage.TLS:
         if mode.may_be_clear:
             return None
         return _fault(
@@ -53,14 +53,14 @@ def of_opening(host: str, failed: ConnectFailed, mode: TlsMode) -> RelayFault | 
             reply,
             "Check host, port and scheme in `--route`, and the certificate of the smarthost.",
         )
-    if stage is Stage.AUTH:
+    if stage is SmtpStage.AUTH:
         return _of_login(host, reply)
     if stage in REFUSES_HOST and reply.code >= 500:
         return _fault("refused", host, "sends this machine away", reply, "Ask who runs it to let it in.")
     return None
 
 
-def _of_login(host: str, reply: Reply) -> RelayFault | None:
+def _of_login(host: str, reply: SmtpReply) -> RelayFault | None:
     if reply.code == CLOSING:
         return None
     if reply.ours:
@@ -75,7 +75,7 @@ def _of_login(host: str, reply: Reply) -> RelayFault | None:
     )
 
 
-def of_answer(host: str, stage: Stage, reply: Reply) -> RelayFault | None:
+def of_answer(host: str, stage: SmtpStage, reply: SmtpReply) -> RelayFault | None:
     """The same for what is said in a session."""
     if stage not in BEFORE_CONTENT or reply.code != LOGIN_NEEDED:
         return None
@@ -83,5 +83,5 @@ def of_answer(host: str, stage: Stage, reply: Reply) -> RelayFault | None:
     return _fault("login_needed", host, "takes mail only after a login or under TLS", reply, step)
 
 
-def _fault(name: str, host: str, words: str, reply: Reply, step: str) -> RelayFault:
+def _fault(name: str, host: str, words: str, reply: SmtpReply, step: str) -> RelayFault:
     return RelayFault(name, reply.code, f"{PREFIX}{host} {words} ({reply}).", step)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from pillarbox.delivery.rate_control import Signal
+from pillarbox.delivery.rate_control import SiteSignal
 from pillarbox.delivery.site_scheduler import SiteComplaint
 from pillarbox.kernel.postgres.database import Source
 
@@ -73,7 +73,7 @@ async def read_complaints(
         (
             SiteComplaint(
                 row["site"],
-                Signal[row["signal"]],
+                SiteSignal[row["signal"]],
                 max(0.0, (row["closed_until"] - now).total_seconds()),
                 row["rate"],
             ),

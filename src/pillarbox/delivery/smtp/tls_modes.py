@@ -21,9 +21,9 @@ class TlsModes:
         self._clock = clock
         self._broken: dict[tuple[str, TlsMode], float] = {}
 
-    def choose(self, host: str, wanted: TlsMode, policy: Policy | None) -> Sequence[TlsMode]:
+    def choose(self, host: str, tls_mode: TlsMode, policy: Policy | None) -> Sequence[TlsMode]:
         """What to ask of TLS, and after it what to try should the handshake fail (TLS-01, TLS-03)."""
-        modes = [wanted, TlsMode.NONE] if wanted is TlsMode.OPPORTUNISTIC else [wanted]
+        modes = [tls_mode, TlsMode.NONE] if tls_mode is TlsMode.OPPORTUNISTIC else [tls_mode]
         policy_mode = policy.mode if policy is not None else "none"
         if policy_mode == "enforce":
             return [TlsMode.VERIFIED]

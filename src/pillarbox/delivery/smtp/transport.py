@@ -10,23 +10,23 @@ from typing import NamedTuple, Protocol
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.composing import Composer
-from pillarbox.delivery.items import Item, Target, Wire
-from pillarbox.delivery.rate_control import Signal
-from pillarbox.delivery.reports import Report, Result
+from pillarbox.delivery.items import Item, OpenRecipient, Wire
+from pillarbox.delivery.rate_control import SiteSignal
+from pillarbox.delivery.reports import RecipientResult, Report
 from pillarbox.delivery.site_scheduler import Site
-from pillarbox.delivery.smtp.connections import Address, Connections
+from pillarbox.delivery.smtp.connections import ConnectionKey, Connections
 from pillarbox.delivery.smtp.known_domains import KnownDomains
 from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.delivery.smtp.tls_modes import TlsModes
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.process import faults
-from pillarbox.mail.reports.replies import Outcome, Verdict, classify
+from pillarbox.mail.reports.replies import DeliveryOutcome, ReplyVerdict, classify
 from pillarbox.mail.smtp.client import (
     ConnectFailed,
-    Connection,
-    Reply,
-    Stage,
+    SmtpConnection,
+    SmtpReply,
+    SmtpStage,
     TlsInfo,
     TlsMode,
     Transaction,
@@ -34,7 +34,7 @@ from pillarbox.mail.smtp.client import (
 from pillarbox.mail.smtp.mta_sts import Policy
 from pillarbox.mail.smtp.mx import NO_DOMAIN, Host, Hosts, NoHosts
 from pillarbox.mail.smtp.reply import our_reply
-from pillarbox.timeline.rules import Bounce, Detail, Kind
+from pillarbox.timeline.rules import Bounce, EventDetail, EventKind
 
 log = get("delivery")
 
@@ -54,16 +54,16 @@ RETRY_LOOKUP = our_reply(
 )
 
 POINTS = {
-    Stage.RCPT: "delivery.after_mail",
-    Stage.DATA: "delivery.before_dot",
-    Stage.DOT: "delivery.after_dot",
+    SmtpStage.RCPT: "delivery.after_mail",
+    SmtpStage.DATA: "delivery.before_dot",
+    SmtpStage.DOT: "delivery.after_dot",
 }
 """Fault points inside a transaction, by the stage that begins there."""
 
 KINDS = {
-    Outcome.DELIVERED: Kind.DELIVERED,
-    Outcome.BOUNCED: Kind.BOUNCED,
-    Outcome.DELAYED: Kind.DELIVERY_DELAYED,
+    DeliveryOutcome.DELIVERED: EventKind.DELIVERED,
+    DeliveryOutcome.BOUNCED: EventKind.BOUNCED,
+    DeliveryOutcome.DELAYED: EventKind.DELIVERY_DELAYED,
 }
 
 
@@ -91,9 +91,9 @@ class _RecipientReply(NamedTuple):
     """The last reply for a recipient in this attempt."""
 
     host: str | None
-    stage: Stage
-    reply: Reply
-    verdict: Verdict
+    stage: SmtpStage
+    reply: SmtpReply
+    verdict: ReplyVerdict
     uncertain: bool = False
     tls: str | None = None
     tls_missing: bool = False
@@ -105,13 +105,13 @@ class _Attempt:
     wire: Wire
     mail_from: str
     fence: Callable[[], bool]
-    left: dict[int, Target]
+    left: dict[int, OpenRecipient]
     said: dict[int, _RecipientReply] = field(default_factory=dict)
     offered: bool = False
     abandoned: bool = False
     sessions: int = 0
-    used: list[tuple[Address, Connection]] = field(default_factory=list)
-    signal: Signal = Signal.SILENT
+    used: list[tuple[ConnectionKey, SmtpConnection]] = field(default_factory=list)
+    signal: SiteSignal = SiteSignal.SILENT
     held: RelayFault | None = None
     policy: Policy | None = None
 
@@ -163,14 +163,14 @@ class SmtpTransport:
             started,
             self._clock.now(),
             attempt.offered,
-            [Result(position, *_result_of(said)) for position, said in sorted(attempt.said.items())],
+            [RecipientResult(position, *_result_of(said)) for position, said in sorted(attempt.said.items())],
             host,
             attempt.abandoned,
             attempt.held,
             mail_from=attempt.mail_from,
             signal=attempt.signal,
-            after=lambda: self._release(attempt, settled=True),
-            instead=lambda: self._release(attempt, settled=False),
+            on_settled=lambda: self._release(attempt, settled=True),
+            on_settle_failed=lambda: self._release(attempt, settled=False),
         )
 
     def _release(self, attempt: _Attempt, *, settled: bool) -> None:
@@ -181,17 +181,17 @@ class SmtpTransport:
                 connection.abort()
         attempt.used.clear()
 
-    async def _doubted(self, item: Item, found: NoHosts) -> NoHosts:
+    async def _doubted(self, item: Item, no_hosts: NoHosts) -> NoHosts:
         """A domain that was reached before and does not exist any more is looked up once more, later."""
-        if self._known_domains is None or found.reply != NO_DOMAIN:
-            return found
+        if self._known_domains is None or no_hosts.reply != NO_DOMAIN:
+            return no_hosts
         doubted = await self._known_domains.must_look_again(item.team_id, item.destination)
-        return NoHosts(RETRY_LOOKUP) if doubted else found
+        return NoHosts(RETRY_LOOKUP) if doubted else no_hosts
 
-    def _no_hosts(self, attempt: _Attempt, found: NoHosts) -> None:
-        verdict = classify(found.reply, Stage.ROUTE)
+    def _no_hosts(self, attempt: _Attempt, no_hosts: NoHosts) -> None:
+        verdict = classify(no_hosts.reply, SmtpStage.ROUTE)
         for position in attempt.left:
-            attempt.said[position] = _RecipientReply(None, Stage.ROUTE, found.reply, verdict)
+            attempt.said[position] = _RecipientReply(None, SmtpStage.ROUTE, no_hosts.reply, verdict)
 
     async def _try_hosts(self, attempt: _Attempt, hosts: Sequence[Host]) -> None:
         for host in hosts:
@@ -208,14 +208,14 @@ class SmtpTransport:
         """One server; False when it could not be reached, so that its next address is worth a try."""
         wanted = self._next_hops.tls(required=attempt.item.email.tls_required)
         for mode in self._tls_modes.choose(host.name, wanted, attempt.policy):
-            address = Address(host.name, ip, self._next_hops.port(), mode)
+            address = ConnectionKey(host.name, ip, self._next_hops.port(), mode)
             connection = await self._connected(attempt, address)
-            if not isinstance(connection, ConnectFailed) or connection.stage is not Stage.TLS:
+            if not isinstance(connection, ConnectFailed) or connection.stage is not SmtpStage.TLS:
                 break
             self._note_broken_tls(attempt, host.name, mode)
         if isinstance(connection, ConnectFailed):
             self._unreached(attempt, connection, mode)
-            return connection.stage is not Stage.CONNECT
+            return connection.stage is not SmtpStage.CONNECT
         if attempt.policy is not None and mode is TlsMode.VERIFIED and attempt.policy.allows(host.name):
             prometheus.MTA_STS.add(1, (attempt.policy.mode, "kept"))
         attempt.sessions += 1
@@ -223,27 +223,27 @@ class SmtpTransport:
         return True
 
     async def _connected(
-        self, attempt: _Attempt, address: Address, *, fresh: bool = False
-    ) -> Connection | ConnectFailed:
+        self, attempt: _Attempt, address: ConnectionKey, *, fresh: bool = False
+    ) -> SmtpConnection | ConnectFailed:
         """A session; where others wait, a server has `SILENT_SECONDS` to open one."""
         loop = asyncio.get_running_loop()
         timeout, until = asyncio.timeout(None), loop.time() + SILENT_SECONDS
 
         def hurry() -> None:
             if loop.time() >= until:
-                attempt.item.hurry = None
+                attempt.item.abort_if_silent = None
                 timeout.reschedule(loop.time())
 
         try:
             async with timeout:
-                attempt.item.hurry = hurry
+                attempt.item.abort_if_silent = hurry
                 return await self._connections.get(address, fresh=fresh)
         except TimeoutError:
             if not timeout.expired():
                 raise
-            return ConnectFailed(address.server_name, address.ip, Stage.CONNECT, SLOW_OPENING)
+            return ConnectFailed(address.server_name, address.ip, SmtpStage.CONNECT, SLOW_OPENING)
         finally:
-            attempt.item.hurry = None
+            attempt.item.abort_if_silent = None
 
     def _note_broken_tls(self, attempt: _Attempt, host: str, mode: TlsMode) -> None:
         """A handshake that fails must not stop mail that would have gone with less (TLS-01)."""
@@ -274,28 +274,28 @@ class SmtpTransport:
             result=result,
         )
 
-    def _refused(self, attempt: _Attempt, host: str, reply: Reply) -> None:
+    def _refused(self, attempt: _Attempt, host: str, reply: SmtpReply) -> None:
         """We do not talk to this server for now, and say why."""
-        verdict = classify(reply, Stage.TLS)
+        verdict = classify(reply, SmtpStage.TLS)
         for position in attempt.left:
-            attempt.said[position] = _RecipientReply(host, Stage.TLS, reply, verdict, tls_missing=True)
+            attempt.said[position] = _RecipientReply(host, SmtpStage.TLS, reply, verdict, tls_missing=True)
 
     def _unreached(self, attempt: _Attempt, failed: ConnectFailed, mode: TlsMode) -> None:
-        if failed.stage is Stage.TLS and (mode is TlsMode.REQUIRED or _is_enforced(attempt)):
+        if failed.stage is SmtpStage.TLS and (mode is TlsMode.REQUIRED or _is_enforced(attempt)):
             self._refused(attempt, failed.host, _with_policy(attempt, failed.reply))
             return
         if fault := self._next_hops.refusal(failed):
-            attempt.held, attempt.signal = fault, Signal.HELD
+            attempt.held, attempt.signal = fault, SiteSignal.HELD
             return
         verdict = classify(failed.reply, failed.stage)
-        if failed.stage is Stage.CONNECT:
-            attempt.signal = Signal.UNREACHABLE
-        elif verdict.slow_down or failed.stage is Stage.BANNER:
-            attempt.signal = Signal.CROWDED
+        if failed.stage is SmtpStage.CONNECT:
+            attempt.signal = SiteSignal.UNREACHABLE
+        elif verdict.slow_down or failed.stage is SmtpStage.BANNER:
+            attempt.signal = SiteSignal.CROWDED
         for position in attempt.left:
             attempt.said[position] = _RecipientReply(failed.host, failed.stage, failed.reply, verdict)
 
-    async def _offer(self, attempt: _Attempt, address: Address, connection: Connection) -> None:
+    async def _offer(self, attempt: _Attempt, address: ConnectionKey, connection: SmtpConnection) -> None:
         attempt.used.append((address, connection))
         await faults.point("delivery.connected")
         if not await self._may_begin(attempt):
@@ -313,7 +313,7 @@ class SmtpTransport:
                 return
             done = await self._send(attempt, connection)
         if not done.abandoned and (fault := self._next_hops.refusal_in(done)):
-            attempt.held, attempt.signal = fault, Signal.HELD
+            attempt.held, attempt.signal = fault, SiteSignal.HELD
             return
         attempt.offered = attempt.offered or done.offered
         attempt.abandoned = done.abandoned
@@ -322,13 +322,13 @@ class SmtpTransport:
 
     async def _may_begin(self, attempt: _Attempt) -> bool:
         """The last check of a copy; where it says no, the connection is still good for other mail."""
-        begins = attempt.item.begins
+        begins = attempt.item.may_start
         attempt.abandoned = begins is not None and not await begins()
         return not attempt.abandoned
 
-    async def _send(self, attempt: _Attempt, connection: Connection) -> Transaction:
+    async def _send(self, attempt: _Attempt, connection: SmtpConnection) -> Transaction:
         mailboxes = [target.mailbox for target in attempt.left.values()]
-        attempt.item.hurry = partial(connection.hurry, SILENT_SECONDS)
+        attempt.item.abort_if_silent = partial(connection.abort_if_silent, SILENT_SECONDS)
         try:
             return await connection.send(
                 attempt.mail_from,
@@ -338,18 +338,18 @@ class SmtpTransport:
                 observe=_fault_point if faults.are_armed() else None,
             )
         finally:
-            attempt.item.hurry = None
+            attempt.item.abort_if_silent = None
 
-    def _note(self, attempt: _Attempt, connection: Connection, done: Transaction) -> None:
+    def _note(self, attempt: _Attempt, connection: SmtpConnection, done: Transaction) -> None:
         tls = _description(connection.tls)
         # A server that said nothing has not taken the mail without complaint.
         heard = any(not answer.reply.ours for answer in done.answers)
-        attempt.signal = Signal.CLEAN if heard else Signal.SILENT
+        attempt.signal = SiteSignal.CLEAN if heard else SiteSignal.SILENT
         for position, answer in zip(list(attempt.left), done.answers, strict=True):
             verdict = classify(answer.reply, answer.stage)
             if verdict.slow_down:
-                attempt.signal = Signal.SLOW
-            uncertain = done.uncertain and verdict.outcome is Outcome.DELAYED
+                attempt.signal = SiteSignal.SLOW
+            uncertain = done.uncertain and verdict.outcome is DeliveryOutcome.DELAYED
             attempt.said[position] = _RecipientReply(
                 connection.host, answer.stage, answer.reply, verdict, uncertain, tls
             )
@@ -377,7 +377,7 @@ def _is_enforced(attempt: _Attempt) -> bool:
     return attempt.policy is not None and attempt.policy.mode == "enforce"
 
 
-def _with_policy(attempt: _Attempt, reply: Reply) -> Reply:
+def _with_policy(attempt: _Attempt, reply: SmtpReply) -> SmtpReply:
     """The same answer, with the policy because of which TLS must succeed."""
     if not _is_enforced(attempt):
         return reply
@@ -385,26 +385,26 @@ def _with_policy(attempt: _Attempt, reply: Reply) -> Reply:
     return our_reply(reply.code, reply.enhanced or "4.7.5", text)
 
 
-async def _fault_point(stage: Stage) -> None:
+async def _fault_point(stage: SmtpStage) -> None:
     await faults.point(POINTS[stage])
 
 
-def _result_of(said: _RecipientReply) -> tuple[Kind, Detail]:
-    verdict = said.verdict
+def _result_of(recipient_reply: _RecipientReply) -> tuple[EventKind, EventDetail]:
+    verdict = recipient_reply.verdict
     bounce = None
     if verdict.bounce_type is not None:
         bounce = Bounce(str(verdict.bounce_type), str(verdict.sub_type or "General"))
     kind = KINDS[verdict.outcome]
-    if said.tls_missing:
-        kind = Kind.DELIVERY_DELAYED
-    detail = Detail(
-        host=said.host,
-        code=said.reply.code,
-        enhanced=said.reply.enhanced,
-        reply=str(said.reply),
-        reason="tls_required" if said.tls_missing else verdict.reason,
+    if recipient_reply.tls_missing:
+        kind = EventKind.DELIVERY_DELAYED
+    detail = EventDetail(
+        host=recipient_reply.host,
+        code=recipient_reply.reply.code,
+        enhanced=recipient_reply.reply.enhanced,
+        reply=str(recipient_reply.reply),
+        reason="tls_required" if recipient_reply.tls_missing else verdict.reason,
         bounce=bounce,
-        uncertain=said.uncertain,
-        tls=said.tls,
+        uncertain=recipient_reply.uncertain,
+        tls=recipient_reply.tls,
     )
     return kind, detail

@@ -14,7 +14,7 @@ from pillarbox.domains.queries import StoredKey
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-class Checked(NamedTuple):
+class CheckState(NamedTuple):
     """What checks keep of a domain besides the states of its records, whose its name is, and whether there is
     more than one team."""
 
@@ -50,9 +50,9 @@ class KeyRow(NamedTuple):
 
 
 # Across teams: who owns the name, and whether there is another team.
-async def checked(db: TeamDb, domain_id: UUID) -> Checked | None:
+async def checked(db: TeamDb, domain_id: UUID) -> CheckState | None:
     return await db.one(
-        Checked,
+        CheckState,
         """
         SELECT d.sending_ok, d.receiving_ok, d.tracking_ok, d.trusted, d.verifying_since, d.checked_at,
                d.findings,

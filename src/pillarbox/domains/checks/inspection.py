@@ -10,11 +10,18 @@ from typing import Literal
 
 from pillarbox.domains.checks.check_queries import KeyRow
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, record_result
-from pillarbox.domains.dns.advice import Case, advised, follow_ups
-from pillarbox.domains.dns.answers import DnsAnswers, Question, UncachedDns, settled
-from pillarbox.domains.dns.matching import Expected, Kind, Match, Verdict, judge, judge_tracking
+from pillarbox.domains.dns.advice import AdviceCase, advised, follow_ups
+from pillarbox.domains.dns.answers import DnsAnswers, DnsQuestion, UncachedDns, settled
+from pillarbox.domains.dns.matching import (
+    ExpectedRecord,
+    Match,
+    RecordKind,
+    RecordVerdict,
+    judge,
+    judge_tracking,
+)
 from pillarbox.domains.dns.records import needed
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.names import relative
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.status import RecordKey
@@ -25,16 +32,18 @@ Type = Literal["MX", "TXT", "CNAME"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedRecords:
     """What a domain should have in DNS, by the name under which it is found. `old_keys` are public keys that
     were replaced."""
 
     domain: str
-    records: Mapping[str, Expected]
+    records: Mapping[str, ExpectedRecord]
     old_keys: tuple[str, ...] = ()
 
 
-def wanted_of(domain: Domain, keys: Sequence[KeyRow], here: Installation, *, proof: bool) -> Wanted:
+def wanted_of(
+    domain: Domain, keys: Sequence[KeyRow], here: MailInstallation, *, proof: bool
+) -> ExpectedRecords:
     """What the domain should have, the record of a key that waits included."""
     records = {
         key.value: expected_of(key, domain, here)
@@ -45,33 +54,33 @@ def wanted_of(domain: Domain, keys: Sequence[KeyRow], here: Installation, *, pro
         if key.waiting:
             records[NEXT_KEY] = _dkim(domain, key.selector, key.public_key)
     old = tuple(key.public_key for key in keys if not key.active and not key.waiting)
-    return Wanted(domain.name, records, old)
+    return ExpectedRecords(domain.name, records, old)
 
 
-def expected_of(key: RecordKey, domain: Domain, here: Installation) -> Expected:
+def expected_of(key: RecordKey, domain: Domain, here: MailInstallation) -> ExpectedRecord:
     """One record as it should be in DNS."""
     match key:
         case RecordKey.SPF_MX:
-            return _expected(Kind.SPF_MX, domain.return_path, domain, "MX", here.hostname)
+            return _expected(RecordKind.SPF_MX, domain.return_path, domain, "MX", here.hostname)
         case RecordKey.SPF_TXT:
-            return _expected(Kind.SPF_TXT, domain.return_path, domain, "TXT", here.spf)
+            return _expected(RecordKind.SPF_TXT, domain.return_path, domain, "TXT", here.spf)
         case RecordKey.DKIM:
             return _dkim(domain, domain.selector, domain.public_key)
         case RecordKey.RECEIVING:
-            return Expected(Kind.RECEIVING, domain.name, domain.name, "MX", here.hostname)
+            return ExpectedRecord(RecordKind.RECEIVING, domain.name, domain.name, "MX", here.hostname)
         case _:
             label = domain.tracking_subdomain or ""
-            return _expected(Kind.TRACKING, label, domain, "CNAME", here.tracking_host)
+            return _expected(RecordKind.TRACKING, label, domain, "CNAME", here.tracking_host)
 
 
-def _expected(kind: Kind, label: str, domain: Domain, type: Type, value: str) -> Expected:
-    return Expected(kind, f"{label}.{domain.name}", relative(label, domain.name), type, value.lower())
+def _expected(kind: RecordKind, label: str, domain: Domain, type: Type, value: str) -> ExpectedRecord:
+    return ExpectedRecord(kind, f"{label}.{domain.name}", relative(label, domain.name), type, value.lower())
 
 
-def _dkim(domain: Domain, selector: str, public_key: str) -> Expected:
+def _dkim(domain: Domain, selector: str, public_key: str) -> ExpectedRecord:
     label = f"{selector}._domainkey"
     owner, shown = f"{label}.{domain.name}", relative(label, domain.name)
-    return Expected(Kind.DKIM, owner, shown, "TXT", f"p={public_key}")
+    return ExpectedRecord(RecordKind.DKIM, owner, shown, "TXT", f"p={public_key}")
 
 
 class Inspector:
@@ -81,29 +90,39 @@ class Inspector:
         self._dns = dns
         self._clock = clock
 
-    async def inspect(self, wanted: Wanted) -> dict[str, RecordResult]:
+    async def inspect(self, expected_records: ExpectedRecords) -> dict[str, RecordResult]:
         """The result for each record as DNS is now. Every question is asked once."""
         queries_once = _QueriesOnce(self._dns)
         found = await asyncio.gather(
-            *(self._record(queries_once, wanted, expected) for expected in wanted.records.values())
+            *(
+                self._record(queries_once, expected_records, expected)
+                for expected in expected_records.records.values()
+            )
         )
-        return dict(zip(wanted.records, found, strict=True))
+        return dict(zip(expected_records.records, found, strict=True))
 
-    async def _record(self, queries_once: _QueriesOnce, wanted: Wanted, expected: Expected) -> RecordResult:
-        case = Case(expected, await self._verdict(queries_once, expected), wanted.domain, wanted.old_keys)
+    async def _record(
+        self, queries_once: _QueriesOnce, expected_records: ExpectedRecords, expected: ExpectedRecord
+    ) -> RecordResult:
+        case = AdviceCase(
+            expected,
+            await self._verdict(queries_once, expected),
+            expected_records.domain,
+            expected_records.old_keys,
+        )
         asked = follow_ups(case)
         answers = await asyncio.gather(*(queries_once.ask(extra.question) for extra in asked))
         extra_answers = [(extra, settled(found)) for extra, found in zip(asked, answers, strict=True)]
         at = iso_style(self._clock.now())
         return record_result(expected, case.verdict, at, advised(case, extra_answers))
 
-    async def _verdict(self, queries_once: _QueriesOnce, expected: Expected) -> Verdict:
-        answers = await queries_once.ask(Question(expected.owner, expected.type))
-        if expected.kind is not Kind.TRACKING or judge(expected, answers).match is Match.MATCH:
+    async def _verdict(self, queries_once: _QueriesOnce, expected: ExpectedRecord) -> RecordVerdict:
+        answers = await queries_once.ask(DnsQuestion(expected.owner, expected.type))
+        if expected.kind is not RecordKind.TRACKING or judge(expected, answers).match is Match.MATCH:
             return judge(expected, answers)
         theirs, ours = await asyncio.gather(
-            queries_once.ask(Question(expected.owner, "ADDRESSES")),
-            queries_once.ask(Question(expected.value, "ADDRESSES")),
+            queries_once.ask(DnsQuestion(expected.owner, "ADDRESSES")),
+            queries_once.ask(DnsQuestion(expected.value, "ADDRESSES")),
         )
         return judge_tracking(expected, answers, theirs, ours)
 
@@ -113,9 +132,9 @@ class _QueriesOnce:
 
     def __init__(self, dns: UncachedDns) -> None:
         self._dns = dns
-        self._asked: dict[Question, asyncio.Task[DnsAnswers]] = {}
+        self._asked: dict[DnsQuestion, asyncio.Task[DnsAnswers]] = {}
 
-    async def ask(self, question: Question) -> DnsAnswers:
+    async def ask(self, question: DnsQuestion) -> DnsAnswers:
         task = self._asked.get(question)
         if task is None:
             task = self._asked[question] = asyncio.ensure_future(self._dns.ask(question))

@@ -17,7 +17,7 @@ from pillarbox.domains.checks.outcome import CheckOutcome, Inspection
 from pillarbox.domains.checks.start import JOB
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
-from pillarbox.kernel.work.jobs import Decided, Finished, Job, JobLimit, Postponed
+from pillarbox.kernel.work.jobs import DecidedAtSettle, Job, JobFinished, JobLimit, JobPostponed
 
 MOST_RUNNING: Final = 200
 """Most of them may wait for servers that do not answer."""
@@ -33,7 +33,7 @@ def job_limit(processes: int) -> JobLimit:
     return JobLimit((JOB,), running=MOST_RUNNING, batch=BATCH, pause=BATCH * processes / EACH_SECOND)
 
 
-class Checking:
+class DomainChecker:
     """The handler. `forget` is called for a team whose domain has changed."""
 
     def __init__(
@@ -52,24 +52,24 @@ class Checking:
         self._chance = chance
         self._forget = forget
 
-    async def run(self, job: Job) -> Finished | Decided:
+    async def run(self, job: Job) -> JobFinished | DecidedAtSettle:
         """Query DNS with no transaction open, then write the outcome with the job in one transaction."""
         began = self._clock.now()
         db = TeamDb(self._pool, job.team_id)
         domain = await queries.get(db, job.subject_id)
         if domain is None or domain.claim_id is not None:
-            return Finished()
+            return JobFinished()
         rows = await check_queries.keys(db, domain.id)
         wanted = wanted_of(domain, rows, self._outcome.context.here, proof=True)
         inspection = Inspection(began, await self._inspector.inspect(wanted))
-        return Decided(partial(self._settle, job, domain.name, inspection))
+        return DecidedAtSettle(partial(self._settle, job, domain.name, inspection))
 
     async def _settle(
         self, job: Job, name: str, inspection: Inspection, conn: Connection
-    ) -> Finished | Postponed:
+    ) -> JobFinished | JobPostponed:
         db = TeamDb(conn, job.team_id)
         due = await self._outcome.settle(
             db, name, job.subject_id, inspection, self._clock.now(), self._chance()
         )
         after_commit(conn, partial(self._forget, job.team_id))
-        return Finished() if due is None else Postponed(due, "the next look at DNS")
+        return JobFinished() if due is None else JobPostponed(due, "the next look at DNS")

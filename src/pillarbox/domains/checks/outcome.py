@@ -17,14 +17,14 @@ from msgspec.structs import replace as restruct
 from pillarbox.directory import domains as directory
 from pillarbox.domains import keys, queries
 from pillarbox.domains.checks import check_queries
-from pillarbox.domains.checks.check_queries import Checked, KeyRow
-from pillarbox.domains.checks.inspection import Wanted, wanted_of
+from pillarbox.domains.checks.check_queries import CheckState, KeyRow
+from pillarbox.domains.checks.inspection import ExpectedRecords, wanted_of
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, encoded
 from pillarbox.domains.checks.start import shown
 from pillarbox.domains.checks.transitions import (
     CHECKED,
     PATIENCE,
-    Outcome,
+    RecordOutcome,
     able,
     advanced,
     daily,
@@ -37,7 +37,7 @@ from pillarbox.domains.dns.records import needed
 from pillarbox.domains.domain_events import UPDATED, publish
 from pillarbox.domains.ownership import proof_asked
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, receiving_records, state_of
+from pillarbox.domains.status import SENDING_RECORDS, DomainState, RecordKey, receiving_records, state_of
 from pillarbox.kernel.postgres.database import TeamDb
 
 
@@ -53,10 +53,10 @@ class CurrentDomain:
     """The domain as it is when the outcome is written; nobody else changes it meanwhile."""
 
     domain: Domain
-    checked: Checked
+    checked: CheckState
     keys: Sequence[KeyRow]
     proof: bool
-    wanted: Wanted
+    wanted: ExpectedRecords
     at: datetime
 
     @property
@@ -76,12 +76,12 @@ class CheckOutcome:
     window: timedelta
 
     async def settle(
-        self, db: TeamDb, name: str, domain_id: UUID, inspection: Inspection, at: datetime, chance: float
+        self, db: TeamDb, name: str, domain_id: UUID, inspection: Inspection, instant: datetime, chance: float
     ) -> datetime | None:
         """Write the outcome in the transaction that `db` stands for; when the next check is due, or None
         where no check could change anything."""
         await directory.hold_name(db, name)
-        now = await self._read(db, domain_id, at)
+        now = await self._read(db, domain_id, instant)
         if now is None:
             return None
         found = {
@@ -90,7 +90,7 @@ class CheckOutcome:
             if (result := inspection.results.get(key)) is not None and result.answers(expected)
         }
         ours = await self._owns_name(db, now, found)
-        after = replace(now.domain, states=advanced(now.domain.states, _outcomes(found), at, ours=ours))
+        after = replace(now.domain, states=advanced(now.domain.states, _outcomes(found), instant, ours=ours))
         if ours:
             after, found = await self._with_key_switched(db, now, after, found)
         else:
@@ -98,7 +98,7 @@ class CheckOutcome:
         await self._store(db, now, after, found)
         return self._next_due(now, after, inspection.began, chance)
 
-    async def _read(self, db: TeamDb, domain_id: UUID, at: datetime) -> CurrentDomain | None:
+    async def _read(self, db: TeamDb, domain_id: UUID, now: datetime) -> CurrentDomain | None:
         """None where there is nothing to check any more."""
         domain = await queries.lock(db, domain_id)
         checked = await check_queries.checked(db, domain_id)
@@ -107,31 +107,33 @@ class CheckOutcome:
         rows = await check_queries.keys(db, domain_id)
         proof = proof_asked(self.context.here, several_teams=checked.several_teams)
         return CurrentDomain(
-            domain, checked, rows, proof, wanted_of(domain, rows, self.context.here, proof=proof), at
+            domain, checked, rows, proof, wanted_of(domain, rows, self.context.here, proof=proof), now
         )
 
-    async def _owns_name(self, db: TeamDb, now: CurrentDomain, found: Mapping[str, RecordResult]) -> bool:
+    async def _owns_name(
+        self, db: TeamDb, now: CurrentDomain, record_results: Mapping[str, RecordResult]
+    ) -> bool:
         """Whether no other team owns the name; the team owns it from the first proof on."""
         if now.checked.owner is not None:
             return now.checked.owner == db.team_id
         proofs = {RecordKey.DKIM} if now.proof else {RecordKey.DKIM, RecordKey.RECEIVING}
         for record in proofs:
-            result = found.get(record.value)
-            proven = result is not None and result.outcome is Outcome.MATCH
+            result = record_results.get(record.value)
+            proven = result is not None and result.outcome is RecordOutcome.MATCH
             if proven and state_of(record, now.domain.states) in CHECKED:
                 return await directory.take_ownership(db, now.domain.name, now.at)
         return True
 
     async def _with_key_switched(
-        self, db: TeamDb, now: CurrentDomain, after: Domain, found: dict[str, RecordResult]
+        self, db: TeamDb, now: CurrentDomain, after: Domain, record_results: dict[str, RecordResult]
     ) -> tuple[Domain, dict[str, RecordResult]]:
         """Let a waiting key whose record is published sign from now on; that verifies the DKIM record."""
-        waiting, result = now.waiting, found.get(NEXT_KEY)
-        if waiting is None or result is None or result.outcome is not Outcome.MATCH:
-            return after, found
+        waiting, result = now.waiting, record_results.get(NEXT_KEY)
+        if waiting is None or result is None or result.outcome is not RecordOutcome.MATCH:
+            return after, record_results
         await keys.switch(db, after.id, waiting, now.at, self.window)
         states = now.domain.states
-        dkim = {RecordKey.DKIM: Outcome.MATCH}
+        dkim = {RecordKey.DKIM: RecordOutcome.MATCH}
         return (
             replace(
                 after,
@@ -139,11 +141,14 @@ class CheckOutcome:
                 public_key=waiting.public_key,
                 states={**after.states, **_entry(advanced(states, dkim, now.at, ours=True))},
             ),
-            {**{key: kept for key, kept in found.items() if key != NEXT_KEY}, RecordKey.DKIM.value: result},
+            {
+                **{key: kept for key, kept in record_results.items() if key != NEXT_KEY},
+                RecordKey.DKIM.value: result,
+            },
         )
 
     async def _store(
-        self, db: TeamDb, now: CurrentDomain, after: Domain, found: Mapping[str, RecordResult]
+        self, db: TeamDb, now: CurrentDomain, after: Domain, record_results: Mapping[str, RecordResult]
     ) -> None:
         abilities = able(
             now.checked.abilities,
@@ -153,7 +158,7 @@ class CheckOutcome:
             tracking=(RecordKey.TRACKING,) if after.tracking_subdomain else (),
             trusted=now.checked.trusted,
         )
-        await check_queries.store(db, after.id, after.states, abilities, encoded(found), now.at)
+        await check_queries.store(db, after.id, after.states, abilities, encoded(record_results), now.at)
         if any(key.retires_at is not None and key.retires_at <= now.at for key in now.keys):
             await check_queries.drop_retired(db, after.id, now.at)
         if self._has_lost_proof(now, after):
@@ -165,12 +170,12 @@ class CheckOutcome:
         """Whether the record that proves ownership has failed in this check."""
         proof = RecordKey.DKIM if RecordKey.DKIM in now.needed else RecordKey.RECEIVING
         before = state_of(proof, now.domain.states)
-        failed = state_of(proof, after.states) is State.FAILED and before is not State.FAILED
+        failed = state_of(proof, after.states) is DomainState.FAILED and before is not DomainState.FAILED
         return failed and not now.checked.trusted
 
     def _next_due(self, now: CurrentDomain, after: Domain, began: datetime, chance: float) -> datetime | None:
         found = []
-        if any(state_of(key, after.states) is State.PENDING for key in now.needed):
+        if any(state_of(key, after.states) is DomainState.PENDING for key in now.needed):
             found.append(next_check(now.checked.verifying_since or began, began))
         gap = recheck_after(after.states, now.needed, chance)
         if gap is not None:
@@ -182,8 +187,8 @@ class CheckOutcome:
         return min([*found, *retiring], default=None)
 
 
-def _outcomes(found: Mapping[str, RecordResult]) -> dict[RecordKey, Outcome]:
-    return {RecordKey(key): result.outcome for key, result in found.items() if key != NEXT_KEY}
+def _outcomes(record_results: Mapping[str, RecordResult]) -> dict[RecordKey, RecordOutcome]:
+    return {RecordKey(key): result.outcome for key, result in record_results.items() if key != NEXT_KEY}
 
 
 def _entry(states: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

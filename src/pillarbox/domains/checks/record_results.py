@@ -9,19 +9,19 @@ from typing import Final
 
 import msgspec
 
-from pillarbox.domains.checks.transitions import Outcome
+from pillarbox.domains.checks.transitions import RecordOutcome
 from pillarbox.domains.dns.advice import Advice
-from pillarbox.domains.dns.matching import Expected, Match, Verdict
+from pillarbox.domains.dns.matching import ExpectedRecord, Match, RecordVerdict
 
 NEXT_KEY: Final = "dkim_next"
 LONGEST_VALUE: Final = 600
 MOST_VALUES: Final = 10
 
-OUTCOMES: Final[Mapping[Match, Outcome]] = {
-    Match.MATCH: Outcome.MATCH,
-    Match.DIFFERENT: Outcome.MISMATCH,
-    Match.ABSENT: Outcome.MISMATCH,
-    Match.UNKNOWN: Outcome.UNKNOWN,
+OUTCOMES: Final[Mapping[Match, RecordOutcome]] = {
+    Match.MATCH: RecordOutcome.MATCH,
+    Match.DIFFERENT: RecordOutcome.MISMATCH,
+    Match.ABSENT: RecordOutcome.MISMATCH,
+    Match.UNKNOWN: RecordOutcome.UNKNOWN,
 }
 
 
@@ -39,12 +39,12 @@ class RecordResult(msgspec.Struct, frozen=True, omit_defaults=True):
     through: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
 
-    def answers(self, expected: Expected) -> bool:
+    def answers(self, expected: ExpectedRecord) -> bool:
         """Whether this is about exactly the record that is expected now."""
         return (self.name, self.type, self.expected) == (expected.owner, expected.type, expected.value)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RecordOutcome:
         return OUTCOMES[Match(self.match)]
 
 
@@ -54,7 +54,9 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, RecordResult]).decode
 
 
-def record_result(expected: Expected, verdict: Verdict, at: str, advice: tuple[Advice, ...]) -> RecordResult:
+def record_result(
+    expected: ExpectedRecord, verdict: RecordVerdict, instant: str, advice: tuple[Advice, ...]
+) -> RecordResult:
     """The result for one record; long values and long lists are cut."""
     answer = verdict.answer
     values = answer.values[:MOST_VALUES]
@@ -67,7 +69,7 @@ def record_result(expected: Expected, verdict: Verdict, at: str, advice: tuple[A
             value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + "…" for value in values
         ),
         where=answer.server,
-        at=at,
+        at=instant,
         through=answer.through,
         advice=advice,
     )

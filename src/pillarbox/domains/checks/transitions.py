@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from pillarbox.domains.status import RecordKey, State, States, capability_state, state_of
+from pillarbox.domains.status import DomainState, RecordKey, States, capability_state, state_of
 from pillarbox.kernel.wire.instants import iso_style, parse_instant
 
 PATIENCE = timedelta(hours=72)
@@ -28,11 +28,11 @@ FIRST_CHECKS = tuple(timedelta(minutes=minutes) for minutes in (0, 1, 2, 5, 10, 
 
 HOUR = timedelta(hours=1)
 
-CHECKED = (State.PENDING, State.VERIFIED, State.TEMPORARY_FAILURE)
+CHECKED = (DomainState.PENDING, DomainState.VERIFIED, DomainState.TEMPORARY_FAILURE)
 """States that a check may change."""
 
 
-class Outcome(Enum):
+class RecordOutcome(Enum):
     """What a check found of one record."""
 
     MATCH = "match"
@@ -51,12 +51,12 @@ class Abilities:
 
 def begun(states: States, records: Iterable[RecordKey], now: datetime) -> dict[str, Mapping[str, Any]]:
     """The states after a verify call: every record `pending`, with its clock started anew."""
-    pending = {record.value: _entry(State.PENDING, now) for record in records}
+    pending = {record.value: _entry(DomainState.PENDING, now) for record in records}
     return {**states, **pending}
 
 
 def advanced(
-    states: States, outcomes: Mapping[RecordKey, Outcome], now: datetime, *, ours: bool
+    states: States, outcomes: Mapping[RecordKey, RecordOutcome], now: datetime, *, ours: bool
 ) -> dict[str, Mapping[str, Any]]:
     """The states after a check. `ours` false means that another team owns the name: then nothing becomes
     verified, whatever DNS shows."""
@@ -65,8 +65,8 @@ def advanced(
         state = state_of(record, states)
         if state not in CHECKED:
             continue
-        if outcome is Outcome.MATCH and not ours:
-            outcome = Outcome.UNKNOWN if state is State.VERIFIED else Outcome.MISMATCH
+        if outcome is RecordOutcome.MATCH and not ours:
+            outcome = RecordOutcome.UNKNOWN if state is DomainState.VERIFIED else RecordOutcome.MISMATCH
         since = _since(states[record.value], now)
         becomes = _next(state, outcome, overdue=now - since >= PATIENCE)
         if becomes is not state:
@@ -74,16 +74,16 @@ def advanced(
     return after
 
 
-def _next(state: State, outcome: Outcome, *, overdue: bool) -> State:
-    if outcome is Outcome.MATCH:
-        return State.VERIFIED
-    if state is State.PENDING:
-        return State.FAILED if overdue else state
-    if outcome is Outcome.UNKNOWN:
+def _next(state: DomainState, outcome: RecordOutcome, *, overdue: bool) -> DomainState:
+    if outcome is RecordOutcome.MATCH:
+        return DomainState.VERIFIED
+    if state is DomainState.PENDING:
+        return DomainState.FAILED if overdue else state
+    if outcome is RecordOutcome.UNKNOWN:
         return state
-    if state is State.VERIFIED:
-        return State.TEMPORARY_FAILURE
-    return State.FAILED if overdue else state
+    if state is DomainState.VERIFIED:
+        return DomainState.TEMPORARY_FAILURE
+    return DomainState.FAILED if overdue else state
 
 
 def able(
@@ -107,9 +107,9 @@ def able(
 def _able(before: bool, states: States, records: Collection[RecordKey], *, kept: bool) -> bool:
     if not records:
         return False
-    if capability_state(records, states) is State.VERIFIED:
+    if capability_state(records, states) is DomainState.VERIFIED:
         return True
-    lost = any(state_of(record, states) is State.FAILED for record in records)
+    lost = any(state_of(record, states) is DomainState.FAILED for record in records)
     return before and (kept or not lost)
 
 
@@ -117,9 +117,9 @@ def recheck_after(states: States, records: Iterable[RecordKey], chance: float) -
     """How long the states may stand unchecked; None where a check could not change any. `chance` is from 0
     to 1 and spreads the daily checks."""
     found = {state_of(record, states) for record in records}
-    if State.TEMPORARY_FAILURE in found:
+    if DomainState.TEMPORARY_FAILURE in found:
         return RECHECK_BROKEN
-    return daily(chance) if State.VERIFIED in found else None
+    return daily(chance) if DomainState.VERIFIED in found else None
 
 
 def next_check(since: datetime, after: datetime) -> datetime:
@@ -138,12 +138,12 @@ def daily(chance: float) -> timedelta:
     return RECHECK * (1 + RECHECK_JITTER * (2 * chance - 1))
 
 
-def statuses(states: States, records: Iterable[RecordKey]) -> tuple[State, ...]:
+def statuses(states: States, records: Iterable[RecordKey]) -> tuple[DomainState, ...]:
     """The states alone, to see whether something has changed."""
     return tuple(state_of(record, states) for record in records)
 
 
-def _entry(state: State, since: datetime) -> dict[str, str]:
+def _entry(state: DomainState, since: datetime) -> dict[str, str]:
     return {"status": state.value, "since": iso_style(since)}
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.domains.claims import queries
-from pillarbox.domains.claims.policy import JOB, Failure, Status
+from pillarbox.domains.claims.policy import JOB, ClaimFailure, Status
 from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def end(
-    db: TeamDb, claim_id: UUID, domain_id: UUID, status: Status, failure: Failure | None = None
+    db: TeamDb, claim_id: UUID, domain_id: UUID, status: Status, failure: ClaimFailure | None = None
 ) -> bool:
     """End an open claim; its placeholder is an ordinary domain from the commit on. False where the claim
     has ended already."""
@@ -29,7 +29,9 @@ async def cancel(db: TeamDb, claim_id: UUID | None, domain_id: UUID) -> None:
     await queries.forget_domain(db, domain_id)
 
 
-async def end_other_claims(db: TeamDb, name: str, status: Status, failure: Failure | None = None) -> None:
+async def end_other_claims(
+    db: TeamDb, name: str, status: Status, failure: ClaimFailure | None = None
+) -> None:
     """End every open claim of another team for the name. The name must be held."""
     for other in await queries.open_claims(db.connection, name):
         if other.team_id != db.team_id:

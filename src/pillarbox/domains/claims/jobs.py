@@ -11,15 +11,15 @@ from pillarbox.domains.checks.transitions import next_check
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import end
 from pillarbox.domains.claims.policy import JOB, LOOK_AGAIN, Status
-from pillarbox.domains.claims.queries import Claim
-from pillarbox.domains.claims.transfer import Transfers, Verdict
-from pillarbox.domains.dns.answers import Question, UncachedDns, settled
+from pillarbox.domains.claims.queries import DomainClaim
+from pillarbox.domains.claims.transfer import ClaimVerdict, Transfers
+from pillarbox.domains.dns.answers import DnsQuestion, UncachedDns, settled
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.work.collectors import changed, in_batches
 from pillarbox.kernel.work.fair_turns import Turns
-from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Postponed
+from pillarbox.kernel.work.jobs import Job, JobFinished, JobLimit, JobPostponed
 from pillarbox.kernel.work.periodic import Periodic
 
 log = get("domains")
@@ -62,7 +62,7 @@ def claim_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
     return [Periodic("domains.claims", timedelta(days=1), collect)]
 
 
-class Claiming:
+class ClaimJudge:
     """The handler of job kind `domain.claim`; its subject is the claim."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, dns: UncachedDns, transfers: Transfers) -> None:
@@ -71,40 +71,42 @@ class Claiming:
         self._dns = dns
         self._transfers = transfers
 
-    async def run(self, job: Job) -> Finished | Postponed:
+    async def run(self, job: Job) -> JobFinished | JobPostponed:
         started = self._clock.now()
         claim = await queries.get(TeamDb(self._pool, job.team_id), job.subject_id)
         if claim is None:
-            return Finished()
+            return JobFinished()
         if claim.status is Status.PENDING:
             waiting = await self._prove(job.team_id, claim, started)
             if waiting is not None:
                 return waiting
         return await self._settle(job, self._clock.now())
 
-    async def _prove(self, team_id: UUID, claim: Claim, started: datetime) -> Finished | Postponed | None:
+    async def _prove(
+        self, team_id: UUID, claim: DomainClaim, started: datetime
+    ) -> JobFinished | JobPostponed | None:
         """None once the proof is accepted."""
         if started >= claim.expires_at:
             async with TeamDb(self._pool, team_id).transaction() as inner:
                 if claim.domain_id is not None:
                     await end(inner, claim.id, claim.domain_id, Status.EXPIRED)
-            return Finished()
+            return JobFinished()
         if claim.checking_since is None:
-            return Postponed(claim.expires_at, "nobody asked for a check yet")
-        answers = await self._dns.ask(Question(claim.name, "TXT"))
+            return JobPostponed(claim.expires_at, "nobody asked for a check yet")
+        answers = await self._dns.ask(DnsQuestion(claim.name, "TXT"))
         if any(claim.token in answer.values for answer in answers):
             await queries.mark_verified(TeamDb(self._pool, team_id), claim.id)
             return None
         due = min(next_check(claim.checking_since, started), claim.expires_at)
-        return Postponed(due, settled(answers).detail or "the TXT record is not there")
+        return JobPostponed(due, settled(answers).detail or "the TXT record is not there")
 
-    async def _settle(self, job: Job, now: datetime) -> Finished | Postponed:
+    async def _settle(self, job: Job, now: datetime) -> JobFinished | JobPostponed:
         try:
             verdict = await self._transfers.settle(job.team_id, job.subject_id, now)
         except asyncpg.IntegrityConstraintViolationError:
             log.exception("domains.transfer_failed", claim=job.subject_id)
             await self._transfers.give_up(job.team_id, job.subject_id)
-            return Finished()
-        if verdict is Verdict.BLOCKED:
-            return Postponed(now + LOOK_AGAIN, "a safety check forbids the transfer")
-        return Finished()
+            return JobFinished()
+        if verdict is ClaimVerdict.BLOCKED:
+            return JobPostponed(now + LOOK_AGAIN, "a safety check forbids the transfer")
+        return JobFinished()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.domains.claims.settings import SETTINGS
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import SliceManifest
 
 if TYPE_CHECKING:
     from pillarbox.kernel.slices import Slice
@@ -17,7 +17,7 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(
+MANIFEST = SliceManifest(
     name="claims",
     title="Claims of domains",
     plugin=_plugin,

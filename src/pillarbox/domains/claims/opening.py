@@ -11,7 +11,7 @@ from pillarbox.domains.checks import check_queries
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import drop_job
 from pillarbox.domains.claims.policy import JOB, LIFETIME, OPEN, REUSABLE, ClaimRules, Status
-from pillarbox.domains.claims.queries import Claim, Options
+from pillarbox.domains.claims.queries import ClaimOptions, DomainClaim
 from pillarbox.domains.claims.wire import NewClaim, options_of
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import (
@@ -22,7 +22,7 @@ from pillarbox.domains.create import (
     registrable_name,
 )
 from pillarbox.domains.domain_events import UPDATED, publish
-from pillarbox.domains.queries import Domain, Place, StoredKey
+from pillarbox.domains.queries import Domain, DomainNameUse, StoredKey
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import InvalidField
@@ -37,36 +37,38 @@ class NothingToClaim(InvalidField):
         )
 
 
-class Opened(NamedTuple):
+class OpenedClaim(NamedTuple):
     """A claim, and whether it is a new one."""
 
-    claim: Claim
+    claim: DomainClaim
     new: bool
 
 
-class Prepared(NamedTuple):
+class PreparedClaim(NamedTuple):
     """What is asked for, and the key of the placeholder, if there has to be a new one."""
 
     name: str
-    options: Options
+    options: ClaimOptions
     key: StoredKey | None
 
 
-async def prepared(db: TeamDb, wanted: NewClaim, context: DomainContext) -> Prepared:
+async def prepared(db: TeamDb, new_claim: NewClaim, context: DomainContext) -> PreparedClaim:
     """What opening the claim takes. `db` must not be inside a transaction: a new placeholder needs a key, and
     no transaction waits for one."""
-    name = registrable_name(wanted.name, context.here)
-    options = options_of(wanted)
+    name = registrable_name(new_claim.name, context.here)
+    options = options_of(new_claim)
     refuse_same_label(options.tracking_subdomain, options.return_path)
     key = None
     if await domain_queries.place(db, name) is None:
         if not await directory.owned_elsewhere(db, name):
             raise NothingToClaim
         key = await make_key(context)
-    return Prepared(name, options, key)
+    return PreparedClaim(name, options, key)
 
 
-async def open_claim(db: TeamDb, ready: Prepared, context: DomainContext, rules: ClaimRules) -> Opened:
+async def open_claim(
+    db: TeamDb, ready: PreparedClaim, context: DomainContext, rules: ClaimRules
+) -> OpenedClaim:
     """The team's claim for the name, in the transaction that `db` stands for."""
     name, options, key = ready
     await directory.hold_name(db, name)
@@ -75,7 +77,7 @@ async def open_claim(db: TeamDb, ready: Prepared, context: DomainContext, rules:
     now = context.ids.now()
     if last is not None and last.status in OPEN:
         if last.options == options and not (last.status is Status.PENDING and last.expires_at <= now):
-            return Opened(last, False)
+            return OpenedClaim(last, False)
         await queries.close(db, last.id, Status.SUPERSEDED)
         await drop_job(db, last.id)
     elif place is not None and (place.owned or last is None or last.status not in REUSABLE):
@@ -91,13 +93,13 @@ async def open_claim(db: TeamDb, ready: Prepared, context: DomainContext, rules:
         await _reuse_place(db, place, claim, context)
     await queries.insert(db, claim)
     await check_queries.schedule(db, context.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
-    return Opened(claim, True)
+    return OpenedClaim(claim, True)
 
 
 def _new_claim(
-    name: str, options: Options, domain: Stamp, stamp: Stamp, context: DomainContext, rules: ClaimRules
-) -> Claim:
-    return Claim(
+    name: str, options: ClaimOptions, domain: Stamp, stamp: Stamp, context: DomainContext, rules: ClaimRules
+) -> DomainClaim:
+    return DomainClaim(
         id=stamp.id,
         name=name,
         domain_id=domain.id,
@@ -113,7 +115,9 @@ def _new_claim(
     )
 
 
-async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, context: DomainContext, key: StoredKey) -> None:
+async def _add_place(
+    db: TeamDb, claim: DomainClaim, stamp: Stamp, context: DomainContext, key: StoredKey
+) -> None:
     options = claim.options
     domain = Domain(
         id=stamp.id,
@@ -134,7 +138,7 @@ async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, context: DomainCont
     await add(db, domain, key, context)
 
 
-async def _reuse_place(db: TeamDb, place: Place, claim: Claim, context: DomainContext) -> None:
+async def _reuse_place(db: TeamDb, place: DomainNameUse, claim: DomainClaim, context: DomainContext) -> None:
     before = await domain_queries.lock(db, place.domain_id)
     assert before is not None, "the name is held, so its domain stays"
     await domain_queries.stop_checks(db, place.domain_id)

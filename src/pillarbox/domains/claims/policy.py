@@ -36,13 +36,13 @@ REUSABLE = frozenset({Status.EXPIRED, Status.SUPERSEDED, Status.FAILED})
 """What a claim may have come to, so that its placeholder serves the next one."""
 
 
-class Failure(Enum):
+class ClaimFailure(Enum):
     OWNER_REMOVED_DOMAIN = "owner_removed_domain"
     BLOCKED_TOO_LONG = "blocked_too_long"
     TRANSFER_ERROR = "transfer_error"
 
 
-class Block(Enum):
+class ClaimBlock(Enum):
     """Why a proven claim must wait, in the order in which the reasons are looked for."""
 
     GRACE_PERIOD = "grace_period"

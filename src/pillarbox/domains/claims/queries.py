@@ -12,7 +12,7 @@ from pillarbox.domains.claims.policy import Status
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 
 
-class Options(NamedTuple):
+class ClaimOptions(NamedTuple):
     """What was asked for; a claim with the same options is the same claim."""
 
     region: str
@@ -23,14 +23,14 @@ class Options(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class DomainClaim:
     """One claim of a team."""
 
     id: UUID
     name: str
     domain_id: UUID | None
     token: str
-    options: Options
+    options: ClaimOptions
     status: Status
     blocked_reason: str | None
     failure_reason: str | None
@@ -48,12 +48,12 @@ class OpenClaim(NamedTuple):
     domain_id: UUID
 
 
-def _claim(*, status: str, **columns: Any) -> Claim:
-    options = Options(*[columns.pop(name) for name in Options._fields])
-    return Claim(**columns, options=options, status=Status(status))
+def _claim(*, status: str, **columns: Any) -> DomainClaim:
+    options = ClaimOptions(*[columns.pop(name) for name in ClaimOptions._fields])
+    return DomainClaim(**columns, options=options, status=Status(status))
 
 
-async def insert(db: TeamDb, claim: Claim) -> None:
+async def insert(db: TeamDb, claim: DomainClaim) -> None:
     await db.run(
         """
         INSERT INTO domain_claims (team_id, id, name, domain_id, token, status, created_at, expires_at,
@@ -71,7 +71,7 @@ async def insert(db: TeamDb, claim: Claim) -> None:
     )
 
 
-async def get(db: TeamDb, claim_id: UUID) -> Claim | None:
+async def get(db: TeamDb, claim_id: UUID) -> DomainClaim | None:
     return await db.one(
         _claim,
         """
@@ -85,7 +85,7 @@ async def get(db: TeamDb, claim_id: UUID) -> Claim | None:
     )
 
 
-async def latest(db: TeamDb, domain_id: UUID) -> Claim | None:
+async def latest(db: TeamDb, domain_id: UUID) -> DomainClaim | None:
     """The newest claim that had this domain as its placeholder."""
     return await db.one(
         _claim,
@@ -162,7 +162,7 @@ async def free_place(db: TeamDb, claim_id: UUID, domain_id: UUID) -> None:
     )
 
 
-async def reuse_place(db: TeamDb, domain_id: UUID, claim_id: UUID, options: Options) -> None:
+async def reuse_place(db: TeamDb, domain_id: UUID, claim_id: UUID, options: ClaimOptions) -> None:
     """Make a former placeholder that of another claim, with the options that it asked for."""
     await db.run(
         """

@@ -9,7 +9,7 @@ from pillarbox.domains.checks import check_queries
 from pillarbox.domains.claims import queries, wire
 from pillarbox.domains.claims.opening import open_claim, prepared
 from pillarbox.domains.claims.policy import JOB, OPEN, ClaimRules, Status
-from pillarbox.domains.claims.queries import Claim
+from pillarbox.domains.claims.queries import DomainClaim
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.http.request import Reply, Request
@@ -81,7 +81,7 @@ async def verify(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     return Reply(wire.shown(claim))
 
 
-async def claim_of(db: TeamDb, domain_id: UUID) -> Claim:
+async def claim_of(db: TeamDb, domain_id: UUID) -> DomainClaim:
     """The latest claim of the domain, or the 404 that fits."""
     if not await domain_queries.exists(db, domain_id):
         raise NotFound("Domain")

@@ -15,8 +15,8 @@ from pillarbox.directory.domains import Owner
 from pillarbox.domains import queries as domain_queries
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import end, end_other_claims
-from pillarbox.domains.claims.policy import LONGEST_BLOCK, Block, ClaimRules, Failure, Status
-from pillarbox.domains.claims.queries import Claim
+from pillarbox.domains.claims.policy import LONGEST_BLOCK, ClaimBlock, ClaimFailure, ClaimRules, Status
+from pillarbox.domains.claims.queries import DomainClaim
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.domain_events import UPDATED, publish
 from pillarbox.domains.removal import take_out
@@ -40,7 +40,7 @@ class OwnerActivity(Protocol):
         ...
 
 
-class Verdict(Enum):
+class ClaimVerdict(Enum):
     """What became of a proven claim: it waits, or it is over."""
 
     BLOCKED = "blocked"
@@ -56,20 +56,20 @@ class Transfers:
     rules: ClaimRules
     activity: OwnerActivity
 
-    async def settle(self, team_id: UUID, claim_id: UUID, now: datetime) -> Verdict:
+    async def settle(self, team_id: UUID, claim_id: UUID, now: datetime) -> ClaimVerdict:
         """Transfer the name, or note why not."""
         async with TeamDb(self.pool, team_id).transaction() as db:
             claim = await self._held(db, claim_id)
             if claim is None or claim.domain_id is None or claim.status not in PROVEN:
-                return Verdict.OVER
+                return ClaimVerdict.OVER
             owner = await directory.owner(db.connection, claim.name)
             if owner is None or owner.team_id == team_id:
-                await end(db, claim.id, claim.domain_id, Status.FAILED, Failure.OWNER_REMOVED_DOMAIN)
-                return Verdict.OVER
+                await end(db, claim.id, claim.domain_id, Status.FAILED, ClaimFailure.OWNER_REMOVED_DOMAIN)
+                return ClaimVerdict.OVER
             block = await self._block(TeamDb(db.connection, owner.team_id), owner, now)
             if block is None:
                 await self._transfer(db, claim, claim.domain_id, owner, now)
-                return Verdict.OVER
+                return ClaimVerdict.OVER
             return await self._wait(db, claim, claim.domain_id, block, now)
 
     async def give_up(self, team_id: UUID, claim_id: UUID) -> None:
@@ -77,9 +77,9 @@ class Transfers:
         async with TeamDb(self.pool, team_id).transaction() as db:
             claim = await self._held(db, claim_id)
             if claim is not None and claim.domain_id is not None:
-                await end(db, claim.id, claim.domain_id, Status.FAILED, Failure.TRANSFER_ERROR)
+                await end(db, claim.id, claim.domain_id, Status.FAILED, ClaimFailure.TRANSFER_ERROR)
 
-    async def _held(self, db: TeamDb, claim_id: UUID) -> Claim | None:
+    async def _held(self, db: TeamDb, claim_id: UUID) -> DomainClaim | None:
         """The claim as it is once nobody else changes the name."""
         claim = await queries.get(db, claim_id)
         if claim is None:
@@ -87,25 +87,29 @@ class Transfers:
         await directory.hold_name(db, claim.name)
         return await queries.get(db, claim_id)
 
-    async def _block(self, owner_db: TeamDb, owner: Owner, now: datetime) -> Block | None:
+    async def _block(self, owner_db: TeamDb, owner: Owner, now: datetime) -> ClaimBlock | None:
         """The first reason to wait, in the order of the contract."""
         rules = self.rules
         if rules.grace and owner.since is not None and owner.since > now - rules.grace:
-            return Block.GRACE_PERIOD
+            return ClaimBlock.GRACE_PERIOD
         if rules.quiet and await self.activity.sent_since(owner_db, owner.domain_id, now - rules.quiet):
-            return Block.RECENT_OWNER_ACTIVITY
+            return ClaimBlock.RECENT_OWNER_ACTIVITY
         if rules.scheduled and await self.activity.has_scheduled(owner_db, owner.domain_id):
-            return Block.PENDING_SCHEDULED_EMAILS
+            return ClaimBlock.PENDING_SCHEDULED_EMAILS
         return None
 
-    async def _wait(self, db: TeamDb, claim: Claim, domain_id: UUID, block: Block, now: datetime) -> Verdict:
+    async def _wait(
+        self, db: TeamDb, claim: DomainClaim, domain_id: UUID, block: ClaimBlock, now: datetime
+    ) -> ClaimVerdict:
         if claim.blocked_since is not None and now - claim.blocked_since >= LONGEST_BLOCK:
-            await end(db, claim.id, domain_id, Status.FAILED, Failure.BLOCKED_TOO_LONG)
-            return Verdict.OVER
+            await end(db, claim.id, domain_id, Status.FAILED, ClaimFailure.BLOCKED_TOO_LONG)
+            return ClaimVerdict.OVER
         await queries.block(db, claim.id, block.value, now)
-        return Verdict.BLOCKED
+        return ClaimVerdict.BLOCKED
 
-    async def _transfer(self, db: TeamDb, claim: Claim, domain_id: UUID, owner: Owner, now: datetime) -> None:
+    async def _transfer(
+        self, db: TeamDb, claim: DomainClaim, domain_id: UUID, owner: Owner, now: datetime
+    ) -> None:
         """The owner's domain goes, the placeholder becomes the domain, and every other claim is too late.
 
         The placeholder's key was made with it and never shown: it is the new one.

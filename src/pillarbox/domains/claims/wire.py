@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from pillarbox.domains.claims.policy import Block, Failure, Status
-from pillarbox.domains.claims.queries import Claim, Options
+from pillarbox.domains.claims.policy import ClaimBlock, ClaimFailure, Status
+from pillarbox.domains.claims.queries import ClaimOptions, DomainClaim
 from pillarbox.domains.wire import Label, Name, Region
 from pillarbox.kernel.http.schemas import one_of
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
@@ -40,24 +40,24 @@ class ShownClaim(Struct):
     domain_id: UUID | None
     region: str | None
     record: Proof
-    blocked_reason: Annotated[str, one_of(Block)] | None
-    failure_reason: Annotated[str, one_of(Failure)] | None
+    blocked_reason: Annotated[str, one_of(ClaimBlock)] | None
+    failure_reason: Annotated[str, one_of(ClaimFailure)] | None
     created_at: DatabaseTime
     expires_at: DatabaseTime
 
 
-def options_of(wanted: NewClaim) -> Options:
+def options_of(new_claim: NewClaim) -> ClaimOptions:
     """What was asked for, in normal form."""
-    return Options(
-        region=wanted.region,
-        return_path=wanted.custom_return_path.lower(),
-        tracking_subdomain=wanted.tracking_subdomain and wanted.tracking_subdomain.lower(),
-        open_tracking=wanted.open_tracking,
-        click_tracking=wanted.click_tracking,
+    return ClaimOptions(
+        region=new_claim.region,
+        return_path=new_claim.custom_return_path.lower(),
+        tracking_subdomain=new_claim.tracking_subdomain and new_claim.tracking_subdomain.lower(),
+        open_tracking=new_claim.open_tracking,
+        click_tracking=new_claim.click_tracking,
     )
 
 
-def shown(claim: Claim) -> ShownClaim:
+def shown(claim: DomainClaim) -> ShownClaim:
     """A claim as every endpoint answers it."""
     return ShownClaim(
         object="domain_claim",

@@ -20,8 +20,8 @@ from pillarbox.domains.commands.records import (
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.queries import Team
 
@@ -140,13 +140,13 @@ def rotate(name: Name, team: TeamOption = None, data: Data = None, database_url:
 
 
 async def trust_domain(
-    connected: Connected, name: str, team: str | None, *, create: bool, tracking: bool
+    connected: CommandDatabase, name: str, team: str | None, *, create: bool, tracking: bool
 ) -> int:
     owner = await one_team(connected, team)
     wanted = domain_name(name)
     known = [domain.name for domain in await overview.listed(TeamDb(connected.pool, owner.id))]
     if wanted not in known and not create:
-        raise Refused(
+        raise CommandRefused(
             f"The team {owner.name!r} has no domain {wanted}; add it with `POST /domains`, or use --create."
         )
     domain = await trust(connected.pool, wanted, owner.id, domain_context(connected), tracking=tracking)
@@ -154,7 +154,7 @@ async def trust_domain(
     return 0
 
 
-async def show_all(connected: Connected, team: str | None, *, json: bool) -> int:
+async def show_all(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     here = installation_of(connected)
     found: list[tuple[Team, OverviewRow, str]] = []
     for owner in await chosen_teams(connected, team):

@@ -15,7 +15,7 @@ from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import add, prepared
 from pillarbox.domains.dns.zone import ZoneLine, snippet, zone_lines
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.names import relative
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
@@ -23,8 +23,8 @@ from pillarbox.domains.wire import NewDomain
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Refused, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import CommandRefused, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import chosen_teams, one_team
@@ -42,7 +42,7 @@ class TeamDomain(NamedTuple):
     db: TeamDb
 
 
-async def team_domain(connected: Connected, text: str, team: str | None) -> TeamDomain:
+async def team_domain(connected: CommandDatabase, text: str, team: str | None) -> TeamDomain:
     """The domain of that name; where several teams have it, one must be named."""
     name = domain_name(text)
     found = []
@@ -53,19 +53,21 @@ async def team_domain(connected: Connected, text: str, team: str | None) -> Team
             if domain is not None:
                 found.append(TeamDomain(owner, domain, db))
     if not found:
-        raise Refused(f"No team has the domain {name}; `pillarbox domains list` shows those there are.")
+        raise CommandRefused(
+            f"No team has the domain {name}; `pillarbox domains list` shows those there are."
+        )
     if len(found) > 1:
         names = ", ".join(f"{one.team.name} ({one.team.id})" for one in found)
-        raise Refused(f"Several teams have the domain {name}; name one with --team: {names}.")
+        raise CommandRefused(f"Several teams have the domain {name}; name one with --team: {names}.")
     return found[0]
 
 
 async def create_domain(
-    connected: Connected, wanted: Mapping[str, object], team: str | None, *, json: bool
+    connected: CommandDatabase, values: Mapping[str, object], team: str | None, *, json: bool
 ) -> int:
     owner = await one_team(connected, team)
     db, context = TeamDb(connected.pool, owner.id), domain_context(connected)
-    new = {name: value for name, value in wanted.items() if value is not None}
+    new = {name: value for name, value in values.items() if value is not None}
     domain, key = await prepared(db, parse(NewDomain, new), context)
     async with db.transaction() as inner:
         await add(inner, domain, key, context)
@@ -90,7 +92,7 @@ async def create_domain(
     return 0
 
 
-async def show_dns(connected: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
+async def show_dns(connected: CommandDatabase, name: str, team: str | None, *, json: bool, zone: bool) -> int:
     lines = await lines_of(connected, await team_domain(connected, name, team))
     if json:
         show_json({"object": "list", "data": [shape(line) for line in lines]})
@@ -111,19 +113,19 @@ def show_lines(lines: Sequence[ZoneLine]) -> None:
     say_lines(snippet(lines))
 
 
-async def lines_of(connected: Connected, found: TeamDomain) -> list[ZoneLine]:
+async def lines_of(connected: CommandDatabase, team_domain: TeamDomain) -> list[ZoneLine]:
     here = installation_of(connected)
-    claim_id = found.domain.claim_id
+    claim_id = team_domain.domain.claim_id
     return zone_lines(
-        found.domain,
-        await keys.listed(found.db, found.domain.id, SystemClock().now()),
+        team_domain.domain,
+        await keys.listed(team_domain.db, team_domain.domain.id, SystemClock().now()),
         here,
-        proof=await proof_needed(found.db, here),
-        claim=None if claim_id is None else await claim_queries.get(found.db, claim_id),
+        proof=await proof_needed(team_domain.db, here),
+        claim=None if claim_id is None else await claim_queries.get(team_domain.db, claim_id),
     )
 
 
-async def check_again(connected: Connected, name: str, team: str | None) -> int:
+async def check_again(connected: CommandDatabase, name: str, team: str | None) -> int:
     found = await team_domain(connected, name, team)
     async with found.db.transaction() as inner:
         await start.begin(inner, found.domain.id, domain_context(connected))
@@ -134,7 +136,7 @@ async def check_again(connected: Connected, name: str, team: str | None) -> int:
     return 0
 
 
-async def rotate_dkim(connected: Connected, name: str, team: str | None) -> int:
+async def rotate_dkim(connected: CommandDatabase, name: str, team: str | None) -> int:
     found = await team_domain(connected, name, team)
     rotation = await keys.rotate(found.db, found.domain.id, domain_context(connected))
     key = rotation.key
@@ -152,13 +154,13 @@ async def rotate_dkim(connected: Connected, name: str, team: str | None) -> int:
     return 0
 
 
-def domain_context(connected: Connected) -> DomainContext:
+def domain_context(connected: CommandDatabase) -> DomainContext:
     """What changing a domain takes."""
     ids = Ids(SystemClock())
     return DomainContext(installation_of(connected), connected.key_ring(), ids, Publisher(ids))
 
 
-def installation_of(connected: Connected) -> Installation:
+def installation_of(connected: CommandDatabase) -> MailInstallation:
     """What this installation says of itself in records and keeps for itself."""
     from pillarbox.domains.plugin import installation
 

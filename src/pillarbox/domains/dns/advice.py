@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from pillarbox.domains.dns.advice_table import ADVICE
 from pillarbox.domains.dns.advice_values import Diagnosis, WrongValues, diagnosed, quoted, warned
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Question
-from pillarbox.domains.dns.matching import Expected, Kind, Match, Verdict, fits
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsQuestion
+from pillarbox.domains.dns.matching import ExpectedRecord, Match, RecordKind, RecordVerdict, fits
 from pillarbox.domains.names import LONGEST, registrable
 
 OWNED_ELSEWHERE: Final = "owned_elsewhere"
@@ -29,7 +29,7 @@ class Advice(Struct, frozen=True):
     step: str
 
 
-class Role(Enum):
+class QuestionRole(Enum):
     """What a further question is asked for."""
 
     DOUBLED = "the record may stand under a doubled name"
@@ -42,37 +42,37 @@ class Role(Enum):
 class FollowUp(NamedTuple):
     """A further question, and what it is asked for."""
 
-    role: Role
-    question: Question
+    role: QuestionRole
+    question: DnsQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AdviceCase:
     """A record, the verdict on it, and what it was judged in."""
 
-    expected: Expected
-    verdict: Verdict
+    expected: ExpectedRecord
+    verdict: RecordVerdict
     domain: str
     old_keys: Sequence[str] = ()
     """Public keys that this domain had at the same selector or another."""
 
 
-def follow_ups(case: Case) -> list[FollowUp]:
+def follow_ups(case: AdviceCase) -> list[FollowUp]:
     """What to ask besides, where a record is not right. Nothing where it is, or where DNS is in trouble."""
     expected, verdict = case.expected, case.verdict
     if verdict.match is Match.DIFFERENT:
-        question = Question(f"{NO_SUCH_LABEL}.{expected.owner.partition('.')[2]}", expected.type)
-        return [] if expected.kind is Kind.RECEIVING else [FollowUp(Role.WILDCARD, question)]
+        question = DnsQuestion(f"{NO_SUCH_LABEL}.{expected.owner.partition('.')[2]}", expected.type)
+        return [] if expected.kind is RecordKind.RECEIVING else [FollowUp(QuestionRole.WILDCARD, question)]
     if verdict.match is not Match.ABSENT or verdict.answer.through:
         return []
-    found = [FollowUp(Role.DOUBLED, Question(name, expected.type)) for name in _doubled(case)]
-    found += [FollowUp(Role.ELSEWHERE, Question(name, expected.type)) for name in _similar(case)]
+    found = [FollowUp(QuestionRole.DOUBLED, DnsQuestion(name, expected.type)) for name in _doubled(case)]
+    found += [FollowUp(QuestionRole.ELSEWHERE, DnsQuestion(name, expected.type)) for name in _similar(case)]
     if expected.type != "TXT":
-        found.append(FollowUp(Role.OTHER_TYPE, Question(expected.owner, "TXT")))
-    return [*found, FollowUp(Role.APEX, Question(case.domain, "TXT"))]
+        found.append(FollowUp(QuestionRole.OTHER_TYPE, DnsQuestion(expected.owner, "TXT")))
+    return [*found, FollowUp(QuestionRole.APEX, DnsQuestion(case.domain, "TXT"))]
 
 
-def advised(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()) -> tuple[Advice, ...]:
+def advised(case: AdviceCase, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()) -> tuple[Advice, ...]:
     """The advice for a record, the most important first; none where everything is right."""
     expected, (match, answer) = case.expected, case.verdict
     if match is Match.MATCH:
@@ -80,7 +80,7 @@ def advised(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()) -> t
         return _advice_texts(case, *(warned(expected, answer.values) if is_match else ()))
     if match is Match.UNKNOWN:
         return _advice_texts(case, Diagnosis("trouble", {"found": answer.detail or "no reason is known"}))
-    if answer.through and expected.kind is not Kind.TRACKING:
+    if answer.through and expected.kind is not RecordKind.TRACKING:
         code = "cname_dangling" if answer.kind is AnswerKind.NO_NAME else "cname_beside"
         return _advice_texts(case, Diagnosis(code, {"place": answer.through[0]}))
     if match is Match.ABSENT:
@@ -96,7 +96,7 @@ def not_ours(domain: str) -> Advice:
     return Advice(OWNED_ELSEWHERE, words.problem.format(domain=domain), words.step)
 
 
-def _absent(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]]) -> Diagnosis:
+def _absent(case: AdviceCase, answers: Sequence[tuple[FollowUp, DnsAnswer]]) -> Diagnosis:
     """Why nothing is there, by the first follow-up question that explains it."""
     if len(case.expected.owner) > LONGEST:
         return Diagnosis("name_too_long")
@@ -106,55 +106,59 @@ def _absent(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]]) -> Diagno
     return Diagnosis("absent")
 
 
-def _follow_up_diagnosis(expected: Expected, follow_up: FollowUp, found: DnsAnswer) -> Diagnosis | None:
+def _follow_up_diagnosis(
+    expected: ExpectedRecord, follow_up: FollowUp, dns_answer: DnsAnswer
+) -> Diagnosis | None:
     match follow_up.role:
-        case Role.DOUBLED if _is_ours(expected, found):
+        case QuestionRole.DOUBLED if _is_ours(expected, dns_answer):
             return Diagnosis("doubled_name", {"place": follow_up.question.name})
-        case Role.ELSEWHERE if _is_ours(expected, found):
+        case QuestionRole.ELSEWHERE if _is_ours(expected, dns_answer):
             return Diagnosis("wrong_host", {"place": follow_up.question.name})
-        case Role.OTHER_TYPE if any(expected.value == value.strip(". ").lower() for value in found.values):
+        case QuestionRole.OTHER_TYPE if any(
+            expected.value == value.strip(". ").lower() for value in dns_answer.values
+        ):
             return Diagnosis("wrong_type")
-        case Role.APEX if found.kind is AnswerKind.NO_NAME:
+        case QuestionRole.APEX if dns_answer.kind is AnswerKind.NO_NAME:
             return Diagnosis("no_domain")
     return None
 
 
-def _is_ours(expected: Expected, found: DnsAnswer) -> bool:
+def _is_ours(expected: ExpectedRecord, dns_answer: DnsAnswer) -> bool:
     """Whether the record stands there."""
-    return found.kind is AnswerKind.VALUES and fits(expected, found.values)
+    return dns_answer.kind is AnswerKind.VALUES and fits(expected, dns_answer.values)
 
 
-def _doubled(case: Case) -> list[str]:
+def _doubled(case: AdviceCase) -> list[str]:
     """Names that come about when a provider adds the zone to a name that has it already."""
     expected, above = case.expected, registrable(case.domain)
     names = [f"{expected.owner}.{above}", f"{expected.owner}.{case.domain}"]
-    if expected.kind is not Kind.RECEIVING:
+    if expected.kind is not RecordKind.RECEIVING:
         names.append(f"{expected.shown}.{case.domain}")
     return _others(expected, names)
 
 
-def _similar(case: Case) -> list[str]:
+def _similar(case: AdviceCase) -> list[str]:
     """Names that people mistake for the right one."""
     expected, above = case.expected, registrable(case.domain)
     inner = expected.owner.removesuffix(case.domain).removesuffix(".")
     names = [f"{inner}.{above}" if inner else above]
-    if expected.kind is Kind.DKIM:
+    if expected.kind is RecordKind.DKIM:
         selector = inner.removesuffix("._domainkey")
         names += [
             f"{selector}.{case.domain}",
             f"_domainkey.{case.domain}",
             f"{selector}.domainkey.{case.domain}",
         ]
-    elif expected.kind in (Kind.SPF_MX, Kind.SPF_TXT):
+    elif expected.kind in (RecordKind.SPF_MX, RecordKind.SPF_TXT):
         names.append(case.domain)
     return _others(expected, names)
 
 
-def _others(expected: Expected, names: Sequence[str]) -> list[str]:
+def _others(expected: ExpectedRecord, names: Sequence[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name != expected.owner and len(name) <= LONGEST]
 
 
-def _advice_texts(case: Case, *diagnoses: Diagnosis) -> tuple[Advice, ...]:
+def _advice_texts(case: AdviceCase, *diagnoses: Diagnosis) -> tuple[Advice, ...]:
     expected = case.expected
     known = {
         "owner": expected.owner,

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from pillarbox.domains.dns.matching import (
     SPF_VERSION,
-    Expected,
-    Kind,
+    ExpectedRecord,
+    RecordKind,
     dkim_tags,
     fits,
     mx_records,
@@ -39,7 +39,7 @@ class Diagnosis(NamedTuple):
 class WrongValues:
     """Values that are not what is expected. `old_keys` are public keys that this domain had."""
 
-    expected: Expected
+    expected: ExpectedRecord
     values: Sequence[str]
     domain: str
     old_keys: Sequence[str] = ()
@@ -50,11 +50,11 @@ def diagnosed(wrong: WrongValues) -> Diagnosis:
     return next(_RULES[wrong.expected.kind](wrong))
 
 
-def warned(expected: Expected, values: Sequence[str]) -> list[Diagnosis]:
+def warned(expected: ExpectedRecord, values: Sequence[str]) -> list[Diagnosis]:
     """What is unwise about values that count all the same."""
-    if expected.kind is Kind.DKIM:
+    if expected.kind is RecordKind.DKIM:
         return list(_dkim_warnings(expected, values))
-    if expected.kind is Kind.SPF_TXT:
+    if expected.kind is RecordKind.SPF_TXT:
         return list(_spf_warnings(expected, values))
     return []
 
@@ -101,7 +101,7 @@ def _dkim_without_key(ours: str, value: str, bare: str) -> Diagnosis:
     return Diagnosis("no_p_tag")
 
 
-def _dkim_warnings(expected: Expected, values: Sequence[str]) -> Iterator[Diagnosis]:
+def _dkim_warnings(expected: ExpectedRecord, values: Sequence[str]) -> Iterator[Diagnosis]:
     keys = [value for value in values if "p" in dkim_tags(value)]
     if len(keys) > 1:
         yield Diagnosis("two_keys", {"count": str(len(keys))})
@@ -152,7 +152,7 @@ def _spf_record(wrong: WrongValues, record: str) -> Diagnosis:
     return Diagnosis("spf_mechanism", {"missing": quoted(missing), "merged": merged})
 
 
-def _spf_warnings(expected: Expected, values: Sequence[str]) -> Iterator[Diagnosis]:
+def _spf_warnings(expected: ExpectedRecord, values: Sequence[str]) -> Iterator[Diagnosis]:
     [record] = spf_records(values)
     terms = spf_terms(record)
     ends = [at for at, term in enumerate(terms) if _is_all(term)]
@@ -196,7 +196,7 @@ def _mx(wrong: WrongValues) -> Iterator[Diagnosis]:
             yield Diagnosis("target_doubled", {"found": exchange.host, "target": host})
         if _is_address(exchange.host):
             yield Diagnosis("mx_address", {"found": exchange.host})
-    code = "replace_mx" if wrong.expected.kind is Kind.RECEIVING else "other_mx"
+    code = "replace_mx" if wrong.expected.kind is RecordKind.RECEIVING else "other_mx"
     yield Diagnosis(code, {"found": ", ".join(exchange.host for exchange in others[:3])})
 
 
@@ -222,10 +222,10 @@ def _is_address(text: str) -> bool:
     return True
 
 
-_RULES: Final[Mapping[Kind, Callable[[WrongValues], Iterator[Diagnosis]]]] = {
-    Kind.SPF_MX: _mx,
-    Kind.SPF_TXT: _spf,
-    Kind.DKIM: _dkim,
-    Kind.RECEIVING: _mx,
-    Kind.TRACKING: _cname,
+_RULES: Final[Mapping[RecordKind, Callable[[WrongValues], Iterator[Diagnosis]]]] = {
+    RecordKind.SPF_MX: _mx,
+    RecordKind.SPF_TXT: _spf,
+    RecordKind.DKIM: _dkim,
+    RecordKind.RECEIVING: _mx,
+    RecordKind.TRACKING: _cname,
 }

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 Kind = Literal["MX", "TXT", "CNAME", "PTR", "ADDRESSES"]
 
 
-class Question(NamedTuple):
+class DnsQuestion(NamedTuple):
     """`name` is ASCII without the final dot. CNAMEs are followed, but for the kind that asks for them;
     `ADDRESSES` is A and AAAA together."""
 
@@ -49,7 +49,7 @@ DnsAnswers = tuple[DnsAnswer, ...]
 class UncachedDns(Protocol):
     """Asks DNS as it is now, without a cache of ours."""
 
-    async def ask(self, question: Question) -> DnsAnswers: ...
+    async def ask(self, question: DnsQuestion) -> DnsAnswers: ...
 
 
 def settled(answers: DnsAnswers) -> DnsAnswer:

@@ -21,7 +21,7 @@ COUNTED: Final = ("include:", "a:", "ip4:", "ip6:")
 _SPACE = re.compile(r"\s+", re.ASCII)
 
 
-class Kind(Enum):
+class RecordKind(Enum):
     """What a record is for; which rule applies."""
 
     SPF_MX = "spf_mx"
@@ -32,11 +32,11 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedRecord:
     """One record that should be in DNS. `owner` is its full name, `shown` what the API calls it, `value` is
     without the quotes that the API shows around SPF."""
 
-    kind: Kind
+    kind: RecordKind
     owner: str
     shown: str
     type: Literal["MX", "TXT", "CNAME"]
@@ -52,7 +52,7 @@ class Match(Enum):
     UNKNOWN = "unknown"
 
 
-class Verdict(NamedTuple):
+class RecordVerdict(NamedTuple):
     """The verdict, and the DNS answer that it rests on."""
 
     match: Match
@@ -66,10 +66,10 @@ class MxRecord(NamedTuple):
     host: str
 
 
-def judge(expected: Expected, answers: DnsAnswers) -> Verdict:
+def judge(expected: ExpectedRecord, answers: DnsAnswers) -> RecordVerdict:
     """The verdict on the answers of several servers: one right answer is enough, and the record is unknown
     only where none of them answered."""
-    verdicts = [Verdict(_of_one(expected, answer), answer) for answer in answers]
+    verdicts = [RecordVerdict(_of_one(expected, answer), answer) for answer in answers]
     for match in (Match.MATCH, Match.DIFFERENT, Match.ABSENT):
         for verdict in verdicts:
             if verdict.match is match:
@@ -77,7 +77,9 @@ def judge(expected: Expected, answers: DnsAnswers) -> Verdict:
     return verdicts[0]
 
 
-def judge_tracking(expected: Expected, cnames: DnsAnswers, theirs: DnsAnswers, ours: DnsAnswers) -> Verdict:
+def judge_tracking(
+    expected: ExpectedRecord, cnames: DnsAnswers, theirs: DnsAnswers, ours: DnsAnswers
+) -> RecordVerdict:
     """A CNAME to our host, or, where a provider flattens it, exactly our host's addresses. `theirs` and
     `ours` are the addresses of the record's name and of our host."""
     plain = judge(expected, cnames)
@@ -86,18 +88,18 @@ def judge_tracking(expected: Expected, cnames: DnsAnswers, theirs: DnsAnswers, o
     wanted = settled(ours)
     for answer in theirs:
         if answer.kind is AnswerKind.VALUES and set(answer.values) == set(wanted.values):
-            return Verdict(Match.MATCH, answer)
+            return RecordVerdict(Match.MATCH, answer)
     found = settled(theirs)
     if found.kind is AnswerKind.TROUBLE:
-        return Verdict(Match.UNKNOWN, found)
+        return RecordVerdict(Match.UNKNOWN, found)
     if found.kind is AnswerKind.VALUES and wanted.kind is AnswerKind.TROUBLE and plain.match is Match.ABSENT:
-        return Verdict(Match.UNKNOWN, wanted)
+        return RecordVerdict(Match.UNKNOWN, wanted)
     if found.kind is AnswerKind.VALUES and plain.match is Match.ABSENT:
-        return Verdict(Match.DIFFERENT, found)
+        return RecordVerdict(Match.DIFFERENT, found)
     return plain
 
 
-def fits(expected: Expected, values: Sequence[str]) -> bool:
+def fits(expected: ExpectedRecord, values: Sequence[str]) -> bool:
     """Whether these values are what is expected."""
     return RULES[expected.kind](expected.value, values)
 
@@ -165,17 +167,17 @@ def _tracking(host: str, values: Sequence[str]) -> bool:
     return host in values
 
 
-RULES: Final[Mapping[Kind, Callable[[str, Sequence[str]], bool]]] = {
-    Kind.SPF_MX: _spf_mx,
-    Kind.SPF_TXT: _spf_txt,
-    Kind.DKIM: _dkim,
-    Kind.RECEIVING: _receiving,
-    Kind.TRACKING: _tracking,
+RULES: Final[Mapping[RecordKind, Callable[[str, Sequence[str]], bool]]] = {
+    RecordKind.SPF_MX: _spf_mx,
+    RecordKind.SPF_TXT: _spf_txt,
+    RecordKind.DKIM: _dkim,
+    RecordKind.RECEIVING: _receiving,
+    RecordKind.TRACKING: _tracking,
 }
 """Given the value that is expected and at least one that was found."""
 
 
-def _of_one(expected: Expected, answer: DnsAnswer) -> Match:
+def _of_one(expected: ExpectedRecord, answer: DnsAnswer) -> Match:
     if answer.kind is AnswerKind.TROUBLE:
         return Match.UNKNOWN
     if answer.kind is not AnswerKind.VALUES:

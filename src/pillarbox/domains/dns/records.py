@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.names import relative
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.status import RECORD_STATES, RecordKey, state_of
@@ -29,7 +29,7 @@ class Record(Struct):
     priority: int | UnsetType = UNSET
 
 
-def records_of(domain: Domain, here: Installation, *, proof: bool) -> list[Record]:
+def records_of(domain: Domain, here: MailInstallation, *, proof: bool) -> list[Record]:
     """The records that the domain needs now, in the contract's order; of a placeholder none are shown."""
     if domain.claim_id is not None:
         return []
@@ -50,7 +50,7 @@ def needed(domain: Domain, *, proof: bool) -> list[RecordKey]:
     return keys
 
 
-def _record(key: RecordKey, domain: Domain, here: Installation) -> Record:
+def _record(key: RecordKey, domain: Domain, here: MailInstallation) -> Record:
     state = state_of(key, domain.states).value
     if key is RecordKey.SPF_MX:
         owner = relative(domain.return_path, domain.name)

@@ -153,7 +153,7 @@ async def _over_udp(
     server: Server, query: bytes, owner: dns.name.Name, kind: dns.rdatatype.RdataType
 ) -> dns.message.Message:
     loop = asyncio.get_running_loop()
-    waiter = _Waiter(loop.create_future(), query, owner, kind)
+    waiter = _DatagramWaiter(loop.create_future(), query, owner, kind)
     transport, _ = await loop.create_datagram_endpoint(
         lambda: waiter, remote_addr=(server.address, server.port)
     )
@@ -164,7 +164,7 @@ async def _over_udp(
         transport.close()
 
 
-class _Waiter(asyncio.DatagramProtocol):
+class _DatagramWaiter(asyncio.DatagramProtocol):
     """Takes the first datagram that fits the question."""
 
     def __init__(

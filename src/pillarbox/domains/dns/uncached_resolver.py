@@ -19,7 +19,7 @@ from typing import Final
 import dns.exception
 import dns.resolver
 
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, Question
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, DnsQuestion
 from pillarbox.domains.dns.authoritative_servers import MOST_SERVERS, AuthoritativeServers
 from pillarbox.domains.dns.server_query import DNS_PORT, Server, ServerReply, query_server
 from pillarbox.kernel.clock import Clock
@@ -69,7 +69,7 @@ class UncachedResolver:
             self._resolvers = tuple(system_servers() if resolvers is None else resolvers)
             self._authoritative = AuthoritativeServers(self._resolver_answer, clock, allowed, port)
 
-    async def ask(self, question: Question) -> DnsAnswers:
+    async def ask(self, question: DnsQuestion) -> DnsAnswers:
         """The answers of all servers that can be asked: the authoritative ones first, then the resolvers."""
         if question.kind == "ADDRESSES":
             return _both(*await asyncio.gather(*(self._ask(question.name, kind) for kind in ("A", "AAAA"))))

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pillarbox.domains.claims.queries import Claim
+from pillarbox.domains.claims.queries import DomainClaim
 from pillarbox.domains.dns.records import Record, records_of
-from pillarbox.domains.installation import Installation
-from pillarbox.domains.keys import KeyState, ListedKey
+from pillarbox.domains.installation import MailInstallation
+from pillarbox.domains.keys import KeyState, PublishedKey
 from pillarbox.domains.names import registrable
 from pillarbox.domains.queries import Domain
 
@@ -54,7 +54,12 @@ class ZoneLine:
 
 
 def zone_lines(
-    domain: Domain, keys: Sequence[ListedKey], here: Installation, *, proof: bool, claim: Claim | None = None
+    domain: Domain,
+    keys: Sequence[PublishedKey],
+    here: MailInstallation,
+    *,
+    proof: bool,
+    claim: DomainClaim | None = None,
 ) -> list[ZoneLine]:
     """Everything that should be in DNS for the domain now."""
     if domain.claim_id is not None:
@@ -67,13 +72,13 @@ def zone_lines(
     return lines
 
 
-def claim_line(claim: Claim) -> ZoneLine:
+def claim_line(claim: DomainClaim) -> ZoneLine:
     """The proof that an open claim asks for."""
     note = "proves the claim; the domain's own records follow once it is completed"
     return ZoneLine("Claim", claim.name, "TXT", claim.token, status=claim.status.value, note=note)
 
 
-def key_line(key: ListedKey, domain: Domain) -> ZoneLine:
+def key_line(key: PublishedKey, domain: Domain) -> ZoneLine:
     """The record of a key that does not sign now."""
     until = "" if key.retires_at is None else key.retires_at.date().isoformat()
     return ZoneLine(

@@ -9,16 +9,16 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.items import Bodies, LoadedEmail
+from pillarbox.delivery.items import CopyBodies, LoadedEmail
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.broadcast_copies.parts import KnownParts, SharedBodies, SharedParts
-from pillarbox.emails.broadcast_copies.personal import Personal
+from pillarbox.emails.broadcast_copies.personal import PersonalValues
 from pillarbox.emails.copies import unsubscribe_fields
 from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.emails.tracked_copies import TrackedCopies, is_tracked
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
-from pillarbox.kernel.security.link_tokens import Link, token
+from pillarbox.kernel.security.link_tokens import LinkToken, token
 from pillarbox.mail.html.links import Tracker
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.timeline.record import MetricDimensions
@@ -45,7 +45,7 @@ class CopyRow(NamedTuple):
     created_at: datetime
     address: str
     mailbox: Mailbox
-    personal: Personal
+    personal: PersonalValues
 
 
 def message_id_of(email_id: UUID, domain_name: str) -> str:
@@ -54,17 +54,17 @@ def message_id_of(email_id: UUID, domain_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
+class _CopyMaking:
     """Makes the bodies of one copy, in the thread that composes it."""
 
     shared: SharedBodies
-    personal: Personal
-    link: Link
+    personal: PersonalValues
+    link: LinkToken
     key: LinkKey
     public_url: str
     tracker: Tracker | None
 
-    def bodies(self) -> Bodies:
+    def bodies(self) -> CopyBodies:
         url = f"{self.public_url}/unsubscribe/{token(self.link, self.key)}"
         made = self.shared.made(self.personal.values, url, self.tracker)
         return made._replace(headers=unsubscribe_fields((), url))
@@ -113,10 +113,10 @@ class CopyLoader:
         domain: SenderDomain | None,
         refusal: str | None,
     ) -> LoadedEmail:
-        link = Link(shared.team_id, row.id, 0, shared.topic_id, row.address)
+        link = LinkToken(shared.team_id, row.id, 0, shared.topic_id, row.address)
         key = await self._keys.maker(row.created_at)
         tracker = await self._tracker(shared.team_id, parts, row, domain)
-        making = _Making(parts.bodies, row.personal, link, key, self._public_url, tracker)
+        making = _CopyMaking(parts.bodies, row.personal, link, key, self._public_url, tracker)
         subject = row.personal.subject
         return LoadedEmail(
             shared.team_id,

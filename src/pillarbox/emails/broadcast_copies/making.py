@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.items import Item, LoadedEmail, Target, queue_of_copies
-from pillarbox.delivery.queue.claims import LEASE, Claims
+from pillarbox.delivery.items import Item, LoadedEmail, OpenRecipient, queue_of_copies
+from pillarbox.delivery.queue.claims import LEASE, ItemClaims
 from pillarbox.emails.broadcast_copies import personal
 from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy
-from pillarbox.emails.broadcast_copies.personal import Needed
+from pillarbox.emails.broadcast_copies.personal import NeededValues
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
@@ -22,7 +22,7 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.contact_placeholders import ContactValues
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Kind, Opening
+from pillarbox.timeline.rules import EventKind, FirstEntry
 
 STORE = """
     WITH made AS MATERIALIZED (
@@ -59,7 +59,14 @@ class MakingCopies:
     """Stores copies. `owner` is this process, whose engine gets them."""
 
     def __init__(
-        self, *, clock: Clock, ids: Ids, timeline: Timeline, loader: CopyLoader, claims: Claims, owner: UUID
+        self,
+        *,
+        clock: Clock,
+        ids: Ids,
+        timeline: Timeline,
+        loader: CopyLoader,
+        claims: ItemClaims,
+        owner: UUID,
     ) -> None:
         self._clock = clock
         self._ids = ids
@@ -68,9 +75,9 @@ class MakingCopies:
         self._claims = claims
         self._owner = owner
 
-    async def needed(self, conn: Connection, shared: SharedBy) -> Needed:
+    async def needed(self, conn: Connection, shared: SharedBy) -> NeededValues:
         """What of contacts the content has placeholders for."""
-        return Needed(await self._loader.parts(conn, shared.team_id, shared.content_id))
+        return NeededValues(await self._loader.parts(conn, shared.team_id, shared.content_id))
 
     async def store(
         self,
@@ -84,7 +91,7 @@ class MakingCopies:
         items, for the time after the commit."""
         deadline = self._claims.deadline()
         parts = await self._loader.parts(conn, shared.team_id, shared.content_id)
-        needed = Needed(parts)
+        needed = NeededValues(parts)
         rows = [self._row(one, needed) for one in new]
         emails = await self._loader.load(shared, parts, rows)
         noted = note({one.contact_id: row.id for one, row in zip(new, rows, strict=True)})
@@ -98,9 +105,15 @@ class MakingCopies:
             for email, row, one in zip(emails, rows, new, strict=True)
         ]
 
-    def _row(self, one: NewCopy, needed: Needed) -> CopyRow:
+    def _row(self, new_copy: NewCopy, needed: NeededValues) -> CopyRow:
         stamp = self._ids.stamp()
-        return CopyRow(stamp.id, stamp.at, one.address, one.mailbox, needed.of(one.contact_id, one.values))
+        return CopyRow(
+            stamp.id,
+            stamp.at,
+            new_copy.address,
+            new_copy.mailbox,
+            needed.of(new_copy.contact_id, new_copy.values),
+        )
 
     def _stored(self, shared: SharedBy, rows: Sequence[CopyRow]) -> Statement:
         now = self._clock.now()
@@ -121,10 +134,11 @@ class MakingCopies:
         )
 
 
-def _openings(shared: SharedBy, rows: Sequence[CopyRow]) -> list[Opening]:
+def _openings(shared: SharedBy, rows: Sequence[CopyRow]) -> list[FirstEntry]:
     team_id, domain = shared.team_id, (shared.domain_id, shared.domain_name)
     return [
-        Opening(team_id, row.id, Kind.QUEUED, row.created_at, 1, *domain, shared.broadcast_id) for row in rows
+        FirstEntry(team_id, row.id, EventKind.QUEUED, row.created_at, 1, *domain, shared.broadcast_id)
+        for row in rows
     ]
 
 
@@ -139,7 +153,7 @@ def _item(shared: SharedBy, email: LoadedEmail, row: CopyRow, origin: str | None
         reached=False,
         uncertain=False,
         first_attempt_at=row.created_at,
-        targets=[Target(0, row.mailbox.addr_spec, row.address, origin)],
+        targets=[OpenRecipient(0, row.mailbox.addr_spec, row.address, origin)],
         email=email,
         deadline=deadline,
         alone=True,

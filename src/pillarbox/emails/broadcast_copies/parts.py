@@ -9,15 +9,15 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import Bodies
+from pillarbox.delivery.items import CopyBodies
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.html import preview
 from pillarbox.mail.html.links import Tracker, tracked
 from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
 from pillarbox.mail.message.contact_placeholders import ContactValues, contact_value, is_link
-from pillarbox.mail.message.placeholders import Parsed, Placeholder, parse
-from pillarbox.mail.message.rendering import Lookup, Origin, Part, Value, rendered
+from pillarbox.mail.message.placeholders import ParsedTemplate, Placeholder, parse
+from pillarbox.mail.message.rendering import Lookup, RenderTarget, Value, ValueOrigin, rendered
 
 CONTENT = """
     SELECT sender, reply_to_list, subject, preview_text, html, text
@@ -35,9 +35,9 @@ class SharedBodies:
     """The bodies. The HTML is cut where the preview text goes; without a text of its own the text is
     made of the rendered HTML."""
 
-    html: tuple[Parsed, Parsed] | None
-    preview: Parsed | None
-    text: Parsed | None
+    html: tuple[ParsedTemplate, ParsedTemplate] | None
+    preview: ParsedTemplate | None
+    text: ParsedTemplate | None
     has_own_text: bool
 
     @property
@@ -46,23 +46,23 @@ class SharedBodies:
         parts = [*(self.html or ()), self.preview, self.text]
         return [found for part in parts if part is not None for found in part.placeholders]
 
-    def made(self, values: ContactValues, url: str | None, tracker: Tracker | None = None) -> Bodies:
+    def made(self, values: ContactValues, url: str | None, tracker: Tracker | None = None) -> CopyBodies:
         """The bodies of one copy; `url` is its link to unsubscribe, without which the words for it stay."""
         lookup = _lookup(values, url)
         html, text = None, None
         if self.html is not None:
-            before, after = (rendered(part, lookup, Part.HTML) for part in self.html)
+            before, after = (rendered(part, lookup, RenderTarget.HTML) for part in self.html)
             if not self.has_own_text:
                 text = text_of(before + after) or None
             block = ""
             if self.preview is not None:
-                block = preview.block(rendered(self.preview, lookup, Part.TEXT))
+                block = preview.block(rendered(self.preview, lookup, RenderTarget.TEXT))
             html = before + block + after
             if tracker is not None:
                 html = tracked(html, tracker)
         if self.text is not None:
-            text = rendered(self.text, lookup, Part.TEXT) or None
-        return Bodies(html, text, ())
+            text = rendered(self.text, lookup, RenderTarget.TEXT) or None
+        return CopyBodies(html, text, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class SharedParts:
 
     sender: Mailbox
     reply_to: Sequence[Mailbox]
-    subject: Parsed
+    subject: ParsedTemplate
     bodies: SharedBodies
     octets: int
 
@@ -82,7 +82,7 @@ class SharedParts:
 
     def subject_for(self, values: ContactValues) -> str:
         """The subject as this contact gets it. Links have no place in it, and stay as they are written."""
-        return rendered(self.subject, _lookup(values, None), Part.SUBJECT)
+        return rendered(self.subject, _lookup(values, None), RenderTarget.SUBJECT)
 
 
 class KnownParts:
@@ -131,7 +131,7 @@ def bodies_of(html: str | None, text: str | None, preview_text: str | None) -> S
     )
 
 
-def _cut(source: str, parsed: Parsed) -> tuple[Parsed, Parsed]:
+def _cut(source: str, parsed: ParsedTemplate) -> tuple[ParsedTemplate, ParsedTemplate]:
     """The HTML before and behind the place of the preview text."""
     place = preview.place(source)
     if any(found.start < place < found.end for found in parsed.placeholders):
@@ -141,15 +141,15 @@ def _cut(source: str, parsed: Parsed) -> tuple[Parsed, Parsed]:
     whole = parsed.texts[before]
     at = place - begin
     return (
-        Parsed((*parsed.texts[:before], whole[:at]), parsed.placeholders[:before]),
-        Parsed((whole[at:], *parsed.texts[before + 1 :]), parsed.placeholders[before:]),
+        ParsedTemplate((*parsed.texts[:before], whole[:at]), parsed.placeholders[:before]),
+        ParsedTemplate((whole[at:], *parsed.texts[before + 1 :]), parsed.placeholders[before:]),
     )
 
 
 def _lookup(values: ContactValues, url: str | None) -> Lookup:
-    link = None if url is None else Value(url, Origin.OWN_URL)
+    link = None if url is None else Value(url, ValueOrigin.OWN_URL)
 
-    def value(found: Placeholder) -> Value | None:
-        return link if is_link(found.name) else contact_value(values, found)
+    def value(placeholder: Placeholder) -> Value | None:
+        return link if is_link(placeholder.name) else contact_value(values, placeholder)
 
     return value

@@ -11,7 +11,7 @@ from pillarbox.emails.broadcast_copies.parts import SharedParts
 from pillarbox.mail.message.contact_placeholders import FIELDS, ContactValues, Scalar, is_link, property_key
 
 
-class Personal(msgspec.Struct, omit_defaults=True):
+class PersonalValues(msgspec.Struct, omit_defaults=True):
     """Values are those alone that the content has placeholders for; `subject` is there where it has some."""
 
     contact: UUID
@@ -27,7 +27,7 @@ class Personal(msgspec.Struct, omit_defaults=True):
         return ContactValues(self.email, self.first_name, self.last_name, self.properties, self.fallbacks)
 
 
-class Needed:
+class NeededValues:
     """What of a contact a content has placeholders for."""
 
     def __init__(self, parts: SharedParts) -> None:
@@ -36,11 +36,11 @@ class Needed:
         self.properties = {key for name in names if (key := property_key(name)) is not None}
         self._parts = parts
 
-    def of(self, contact_id: UUID, values: ContactValues) -> Personal:
+    def of(self, contact_id: UUID, values: ContactValues) -> PersonalValues:
         """What is kept of a contact. A property that has no value has its fallback."""
         own = {key: values.properties.get(key) for key in self.properties}
         kept = {key: value for key, value in own.items() if value is not None and value != ""}
-        personal = Personal(
+        personal = PersonalValues(
             contact_id,
             None,
             values.email if "email" in self.fields else None,
@@ -59,4 +59,4 @@ def _fallbacks(keys: set[str], known: Mapping[str, Scalar | None]) -> dict[str, 
 
 
 encode = msgspec.json.Encoder().encode
-decode = msgspec.json.Decoder(Personal).decode
+decode = msgspec.json.Decoder(PersonalValues).decode

@@ -42,11 +42,11 @@ from pillarbox.kernel.terminal.answers import (
     show_table,
     span,
 )
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption
 from pillarbox.timeline import history
 from pillarbox.timeline.history import HistoryEvent
-from pillarbox.timeline.rules import OPEN, Detail
+from pillarbox.timeline.rules import OPEN, EventDetail
 
 group = typer.Typer(no_args_is_help=True, help="List emails, and show what became of one.")
 
@@ -86,7 +86,7 @@ def list_emails(
     )
 
 
-async def show_sent(connected: Connected, email_id: UUID, *, json: bool) -> bool:
+async def show_sent(connected: CommandDatabase, email_id: UUID, *, json: bool) -> bool:
     """Show the email of this id that was accepted for sending; False when there is none."""
     team_id = await overview.owner_of(connected.pool, email_id)
     db = None if team_id is None else TeamDb(connected.pool, team_id)
@@ -208,13 +208,13 @@ def email_shape(
     }
 
 
-def recipient_shape(found: RecipientOverview) -> dict[str, Any]:
+def recipient_shape(recipient_overview: RecipientOverview) -> dict[str, Any]:
     return {
-        "address": found.mailbox,
-        "role": found.role,
-        "state": found.state,
-        "bounce_type": found.bounce_type,
-        "group": found.grp,
+        "address": recipient_overview.mailbox,
+        "role": recipient_overview.role,
+        "state": recipient_overview.state,
+        "bounce_type": recipient_overview.bounce_type,
+        "group": recipient_overview.grp,
     }
 
 
@@ -229,15 +229,19 @@ def line_shape(line: HistoryEvent) -> dict[str, Any]:
     }
 
 
-def state_of(found: RecipientOverview) -> str:
-    return f"{found.state} ({found.bounce_type})" if found.bounce_type else found.state
+def state_of(recipient_overview: RecipientOverview) -> str:
+    return (
+        f"{recipient_overview.state} ({recipient_overview.bounce_type})"
+        if recipient_overview.bounce_type
+        else recipient_overview.state
+    )
 
 
-def detail_of(line: HistoryEvent) -> Detail:
-    return Detail() if line.detail is None else msgspec.json.decode(line.detail, type=Detail)
+def detail_of(line: HistoryEvent) -> EventDetail:
+    return EventDetail() if line.detail is None else msgspec.json.decode(line.detail, type=EventDetail)
 
 
-def detail_text(detail: Detail) -> str | None:
+def detail_text(detail: EventDetail) -> str | None:
     """What the other side answered, or else the reason in words, and how often it was tried."""
     parts = [detail.reply or reason_in_words(detail.reason or detail.suppressed)]
     if detail.attempt is not None and detail.attempt > 1:
@@ -251,6 +255,6 @@ def detail_text(detail: Detail) -> str | None:
     return " ".join(part for part in parts if part) or None
 
 
-def precise(at: datetime) -> str:
+def precise(instant: datetime) -> str:
     """With milliseconds: several steps share a second."""
-    return at.strftime("%Y-%m-%d %H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
+    return instant.strftime("%Y-%m-%d %H:%M:%S.") + f"{instant.microsecond // 1000:03d}Z"

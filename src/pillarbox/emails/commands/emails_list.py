@@ -14,10 +14,18 @@ import typer
 from rich.text import Text
 
 from pillarbox.delivery.commands.queue import team_names
-from pillarbox.emails.search.filters import EmailFilter, FoundEmail, FoundPage, NotAFilter
+from pillarbox.emails.search.filters import EmailFilter, EmailPage, FoundEmail, NotAFilter
 from pillarbox.emails.search.find import find
-from pillarbox.kernel.terminal.answers import Refused, as_id, clean, instant, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
+    as_id,
+    clean,
+    instant,
+    say,
+    show_json,
+    show_table,
+)
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.teams.commands.choosing import one_team
 from pillarbox.timeline.rules import STATES
@@ -85,7 +93,7 @@ def wanted(
             until=None if until is None else moment("--until", until),
         )
     except NotAFilter as wrong:
-        raise Refused(str(wrong)) from None
+        raise CommandRefused(str(wrong)) from None
 
 
 def moment(option: str, text: str) -> datetime:
@@ -93,11 +101,19 @@ def moment(option: str, text: str) -> datetime:
     try:
         return parse_instant(text, date_only=True)
     except ValueError:
-        raise Refused(f"{option} {text!r} is no time: use 2026-10-03 or 2026-10-03T08:15:00Z.") from None
+        raise CommandRefused(
+            f"{option} {text!r} is no time: use 2026-10-03 or 2026-10-03T08:15:00Z."
+        ) from None
 
 
 async def show_found(
-    connected: Connected, team: str | None, filters: EmailFilter, limit: int, after: str | None, *, json: bool
+    connected: CommandDatabase,
+    team: str | None,
+    filters: EmailFilter,
+    limit: int,
+    after: str | None,
+    *,
+    json: bool,
 ) -> int:
     """Print a page of what fits."""
     team_id = None if team is None else (await one_team(connected, team)).id
@@ -118,8 +134,8 @@ async def show_found(
 
 
 async def full_page(
-    connected: Connected, team_id: UUID | None, filters: EmailFilter, limit: int, after: UUID | None
-) -> FoundPage:
+    connected: CommandDatabase, team_id: UUID | None, filters: EmailFilter, limit: int, after: UUID | None
+) -> EmailPage:
     """As many emails as asked for, or all that there are, however long that takes."""
     emails: list[FoundEmail] = []
     while True:
@@ -127,7 +143,7 @@ async def full_page(
         emails += page.emails
         after = page.following
         if after is None or len(emails) >= limit:
-            return FoundPage(emails, after)
+            return EmailPage(emails, after)
 
 
 def show_rows(emails: Sequence[FoundEmail], names: Mapping[UUID, str]) -> None:

@@ -15,11 +15,11 @@ from pillarbox.emails.commands.emails import detail_of, precise
 from pillarbox.emails.commands.emails_list import texts
 from pillarbox.emails.overview import EmailOverview
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, instant, perform, say, show_json
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, instant, perform, say, show_json
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.suppressions import queries
-from pillarbox.suppressions.queries import Entry
+from pillarbox.suppressions.queries import SuppressionRow
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 from pillarbox.teams.queries import Team
 from pillarbox.timeline import history
@@ -46,7 +46,7 @@ class Explanation:
     """An entry with what caused it, as far as it is still there."""
 
     team: Team
-    entry: Entry
+    entry: SuppressionRow
     event: HistoryEvent | None
     email: EmailOverview | None
 
@@ -63,11 +63,11 @@ def explain(
     perform(lambda connected: show(connected, address, team, json=json), data=data, database_url=database_url)
 
 
-async def show(connected: Connected, text: str, team: str | None, *, json: bool) -> int:
+async def show(connected: CommandDatabase, text: str, team: str | None, *, json: bool) -> int:
     try:
         address = email_address(text)
     except NotAnAddress as wrong:
-        raise Refused(f"{text!r} is not an address: {wrong.reason}") from None
+        raise CommandRefused(f"{text!r} is not an address: {wrong.reason}") from None
     teams = await chosen_teams(connected, team)
     found = [one for owner in teams if (one := await explained(connected, owner, address)) is not None]
     if json:
@@ -92,7 +92,7 @@ async def show(connected: Connected, text: str, team: str | None, *, json: bool)
     return 0
 
 
-async def explained(connected: Connected, owner: Team, address: EmailAddress) -> Explanation | None:
+async def explained(connected: CommandDatabase, owner: Team, address: EmailAddress) -> Explanation | None:
     """Why this team does not write to the address; None where it does."""
     db = TeamDb(connected.pool, owner.id)
     entry = await queries.by_address(db, address.address)
@@ -104,9 +104,9 @@ async def explained(connected: Connected, owner: Team, address: EmailAddress) ->
     return Explanation(owner, entry, event, await overview.get(db, entry.source_id))
 
 
-def tell(one: Explanation) -> None:
-    entry = one.entry
-    say(f"{entry.shown} is on the suppression list of {one.team.name}.")
+def tell(explanation: Explanation) -> None:
+    entry = explanation.entry
+    say(f"{entry.shown} is on the suppression list of {explanation.team.name}.")
     say()
     facts: list[tuple[str, object]] = [
         ("Entry", entry.id),
@@ -114,48 +114,51 @@ def tell(one: Explanation) -> None:
         ("Cause", CAUSES[entry.origin]),
     ]
     if entry.origin != "manual":
-        facts += event_facts(one) + mail_facts(one)
+        facts += event_facts(explanation) + mail_facts(explanation)
     for name, value in facts:
         if value:
             say(f"{name + ':':<13} {value}")
     say()
-    removal = f"pillarbox suppressions remove {shlex.quote(entry.address)} --team {one.team.id}"
+    removal = f"pillarbox suppressions remove {shlex.quote(entry.address)} --team {explanation.team.id}"
     say(f"Mail of this team to the address is skipped. `{removal}` lets later mail out.")
 
 
-def event_facts(one: Explanation) -> list[tuple[str, object]]:
-    if one.event is None:
+def event_facts(explanation: Explanation) -> list[tuple[str, object]]:
+    if explanation.event is None:
         return []
-    detail = detail_of(one.event)
+    detail = detail_of(explanation.event)
     kind = f" ({detail.bounce.type}, {detail.bounce.sub_type})" if detail.bounce else ""
     return [
-        ("Event", f"{one.event.kind}{kind} at {precise(one.event.at)}"),
+        ("Event", f"{explanation.event.kind}{kind} at {precise(explanation.event.at)}"),
         ("Said by", detail.host),
-        ("Answer" if one.entry.origin == "bounce" else "Report", detail.reply),
+        ("Answer" if explanation.entry.origin == "bounce" else "Report", detail.reply),
         ("Reason", reason_in_words(detail.reason)),
     ]
 
 
-def mail_facts(one: Explanation) -> list[tuple[str, object]]:
-    if one.entry.source_id is None:
+def mail_facts(explanation: Explanation) -> list[tuple[str, object]]:
+    if explanation.entry.source_id is None:
         return [("Mail", NO_MAIL)]
-    if one.email is None:
-        return [("Mail", f"{one.entry.source_id}, {MAIL_GONE}")]
+    if explanation.email is None:
+        return [("Mail", f"{explanation.entry.source_id}, {MAIL_GONE}")]
     return [
-        ("Mail", one.email.id),
-        ("From", one.email.sender),
-        ("To", one.event.recipient if one.event else ", ".join(texts(one.email.to_list))),
-        ("Subject", one.email.subject),
-        ("Accepted", instant(one.email.created_at)),
-        ("Message-ID", one.email.message_id),
+        ("Mail", explanation.email.id),
+        ("From", explanation.email.sender),
+        (
+            "To",
+            explanation.event.recipient if explanation.event else ", ".join(texts(explanation.email.to_list)),
+        ),
+        ("Subject", explanation.email.subject),
+        ("Accepted", instant(explanation.email.created_at)),
+        ("Message-ID", explanation.email.message_id),
     ]
 
 
-def shape(one: Explanation) -> dict[str, Any]:
-    entry, email, event = one.entry, one.email, one.event
+def shape(explanation: Explanation) -> dict[str, Any]:
+    entry, email, event = explanation.entry, explanation.email, explanation.event
     return {
-        "team_id": one.team.id,
-        "team": one.team.name,
+        "team_id": explanation.team.id,
+        "team": explanation.team.name,
         "id": entry.id,
         "email": entry.shown,
         "origin": entry.origin,

@@ -10,14 +10,14 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.emails.inbox_mail import queries
-from pillarbox.emails.inbox_mail.queries import Attached as Attached
-from pillarbox.emails.inbox_mail.queries import Bodies as Bodies
+from pillarbox.emails.inbox_mail.queries import EmailBodies as EmailBodies
+from pillarbox.emails.inbox_mail.queries import EmailFile as EmailFile
 from pillarbox.kernel.postgres.database import TeamDb
 
 FILE_KIND: Final = "attachment"
 """The kind of their signed files."""
 
-GONE: Final = Bodies(None, None)
+GONE: Final = EmailBodies(None, None)
 
 
 async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
@@ -25,14 +25,14 @@ async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
     return await queries.sizes(db, ids) if ids else {}
 
 
-async def bodies(db: TeamDb, email_id: UUID) -> Bodies:
+async def bodies(db: TeamDb, email_id: UUID) -> EmailBodies:
     """What an email says; nothing where it is gone."""
     return await queries.bodies(db, email_id) or GONE
 
 
-async def attachments(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, list[Attached]]:
+async def attachments(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, list[EmailFile]]:
     """The attachments of each email that has some."""
-    found: dict[UUID, list[Attached]] = {}
+    found: dict[UUID, list[EmailFile]] = {}
     if ids:
         for attached in await queries.attachments(db, ids):
             found.setdefault(attached.email_id, []).append(attached)

@@ -69,12 +69,12 @@ class SentFile(NamedTuple):
     url: str | None
 
 
-class _Fields(NamedTuple):
+class _EmailFields(NamedTuple):
     reply_to_list: str | None
     headers: str | None
 
 
-class Held(NamedTuple):
+class AttachmentOctets(NamedTuple):
     """Where the octets of an attachment are."""
 
     data: bytes | None
@@ -83,7 +83,7 @@ class Held(NamedTuple):
 
 async def fields(db: TeamDb, email_id: UUID) -> SentFields:
     """Header fields; none where the email is gone."""
-    row = await db.one(_Fields, FIELDS, email_id)
+    row = await db.one(_EmailFields, FIELDS, email_id)
     if row is None:
         return SentFields()
     named = {name.lower(): value for name, value in _headers(row.headers)} if row.headers else {}
@@ -102,12 +102,12 @@ async def files(db: TeamDb, email_id: UUID) -> list[SentFile]:
 
 async def octets(db: TeamDb, blobs: BlobStore, attachment_id: UUID) -> bytes:
     """The octets of an attachment."""
-    row = await db.one(Held, OCTETS, attachment_id)
+    row = await db.one(AttachmentOctets, OCTETS, attachment_id)
     if row is None:
         return b""
     return await blobs.get(row.blob) if row.blob is not None else row.data or b""
 
 
-async def held(db: TeamDb, email_id: UUID, position: int) -> Held | None:
+async def held(db: TeamDb, email_id: UUID, position: int) -> AttachmentOctets | None:
     """Where the octets of an attachment are, by its place in the email."""
-    return await db.one(Held, HELD, email_id, position)
+    return await db.one(AttachmentOctets, HELD, email_id, position)

@@ -35,21 +35,21 @@ RELEASE = """
 """
 
 
-class Sized(NamedTuple):
+class EmailSize(NamedTuple):
     """How many octets the bodies of an email have."""
 
     id: UUID
     octets: int
 
 
-class Bodies(NamedTuple):
+class EmailBodies(NamedTuple):
     """What an email says."""
 
     html: str | None
     text: str | None
 
 
-class Attached(NamedTuple):
+class EmailFile(NamedTuple):
     """An attachment that has its bytes."""
 
     email_id: UUID
@@ -61,16 +61,16 @@ class Attached(NamedTuple):
 
 
 async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
-    return {found.id: found.octets for found in await db.all(Sized, SIZES, ids)}
+    return {found.id: found.octets for found in await db.all(EmailSize, SIZES, ids)}
 
 
-async def bodies(db: TeamDb, email_id: UUID) -> Bodies | None:
-    return await db.one(Bodies, BODIES, email_id)
+async def bodies(db: TeamDb, email_id: UUID) -> EmailBodies | None:
+    return await db.one(EmailBodies, BODIES, email_id)
 
 
-async def attachments(db: TeamDb, ids: Sequence[UUID]) -> list[Attached]:
+async def attachments(db: TeamDb, ids: Sequence[UUID]) -> list[EmailFile]:
     """The attachments of these emails, in the order of each."""
-    return await db.all(Attached, ATTACHMENTS, ids)
+    return await db.all(EmailFile, ATTACHMENTS, ids)
 
 
 async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:

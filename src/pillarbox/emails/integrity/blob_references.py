@@ -33,7 +33,7 @@ FOLDERS = ("attachments", "captured", "received", "imports", "drafts")
 """The folders of the store whose blobs are named by the tables below; all others are left alone."""
 
 
-class Table(NamedTuple):
+class ReferencingTable(NamedTuple):
     """A table that names blobs. `page` gives those rows in key order, `again` one of them."""
 
     name: str
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 
 # Across teams: the operator's check of the whole store.
 TABLES = (
-    Table(
+    ReferencingTable(
         "attachments",
         """
         SELECT team_id, id, blob, size FROM attachments
@@ -53,7 +53,7 @@ TABLES = (
         """,
         "SELECT blob FROM attachments WHERE team_id = $1 AND id = $2",
     ),
-    Table(
+    ReferencingTable(
         "captured",
         """
         SELECT team_id, id, blob, size FROM captured
@@ -63,7 +63,7 @@ TABLES = (
         """,
         "SELECT blob FROM captured WHERE team_id = $1 AND id = $2",
     ),
-    Table(
+    ReferencingTable(
         "received_sources",
         """
         SELECT team_id, id, blob, size FROM received_sources
@@ -73,7 +73,7 @@ TABLES = (
         """,
         "SELECT blob FROM received_sources WHERE team_id = $1 AND id = $2",
     ),
-    Table(
+    ReferencingTable(
         "contact_imports",
         """
         SELECT team_id, id, blob, size FROM contact_imports
@@ -86,7 +86,7 @@ TABLES = (
          WHERE team_id = $1 AND id = $2 AND status IN ('queued', 'in_progress')
         """,
     ),
-    Table(
+    ReferencingTable(
         "inbox_draft_attachments",
         """
         SELECT team_id, id, blob, size FROM inbox_draft_attachments
@@ -144,7 +144,7 @@ class BlobReferences:
     more: bool = False
 
 
-class _Named(NamedTuple):
+class _NamedBlob(NamedTuple):
     team_id: UUID
     id: UUID
     blob: str
@@ -152,7 +152,7 @@ class _Named(NamedTuple):
 
 
 async def take(
-    pool: asyncpg.Pool, blobs: BlobStore, now: datetime, most: int, *, collect: bool | None
+    pool: asyncpg.Pool, blobs: BlobStore, now: datetime, limit: int, *, collect: bool | None
 ) -> BlobReferences:
     """Count blobs and compare them with their rows.
 
@@ -162,7 +162,7 @@ async def take(
     """
     references = BlobReferences()
     for table in TABLES:
-        await _check_table(pool, blobs, table, references, most)
+        await _check_table(pool, blobs, table, references, limit)
     async with pool.acquire() as conn:
         await _list_blobs(conn, blobs, now - OLD)
         try:
@@ -201,7 +201,7 @@ async def collect_unnamed(
 
 
 async def _check_table(
-    pool: asyncpg.Pool, blobs: BlobStore, table: Table, references: BlobReferences, most: int
+    pool: asyncpg.Pool, blobs: BlobStore, table: ReferencingTable, references: BlobReferences, limit: int
 ) -> None:
     """Every blob that a row of the table names is there, and has its size."""
     async for page in _pages(pool, table):
@@ -209,16 +209,16 @@ async def _check_table(
         for row, trouble in zip(page, answers, strict=True):
             if trouble is None or await pool.fetchval(table.again, row.team_id, row.id) != row.blob:
                 references.named += trouble is None
-            elif len(references.gaps) < most:
+            elif len(references.gaps) < limit:
                 references.gaps.append(_gap(table, row, trouble))
             else:
                 references.more = True
 
 
-async def _pages(pool: asyncpg.Pool, table: Table) -> AsyncIterator[Sequence[_Named]]:
+async def _pages(pool: asyncpg.Pool, table: ReferencingTable) -> AsyncIterator[Sequence[_NamedBlob]]:
     after = (NIL, NIL)
     while True:
-        rows = [_Named(**row) for row in await pool.fetch(table.page, *after, PAGE, timeout=TIMEOUT)]
+        rows = [_NamedBlob(**row) for row in await pool.fetch(table.page, *after, PAGE, timeout=TIMEOUT)]
         if rows:
             yield rows
         if len(rows) < PAGE:
@@ -237,7 +237,7 @@ async def _at_once(checks: Sequence[Awaitable[str | None]]) -> list[str | None]:
     return list(await asyncio.gather(*map(one, checks)))
 
 
-async def _trouble(blobs: BlobStore, row: _Named) -> str | None:
+async def _trouble(blobs: BlobStore, row: _NamedBlob) -> str | None:
     """What is wrong with a blob: `missing`, `of another size`, or None.
 
     The last byte must be there and none behind it: two bytes are asked for, whatever the size.
@@ -256,7 +256,7 @@ async def _trouble(blobs: BlobStore, row: _Named) -> str | None:
     return None if found == wanted else "of another size"
 
 
-async def _short(blobs: BlobStore, row: _Named) -> str:
+async def _short(blobs: BlobStore, row: _NamedBlob) -> str:
     try:
         async for _ in blobs.stream(row.blob, 0, 1):
             break
@@ -265,7 +265,7 @@ async def _short(blobs: BlobStore, row: _Named) -> str:
     return "of another size"
 
 
-def _gap(table: Table, row: _Named, trouble: str) -> Gap:
+def _gap(table: ReferencingTable, row: _NamedBlob, trouble: str) -> Gap:
     sentence = f"The blob {row.blob} of {table.name} {row.id} ({row.size} bytes) is {trouble}."
     ids = {"team_id": row.team_id, "id": row.id, "blob": row.blob, "size": row.size}
     return Gap(f"{table.name}_blob_{'missing' if trouble == 'missing' else 'differs'}", sentence, ids)

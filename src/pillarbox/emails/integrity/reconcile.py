@@ -35,7 +35,7 @@ class Gap:
     ids: Mapping[str, Any]
 
 
-class Account(NamedTuple):
+class RecipientCounts(NamedTuple):
     """A team's recipients: how many were accepted and what became of them."""
 
     team_id: UUID
@@ -61,34 +61,34 @@ class ReconcileResult:
 
     gaps: list[Gap] = field(default_factory=list)
     more: set[str] = field(default_factory=set)
-    accounts: list[Account] = field(default_factory=list)
+    accounts: list[RecipientCounts] = field(default_factory=list)
     teams: int = 0
     emails: int = 0
     recipients: int = 0
 
-    def add(self, gap: Gap, most: int) -> bool:
+    def add(self, gap: Gap, limit: int) -> bool:
         """Keep a gap; False when there are enough of its kind."""
-        if sum(kept.name == gap.name for kept in self.gaps) >= most:
+        if sum(kept.name == gap.name for kept in self.gaps) >= limit:
             self.more.add(gap.name)
             return False
         self.gaps.append(gap)
         return True
 
 
-async def reconcile(pool: asyncpg.Pool, most: int, invariants: Sequence[Invariant]) -> ReconcileResult:
-    """Check what must hold between emails and their recipients, and these invariants; at most `most` gaps of
+async def reconcile(pool: asyncpg.Pool, limit: int, invariants: Sequence[Invariant]) -> ReconcileResult:
+    """Check what must hold between emails and their recipients, and these invariants; at most `limit` gaps of
     each kind are listed."""
     async with snapshot(pool) as conn:
-        return await examine(conn, most, invariants)
+        return await examine(conn, limit, invariants)
 
 
-async def examine(conn: Connection, most: int, invariants: Sequence[Invariant]) -> ReconcileResult:
+async def examine(conn: Connection, limit: int, invariants: Sequence[Invariant]) -> ReconcileResult:
     """What the transaction of `conn` sees, checked as `reconcile` does."""
     result = ReconcileResult()
     for invariant in invariants:
-        await _check(conn, invariant, result, most)
-    await _check_lists(conn, result, most)
-    await _check_accounts(conn, result, most)
+        await _check(conn, invariant, result, limit)
+    await _check_lists(conn, result, limit)
+    await _check_accounts(conn, result, limit)
     return result
 
 
@@ -100,19 +100,19 @@ async def snapshot(pool: asyncpg.Pool) -> AsyncIterator[Connection]:
         yield conn
 
 
-async def _check(conn: Connection, invariant: Invariant, result: ReconcileResult, most: int) -> None:
-    rows = await conn.fetch(invariant.sql, most + 1, *invariant.args, timeout=TIMEOUT)
+async def _check(conn: Connection, invariant: Invariant, result: ReconcileResult, limit: int) -> None:
+    rows = await conn.fetch(invariant.sql, limit + 1, *invariant.args, timeout=TIMEOUT)
     for row in rows:
         ids = dict(row)
-        result.add(Gap(invariant.name, invariant.sentence.format(**ids), ids), most)
+        result.add(Gap(invariant.name, invariant.sentence.format(**ids), ids), limit)
 
 
-async def _check_lists(conn: Connection, result: ReconcileResult, most: int) -> None:
+async def _check_lists(conn: Connection, result: ReconcileResult, limit: int) -> None:
     """Every address of an email has a recipient, and every recipient an address."""
     async for row in conn.cursor(LISTS, prefetch=PREFETCH, timeout=TIMEOUT):
         wrong = _difference(row)
         ids = {"team_id": row["team_id"], "email_id": row["email_id"]}
-        if wrong is not None and not result.add(Gap("recipients_differ_from_addresses", wrong, ids), most):
+        if wrong is not None and not result.add(Gap("recipients_differ_from_addresses", wrong, ids), limit):
             return
 
 
@@ -134,20 +134,20 @@ def _difference(row: Any) -> str | None:
     return None
 
 
-async def _check_accounts(conn: Connection, result: ReconcileResult, most: int) -> None:
+async def _check_accounts(conn: Connection, result: ReconcileResult, limit: int) -> None:
     """Accepted is the sum of what became of it."""
     async for row in conn.cursor(ACCOUNTS, STILL_OPEN, prefetch=PREFETCH, timeout=TIMEOUT):
-        account = Account(**row)
+        account = RecipientCounts(**row)
         result.teams += 1
         result.emails += account.emails
         result.recipients += account.known
         if len(result.accounts) < MOST_ACCOUNTS:
             result.accounts.append(account)
         if account.accepted != account.known:
-            result.add(_unbalanced(account), most)
+            result.add(_unbalanced(account), limit)
 
 
-def _unbalanced(account: Account) -> Gap:
+def _unbalanced(account: RecipientCounts) -> Gap:
     sentence = (
         f"The team {account.team!r} had {account.accepted} recipients accepted, but {account.known} are "
         f"delivered, bounced, failed, suppressed, canceled or pending."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.emails.outgoing import Outgoing, Tag
+from pillarbox.emails.outgoing import EmailTag, OutgoingEmail
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
 
 NAME: Final = "Pillarbox"
@@ -19,9 +19,11 @@ def own_sender(hostname: str, address: str | None = None) -> Mailbox:
     return Mailbox(mailbox.local, mailbox.domain, NAME)
 
 
-def plain_mail(sender: Mailbox, to: str, subject: str, text: str, tags: tuple[Tag, ...] = ()) -> Outgoing:
+def plain_mail(
+    sender: Mailbox, to: str, subject: str, text: str, tags: tuple[EmailTag, ...] = ()
+) -> OutgoingEmail:
     """Mail that answers itself to nobody (RFC 3834, 5); AddressError where `to` is no address."""
-    return Outgoing(
+    return OutgoingEmail(
         sender_text=f"{NAME} <{sender.addr_spec}>",
         sender=sender,
         to_texts=[to],

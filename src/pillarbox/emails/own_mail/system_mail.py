@@ -7,9 +7,9 @@ from datetime import datetime
 
 from pillarbox.domains.senders import Senders
 from pillarbox.emails import queries
-from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.accept import Accept, AuthorizedEmail
 from pillarbox.emails.own_mail.plain_mail import own_sender, plain_mail
-from pillarbox.emails.own_mail.withheld import MARK
+from pillarbox.emails.own_mail.redaction import MARK
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.security.authentication import Caller, Permission
@@ -26,7 +26,7 @@ class StoredSystemMail:
         self._senders = senders
         self._sender = own_sender(hostname, sender)
 
-    async def send(self, conn: Connection, at: datetime, *, to: str, subject: str, text: str) -> None:
+    async def send(self, conn: Connection, now: datetime, *, to: str, subject: str, text: str) -> None:
         """Accept this mail in the transaction of `conn`."""
         team_id = await bootstrap.operators_team(conn)
         team = None if team_id is None else await queries.team(TeamDb(conn, team_id))
@@ -35,6 +35,6 @@ class StoredSystemMail:
             return
         domain = await self._senders.find(team_id, self._sender.domain)
         mail = plain_mail(self._sender, to, subject, text, (MARK,))
-        checked = Checked(mail, domain if domain and domain.may_send else None)
+        checked = AuthorizedEmail(mail, domain if domain and domain.may_send else None)
         caller = Caller(team_id, team.number, None, Permission.FULL)
         await self._accept.store_in(conn, caller, checked)

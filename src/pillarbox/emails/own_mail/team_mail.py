@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.emails import queries
-from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.accept import Accept, AuthorizedEmail
 from pillarbox.emails.own_mail.plain_mail import own_sender, plain_mail
 from pillarbox.kernel.http.idempotency import AlreadyAnswered, Idempotency
 from pillarbox.kernel.observability.log import get
@@ -37,7 +37,7 @@ class TeamMail:
         caller = Caller(team_id, team.number, None, Permission.FULL)
         once = Idempotency(SCOPE, key, hashlib.sha256(key.encode()).digest())
         try:
-            checked = Checked(plain_mail(self._sender, team.email, subject, text), None)
+            checked = AuthorizedEmail(plain_mail(self._sender, team.email, subject, text), None)
             await self._accept.store(caller, [checked], idempotency=once, answer=lambda _: b"{}")
         except AlreadyAnswered:
             return

@@ -53,7 +53,7 @@ class BlockedFile(InvalidAttachment):
         super().__init__(f"Invalid `{field}.filename` field. Files of type .{extension} are not allowed.")
 
 
-class TooMuchAttached(InvalidAttachment):
+class AttachmentsTooLarge(InvalidAttachment):
     """More than the attachments of an email may have together."""
 
 
@@ -78,7 +78,7 @@ def read(value: object) -> list[NewAttachment]:
         attachment = _one(item, index)
         total += encoded_length(len(attachment.data or b""))
         if total > MOST_BASE64:
-            raise TooMuchAttached(
+            raise AttachmentsTooLarge(
                 "Invalid `attachments` field. All of it may have 40 MB after base64 encoding."
             )
         found.append(attachment)
@@ -149,7 +149,7 @@ def _from_base64(text: str, field: str) -> bytes:
         raise _bad_base64(field)
     digits = text.encode("ascii").translate(None, _BLANKS)
     if len(digits) > MOST_BASE64 + 4:
-        raise TooMuchAttached(
+        raise AttachmentsTooLarge(
             f"Invalid `{field}.content` field. Attachments may have 40 MB after base64 encoding."
         )
     if digits.endswith(_TOO_MUCH_PADDING.encode()):

@@ -1,4 +1,5 @@
-"""From a request body to an `Outgoing` (emails.md section 1), field by field in the order of its table."""
+"""From a request body to an `OutgoingEmail` (emails.md section 1), field by field in the order of its
+table."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from pillarbox.emails.outgoing import Outgoing, Tag, UsedTemplate
+from pillarbox.emails.outgoing import EmailTag, OutgoingEmail, UsedTemplate
 from pillarbox.emails.requests import attachment_input
 from pillarbox.emails.requests.schedule import ScheduleError, parse_schedule
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
@@ -76,7 +77,7 @@ def outgoing(
     templates: Mapping[str, PublishedTemplate] = NO_TEMPLATES,
     *,
     is_letter: bool = False,
-) -> Outgoing:
+) -> OutgoingEmail:
     """One send request; raises the contract's problem for the first field that is wrong. `templates` are the
     team's that the request may name.
 
@@ -111,7 +112,7 @@ def outgoing(
         template.check()
     if sender is None or subject is None:
         raise AssertionError("only a template that cannot be used leaves them open")
-    return Outgoing(
+    return OutgoingEmail(
         sender_text=sender_text,
         sender=sender,
         to_texts=to_texts,
@@ -270,7 +271,7 @@ def _shown(name: str) -> str:
     return _CONTROL.sub("_", name)[:40].replace("`", "_")
 
 
-def _tags(value: object) -> Sequence[Tag]:
+def _tags(value: object) -> Sequence[EmailTag]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -280,10 +281,10 @@ def _tags(value: object) -> Sequence[Tag]:
     return [_tag(item, f"tags[{index}]") for index, item in enumerate(value)]
 
 
-def _tag(item: object, field: str) -> Tag:
+def _tag(item: object, field: str) -> EmailTag:
     if not isinstance(item, dict):
         raise InvalidField(field, "Use an object with `name` and `value`.")
-    return Tag(_tag_part(item, field, "name"), _tag_part(item, field, "value"))
+    return EmailTag(_tag_part(item, field, "name"), _tag_part(item, field, "value"))
 
 
 def _tag_part(item: Mapping[str, Any], field: str, part: str) -> str:

@@ -111,7 +111,7 @@ class ScheduleError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayPhrase:
     """The dates that a day phrase may mean, the nearest first, and its own time when none is given."""
 
     dates: tuple[date, ...]
@@ -209,7 +209,7 @@ def _day_and_time(words: list[str], now: datetime) -> datetime | None:
     return None
 
 
-def _first_ahead(day: Day | None, clock: time | None, local: datetime) -> datetime:
+def _first_ahead(day: DayPhrase | None, clock: time | None, local: datetime) -> datetime:
     """The first meaning that is still ahead, else the last; a time alone means today or tomorrow."""
     today = local.date()
     dates = day.dates if day else (today, today + timedelta(days=1))
@@ -219,26 +219,26 @@ def _first_ahead(day: Day | None, clock: time | None, local: datetime) -> dateti
     return next((instant for instant in instants if instant > local), instants[-1])
 
 
-def _day(words: Sequence[str], today: date) -> Day | None:
+def _day(words: Sequence[str], today: date) -> DayPhrase | None:
     if words[:1] == ["on"]:
         words = words[1:]
     match words:
         case ["today"]:
-            return Day((today,))
+            return DayPhrase((today,))
         case ["tonight"]:
-            return Day((today,), TONIGHT)
+            return DayPhrase((today,), TONIGHT)
         case ["tomorrow"]:
-            return Day((today + timedelta(days=1),))
+            return DayPhrase((today + timedelta(days=1),))
         case ["next", "week"]:
-            return Day((today + timedelta(days=7),))
+            return DayPhrase((today + timedelta(days=7),))
         case ["next", "month"]:
-            return Day((_months_later(today, 1),))
+            return DayPhrase((_months_later(today, 1),))
         case ["next", name] if name in _WEEKDAY_OF:
             monday = today - timedelta(days=today.weekday())
-            return Day((monday + timedelta(days=7 + _WEEKDAY_OF[name]),))
+            return DayPhrase((monday + timedelta(days=7 + _WEEKDAY_OF[name]),))
         case [name] | ["this", name] if name in _WEEKDAY_OF:
             nearest = today + timedelta(days=(_WEEKDAY_OF[name] - today.weekday()) % 7)
-            return Day((nearest, nearest + timedelta(days=7)))
+            return DayPhrase((nearest, nearest + timedelta(days=7)))
         case [written] if parts := _DATE.fullmatch(written):
             return _dated(int(parts[1]), int(parts[2]), int(parts[3]), time(0))
         case [month, day, *year] if month in _MONTH_OF:
@@ -248,7 +248,7 @@ def _day(words: Sequence[str], today: date) -> Day | None:
     return None
 
 
-def _calendar_day(month: str, day: str, year: Sequence[str], today: date) -> Day | None:
+def _calendar_day(month: str, day: str, year: Sequence[str], today: date) -> DayPhrase | None:
     """`October 5` and `5 October`; without a year the next one, today included."""
     ordinal = _ORDINAL.fullmatch(day)
     if ordinal is None or len(year) > 1 or (year and not re.fullmatch("[0-9]{4}", year[0])):
@@ -259,10 +259,10 @@ def _calendar_day(month: str, day: str, year: Sequence[str], today: date) -> Day
     return _dated(today.year + (wanted < (today.month, today.day)), *wanted)
 
 
-def _dated(year: int, month: int, day: int, default: time | None = None) -> Day | None:
+def _dated(year: int, month: int, day: int, default: time | None = None) -> DayPhrase | None:
     if not (year >= FIRST_YEAR and 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year, month)[1]):
         return None
-    return Day((date(year, month, day),), default)
+    return DayPhrase((date(year, month, day),), default)
 
 
 def _time(words: Sequence[str]) -> time | None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import structs
 
-from pillarbox.emails.outgoing import Outgoing, TemplatesTooLarge, UsedTemplate
+from pillarbox.emails.outgoing import OutgoingEmail, TemplatesTooLarge, UsedTemplate
 from pillarbox.emails.requests.parse import (
     MOST_BODY,
     VARIABLES,
@@ -35,7 +35,7 @@ class ContactSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Templating:
+class TemplateRendering:
     """Finds the templates that requests name, and makes mail of them."""
 
     contacts: ContactSource
@@ -45,15 +45,15 @@ class Templating:
         return await published(db, template_names(items))
 
     async def rendered(
-        self, db: TeamDb, emails: Sequence[Outgoing | Problem]
-    ) -> Sequence[Outgoing | Problem]:
+        self, db: TeamDb, emails: Sequence[OutgoingEmail | Problem]
+    ) -> Sequence[OutgoingEmail | Problem]:
         """The same emails, those of templates with their subjects and bodies, or with what is wrong."""
-        if not any(isinstance(email, Outgoing) and email.template is not None for email in emails):
+        if not any(isinstance(email, OutgoingEmail) and email.template is not None for email in emails):
             return emails
         contacts = await self._contacts(db, emails)
         return await in_thread_if_large(_weight(emails), _rendered_all, emails, contacts)
 
-    async def one(self, db: TeamDb, email: Outgoing) -> Outgoing:
+    async def one(self, db: TeamDb, email: OutgoingEmail) -> OutgoingEmail:
         """One email; raises what is wrong with it."""
         [made] = await self.rendered(db, [email])
         if isinstance(made, Problem):
@@ -61,13 +61,13 @@ class Templating:
         return made
 
     async def _contacts(
-        self, db: TeamDb, emails: Sequence[Outgoing | Problem]
+        self, db: TeamDb, emails: Sequence[OutgoingEmail | Problem]
     ) -> Mapping[str, ContactValues]:
         """The contacts that these emails say something of."""
         wanted = set()
         known: dict[UUID, bool] = {}
         for email in emails:
-            if isinstance(email, Outgoing) and email.template is not None:
+            if isinstance(email, OutgoingEmail) and email.template is not None:
                 # Items of a batch often share a template, which may be large.
                 template_id, content = email.template.check()
                 if template_id not in known:
@@ -79,31 +79,31 @@ class Templating:
         return await self.contacts.values(db, wanted) if wanted else {}
 
 
-def _weight(emails: Sequence[Outgoing | Problem]) -> int:
+def _weight(emails: Sequence[OutgoingEmail | Problem]) -> int:
     """An upper bound of what rendering these emails reads and writes, in characters."""
     return sum(
         mail.weight(email.template.check()[1])
         for email in emails
-        if isinstance(email, Outgoing) and email.template is not None
+        if isinstance(email, OutgoingEmail) and email.template is not None
     )
 
 
 def _rendered_all(
-    emails: Sequence[Outgoing | Problem], contacts: Mapping[str, ContactValues]
-) -> list[Outgoing | Problem]:
+    emails: Sequence[OutgoingEmail | Problem], contacts: Mapping[str, ContactValues]
+) -> list[OutgoingEmail | Problem]:
     """The emails in their order. The templates and what is rendered of them are charged to one budget before
     anything is rendered, also where the email is refused afterwards."""
     left = MOST_OCTETS
-    rendered: list[Outgoing | Problem] = []
+    rendered: list[OutgoingEmail | Problem] = []
     for email in emails:
-        if not isinstance(email, Outgoing) or email.template is None:
+        if not isinstance(email, OutgoingEmail) or email.template is None:
             rendered.append(email)
             continue
         try:
             size = _size(email, email.template, contacts, left)
             left -= size
             rendered.append(_rendered(email, email.template, contacts))
-        except _Refused as refused:
+        except _RenderingRefused as refused:
             left -= refused.size
             rendered.append(refused.problem)
         except Problem as problem:
@@ -111,7 +111,7 @@ def _rendered_all(
     return rendered
 
 
-class _Refused(Exception):  # noqa: N818 - it carries a problem and what finding it has cost
+class _RenderingRefused(Exception):  # noqa: N818 - it carries a problem and what finding it has cost
     """An email that is not rendered, after `size` characters were read."""
 
     def __init__(self, size: int, problem: Problem) -> None:
@@ -119,28 +119,34 @@ class _Refused(Exception):  # noqa: N818 - it carries a problem and what finding
         self.problem = problem
 
 
-def _size(email: Outgoing, template: UsedTemplate, contacts: Mapping[str, ContactValues], left: int) -> int:
-    """The characters that rendering the email reads or writes, whichever is more; raises _Refused where they
-    are more than are left, or where the bodies alone are too large."""
+def _size(
+    email: OutgoingEmail, template: UsedTemplate, contacts: Mapping[str, ContactValues], left: int
+) -> int:
+    """The characters that rendering the email reads or writes, whichever is more.
+
+    Raises _RenderingRefused where they are more than are left, or where the bodies alone are too large.
+    """
     content = template.check()[1]
     if content.size > left:
-        raise _Refused(0, TemplatesTooLarge())
+        raise _RenderingRefused(0, TemplatesTooLarge())
     try:
         written = mail.rendered_size(
             content, template.given, _contact(email, contacts), VARIABLES, template.foreign
         )
     except Problem as problem:
-        raise _Refused(content.size, problem) from None
+        raise _RenderingRefused(content.size, problem) from None
     # The text that is made of the html is read from all of it.
     cost = max(content.size, written if content.text is not None else 2 * written)
     if cost > left:
-        raise _Refused(content.size, TemplatesTooLarge())
+        raise _RenderingRefused(content.size, TemplatesTooLarge())
     if written > MOST_BODY:
-        raise _Refused(content.size, BodiesTooLarge("html" if content.html else "text"))
+        raise _RenderingRefused(content.size, BodiesTooLarge("html" if content.html else "text"))
     return cost
 
 
-def _rendered(email: Outgoing, template: UsedTemplate, contacts: Mapping[str, ContactValues]) -> Outgoing:
+def _rendered(
+    email: OutgoingEmail, template: UsedTemplate, contacts: Mapping[str, ContactValues]
+) -> OutgoingEmail:
     template_id, content = template.check()
     made = mail.render(
         content, email.subject, template.given, _contact(email, contacts), VARIABLES, template.foreign
@@ -160,14 +166,14 @@ def _rendered(email: Outgoing, template: UsedTemplate, contacts: Mapping[str, Co
     )
 
 
-def _contact(email: Outgoing, contacts: Mapping[str, ContactValues]) -> ContactValues:
+def _contact(email: OutgoingEmail, contacts: Mapping[str, ContactValues]) -> ContactValues:
     """What the email may say of its recipient."""
     for recipient in _alone(email):
         return contacts.get(recipient.key) or ContactValues(email=recipient.addr_spec)
     return NOBODY
 
 
-def _alone(email: Outgoing) -> Sequence[Any]:
+def _alone(email: OutgoingEmail) -> Sequence[Any]:
     """The recipient of mail that has only one: what is said of a contact is said to nobody else."""
     recipients = email.recipients()
     return recipients if len(recipients) == 1 else ()

@@ -18,7 +18,7 @@ import asyncpg
 
 from pillarbox.emails.retention import first_id
 from pillarbox.emails.search import queries
-from pillarbox.emails.search.queries import Described
+from pillarbox.emails.search.queries import IndexedEmail
 from pillarbox.emails.search.terms import Terms
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
@@ -122,14 +122,14 @@ class SearchBlocks:
         return f"{dropped} blocks"
 
 
-def filter_of(emails: Sequence[Described], most: int) -> tuple[int, bytes]:
+def filter_of(emails: Sequence[IndexedEmail], limit: int) -> tuple[int, bytes]:
     """A filter of the first emails, until they have so many terms, and how many emails these are."""
     terms = Terms()
     count = 0
     for _, sender, domain, subject, addresses in emails:
         terms.add(sender, domain, subject, addresses.split("\n"))
         count += 1
-        if len(terms) >= most:
+        if len(terms) >= limit:
             break
     return count, terms.bloom_filter(emails[count - 1].id.int if emails else 0)
 

@@ -11,7 +11,7 @@ from pillarbox.domains.names import NotADomain, normalised
 from pillarbox.emails.retention import first_id
 from pillarbox.emails.search import terms
 from pillarbox.mail.message.address import AddressError, parse_mailbox
-from pillarbox.timeline.rules import STATES, Kind
+from pillarbox.timeline.rules import STATES, EventKind
 
 LONGEST_SHOWN = 80
 OLDEST, NEWEST = UUID(int=0), UUID(int=2**128 - 1)
@@ -33,7 +33,7 @@ class EmailFilter:
     to: str | None = None
     sender: str | None = None
     words: frozenset[str] = frozenset()
-    state: Kind | None = None
+    state: EventKind | None = None
     domain: str | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -63,7 +63,7 @@ class EmailFilter:
             to=None if to is None else _recipient(to),
             sender=None if sender is None else _address(sender),
             words=words,
-            state=None if state is None else Kind(state),
+            state=None if state is None else EventKind(state),
             domain=None if domain is None else _domain(domain),
             since=since,
             until=until,
@@ -114,7 +114,7 @@ class FoundEmail(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPage:
+class EmailPage:
     """Emails that fit, newest first. `following` is the cursor of the next page, None at the end. A page may
     have fewer emails than asked for, or none, and still have a next one: so much was read without finding
     more."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from pillarbox.emails.search import queries
-from pillarbox.emails.search.filters import NEWEST, OLDEST, EmailFilter, FoundPage
-from pillarbox.emails.search.queries import Candidate, EmailRange
+from pillarbox.emails.search.filters import NEWEST, OLDEST, EmailFilter, EmailPage
+from pillarbox.emails.search.queries import CandidateEmail, EmailRange
 from pillarbox.kernel.postgres.database import Source
-from pillarbox.timeline.rules import STATES, Kind
+from pillarbox.timeline.rules import STATES, EventKind
 
 MOST_BLOCKS = 128
 FEW_BLOCKS = 32
@@ -36,33 +36,33 @@ CANDIDATES = 60
 PART, MOST_WHOLE = 12, 8
 """Words that are shorter may be parts of others, and so many are looked for as whole words."""
 
-BY_WORK = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})
-BY_EVENT = frozenset(STATES) - BY_WORK - {Kind.DELIVERED}
+BY_WORK = frozenset({EventKind.QUEUED, EventKind.SCHEDULED, EventKind.SENT, EventKind.DELIVERY_DELAYED})
+BY_EVENT = frozenset(STATES) - BY_WORK - {EventKind.DELIVERED}
 """States whose emails are named by the queue, and by the history. `delivered` is what most emails are."""
 
 
 async def find(
-    source: Source, team_id: UUID | None, wanted: EmailFilter, *, limit: int, after: UUID | None = None
-) -> FoundPage:
+    source: Source, team_id: UUID | None, email_filter: EmailFilter, *, limit: int, after: UUID | None = None
+) -> EmailPage:
     """A page of the team's emails that fit, or with None of every team's. `after` is the cursor of the page
     before it: the id of any email, or the page's `following`."""
-    upper = wanted.upper if after is None else min(wanted.upper, UUID(int=max(0, after.int - 1)))
-    reading = _Reading(source, wanted, limit, wanted.lower)
+    upper = email_filter.upper if after is None else min(email_filter.upper, UUID(int=max(0, after.int - 1)))
+    reading = _SearchState(source, email_filter, limit, email_filter.lower)
     await reading.begin(team_id, upper)
     await reading.read()
     kept = sorted(reading.found, key=lambda email: email[1], reverse=True)
     following = None
-    if (end := reading.unread()) > wanted.lower:
+    if (end := reading.unread()) > email_filter.lower:
         kept = [email for email in kept if email[1] > end]
         following = UUID(int=min(end.int + 1, NEWEST.int))
     if len(kept) > limit:
         kept = kept[:limit]
         following = kept[-1][1]
-    return FoundPage(await queries.shown(source, kept), following)
+    return EmailPage(await queries.shown(source, kept), following)
 
 
 @dataclass
-class _Reading:
+class _SearchState:
     """What is still to be read, and what was found in the rest."""
 
     source: Source
@@ -145,7 +145,7 @@ class _Reading:
         end = self.unread()
         return sum(found > end for _, found in self.found) > self.limit
 
-    async def _candidates(self, batch: Sequence[EmailRange]) -> list[Candidate]:
+    async def _candidates(self, batch: Sequence[EmailRange]) -> list[CandidateEmail]:
         wanted, most = self.wanted, max(self.limit + 1, CANDIDATES)
         if wanted.to is not None:
             is_domain = wanted.to.startswith("@")
@@ -166,7 +166,7 @@ class _Reading:
             self.source, batch, domain, sender, subject, whole[-MOST_WHOLE:], wanted.state, most
         )
 
-    def _keep(self, batch: Sequence[EmailRange], candidates: Sequence[Candidate]) -> None:
+    def _keep(self, batch: Sequence[EmailRange], candidates: Sequence[CandidateEmail]) -> None:
         """Keep the candidates that fit. A range that gave as many as were asked for is read on."""
         last: dict[int, list[UUID]] = {}
         for one in candidates:

@@ -199,7 +199,7 @@ class EmailRange(NamedTuple):
     last_id: UUID
 
 
-class Candidate(NamedTuple):
+class CandidateEmail(NamedTuple):
     """An email of the range at `place` (counted from 1) that may fit."""
 
     place: int
@@ -210,7 +210,7 @@ class Candidate(NamedTuple):
     subject: str
 
 
-class Described(NamedTuple):
+class IndexedEmail(NamedTuple):
     """What an email can be found by; `addresses` are lines."""
 
     id: UUID
@@ -220,7 +220,7 @@ class Described(NamedTuple):
     addresses: str
 
 
-class Unsettled(NamedTuple):
+class UnindexedBlock(NamedTuple):
     """A block with the emails that it describes, and as many as there are."""
 
     team_id: UUID
@@ -231,27 +231,27 @@ class Unsettled(NamedTuple):
 
 
 async def blocks(
-    source: Source, team_id: UUID | None, upper: UUID, lower: UUID, numbers: Sequence[int], most: int
+    source: Source, team_id: UUID | None, upper: UUID, lower: UUID, numbers: Sequence[int], limit: int
 ) -> tuple[list[EmailRange], list[EmailRange]]:
     """The newest blocks that may have all of the terms, and each team's emails that no block describes."""
-    rows = await source.fetch(BLOCKS, team_id, upper, lower, numbers, most, VERSION)
+    rows = await source.fetch(BLOCKS, team_id, upper, lower, numbers, limit, VERSION)
     seeming = [EmailRange._make(row) for row in rows if row[2] is not None]
     rest = [EmailRange(row[0], row[1], upper) for row in rows if row[2] is None and row[1] < upper]
     return seeming, rest
 
 
 async def with_event(
-    source: Source, team_id: UUID | None, kind: str, upper: UUID, lower: UUID, most: int
+    source: Source, team_id: UUID | None, kind: str, upper: UUID, lower: UUID, limit: int
 ) -> list[tuple[UUID, UUID]]:
     """Teams and ids of emails that such an event happened to."""
-    return [(row[0], row[1]) for row in await source.fetch(WITH_EVENT, team_id, kind, upper, lower, most)]
+    return [(row[0], row[1]) for row in await source.fetch(WITH_EVENT, team_id, kind, upper, lower, limit)]
 
 
 async def with_work(
-    source: Source, team_id: UUID | None, upper: UUID, lower: UUID, most: int
+    source: Source, team_id: UUID | None, upper: UUID, lower: UUID, limit: int
 ) -> list[tuple[UUID, UUID]]:
     """Teams and ids of emails that wait or are under way."""
-    return [(row[0], row[1]) for row in await source.fetch(WITH_WORK, team_id, upper, lower, most)]
+    return [(row[0], row[1]) for row in await source.fetch(WITH_WORK, team_id, upper, lower, limit)]
 
 
 async def by_email(
@@ -262,13 +262,13 @@ async def by_email(
     subject: Sequence[str] | None,
     whole: Sequence[str],
     state: str | None,
-    most: int,
-) -> list[Candidate]:
+    limit: int,
+) -> list[CandidateEmail]:
     """Candidates of each range; `sender` and `subject` are patterns of LIKE, `whole` are regular expressions,
     `state` is that of a recipient."""
     columns = zip(*ranges, strict=True)
-    rows = await source.fetch(BY_EMAIL, *columns, domain, sender, subject, state, most, whole)
-    return [Candidate._make(row) for row in rows]
+    rows = await source.fetch(BY_EMAIL, *columns, domain, sender, subject, state, limit, whole)
+    return [CandidateEmail._make(row) for row in rows]
 
 
 async def by_recipient(
@@ -277,12 +277,12 @@ async def by_recipient(
     address: str | None,
     domain: str | None,
     state: str | None,
-    most: int,
-) -> list[Candidate]:
+    limit: int,
+) -> list[CandidateEmail]:
     """Candidates of each range by one of their recipients; `domain` begins with `@`."""
     columns = zip(*ranges, strict=True)
-    rows = await source.fetch(BY_RECIPIENT, *columns, address, domain, state, most)
-    return [Candidate._make(row) for row in rows]
+    rows = await source.fetch(BY_RECIPIENT, *columns, address, domain, state, limit)
+    return [CandidateEmail._make(row) for row in rows]
 
 
 async def shown(source: Source, emails: Sequence[tuple[UUID, UUID]]) -> list[FoundEmail]:
@@ -296,10 +296,10 @@ async def ready(source: Source, before: UUID, least: int) -> list[tuple[UUID, UU
     return [(row[0], row[1]) for row in await source.fetch(READY, before, least)]
 
 
-async def described(db: TeamDb, after: UUID, last: UUID, most: int) -> list[Described]:
+async def described(db: TeamDb, after: UUID, last: UUID, limit: int) -> list[IndexedEmail]:
     """Emails of a range with what they can be found by, oldest first."""
-    rows = await db.source.fetch(DESCRIBED, db.team_id, after, last, most)
-    return [Described._make(row) for row in rows]
+    rows = await db.source.fetch(DESCRIBED, db.team_id, after, last, limit)
+    return [IndexedEmail._make(row) for row in rows]
 
 
 async def add_block(db: TeamDb, after: UUID, last: UUID, emails: int, bits: bytes) -> bool:
@@ -307,14 +307,14 @@ async def add_block(db: TeamDb, after: UUID, last: UUID, emails: int, bits: byte
     return await db.run(ADD_BLOCK, after, last, emails, bits, VERSION) == 1
 
 
-async def unsettled(source: Source, before: UUID, most: int) -> list[Unsettled]:
+async def unsettled(source: Source, before: UUID, limit: int) -> list[UnindexedBlock]:
     """Blocks that end before an id and have not been counted once more, of any team."""
-    return [Unsettled._make(row) for row in await source.fetch(UNSETTLED, before, most)]
+    return [UnindexedBlock._make(row) for row in await source.fetch(UNSETTLED, before, limit)]
 
 
-async def outdated(source: Source, most: int) -> list[EmailRange]:
+async def outdated(source: Source, limit: int) -> list[EmailRange]:
     """Blocks of an older version, of any team."""
-    return [EmailRange._make(row) for row in await source.fetch(OUTDATED, VERSION, most)]
+    return [EmailRange._make(row) for row in await source.fetch(OUTDATED, VERSION, limit)]
 
 
 async def settle(db: TeamDb, after: UUID) -> None:

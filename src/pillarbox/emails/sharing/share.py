@@ -32,7 +32,7 @@ def lifetime(value: object) -> timedelta:
     return found
 
 
-class Sharing:
+class ShareLinks:
     """Makes and reads share links."""
 
     def __init__(self, signer: Signer, public_url: str) -> None:

@@ -17,13 +17,13 @@ import asyncpg
 import msgspec
 
 from pillarbox.emails import queries
-from pillarbox.emails.sharing.share import Sharing
+from pillarbox.emails.sharing.share import ShareLinks
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.tokens import TokenExpired, TokenInvalid
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
-from pillarbox.kernel.wire.problems import InvalidParameter, Overloaded
+from pillarbox.kernel.wire.problems import InvalidParameter, ServerOverloaded
 
 PICTURES = frozenset(f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif"))
 MOST_PICTURE_BYTES = 4 * 1024 * 1024
@@ -52,14 +52,14 @@ class SharedScreens(Protocol):
         """The email. Raises Overloaded; stops where `is_gone` says that nobody waits for it."""
         ...
 
-    def busy(self, problem: Overloaded) -> Reply[Html]: ...
+    def busy(self, problem: ServerOverloaded) -> Reply[Html]: ...
 
     def expired(self) -> Reply[Html]: ...
 
     def unknown(self) -> Reply[Html]: ...
 
 
-class OtherMail(Protocol):
+class SharedMailSource(Protocol):
     """Mail that can be shared and is not this slice's: a higher one gives it."""
 
     async def exists(self, db: TeamDb, email_id: UUID) -> bool: ...
@@ -81,20 +81,20 @@ async def show(request: Request) -> Reply[Html]:
     """The page behind a share link."""
     screens = request.use(SharedScreens)  # type: ignore[type-abstract]
     try:
-        team_id, email_id = request.use(Sharing).read(request.query.last("token") or "")
+        team_id, email_id = request.use(ShareLinks).read(request.query.last("token") or "")
     except TokenExpired:
         return screens.expired()
     except (TokenInvalid, InvalidParameter):
         return screens.unknown()
     db = TeamDb(request.use(asyncpg.Pool), team_id)
     shared = await _sent(db, request.use(BlobStore), email_id)
-    others = request.use(OtherMail)  # type: ignore[type-abstract]
+    others = request.use(SharedMailSource)  # type: ignore[type-abstract]
     try:
         shared = shared or await others.shared(db, email_id, request.is_client_gone)
         if shared is None:
             return screens.unknown()
         return await screens.email(team_id, shared, request.is_client_gone)
-    except Overloaded as problem:
+    except ServerOverloaded as problem:
         return screens.busy(problem)
 
 
@@ -107,7 +107,7 @@ async def _sent(db: TeamDb, blobs: BlobStore, email_id: UUID) -> SharedEmail | N
 
 
 def _shared(
-    email: queries.StoredEmail, attached: Sequence[queries.StoredAttachment], pictures: Mapping[str, str]
+    email: queries.EmailRow, attached: Sequence[queries.StoredAttachment], pictures: Mapping[str, str]
 ) -> SharedEmail:
     return SharedEmail(
         sender=email.sender,

@@ -35,5 +35,5 @@ async def get(db: TeamDb, inbox_id: UUID) -> Agent | None:
     return await db.one(Agent, GET, inbox_id)
 
 
-async def put(db: TeamDb, inbox_id: UUID, agent: Agent, at: datetime) -> None:
-    await db.run(PUT, inbox_id, *agent, at)
+async def put(db: TeamDb, inbox_id: UUID, agent: Agent, now: datetime) -> None:
+    await db.run(PUT, inbox_id, *agent, now)

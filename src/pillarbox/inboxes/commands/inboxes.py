@@ -14,18 +14,26 @@ import msgspec
 import typer
 
 from pillarbox.inboxes import paths
-from pillarbox.inboxes.boxes import queries, wire
-from pillarbox.inboxes.boxes.changes import Inboxes
-from pillarbox.inboxes.boxes.queries import Inbox
+from pillarbox.inboxes.inbox import queries, wire
+from pillarbox.inboxes.inbox.changes import Inboxes
+from pillarbox.inboxes.inbox.queries import InboxRow
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
-from pillarbox.kernel.settings.kinds import Role
-from pillarbox.kernel.slices import Externals, Kit, Pools
-from pillarbox.kernel.terminal.answers import Json, Refused, instant, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.settings.kinds import ProcessRole
+from pillarbox.kernel.slices import Container, Externals, Pools
+from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
+    Json,
+    instant,
+    perform,
+    say,
+    show_json,
+    show_table,
+)
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
 from pillarbox.kernel.wire.paging import every_row
 from pillarbox.teams.commands.choosing import TeamOption, one_team
@@ -92,7 +100,7 @@ class OfTeam(NamedTuple):
     inbox_id: UUID
 
 
-async def of_team(connected: Connected, team: str | None, inbox: str) -> OfTeam:
+async def of_team(connected: CommandDatabase, team: str | None, inbox: str) -> OfTeam:
     """The inbox of that address or id."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
@@ -100,24 +108,24 @@ async def of_team(connected: Connected, team: str | None, inbox: str) -> OfTeam:
 
 
 @asynccontextmanager
-async def parts(connected: Connected) -> AsyncIterator[Kit]:
+async def parts(connected: CommandDatabase) -> AsyncIterator[Container]:
     """What a server has, without anything that runs by itself."""
     connected.key_ring()
-    settings = replace(connected.settings, roles=(Role.API,))
+    settings = replace(connected.settings, roles=(ProcessRole.API,))
     memory = shared_memory.create()
     try:
         runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
         pools = Pools(connected.pool, connected.pool)
-        yield Kit(running_program().slices(), settings, runtime, pools, Externals.real(settings))
+        yield Container(running_program().slices(), settings, runtime, pools, Externals.real(settings))
     finally:
         os.close(memory)
 
 
-async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
+async def listed(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print them."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
-    found: list[Inbox] = await every_row(partial(queries.page, db))
+    found: list[InboxRow] = await every_row(partial(queries.page, db))
     if json:
         show_json({"object": "list", "data": [_plain(wire.item(one)) for one in found]})
     elif found:
@@ -141,12 +149,14 @@ async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
     return 0
 
 
-async def created(connected: Connected, team: str | None, wanted: wire.NewInbox, *, json: bool) -> int:
+async def created(
+    connected: CommandDatabase, team: str | None, new_inbox: wire.NewInbox, *, json: bool
+) -> int:
     """Make it, as a request would."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
     async with parts(connected) as kit, db.transaction() as inside:
-        inbox_id = await kit.need(Inboxes).create(inside, wanted)
+        inbox_id = await kit.need(Inboxes).create(inside, new_inbox)
     found = await _get(db, inbox_id)
     if json:
         show_json(_plain(wire.full(found)))
@@ -157,7 +167,7 @@ async def created(connected: Connected, team: str | None, wanted: wire.NewInbox,
     return 0
 
 
-async def shown(connected: Connected, team: str | None, inbox: str, *, json: bool) -> int:
+async def shown(connected: CommandDatabase, team: str | None, inbox: str, *, json: bool) -> int:
     """Print what there is to say of it."""
     wanted = await of_team(connected, team, inbox)
     found = await _get(wanted.db, wanted.inbox_id)
@@ -182,10 +192,10 @@ async def shown(connected: Connected, team: str | None, inbox: str, *, json: boo
     return 0
 
 
-async def _get(db: TeamDb, inbox_id: UUID) -> Inbox:
+async def _get(db: TeamDb, inbox_id: UUID) -> InboxRow:
     found = await queries.get(db, inbox_id)
     if found is None:
-        raise Refused("The inbox is gone.")
+        raise CommandRefused("The inbox is gone.")
     return found
 
 

@@ -10,19 +10,19 @@ import msgspec
 import typer
 
 from pillarbox.inboxes.commands.inboxes import InboxName, OfTeam, group, of_team, parts
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.messages.lists import message_page
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.messages.reading import MessageReading
 from pillarbox.inboxes.sending import answers
-from pillarbox.inboxes.sending.send import Call, Place, Sending
+from pillarbox.inboxes.sending.send import InboxSender, SendCall, ThreadMessage
 from pillarbox.inboxes.threads import lists, wire
 from pillarbox.inboxes.threads.changes import Threads, found
 from pillarbox.inboxes.threads.list_filter import ThreadFilter
 from pillarbox.kernel.security.authentication import Caller, Permission
 from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
     Json,
-    Refused,
     as_id,
     counted,
     perform,
@@ -30,7 +30,7 @@ from pillarbox.kernel.terminal.answers import (
     show_json,
     show_table,
 )
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.kernel.wire.paging import MOST, Page
 from pillarbox.mail.html.plain_text import text_of
@@ -43,7 +43,7 @@ LINE: Final = "─" * 72
 
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The id of the thread.")]
 InFolder = Annotated[
-    Folder, typer.Option("--folder", help="Which folder.", case_sensitive=False, show_default=True)
+    ThreadFolder, typer.Option("--folder", help="Which folder.", case_sensitive=False, show_default=True)
 ]
 Unread = Annotated[bool, typer.Option("--unread", help="Only threads with unread messages.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=MOST, help="How many at most.")]
@@ -69,7 +69,7 @@ Email = Annotated[
 @group.command("threads")
 def show_threads(
     inbox: InboxName,
-    folder: InFolder = Folder.INBOX,
+    folder: InFolder = ThreadFolder.INBOX,
     unread: Unread = False,
     limit: Limit = 20,
     after: After = None,
@@ -127,10 +127,10 @@ def reply_to(
 
 
 async def listed(
-    connected: Connected,
+    connected: CommandDatabase,
     team: str | None,
     inbox: str,
-    wanted: ThreadFilter,
+    thread_filter: ThreadFilter,
     place: tuple[int, str | None],
     *,
     json: bool,
@@ -139,7 +139,7 @@ async def listed(
     owner = await of_team(connected, team, inbox)
     limit, after = place
     page = Page(limit, None if after is None else as_id(after, "a thread"))
-    shown = await lists.thread_page(owner.db, owner.inbox_id, page, wanted)
+    shown = await lists.thread_page(owner.db, owner.inbox_id, page, thread_filter)
     items = [wire.item(row) for row in shown.threads]
     if json:
         page_json = msgspec.json.encode(wire.ThreadList(has_more=shown.has_more, data=items))
@@ -168,7 +168,7 @@ async def listed(
 
 
 async def told(
-    connected: Connected,
+    connected: CommandDatabase,
     team: str | None,
     inbox: str,
     thread: str,
@@ -239,14 +239,14 @@ def said(text: str | None) -> str:
         try:
             text = sys.stdin.buffer.read().decode()
         except UnicodeDecodeError:
-            raise Refused("Standard input is no UTF-8.") from None
+            raise CommandRefused("Standard input is no UTF-8.") from None
     if "\0" in text:
-        raise Refused("An answer may not contain NUL characters.")
+        raise CommandRefused("An answer may not contain NUL characters.")
     return text
 
 
 async def answered(
-    connected: Connected,
+    connected: CommandDatabase,
     team: str | None,
     what: tuple[str, str, str | None],
     answer: tuple[str, bool],
@@ -264,11 +264,11 @@ async def answered(
     elif rows:
         target = rows[-1].id
     else:
-        raise Refused("The thread has no messages.")
+        raise CommandRefused("The thread has no messages.")
     async with parts(connected) as kit:
-        call = Call(operator(owner.owner))
-        place = Place(owner.inbox_id, thread_id, target)
-        sent = await kit.need(Sending).reply(owner.db, call, place, answers.reply(body))
+        call = SendCall(operator(owner.owner))
+        place = ThreadMessage(owner.inbox_id, thread_id, target)
+        sent = await kit.need(InboxSender).reply(owner.db, call, place, answers.reply(body))
     made = msgspec.json.decode(sent)
     if json:
         show_json(made)

@@ -11,7 +11,7 @@ from uuid import UUID
 from pillarbox.emails.outgoing import NewAttachment
 from pillarbox.inboxes.drafts import queries
 from pillarbox.inboxes.drafts.queries import NewFile
-from pillarbox.inboxes.sending.originals import MOST_ATTACHED, TooMuchAttached
+from pillarbox.inboxes.sending.originals import MOST_ATTACHED, ForwardTooLarge
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.fetch_result import FetchError
 from pillarbox.kernel.network.outbound import Outbound
@@ -97,18 +97,20 @@ class DraftFiles:
                 data = await self._download(index, one.url or "", left, ends - time.monotonic())
             left -= len(data)
             if left < 0:
-                raise TooMuchAttached
+                raise ForwardTooLarge
             files.append(await self._file(one, data))
 
-    async def _file(self, one: NewAttachment, data: bytes) -> NewFile:
+    async def _file(self, new_attachment: NewAttachment, data: bytes) -> NewFile:
         file_id = self._ids.new()
         if len(data) <= INLINE:
-            return NewFile(file_id, one.filename, one.content_type, len(data), data, None)
+            return NewFile(
+                file_id, new_attachment.filename, new_attachment.content_type, len(data), data, None
+            )
         blob = f"{FOLDER}/{file_id}"
         await self._blobs.put(blob, data)
-        return NewFile(file_id, one.filename, one.content_type, len(data), None, blob)
+        return NewFile(file_id, new_attachment.filename, new_attachment.content_type, len(data), None, blob)
 
-    async def _download(self, index: int, url: str, most: int, seconds: float) -> bytes:
+    async def _download(self, index: int, url: str, limit: int, seconds: float) -> bytes:
         if seconds <= 0:
             raise NotDownloaded(index, "The files took too long.")
         try:
@@ -117,12 +119,12 @@ class DraftFiles:
                 url,
                 connect_timeout=min(CONNECT_SECONDS, seconds),
                 total_timeout=seconds,
-                max_bytes=most,
+                max_bytes=limit,
                 redirects=REDIRECTS,
             )
         except FetchError as failure:
             if failure.kind == "too_large":
-                raise TooMuchAttached from None
+                raise ForwardTooLarge from None
             raise NotDownloaded(index, str(failure)) from None
         if not 200 <= answer.status < 300:
             raise NotDownloaded(index, f"The server answered {answer.status}.")

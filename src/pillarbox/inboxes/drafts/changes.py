@@ -16,12 +16,12 @@ from pillarbox.inboxes.drafts import queries
 from pillarbox.inboxes.drafts.attachments import DraftFiles
 from pillarbox.inboxes.drafts.fields import EMPTY, DraftContent, DraftFields
 from pillarbox.inboxes.drafts.queries import NewFile, StoredDraft
-from pillarbox.inboxes.events import DraftRef
+from pillarbox.inboxes.events import DraftOfEvent
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.sending import queries as sending_queries
 from pillarbox.inboxes.sending import recipients
 from pillarbox.inboxes.sending.originals import Originals
-from pillarbox.inboxes.sending.recipients import Own
+from pillarbox.inboxes.sending.recipients import InboxAddresses
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.request_recording import own_transaction
 from pillarbox.kernel.ids import Ids
@@ -47,7 +47,7 @@ class AlreadySent(Conflict):
         super().__init__("This draft was already sent")
 
 
-class ChangedMeanwhile(Conflict):
+class DraftChanged(Conflict):
     def __init__(self) -> None:
         super().__init__("This draft was changed by another request. Try again.")
 
@@ -59,7 +59,7 @@ class ReplyTo(NamedTuple):
     email_id: UUID
 
 
-class Made(NamedTuple):
+class CreatedDraft(NamedTuple):
     """A draft that was asked for; it may be the one that answers the same message already."""
 
     id: UUID
@@ -85,7 +85,7 @@ async def refuse_change(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> None:
     state = await queries.state(db, inbox_id, draft_id)
     if state is None:
         raise NotFound("Draft")
-    raise ChangedMeanwhile if state.email_id is None else AlreadySent
+    raise DraftChanged if state.email_id is None else AlreadySent
 
 
 class Drafts:
@@ -107,10 +107,10 @@ class Drafts:
         fields: DraftFields,
         reply_to: ReplyTo | None,
         *,
-        finish: Callable[[TeamDb, Made], Awaitable[None]],
+        finish: Callable[[TeamDb, CreatedDraft], Awaitable[None]],
         is_gone: IsGone = never,
         source: events.Source = events.API,
-    ) -> Made:
+    ) -> CreatedDraft:
         """Create a draft; where there is one that answers the same message, that one stays and gets at most
         other attachments."""
         content = fields.over(EMPTY)
@@ -131,7 +131,7 @@ class Drafts:
             if existing is None:
                 made = await self._insert(held, inbox_id, content, reply_to, files, source)
             else:
-                made = Made(existing.id, is_new=False)
+                made = CreatedDraft(existing.id, is_new=False)
                 if fields.attachments is not UNSET:
                     dropped += await self._reattach(held, inbox_id, existing, files, source)
             await finish(held, made)
@@ -171,7 +171,7 @@ class Drafts:
             if fields.attachments is not UNSET:
                 dropped += await queries.detach(held, draft_id)
                 await queries.attach(held, draft_id, files)
-            ref = DraftRef(db.team_id, inbox_id, draft_id, draft.thread_id, source)
+            ref = DraftOfEvent(db.team_id, inbox_id, draft_id, draft.thread_id, source)
             await self._publisher.refer(held.connection, [events.draft_updated(ref, now)])
             await finish(held)
         await self._files.forget(db.source, dropped)
@@ -194,7 +194,7 @@ class Drafts:
                 return
             blobs = await queries.detach(held, draft_id)
             await queries.count(held, inbox_id, removed.thread_id, -1)
-            ref = DraftRef(db.team_id, inbox_id, draft_id, removed.thread_id, source)
+            ref = DraftOfEvent(db.team_id, inbox_id, draft_id, removed.thread_id, source)
             await self._publisher.refer(held.connection, [events.draft_deleted(ref, self._clock.now())])
             await finish(held)
         await self._files.forget(db.source, blobs)
@@ -207,22 +207,22 @@ class Drafts:
         reply_to: ReplyTo | None,
         files: list[NewFile],
         source: events.Source,
-    ) -> Made:
+    ) -> CreatedDraft:
         stamp = self._ids.stamp()
         thread_id, email_id = reply_to or (None, None)
         await queries.insert(db, inbox_id, stamp.id, thread_id, email_id, content, stamp.at)
         await queries.attach(db, stamp.id, files)
         if await queries.count(db, inbox_id, thread_id, 1) > MOST_UNSENT:
             raise TooManyDrafts
-        ref = DraftRef(db.team_id, inbox_id, stamp.id, thread_id, source)
+        ref = DraftOfEvent(db.team_id, inbox_id, stamp.id, thread_id, source)
         await self._publisher.refer(db.connection, [events.draft_created(ref, stamp.at)])
-        return Made(stamp.id, is_new=True)
+        return CreatedDraft(stamp.id, is_new=True)
 
     async def _reattach(
         self,
         db: TeamDb,
         inbox_id: UUID,
-        draft: queries.Answering,
+        draft: queries.DraftReply,
         files: list[NewFile],
         source: events.Source,
     ) -> list[str | None]:
@@ -233,7 +233,7 @@ class Drafts:
             return []
         await queries.attach(db, draft.id, files)
         await queries.touch(db, draft.id, now)
-        ref = DraftRef(db.team_id, inbox_id, draft.id, draft.thread_id, source)
+        ref = DraftOfEvent(db.team_id, inbox_id, draft.id, draft.thread_id, source)
         await self._publisher.refer(db.connection, [events.draft_updated(ref, now)])
         return dropped
 
@@ -246,5 +246,5 @@ class Drafts:
         if target is None:
             raise NotFound("Email")
         original = await self._originals.original(db, target)
-        own = Own([inbox.email_address, inbox.receiving_address])
+        own = InboxAddresses([inbox.email_address, inbox.receiving_address])
         return [one.text for one in recipients.reply(original.addressed, own, to_all=False).to]

@@ -9,7 +9,7 @@ import asyncpg
 
 from pillarbox.emails.inbox_mail import originals as sent
 from pillarbox.inboxes.drafts import queries
-from pillarbox.kernel.http.files import StoredFile
+from pillarbox.kernel.http.files import FileToServe
 from pillarbox.kernel.postgres.database import TeamDb
 
 KIND: Final = "draft-attachment"
@@ -21,7 +21,7 @@ class DraftAttachments:
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
 
-    async def open(self, team_id: UUID, attachment_id: UUID) -> StoredFile | None:
+    async def open(self, team_id: UUID, attachment_id: UUID) -> FileToServe | None:
         """One of a draft that was sent is with its email."""
         db = TeamDb(self._pool, team_id)
         row = await queries.octets(db, attachment_id)
@@ -33,4 +33,4 @@ class DraftAttachments:
             if held is None:
                 return None
             data, blob = held
-        return StoredFile(row.filename, row.content_type, row.size, data, blob)
+        return FileToServe(row.filename, row.content_type, row.size, data, blob)

@@ -7,12 +7,12 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.inboxes.drafts import queries
-from pillarbox.inboxes.drafts.queries import ListedDraft, Place
+from pillarbox.inboxes.drafts.queries import DraftPosition, ListedDraft
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import DEFAULT, NEWEST, Page
 from pillarbox.kernel.wire.problems import NotFound
 
-END: Final = Place(datetime(9999, 12, 31, tzinfo=UTC), NEWEST)
+END: Final = DraftPosition(datetime(9999, 12, 31, tzinfo=UTC), NEWEST)
 
 
 async def draft_page(db: TeamDb, inbox_id: UUID, page: Page) -> tuple[list[ListedDraft], bool]:

@@ -16,42 +16,44 @@ from pillarbox.inboxes.sending import routes as sending_routes
 from pillarbox.inboxes.sending.invariants import INVARIANTS as INVARIANTS
 from pillarbox.inboxes.sending.joined import OutboundJoining
 from pillarbox.inboxes.sending.originals import Originals, ReceivedOriginals
-from pillarbox.inboxes.sending.send import Sending
+from pillarbox.inboxes.sending.send import InboxSender
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.slices import Kept, Kit, Retention
+from pillarbox.kernel.slices import Container, Retention, RetentionItem
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.webhooks.publish import Publisher
 
 
-def _originals(kit: Kit) -> Originals:
+def _originals(kit: Container) -> Originals:
     received = kit.need(ReceivedOriginals)  # type: ignore[type-abstract]
     return Originals(received, kit.need(BlobStore))
 
 
-def _drafts(kit: Kit) -> Drafts:
+def _drafts(kit: Container) -> Drafts:
     files = kit.need(DraftFiles)
     return Drafts(kit.need(Ids), kit.clock, kit.need(Publisher), kit.need(Originals), files)
 
 
-def _draft_sending(kit: Kit) -> DraftSending:
+def _draft_sending(kit: Container) -> DraftSending:
     files = kit.need(DraftFiles)
-    return DraftSending(kit.need(Ids), kit.need(Publisher), kit.need(Sending), files)
+    return DraftSending(kit.need(Ids), kit.need(Publisher), kit.need(InboxSender), files)
 
 
-def _sending(kit: Kit) -> Sending:
-    return Sending(kit.need(Accept), kit.need(Originals), OutboundJoining(kit.need(Ids), kit.need(Publisher)))
+def _sending(kit: Container) -> InboxSender:
+    return InboxSender(
+        kit.need(Accept), kit.need(Originals), OutboundJoining(kit.need(Ids), kit.need(Publisher))
+    )
 
 
-def files(kit: Kit) -> Mapping[str, Opener]:
+def files(kit: Container) -> Mapping[str, Opener]:
     return {draft_files.KIND: draft_files.DraftAttachments(kit.pool).open}
 
 
 PROVIDES = {
     Originals: _originals,
-    Sending: _sending,
+    InboxSender: _sending,
     DraftFiles: lambda kit: DraftFiles(kit.need(Ids), kit.need(Outbound), kit.need(BlobStore)),
     Drafts: _drafts,
     DraftSending: _draft_sending,
@@ -62,7 +64,7 @@ ROUTES = collect(sending_routes, routes)
 
 RETENTION = [
     Retention(
-        [Kept("drafts of inboxes that were sent, once their thread is purged", KEPT_IN_TRASH)],
+        [RetentionItem("drafts of inboxes that were sent, once their thread is purged", KEPT_IN_TRASH)],
         lambda kit: retention.periodic(kit.pool),
     )
 ]

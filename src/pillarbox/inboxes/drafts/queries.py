@@ -204,27 +204,27 @@ class ListedDraft(NamedTuple):
     attachments: str | None
 
 
-class Place(NamedTuple):
+class DraftPosition(NamedTuple):
     """Where a draft stands in the list."""
 
     updated_at: datetime
     id: UUID
 
 
-class State(NamedTuple):
+class DraftState(NamedTuple):
     """A draft that exists; `email_id` is there once it was sent."""
 
     email_id: UUID | None
 
 
-class Answering(NamedTuple):
+class DraftReply(NamedTuple):
     """The unsent draft that answers an email."""
 
     id: UUID
     thread_id: UUID
 
 
-class Changed(NamedTuple):
+class ChangedDraft(NamedTuple):
     """A draft that was changed or removed; `thread_id` is that of a reply."""
 
     thread_id: UUID | None
@@ -241,7 +241,7 @@ class NewFile(NamedTuple):
     blob: str | None
 
 
-class File(NamedTuple):
+class DraftAttachmentFile(NamedTuple):
     """An attachment without its octets."""
 
     id: UUID
@@ -250,7 +250,7 @@ class File(NamedTuple):
     size: int
 
 
-class Octets(NamedTuple):
+class AttachmentLocation(NamedTuple):
     """Where the octets of an attachment are: here, in a blob, or with the email that the draft has become."""
 
     filename: str
@@ -267,23 +267,25 @@ async def get(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> StoredDraft | None:
 
 
 async def page(
-    db: TeamDb, inbox_id: UUID, below: Place | None, above: Place | None, most: int
+    db: TeamDb, inbox_id: UUID, below: DraftPosition | None, above: DraftPosition | None, limit: int
 ) -> list[ListedDraft]:
     """The unsent drafts below a place, or above the other, as many as that, newest first."""
-    return await db.all(ListedDraft, PAGE, inbox_id, *(below or (None, None)), *(above or (None, None)), most)
+    return await db.all(
+        ListedDraft, PAGE, inbox_id, *(below or (None, None)), *(above or (None, None)), limit
+    )
 
 
-async def place(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> Place | None:
-    return await db.one(Place, PLACE, inbox_id, draft_id)
+async def place(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> DraftPosition | None:
+    return await db.one(DraftPosition, PLACE, inbox_id, draft_id)
 
 
-async def state(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> State | None:
-    return await db.one(State, STATE, inbox_id, draft_id)
+async def state(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> DraftState | None:
+    return await db.one(DraftState, STATE, inbox_id, draft_id)
 
 
-async def answering(db: TeamDb, inbox_id: UUID, email_id: UUID) -> Answering | None:
+async def answering(db: TeamDb, inbox_id: UUID, email_id: UUID) -> DraftReply | None:
     """The unsent draft that answers this email."""
-    return await db.one(Answering, ANSWERING, inbox_id, email_id)
+    return await db.one(DraftReply, ANSWERING, inbox_id, email_id)
 
 
 async def insert(
@@ -293,9 +295,9 @@ async def insert(
     thread_id: UUID | None,
     email_id: UUID | None,
     content: DraftContent,
-    at: datetime,
+    now: datetime,
 ) -> None:
-    await db.run(INSERT, draft_id, inbox_id, thread_id, email_id, *_columns(content), at)
+    await db.run(INSERT, draft_id, inbox_id, thread_id, email_id, *_columns(content), now)
 
 
 async def count(db: TeamDb, inbox_id: UUID, thread_id: UUID | None, by: int) -> int:
@@ -307,26 +309,26 @@ async def count(db: TeamDb, inbox_id: UUID, thread_id: UUID | None, by: int) -> 
 
 
 async def change(
-    db: TeamDb, inbox_id: UUID, draft: StoredDraft, content: DraftContent, at: datetime
-) -> Changed | None:
+    db: TeamDb, inbox_id: UUID, draft: StoredDraft, content: DraftContent, now: datetime
+) -> ChangedDraft | None:
     """Store what an unsent draft says, if it is still the one that was read."""
-    return await db.one(Changed, CHANGE, inbox_id, draft.id, draft.version, *_columns(content), at)
+    return await db.one(ChangedDraft, CHANGE, inbox_id, draft.id, draft.version, *_columns(content), now)
 
 
-async def touch(db: TeamDb, draft_id: UUID, at: datetime) -> None:
+async def touch(db: TeamDb, draft_id: UUID, now: datetime) -> None:
     """Its attachments are others."""
-    await db.run(TOUCH, draft_id, at)
+    await db.run(TOUCH, draft_id, now)
 
 
-async def delete(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> Changed | None:
+async def delete(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> ChangedDraft | None:
     """Remove an unsent draft."""
-    return await db.one(Changed, DELETE, inbox_id, draft_id)
+    return await db.one(ChangedDraft, DELETE, inbox_id, draft_id)
 
 
-async def sent(db: TeamDb, inbox_id: UUID, draft: StoredDraft, email_id: UUID, at: datetime) -> bool:
+async def sent(db: TeamDb, inbox_id: UUID, draft: StoredDraft, email_id: UUID, now: datetime) -> bool:
     """The draft has become this email and is counted no longer; False where it is not the unsent one that
     was read."""
-    return await db.run(SENT, inbox_id, draft.id, draft.version, email_id, at) == 1
+    return await db.run(SENT, inbox_id, draft.id, draft.version, email_id, now) == 1
 
 
 async def attach(db: TeamDb, draft_id: UUID, files: Sequence[NewFile]) -> None:
@@ -350,12 +352,12 @@ async def files(db: TeamDb, draft_id: UUID) -> list[NewFile]:
     return await db.all(NewFile, FILES, draft_id)
 
 
-async def file(db: TeamDb, inbox_id: UUID, draft_id: UUID, attachment_id: UUID) -> File | None:
-    return await db.one(File, FILE, inbox_id, draft_id, attachment_id)
+async def file(db: TeamDb, inbox_id: UUID, draft_id: UUID, attachment_id: UUID) -> DraftAttachmentFile | None:
+    return await db.one(DraftAttachmentFile, FILE, inbox_id, draft_id, attachment_id)
 
 
-async def octets(db: TeamDb, attachment_id: UUID) -> Octets | None:
-    return await db.one(Octets, OCTETS, attachment_id)
+async def octets(db: TeamDb, attachment_id: UUID) -> AttachmentLocation | None:
+    return await db.one(AttachmentLocation, OCTETS, attachment_id)
 
 
 async def email_of(db: TeamDb, draft_id: UUID) -> UUID | None:

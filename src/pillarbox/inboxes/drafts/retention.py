@@ -53,9 +53,9 @@ async def teams(pool: asyncpg.Pool) -> Sequence[UUID]:
     return [row["team_id"] for row in await pool.fetch(TEAMS)]
 
 
-async def sent(db: TeamDb, after: UUID, most: int) -> list[SentDraft]:
+async def sent(db: TeamDb, after: UUID, limit: int) -> list[SentDraft]:
     """The next of them behind an id."""
-    return await db.all(SentDraft, SENT, after, most)
+    return await db.all(SentDraft, SENT, after, limit)
 
 
 async def drop(db: TeamDb, ids: Sequence[UUID]) -> int:

@@ -9,12 +9,12 @@ from pillarbox.emails.requests import parse
 from pillarbox.inboxes import paths
 from pillarbox.inboxes.drafts import fields as draft_fields
 from pillarbox.inboxes.drafts import lists, queries, wire
-from pillarbox.inboxes.drafts.changes import Drafts, Made, ReplyTo, found
+from pillarbox.inboxes.drafts.changes import CreatedDraft, Drafts, ReplyTo, found
 from pillarbox.inboxes.drafts.files import KIND
 from pillarbox.inboxes.drafts.send import DraftSending
 from pillarbox.inboxes.sending.routes import LARGEST, call_of
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.request_recording import kept, recorded
 from pillarbox.kernel.http.routing import Access, route
@@ -62,8 +62,8 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
     inbox_id = await paths.inbox_of(request, db)
     answers: list[Reply[wire.DraftRef]] = []
 
-    async def finish(held: TeamDb, made: Made) -> None:
-        answer = Reply(wire.DraftRef("inbox_draft", made.id), 201 if made.is_new else 200)
+    async def finish(held: TeamDb, created_draft: CreatedDraft) -> None:
+        answer = Reply(wire.DraftRef("inbox_draft", created_draft.id), 201 if created_draft.is_new else 200)
         answers.append(await kept(request, held, answer, request.use(Clock).now()))  # type: ignore[type-abstract]
 
     drafts = request.use(Drafts)
@@ -143,7 +143,7 @@ async def retrieve_attachment(request: Request, db: TeamDb) -> Reply[wire.Linked
     if file is None:
         await found(db, inbox_id, draft_id)
         raise NotFound("Attachment")
-    return Reply(wire.linked(file, *request.use(Files).link(KIND, db.team_id, file.id)))
+    return Reply(wire.linked(file, *request.use(FileLinks).link(KIND, db.team_id, file.id)))
 
 
 def _octets(request: Request, body: Mapping[str, Any]) -> int:

@@ -7,22 +7,22 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.emails.outgoing import NewAttachment, Outgoing
+from pillarbox.emails.outgoing import NewAttachment, OutgoingEmail
 from pillarbox.emails.requests import parse
-from pillarbox.emails.rows import Draft
+from pillarbox.emails.rows import PreparedEmail
 from pillarbox.inboxes import events
 from pillarbox.inboxes.drafts import queries, wire
 from pillarbox.inboxes.drafts.attachments import DraftFiles
 from pillarbox.inboxes.drafts.changes import AlreadySent, found, refuse_change
 from pillarbox.inboxes.drafts.queries import StoredDraft
-from pillarbox.inboxes.events import DraftRef
+from pillarbox.inboxes.events import DraftOfEvent
 from pillarbox.inboxes.sending import queries as sending_queries
 from pillarbox.inboxes.sending import references
 from pillarbox.inboxes.sending.header_rules import custom_headers
-from pillarbox.inboxes.sending.joined import Outbound
+from pillarbox.inboxes.sending.joined import SentMessagePlace
 from pillarbox.inboxes.sending.message import outgoing
-from pillarbox.inboxes.sending.recipients import Named, Recipients
-from pillarbox.inboxes.sending.send import Call, Sending
+from pillarbox.inboxes.sending.recipients import NamedRecipient, Recipients
+from pillarbox.inboxes.sending.send import InboxSender, SendCall
 from pillarbox.inboxes.sending.subjects import REPLY, prefixed
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
@@ -32,14 +32,14 @@ from pillarbox.webhooks.publish import Publisher
 _encode = msgspec.json.Encoder().encode
 
 
-class NotReady(Invalid):
+class DraftIncomplete(Invalid):
     """Something is missing without which a draft cannot be sent."""
 
 
 class DraftSending:
     """Sends drafts."""
 
-    def __init__(self, ids: Ids, publisher: Publisher, sending: Sending, files: DraftFiles) -> None:
+    def __init__(self, ids: Ids, publisher: Publisher, sending: InboxSender, files: DraftFiles) -> None:
         self._ids = ids
         self._publisher = publisher
         self._sending = sending
@@ -48,7 +48,7 @@ class DraftSending:
     async def send(
         self,
         db: TeamDb,
-        call: Call,
+        call: SendCall,
         inbox_id: UUID,
         draft_id: UUID,
         headers: object = None,
@@ -67,20 +67,20 @@ class DraftSending:
             is_new = draft.thread_id is None
             thread_id = draft.thread_id or self._ids.new()
 
-            async def mark(inside: TeamDb, email: Draft) -> None:
+            async def mark(inside: TeamDb, email: PreparedEmail) -> None:
                 # The time of the email, so that events in the order of their time are in this order too.
                 if not await queries.sent(inside, inbox_id, draft, email.id, email.at):
                     await refuse_change(inside, inbox_id, draft_id)
                 if attachments:
                     dropped.extend(await queries.empty_files(inside, draft_id))
-                ref = DraftRef(db.team_id, inbox_id, draft_id, thread_id, source)
+                ref = DraftOfEvent(db.team_id, inbox_id, draft_id, thread_id, source)
                 await self._publisher.refer(inside.connection, [events.draft_sent(ref, email.at, email.id)])
 
             answer = await self._sending.store(
                 db,
                 call,
                 mail,
-                Outbound(inbox_id, thread_id, is_new),
+                SentMessagePlace(inbox_id, thread_id, is_new),
                 lambda email_id: _encode(wire.DraftSent("inbox_draft", draft_id, thread_id, email_id)),
                 mark,
             )
@@ -94,7 +94,7 @@ class DraftSending:
         draft: StoredDraft,
         headers: Sequence[tuple[str, str]],
         attachments: Sequence[NewAttachment],
-    ) -> Outgoing:
+    ) -> OutgoingEmail:
         """The email that the draft becomes."""
         inbox = await sending_queries.inbox(db, inbox_id)
         if inbox is None:
@@ -119,14 +119,14 @@ class DraftSending:
 def _refuse_unready(draft: StoredDraft) -> None:
     content = draft.content
     if not content.to:
-        raise NotReady("A draft needs at least one recipient in `to` before it can be sent.")
+        raise DraftIncomplete("A draft needs at least one recipient in `to` before it can be sent.")
     if not content.subject and draft.reply_to_email_id is None:
-        raise NotReady("A draft needs a `subject` before it can be sent.")
+        raise DraftIncomplete("A draft needs a `subject` before it can be sent.")
     if not (content.html or "").strip() and not (content.text or "").strip():
-        raise NotReady("A draft needs `html` or `text` before it can be sent.")
+        raise DraftIncomplete("A draft needs `html` or `text` before it can be sent.")
 
 
-def _named(field: str, texts: Sequence[str]) -> list[Named]:
+def _named(field: str, texts: Sequence[str]) -> list[NamedRecipient]:
     """Addresses that were checked when the draft was stored."""
     found, mailboxes = parse.mailboxes(field, list(texts))
-    return [Named(text, mailbox) for text, mailbox in zip(found, mailboxes, strict=True)]
+    return [NamedRecipient(text, mailbox) for text, mailbox in zip(found, mailboxes, strict=True)]

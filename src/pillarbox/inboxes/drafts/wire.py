@@ -11,7 +11,7 @@ from msgspec import Meta, Raw, Struct
 
 from pillarbox.emails.requests import attachment_input
 from pillarbox.emails.requests.parse import MOST_SUBJECT
-from pillarbox.inboxes.drafts.queries import File, ListedDraft, StoredDraft
+from pillarbox.inboxes.drafts.queries import DraftAttachmentFile, ListedDraft, StoredDraft
 from pillarbox.inboxes.sending.recipients import MOST
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
@@ -173,7 +173,7 @@ def listed(row: ListedDraft) -> DraftItem:
     )
 
 
-def linked(file: File, url: str, expires_at: datetime) -> LinkedFile:
+def linked(file: DraftAttachmentFile, url: str, expires_at: datetime) -> LinkedFile:
     return LinkedFile(
         "attachment",
         file.id,

@@ -45,10 +45,10 @@ class Labels:
     ids: Ids
     random: Callable[[], float]
 
-    async def create(self, db: TeamDb, inbox_id: UUID, wanted: NewLabel) -> UUID:
+    async def create(self, db: TeamDb, inbox_id: UUID, new_label: NewLabel) -> UUID:
         """A new label that no thread has."""
-        name = _name(wanted.name)
-        shown = any_color(self.random()) if wanted.color is None else color(wanted.color)
+        name = _name(new_label.name)
+        shown = any_color(self.random()) if new_label.color is None else color(new_label.color)
         await _hold(db, inbox_id)
         if await queries.count(db, inbox_id) >= MOST:
             raise TooManyLabels

@@ -71,6 +71,6 @@ async def change(
     return await db.run(CHANGE, inbox_id, label_id, name, key, color) == 1
 
 
-async def delete(db: TeamDb, inbox_id: UUID, label_id: UUID, job_id: UUID, at: datetime) -> bool:
+async def delete(db: TeamDb, inbox_id: UUID, label_id: UUID, job_id: UUID, now: datetime) -> bool:
     """Remove a label, and leave its threads to a job; False where the inbox has no such label."""
-    return await db.run(DELETE, inbox_id, label_id, job_id, JOB_REMOVE, at) == 1
+    return await db.run(DELETE, inbox_id, label_id, job_id, JOB_REMOVE, now) == 1

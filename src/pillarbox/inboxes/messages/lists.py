@@ -7,12 +7,12 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.inboxes.messages import queries
-from pillarbox.inboxes.messages.queries import Place, StoredMessage
+from pillarbox.inboxes.messages.queries import MessagePosition, StoredMessage
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import DEFAULT, OLDEST, Page
 from pillarbox.kernel.wire.problems import NotFound
 
-BEGINNING: Final = Place(datetime(1, 1, 1, tzinfo=UTC), OLDEST)
+BEGINNING: Final = MessagePosition(datetime(1, 1, 1, tzinfo=UTC), OLDEST)
 
 
 async def message_page(
@@ -31,7 +31,7 @@ async def message_page(
     return (rows[-limit:] if before else rows[:limit]), more
 
 
-async def _place(db: TeamDb, inbox_id: UUID, thread_id: UUID, cursor: UUID | None) -> Place | None:
+async def _place(db: TeamDb, inbox_id: UUID, thread_id: UUID, cursor: UUID | None) -> MessagePosition | None:
     if cursor is None:
         return None
     found = await queries.place(db, inbox_id, thread_id, cursor)

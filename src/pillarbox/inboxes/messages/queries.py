@@ -49,7 +49,7 @@ GET = """
 """
 
 
-class Place(NamedTuple):
+class MessagePosition(NamedTuple):
     """Where a message stands in its thread."""
 
     received_at: datetime
@@ -84,16 +84,21 @@ async def has_thread(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> bool:
     return found
 
 
-async def place(db: TeamDb, inbox_id: UUID, thread_id: UUID, message_id: UUID) -> Place | None:
-    return await db.one(Place, PLACE, inbox_id, thread_id, message_id)
+async def place(db: TeamDb, inbox_id: UUID, thread_id: UUID, message_id: UUID) -> MessagePosition | None:
+    return await db.one(MessagePosition, PLACE, inbox_id, thread_id, message_id)
 
 
 async def page(
-    db: TeamDb, inbox_id: UUID, thread_id: UUID, after: Place | None, before: Place | None, most: int
+    db: TeamDb,
+    inbox_id: UUID,
+    thread_id: UUID,
+    after: MessagePosition | None,
+    before: MessagePosition | None,
+    limit: int,
 ) -> list[StoredMessage]:
     """The messages behind a place, or before the other, as many, the oldest first."""
     behind, ahead = after or (None, None), before or (None, None)
-    return await db.all(StoredMessage, PAGE, inbox_id, thread_id, *behind, *ahead, most)
+    return await db.all(StoredMessage, PAGE, inbox_id, thread_id, *behind, *ahead, limit)
 
 
 async def get(db: TeamDb, inbox_id: UUID, thread_id: UUID, message_id: UUID) -> StoredMessage | None:

@@ -1,8 +1,8 @@
 """Reads the messages of a thread with their bodies.
 
 A page of a hundred messages may be some gigabytes. What is small is read at once; otherwise the messages are
-read one by one, each when it is its turn (`ReceivedMail.turn`), and sent before the next one is read. So a
-page takes the memory of one message.
+read one by one, each when it is its turn (`ReceivedMailSource.turn`), and sent before the next one is read.
+So a page takes the memory of one message.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.emails.inbox_mail import messages as inbox_mail
-from pillarbox.emails.inbox_mail.messages import Attached
+from pillarbox.emails.inbox_mail.messages import EmailFile
 from pillarbox.inboxes.messages import wire
 from pillarbox.inboxes.messages.queries import StoredMessage
-from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMail
+from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMailSource
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import ListOf
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 from pillarbox.mail.message.extracted_text import extracted_text
 
 AT_ONCE: Final = 256 * 1024
@@ -38,7 +38,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class _OpenedMessages:
     """Messages with what is known of them before they are read."""
 
     rows: Sequence[StoredMessage]
@@ -58,7 +58,7 @@ class _Opened:
 class MessageReading:
     """Shows messages."""
 
-    def __init__(self, received: ReceivedMail) -> None:
+    def __init__(self, received: ReceivedMailSource) -> None:
         self._received = received
 
     async def one(self, db: TeamDb, row: StoredMessage, is_gone: IsGone) -> bytes:
@@ -86,7 +86,7 @@ class MessageReading:
         await self._received.refuse_above(db, [row.id for row in rows if row.is_inbound])
 
     async def _pieces(
-        self, db: TeamDb, opened: _Opened, first: bytes, *, has_more: bool, is_gone: IsGone
+        self, db: TeamDb, opened: _OpenedMessages, first: bytes, *, has_more: bool, is_gone: IsGone
     ) -> AsyncIterator[bytes]:
         yield b'{"object":"list","has_more":%s,"data":[' % (b"true" if has_more else b"false")
         yield first
@@ -97,36 +97,36 @@ class MessageReading:
         yield b"]}"
 
     async def _in_turn(
-        self, db: TeamDb, opened: _Opened, row: StoredMessage, is_gone: IsGone, *, tries: int = 1
+        self, db: TeamDb, opened: _OpenedMessages, row: StoredMessage, is_gone: IsGone, *, tries: int = 1
     ) -> bytes:
         """One message as JSON. Memory is held for as long as it is read and encoded."""
         for left in reversed(range(tries)):
             try:
                 async with self._received.turn(db.team_id, opened.octets_of(row), is_gone):
                     return _encode(await self._shown(db, opened, row))
-            except Overloaded:
+            except ServerOverloaded:
                 if not left:
                     raise
                 await asyncio.sleep(PAUSE)
         raise AssertionError("unreachable")
 
-    async def _shown(self, db: TeamDb, opened: _Opened, row: StoredMessage) -> wire.Message:
+    async def _shown(self, db: TeamDb, opened: _OpenedMessages, row: StoredMessage) -> wire.Message:
         body = await self._body(db, opened, row)
         octets = len(body.text or "") + len(body.html or "")
         extracted = await in_thread_if_large(octets, extracted_text, body.text, body.html)
         return wire.message(row, body, opened.files.get(row.id, ()), extracted)
 
-    async def _body(self, db: TeamDb, opened: _Opened, row: StoredMessage) -> MessageBody:
+    async def _body(self, db: TeamDb, opened: _OpenedMessages, row: StoredMessage) -> MessageBody:
         if row.id in opened.received:
             return await self._received.body(db, row.id)
         found = await inbox_mail.bodies(db, row.id)
         return MessageBody(found.html, found.text)
 
-    async def _opened(self, db: TeamDb, rows: Sequence[StoredMessage]) -> _Opened:
+    async def _opened(self, db: TeamDb, rows: Sequence[StoredMessage]) -> _OpenedMessages:
         """What an inbox sent to itself is inbound, and the email is a sent one all the same."""
         received = await self._received.sizes(db, [row.id for row in rows if row.is_inbound])
         sent = await inbox_mail.sizes(db, [row.id for row in rows if row.id not in received])
-        return _Opened(rows, received, sent, await self._files(db, rows))
+        return _OpenedMessages(rows, received, sent, await self._files(db, rows))
 
     async def _files(self, db: TeamDb, rows: Sequence[StoredMessage]) -> Mapping[UUID, Sequence[MessageFile]]:
         rows = [row for row in rows if row.attachments]
@@ -135,7 +135,7 @@ class MessageReading:
         return {**received, **{one: [_file(attached) for attached in sent[one]] for one in sent}}
 
 
-def _file(attached: Attached) -> MessageFile:
+def _file(attached: EmailFile) -> MessageFile:
     return MessageFile(
         attached.id,
         attached.filename,

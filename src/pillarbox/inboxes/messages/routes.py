@@ -9,7 +9,7 @@ from pillarbox.inboxes.messages import lists, queries, wire
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.messages.reading import MessageReading
 from pillarbox.inboxes.received_mail import MessageFile
-from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
@@ -39,25 +39,26 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.Message]:
 
 
 @route("GET", ATTACHMENTS, needs=Access.FULL, summary="List the attachments of an email of a thread")
-async def attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.AttachmentItem]]:
+async def attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.InboxesMessagesAttachmentItem]]:
     row = await _message(request, db)
     reading = await _opened(request, db, [row])
     files = await reading.files(db, row)
     return Reply(
         ListOf(
-            has_more=False, data=[_linked(wire.AttachmentItem, request, db.team_id, file) for file in files]
+            has_more=False,
+            data=[_linked(wire.InboxesMessagesAttachmentItem, request, db.team_id, file) for file in files],
         )
     )
 
 
 @route("GET", ATTACHMENT, needs=Access.FULL, summary="Retrieve an attachment of an email of a thread")
-async def attachment(request: Request, db: TeamDb) -> Reply[wire.Attachment]:
+async def attachment(request: Request, db: TeamDb) -> Reply[wire.InboxesMessagesAttachment]:
     wanted = request.uuid("attachment_id")
     row = await _message(request, db)
     reading = await _opened(request, db, [row])
     for file in await reading.files(db, row):
         if file.id == wanted:
-            return Reply(_linked(wire.Attachment, request, db.team_id, file))
+            return Reply(_linked(wire.InboxesMessagesAttachment, request, db.team_id, file))
     raise NotFound("Attachment")
 
 
@@ -80,5 +81,5 @@ async def _opened(request: Request, db: TeamDb, rows: list[StoredMessage]) -> Me
 
 
 def _linked(kind: type[wire.A], request: Request, team_id: UUID, file: MessageFile) -> wire.A:
-    url, ends = request.use(Files).link(file.kind, team_id, file.id)
+    url, ends = request.use(FileLinks).link(file.kind, team_id, file.id)
     return wire.attachment(kind, file, url, ends)

@@ -47,7 +47,7 @@ class Message(Struct):
     extracted_text: str | None
 
 
-class AttachmentItem(Struct, kw_only=True):
+class InboxesMessagesAttachmentItem(Struct, kw_only=True):
     """An attachment with its link."""
 
     id: UUID
@@ -60,11 +60,13 @@ class AttachmentItem(Struct, kw_only=True):
     expires_at: IsoTime
 
 
-class Attachment(AttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
+class InboxesMessagesAttachment(
+    InboxesMessagesAttachmentItem, kw_only=True, tag_field="object", tag="attachment"
+):
     """One attachment by itself."""
 
 
-A = TypeVar("A", bound=AttachmentItem)
+A = TypeVar("A", bound=InboxesMessagesAttachmentItem)
 
 
 def message(

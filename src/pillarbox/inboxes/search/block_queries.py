@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.inboxes.search.described import Described, described
+from pillarbox.inboxes.search.described import IndexedMessage, described
 from pillarbox.kernel.postgres.database import TeamDb
 
 # Across teams: which inboxes may have enough for a block.
@@ -153,7 +153,7 @@ FORGET = """
 PARTS_AT_ONCE = 16
 
 
-class Inbox(NamedTuple):
+class SearchedInbox(NamedTuple):
     """An inbox of a team."""
 
     team_id: UUID
@@ -191,45 +191,45 @@ class OutdatedBlock(NamedTuple):
     id: UUID
 
 
-async def due(pool: asyncpg.Pool, most: int) -> list[Inbox]:
+async def due(pool: asyncpg.Pool, limit: int) -> list[SearchedInbox]:
     """Some of the inboxes that may have enough for a block."""
-    return [Inbox(**row) for row in await pool.fetch(DUE, most)]
+    return [SearchedInbox(**row) for row in await pool.fetch(DUE, limit)]
 
 
 async def not_due(db: TeamDb, inbox_id: UUID) -> None:
     await db.run(NOT_DUE, inbox_id)
 
 
-async def described_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
+async def indexed_up_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
     """As far as where messages are in blocks; None where the inbox is gone."""
     found: UUID | None = await db.value(DESCRIBED_TO, inbox_id)
     return found
 
 
-async def following(db: TeamDb, inbox_id: UUID, after: UUID, most: int) -> list[Described]:
+async def following(db: TeamDb, inbox_id: UUID, after: UUID, limit: int) -> list[IndexedMessage]:
     """The next messages behind this one, the oldest first."""
-    return await db.all(described, NEXT, inbox_id, after, most)
+    return await db.all(described, NEXT, inbox_id, after, limit)
 
 
-async def late(db: TeamDb, inbox_id: UUID, most: int) -> list[Described]:
+async def late(db: TeamDb, inbox_id: UUID, limit: int) -> list[IndexedMessage]:
     """Messages that were committed late, the oldest first."""
-    return await db.all(described, LATE, inbox_id, most)
+    return await db.all(described, LATE, inbox_id, limit)
 
 
-async def waiting(db: TeamDb, inbox_id: UUID, after: UUID, most: int) -> int:
+async def waiting(db: TeamDb, inbox_id: UUID, after: UUID, limit: int) -> int:
     """How many messages are behind this one, as far as anybody wants to know."""
-    found: int = await db.value(WAITING, inbox_id, after, most)
+    found: int = await db.value(WAITING, inbox_id, after, limit)
     return found
 
 
-async def late_waiting(db: TeamDb, inbox_id: UUID, most: int) -> int:
+async def late_waiting(db: TeamDb, inbox_id: UUID, limit: int) -> int:
     """How many messages are late, as far as anybody wants to know."""
-    found: int = await db.value(LATE_WAITING, inbox_id, most)
+    found: int = await db.value(LATE_WAITING, inbox_id, limit)
     return found
 
 
 async def hold(db: TeamDb, inbox_id: UUID) -> UUID | None:
-    """Lock the inbox; as `described_to`."""
+    """Lock the inbox; as `indexed_up_to`."""
     found: UUID | None = await db.value(HOLD, inbox_id)
     return found
 
@@ -261,9 +261,9 @@ async def add_block(db: TeamDb, inbox_id: UUID, block: NewBlock) -> None:
         await db.run(ADD_ROWS, inbox_id, block.id, list(range(at, at + len(some))), some)
 
 
-async def of_size(db: TeamDb, inbox_id: UUID, columns: int, version: int, most: int) -> list[PartialBlock]:
+async def of_size(db: TeamDb, inbox_id: UUID, columns: int, version: int, limit: int) -> list[PartialBlock]:
     """The oldest blocks with so many columns."""
-    return await db.all(PartialBlock, OF_SIZE, inbox_id, columns, version, most)
+    return await db.all(PartialBlock, OF_SIZE, inbox_id, columns, version, limit)
 
 
 async def part(db: TeamDb, inbox_id: UUID, blocks: Sequence[UUID], number: int) -> Sequence[bytes]:
@@ -276,9 +276,9 @@ async def drop_blocks(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> int:
     return await db.run(DROP_BLOCKS, inbox_id, ids)
 
 
-async def outdated(pool: asyncpg.Pool, version: int, most: int) -> list[OutdatedBlock]:
+async def outdated(pool: asyncpg.Pool, version: int, limit: int) -> list[OutdatedBlock]:
     """Blocks of other versions than this one."""
-    return [OutdatedBlock(**row) for row in await pool.fetch(OUTDATED, version, most)]
+    return [OutdatedBlock(**row) for row in await pool.fetch(OUTDATED, version, limit)]
 
 
 async def make_late(db: TeamDb, inbox_id: UUID, block_id: UUID) -> int:

@@ -2,9 +2,9 @@
 
 A block has the signatures of some thousand messages of an inbox that follow one another, as a matrix. It
 begins behind the block before it (`inboxes.described_to`). Ids are made before their commit: who adds a
-message with an id that is not behind `described_to` notes it as late, and who moves `described_to` holds the
-lock of the inbox and looks whether a message has come between. So each message is in one block, or late, or
-behind `described_to`, and a search that looks at all three misses none.
+message with an id that is not behind `indexed_up_to` notes it as late, and who moves `indexed_up_to` holds
+the lock of the inbox and looks whether a message has come between. So each message is in one block, or late,
+or behind `indexed_up_to`, and a search that looks at all three misses none.
 
 Sixteen blocks become a large one, because a search reads a few rows of each block.
 """
@@ -21,7 +21,7 @@ import asyncpg
 
 from pillarbox.inboxes.search import block_queries as queries
 from pillarbox.inboxes.search.block_queries import NewBlock, PartialBlock
-from pillarbox.inboxes.search.described import Described, fitting
+from pillarbox.inboxes.search.described import IndexedMessage, fitting
 from pillarbox.inboxes.search.terms import COLUMNS, ROWS, ROWS_OF_PART, VERSION
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
@@ -91,10 +91,10 @@ class MessageBlocks:
 
     async def _describe_next(self, db: TeamDb, inbox_id: UUID) -> bool:
         """Make a block of the messages behind the last one; false where there are not enough."""
-        after = await queries.described_to(db, inbox_id)
+        after = await queries.indexed_up_to(db, inbox_id)
         if after is None or await queries.waiting(db, inbox_id, after, self._worth) < self._worth:
             return False
-        messages: list[Described] = []
+        messages: list[IndexedMessage] = []
         last = after
         while fitting(messages) == len(messages):
             some = await queries.following(db, inbox_id, last, MESSAGES_AT_ONCE)
@@ -108,11 +108,11 @@ class MessageBlocks:
             async with db.transaction() as inner:
                 await queries.add_block(inner, inbox_id, block)
                 if await queries.hold(inner, inbox_id) != after:
-                    raise _Changed
+                    raise _BlockChanged
                 if await queries.count(inner, inbox_id, after, block.newest_id) != count:
-                    raise _Changed
+                    raise _BlockChanged
                 await queries.put_described_to(inner, inbox_id, block.newest_id)
-        except _Changed:
+        except _BlockChanged:
             log.info("inboxes.described_again", messages=count)
         return True
 
@@ -130,14 +130,14 @@ class MessageBlocks:
             async with db.transaction() as inner:
                 await queries.add_block(inner, inbox_id, block)
                 if await queries.hold(inner, inbox_id) is None:
-                    raise _Changed
+                    raise _BlockChanged
                 if await queries.not_late(inner, inbox_id, ids) != count:
-                    raise _Changed
-        except _Changed:
+                    raise _BlockChanged
+        except _BlockChanged:
             return False
         return True
 
-    async def _block(self, messages: Sequence[Described]) -> NewBlock:
+    async def _block(self, messages: Sequence[IndexedMessage]) -> NewBlock:
         from pillarbox.inboxes.search import signatures
 
         matrix = await asyncio.to_thread(signatures.matrix, messages)
@@ -168,7 +168,7 @@ class MessageBlocks:
         try:
             async with db.transaction() as inner:
                 await self._join_blocks(inner, inbox_id, blocks)
-        except _Changed:
+        except _BlockChanged:
             return False
         return True
 
@@ -178,7 +178,7 @@ class MessageBlocks:
         for number in range(PARTS):
             found = await queries.part(db, inbox_id, ids, number)
             if len(found) < len(blocks):
-                raise _Changed
+                raise _BlockChanged
             parts.append(await asyncio.to_thread(side_by_side, found))
         block = NewBlock(
             self._ids.new(),
@@ -193,9 +193,9 @@ class MessageBlocks:
         await queries.add_block(db, inbox_id, block)
         # Late, because mail that comes in waits for it.
         if await queries.hold(db, inbox_id) is None:
-            raise _Changed
+            raise _BlockChanged
         if await queries.drop_blocks(db, inbox_id, ids) < len(ids) * PARTS:
-            raise _Changed
+            raise _BlockChanged
 
 
 def side_by_side(parts: Sequence[bytes]) -> bytes:
@@ -204,7 +204,7 @@ def side_by_side(parts: Sequence[bytes]) -> bytes:
     return b"".join([part[at : at + width] for at in range(0, len(parts[0]), width) for part in parts])
 
 
-class _Changed(Exception):  # noqa: N818 - nothing is wrong: somebody was faster
+class _BlockChanged(Exception):  # noqa: N818 - nothing is wrong: somebody was faster
     """What was read is not so any more, and nothing is to be committed."""
 
 

@@ -33,7 +33,7 @@ class Clause(NamedTuple):
     alternatives: tuple[tuple[Term, ...], ...]
 
 
-class Columns(NamedTuple):
+class CandidateColumns(NamedTuple):
     """Columns of a block in which messages begin that seem to fit, as a number whose first bit is the first
     column."""
 
@@ -46,21 +46,21 @@ class Candidates:
     """What seems to fit. `messages` are the columns in which a message begins, of all blocks that were
     read."""
 
-    blocks: list[Columns] = field(default_factory=list)
+    blocks: list[CandidateColumns] = field(default_factory=list)
     messages: int = 0
 
     @property
     def count(self) -> int:
         return sum([columns.bits.bit_count() for columns in self.blocks])
 
-    def newest(self, most: int) -> list[tuple[UUID, list[int]]]:
+    def newest(self, limit: int) -> list[tuple[UUID, list[int]]]:
         """The columns of so many messages with their blocks, of the newest blocks first and the newest of
         each."""
         found: list[tuple[UUID, list[int]]] = []
         for columns in self.blocks:
-            found.append((columns.block.id, list(_numbers(columns, most))))
-            most -= len(found[-1][1])
-            if most <= 0:
+            found.append((columns.block.id, list(_numbers(columns, limit))))
+            limit -= len(found[-1][1])
+            if limit <= 0:
                 break
         return found
 
@@ -80,7 +80,7 @@ async def read(db: TeamDb, inbox_id: UUID, clauses: Sequence[Clause], lower: UUI
                 columns &= await _between(db, inbox_id, block, lower, upper)
             found.messages += int.from_bytes(block.begins).bit_count()
             if columns:
-                found.blocks.append(Columns(block, columns))
+                found.blocks.append(CandidateColumns(block, columns))
     return found
 
 
@@ -157,10 +157,10 @@ async def _between(db: TeamDb, inbox_id: UUID, block: StoredBlock, lower: UUID, 
     return int("".join(["1" if first <= one < end else "0" for one in ids]), 2)
 
 
-def _numbers(columns: Columns, most: int) -> Iterator[int]:
+def _numbers(columns: CandidateColumns, limit: int) -> Iterator[int]:
     """The columns that are set, the last first."""
     digits = format(columns.bits, f"0{columns.block.columns}b")
     at = len(digits)
-    while most > 0 and (at := digits.rfind("1", 0, at)) >= 0:
+    while limit > 0 and (at := digits.rfind("1", 0, at)) >= 0:
         yield at
-        most -= 1
+        limit -= 1

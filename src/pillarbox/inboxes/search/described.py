@@ -10,19 +10,19 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.inboxes.search.folding import folded
-from pillarbox.inboxes.search.terms import COLUMNS, OCTETS_OF_COLUMN, WORDS_OF_COLUMN, Part
+from pillarbox.inboxes.search.terms import COLUMNS, OCTETS_OF_COLUMN, WORDS_OF_COLUMN, SearchField
 
 _texts = msgspec.json.Decoder(list[str]).decode
 
 
-class Described(NamedTuple):
+class IndexedMessage(NamedTuple):
     """What a message is found by: its searched text, and the parts that are searched octet by octet, folded
     and with a NUL behind each text."""
 
     id: UUID
     thread_id: UUID
     searched: bytes
-    parts: Sequence[tuple[Part, bytes]]
+    parts: Sequence[tuple[SearchField, bytes]]
     has_attachment: bool
 
     @property
@@ -44,19 +44,21 @@ def described(
     subject: str | None,
     attachments: int,
     searched: str,
-) -> Described:
+) -> IndexedMessage:
     """The message of a row."""
     parts = [
-        (Part.SUBJECT, _octets(subject or "")),
-        (Part.SENDER, _octets(sender)),
-        (Part.TO, _all(to_list)),
-        (Part.CC, _all(cc_list)),
-        (Part.BCC, _all(bcc_list)),
+        (SearchField.SUBJECT, _octets(subject or "")),
+        (SearchField.SENDER, _octets(sender)),
+        (SearchField.TO, _all(to_list)),
+        (SearchField.CC, _all(cc_list)),
+        (SearchField.BCC, _all(bcc_list)),
     ]
-    return Described(id, thread_id, searched.encode(), [part for part in parts if part[1]], attachments > 0)
+    return IndexedMessage(
+        id, thread_id, searched.encode(), [part for part in parts if part[1]], attachments > 0
+    )
 
 
-def fitting(messages: Sequence[Described]) -> int:
+def fitting(messages: Sequence[IndexedMessage]) -> int:
     """How many of them, from the first on, have room in a block."""
     return sum(end <= COLUMNS for end in accumulate([message.columns for message in messages]))
 

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from pillarbox.inboxes.search import candidates, queries
 from pillarbox.inboxes.search.candidates import Candidates, Clause
-from pillarbox.inboxes.search.queries import Named, Undescribed
+from pillarbox.inboxes.search.queries import SearchMatches, UnindexedMessage
 from pillarbox.inboxes.threads import lists
 from pillarbox.inboxes.threads.list_filter import ThreadFilter
 from pillarbox.inboxes.threads.lists import Position
@@ -40,14 +40,14 @@ COST_OF_CANDIDATE, COST_OF_THREAD = 20, 20
 """Microseconds, about: to find the place of a message's thread, and to compare a thread."""
 
 
-class Hit(NamedTuple):
+class ThreadHit(NamedTuple):
     """A thread that fits, and the message of it that fits best."""
 
     thread_id: UUID
     message_id: UUID | None
 
 
-class Question(Protocol):
+class SearchQuery(Protocol):
     """What threads are compared with."""
 
     @property
@@ -60,7 +60,7 @@ class Question(Protocol):
         """Between which ids the messages are; the upper end is none of them."""
         ...
 
-    async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[Undescribed]:
+    async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[UnindexedMessage]:
         """The messages without a block that may fit."""
         ...
 
@@ -72,7 +72,7 @@ class Question(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class SearchLimits:
     """How far a search goes."""
 
     hits: int = MOST_HITS
@@ -91,14 +91,14 @@ async def snapshot(db: TeamDb) -> AsyncIterator[TeamDb]:
 async def find(
     db: TeamDb,
     inbox_id: UUID,
-    question: Question,
-    wanted: ThreadFilter,
+    question: SearchQuery,
+    thread_filter: ThreadFilter,
     start: Position,
     limit: int,
-    most: Most = Most(),
-) -> list[Hit]:
+    max_count: SearchLimits = SearchLimits(),
+) -> list[ThreadHit]:
     """The first threads behind `start` that fit, in the order in which they are read. `db` is a snapshot."""
-    search = _Search(db, inbox_id, question, wanted, start, limit, most)
+    search = _Search(db, inbox_id, question, thread_filter, start, limit, max_count)
     return await search.hits()
 
 
@@ -106,16 +106,16 @@ async def find(
 class _Search:
     db: TeamDb
     inbox_id: UUID
-    question: Question
+    question: SearchQuery
     wanted: ThreadFilter
     start: Position
     limit: int
-    most: Most
+    most: SearchLimits
     left: int = 0
 
-    async def hits(self) -> list[Hit]:
+    async def hits(self) -> list[ThreadHit]:
         self.left = self.most.compared
-        described_to = await queries.described_to(self.db, self.inbox_id) or OLDEST
+        described_to = await queries.indexed_up_to(self.db, self.inbox_id) or OLDEST
         found = await candidates.read(self.db, self.inbox_id, self.question.clauses, *self.question.ids)
         undescribed = await self.question.undescribed(self.db, self.inbox_id, described_to)
         count = found.count + len(undescribed)
@@ -125,20 +125,20 @@ class _Search:
                 return walked
         return await self._of_candidates(found, undescribed)
 
-    def _is_walk_cheaper(self, found: Candidates, undescribed: int) -> bool:
-        count = found.count + undescribed
-        return count > 0 and self._threads_expected(found.messages + undescribed, count) * COST_OF_THREAD < (
-            count * COST_OF_CANDIDATE
-        )
+    def _is_walk_cheaper(self, candidates: Candidates, undescribed: int) -> bool:
+        count = candidates.count + undescribed
+        return count > 0 and self._threads_expected(
+            candidates.messages + undescribed, count
+        ) * COST_OF_THREAD < (count * COST_OF_CANDIDATE)
 
     def _threads_expected(self, messages: int, count: int) -> int:
         """After how many threads the page is full, if those that fit are anywhere."""
         return self.limit * messages // max(1, count) + 1
 
-    async def _walk(self, messages: int, count: int) -> list[Hit] | None:
+    async def _walk(self, messages: int, count: int) -> list[ThreadHit] | None:
         """Compare the threads of the list; None where the page was not full soon enough."""
         left = min(self.most.walked, 100 + 3 * self._threads_expected(messages, count))
-        position, at_once, hits = self.start, min(left, THREADS_AT_ONCE[0]), list[Hit]()
+        position, at_once, hits = self.start, min(left, THREADS_AT_ONCE[0]), list[ThreadHit]()
         while left > 0:
             ids = await lists.ids(self.db, self.inbox_id, self.wanted, position, at_once)
             threads = await queries.sizes(self.db, self.inbox_id, ids)
@@ -148,7 +148,7 @@ class _Search:
                 matched = await self.question.matching(
                     self.db, self.inbox_id, [thread.id for thread in some], None
                 )
-                hits += [Hit(thread.id, matched[thread.id]) for thread in some if thread.id in matched]
+                hits += [ThreadHit(thread.id, matched[thread.id]) for thread in some if thread.id in matched]
                 left -= sum([min(thread.messages, queries.MOST_OF_THREAD) for thread in some])
                 position = Position(some[-1].received_at, some[-1].id, self.start.is_newer)
                 if len(hits) >= self.limit:
@@ -161,11 +161,13 @@ class _Search:
             at_once = min(2 * at_once, THREADS_AT_ONCE[1])
         return None
 
-    async def _of_candidates(self, found: Candidates, undescribed: Sequence[Undescribed]) -> list[Hit]:
+    async def _of_candidates(
+        self, candidates: Candidates, undescribed: Sequence[UnindexedMessage]
+    ) -> list[ThreadHit]:
         """Put the threads of the messages that seem to fit in order, and compare those."""
         newest = sorted(undescribed, reverse=True)[: self.most.hits]
-        named = Named(found.newest(self.most.hits - len(newest)), newest)
-        position, at_once, hits = self.start, 2 * self.limit, list[Hit]()
+        named = SearchMatches(candidates.newest(self.most.hits - len(newest)), newest)
+        position, at_once, hits = self.start, 2 * self.limit, list[ThreadHit]()
         while self.left > 0:
             threads = await queries.threads(
                 self.db,
@@ -185,7 +187,7 @@ class _Search:
                 matched = await self.question.matching(
                     self.db, self.inbox_id, [thread.id for thread in some], messages
                 )
-                hits += [Hit(thread.id, matched[thread.id]) for thread in some if thread.id in matched]
+                hits += [ThreadHit(thread.id, matched[thread.id]) for thread in some if thread.id in matched]
                 self.left -= len(messages)
                 position = Position(some[-1].received_at, some[-1].id, self.start.is_newer)
                 if len(hits) >= self.limit:

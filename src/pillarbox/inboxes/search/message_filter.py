@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pillarbox.inboxes.search.folding import folded
-from pillarbox.inboxes.search.terms import Part
-from pillarbox.inboxes.search.words import MOST_WORDS, TooManyWords, Words, words
+from pillarbox.inboxes.search.terms import SearchField
+from pillarbox.inboxes.search.words import MOST_WORDS, SearchWords, TooManyWords, words
 from pillarbox.inboxes.threads.list_filter import searched_text
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter
@@ -18,7 +18,12 @@ from pillarbox.kernel.wire.query import Query
 MOST_VALUES: Final = 20
 LONGEST_VALUE: Final = 256
 
-PEOPLE: Final = {"from": Part.SENDER, "to": Part.TO, "cc": Part.CC, "bcc": Part.BCC}
+PEOPLE: Final = {
+    "from": SearchField.SENDER,
+    "to": SearchField.TO,
+    "cc": SearchField.CC,
+    "bcc": SearchField.BCC,
+}
 
 MESSAGE_FILTERS: Final[dict[str, Any]] = {
     "query": str,
@@ -32,7 +37,7 @@ MESSAGE_FILTERS: Final[dict[str, Any]] = {
 }
 """The query parameters."""
 
-NO_WORDS: Final = Words()
+NO_WORDS: Final = SearchWords()
 
 DATE: Final = len("2026-10-03")
 
@@ -42,8 +47,8 @@ class MessageFilter:
     """All of it must hold for one message. Of `people` one value of each part must be somewhere in it, in any
     case of letters; the values are folded. `until` is behind the last instant."""
 
-    words: Words = NO_WORDS
-    people: dict[Part, tuple[str, ...]] = field(default_factory=dict)
+    words: SearchWords = NO_WORDS
+    people: dict[SearchField, tuple[str, ...]] = field(default_factory=dict)
     has_attachment: bool | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -69,7 +74,7 @@ class MessageFilter:
 NONE: Final = MessageFilter()
 
 
-def _words(query: Query) -> Words:
+def _words(query: Query) -> SearchWords:
     text = searched_text(query)
     try:
         return NO_WORDS if text is None else words(text)

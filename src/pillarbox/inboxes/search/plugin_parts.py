@@ -9,11 +9,11 @@ from pillarbox.inboxes.search.blocks import MessageBlocks, search_periodic
 from pillarbox.inboxes.search.invariants import INVARIANTS as INVARIANTS
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kit
+from pillarbox.kernel.slices import Container
 from pillarbox.kernel.work.periodic import Periodic
 
 
-def periodic(kit: Kit) -> Sequence[Periodic]:
+def periodic(kit: Container) -> Sequence[Periodic]:
     return search_periodic(MessageBlocks(kit.pool, kit.need(Ids)))
 
 

@@ -222,7 +222,7 @@ class RowsOfBlock(NamedTuple):
     bits: bytes
 
 
-class Undescribed(NamedTuple):
+class UnindexedMessage(NamedTuple):
     """A message that no block has."""
 
     id: UUID
@@ -274,14 +274,14 @@ class LabelName(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class SearchMatches:
     """Messages that may fit: columns of blocks, and messages by themselves."""
 
     columns: Sequence[tuple[UUID, Sequence[int]]] = ()
-    messages: Sequence[Undescribed] = ()
+    messages: Sequence[UnindexedMessage] = ()
 
 
-class Wanted(NamedTuple):
+class MessageCondition(NamedTuple):
     """What one message must have. With `with_sent` an outbound message of any folder but spam and trash
     counts as one of a folder."""
 
@@ -299,7 +299,7 @@ async def begin_snapshot(db: TeamDb) -> None:
     await db.connection.execute(SNAPSHOT)
 
 
-async def described_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
+async def indexed_up_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
     """As far as where the messages of the inbox are in blocks, but for the late ones."""
     found: UUID | None = await db.value(DESCRIBED_TO, inbox_id)
     return found
@@ -311,12 +311,12 @@ async def blocks(db: TeamDb, inbox_id: UUID, lower: UUID, upper: UUID) -> list[S
 
 
 async def rows(
-    db: TeamDb, inbox_id: UUID, found: Sequence[StoredBlock], numbers: Sequence[int]
+    db: TeamDb, inbox_id: UUID, stored_blocks: Sequence[StoredBlock], numbers: Sequence[int]
 ) -> list[RowsOfBlock]:
     """These rows of each block, in their order; places are counted from 1."""
-    octets = [block.columns // 8 for block in found]
+    octets = [block.columns // 8 for block in stored_blocks]
     assert ROWS_OF_PART == 64, "as the statement has it"
-    return await db.all(RowsOfBlock, ROWS, inbox_id, [block.id for block in found], octets, numbers)
+    return await db.all(RowsOfBlock, ROWS, inbox_id, [block.id for block in stored_blocks], octets, numbers)
 
 
 async def messages_of(db: TeamDb, inbox_id: UUID, block_id: UUID) -> bytes:
@@ -327,20 +327,20 @@ async def messages_of(db: TeamDb, inbox_id: UUID, block_id: UUID) -> bytes:
 
 async def undescribed(
     db: TeamDb, inbox_id: UUID, after: UUID, words: Sequence[str], excluded: Sequence[str]
-) -> list[Undescribed]:
+) -> list[UnindexedMessage]:
     """The messages that no block has, and that have these words and none of those."""
-    return await db.all(Undescribed, UNDESCRIBED, inbox_id, after, MOST_UNDESCRIBED, words, excluded)
+    return await db.all(UnindexedMessage, UNDESCRIBED, inbox_id, after, MOST_UNDESCRIBED, words, excluded)
 
 
 async def threads(
     db: TeamDb,
     inbox_id: UUID,
-    named: Named,
+    named: SearchMatches,
     classes: Sequence[int],
-    at: datetime,
+    now: datetime,
     thread_id: UUID,
     labels: Sequence[UUID] | None,
-    most: int,
+    limit: int,
     *,
     is_newer: bool,
 ) -> list[CandidateThread]:
@@ -356,27 +356,29 @@ async def threads(
         [one.id for one in named.messages],
         [one.thread_id for one in named.messages],
         classes,
-        at,
+        now,
         thread_id,
         labels,
-        most,
+        limit,
         counts,
         [number for _, columns in named.columns for number in columns],
     )
 
 
 async def matching(
-    db: TeamDb, inbox_id: UUID, messages: Sequence[UUID], wanted: Wanted
+    db: TeamDb, inbox_id: UUID, messages: Sequence[UUID], message_condition: MessageCondition
 ) -> list[MatchingMessage]:
     """Those of these messages that fit."""
-    return await db.all(MatchingMessage, MATCHING, inbox_id, messages, *wanted)
+    return await db.all(MatchingMessage, MATCHING, inbox_id, messages, *message_condition)
 
 
 async def matching_of_threads(
-    db: TeamDb, inbox_id: UUID, threads: Sequence[UUID], wanted: Wanted
+    db: TeamDb, inbox_id: UUID, threads: Sequence[UUID], message_condition: MessageCondition
 ) -> list[MatchingMessage]:
     """Those of the newest messages of these threads that fit."""
-    return await db.all(MatchingMessage, MATCHING_OF_THREADS, inbox_id, threads, *wanted, MOST_OF_THREAD)
+    return await db.all(
+        MatchingMessage, MATCHING_OF_THREADS, inbox_id, threads, *message_condition, MOST_OF_THREAD
+    )
 
 
 async def sizes(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[SizedThread]:

@@ -10,13 +10,13 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.search import queries, terms
 from pillarbox.inboxes.search.candidates import Clause
 from pillarbox.inboxes.search.folding import folded
 from pillarbox.inboxes.search.message_filter import MessageFilter
-from pillarbox.inboxes.search.queries import MatchingMessage, Undescribed, Wanted
-from pillarbox.inboxes.search.terms import Part
+from pillarbox.inboxes.search.queries import MatchingMessage, MessageCondition, UnindexedMessage
+from pillarbox.inboxes.search.terms import SearchField
 from pillarbox.inboxes.threads.list_filter import ThreadFilter
 from pillarbox.kernel.ids import EPOCH, first_id
 from pillarbox.kernel.postgres.database import TeamDb
@@ -27,10 +27,10 @@ CLOCKS: Final = timedelta(hours=1)
 
 _texts = msgspec.json.Decoder(list[str]).decode
 
-SHOWN: Final[Mapping[Part, Callable[[MatchingMessage], str | None]]] = {
-    Part.TO: lambda message: message.to_list,
-    Part.CC: lambda message: message.cc_list,
-    Part.BCC: lambda message: message.bcc_list,
+SHOWN: Final[Mapping[SearchField, Callable[[MatchingMessage], str | None]]] = {
+    SearchField.TO: lambda message: message.to_list,
+    SearchField.CC: lambda message: message.cc_list,
+    SearchField.BCC: lambda message: message.bcc_list,
 }
 
 
@@ -61,7 +61,7 @@ class OfMessages:
             NEWEST if until is None else first_id(_shifted(until, CLOCKS)),
         )
 
-    async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[Undescribed]:
+    async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[UnindexedMessage]:
         words = self.messages.words
         return await queries.undescribed(db, inbox_id, after, words.wanted, words.excluded)
 
@@ -80,10 +80,10 @@ class OfMessages:
         return {thread_id: message.id for thread_id, message in best.items()}
 
     @property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> MessageCondition:
         messages, threads = self.messages, self.threads
-        folders = threads.folders - {Folder.SENT} if threads.with_sent else threads.folders
-        return Wanted(
+        folders = threads.folders - {ThreadFolder.SENT} if threads.with_sent else threads.folders
+        return MessageCondition(
             messages.words.wanted,
             messages.words.excluded,
             messages.has_attachment,
@@ -95,7 +95,7 @@ class OfMessages:
 
     def _has_people(self, message: MatchingMessage) -> bool:
         for part, values in self.messages.people.items():
-            shown = folded(message.sender) if part is Part.SENDER else _joined(SHOWN[part](message))
+            shown = folded(message.sender) if part is SearchField.SENDER else _joined(SHOWN[part](message))
             if not any(value in shown for value in values):
                 return False
         return True
@@ -112,13 +112,13 @@ class OfThreads:
     @property
     def clauses(self) -> list[Clause]:
         # Each thread has the subject of its first message, which a block describes.
-        return [Clause((tuple(terms.of_octets(Part.SUBJECT, self.text)),))]
+        return [Clause((tuple(terms.of_octets(SearchField.SUBJECT, self.text)),))]
 
     @property
     def ids(self) -> tuple[UUID, UUID]:
         return OLDEST, NEWEST
 
-    async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[Undescribed]:
+    async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[UnindexedMessage]:
         return await queries.undescribed(db, inbox_id, after, (), ())
 
     async def matching(

@@ -21,7 +21,7 @@ MOST_NAMES: Final = 10_000
 """Characters of correspondents, and of names of attachments."""
 
 
-class Searched(NamedTuple):
+class SearchedMessage(NamedTuple):
     """What of a message is searched."""
 
     subject: str | None
@@ -32,7 +32,7 @@ class Searched(NamedTuple):
     html: str | None = None
 
 
-def searched_text(message: Searched) -> str:
+def searched_text(message: SearchedMessage) -> str:
     """The words of each part on a line of its own, folded: subject, sender, recipients, names of attachments,
     body. The HTML counts where there is no text."""
     body = message.text

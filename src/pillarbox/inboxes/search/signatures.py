@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pillarbox.inboxes.search import terms
-from pillarbox.inboxes.search.described import Described
+from pillarbox.inboxes.search.described import IndexedMessage
 from pillarbox.inboxes.search.terms import (
     COLUMNS,
     OCTET_BITS,
@@ -40,7 +40,7 @@ _BLANK: Final = np.array([octet in b" \n" for octet in range(256)])
 _U: Final = np.uint64
 
 
-class Rows(NamedTuple):
+class SignatureRows(NamedTuple):
     """How many bits a term has, and among which rows."""
 
     bits: int
@@ -48,10 +48,10 @@ class Rows(NamedTuple):
     among: int
 
 
-OF_WORD: Final = Rows(WORD_BITS, 0, WORD_ROWS)
+OF_WORD: Final = SignatureRows(WORD_BITS, 0, WORD_ROWS)
 
 
-def matrix(messages: Sequence[Described]) -> bytes:
+def matrix(messages: Sequence[IndexedMessage]) -> bytes:
     """The signatures of messages that have room in a block, row for row; eight columns in an octet."""
     bits = np.zeros(ROWS * COLUMNS, np.uint8)
     column = 0
@@ -66,7 +66,7 @@ def matrix(messages: Sequence[Described]) -> bytes:
 
 
 def _words(
-    bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequence[int], widths: Sequence[int]
+    bits: NDArray[np.uint8], messages: Sequence[IndexedMessage], first: Sequence[int], widths: Sequence[int]
 ) -> None:
     octets = np.frombuffer(b"".join([message.searched + b"\n" for message in messages]), np.uint8)
     lengths = np.array([len(message.searched) + 1 for message in messages])
@@ -96,7 +96,7 @@ def _words(
 
 
 def _octets(
-    bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequence[int], widths: Sequence[int]
+    bits: NDArray[np.uint8], messages: Sequence[IndexedMessage], first: Sequence[int], widths: Sequence[int]
 ) -> None:
     texts = [text for message in messages for _, text in message.parts]
     parts = [part for message in messages for part, _ in message.parts]
@@ -121,7 +121,7 @@ def _octets(
         piece = piece | added << _U(8 * (length - 1))
         is_whole = is_whole & (added != 0)
         keys = (tags | _U(length << 24) | piece)[is_whole]
-        _set(bits, keys, columns[is_whole], Rows(of_length, WORD_ROWS, OCTET_ROWS))
+        _set(bits, keys, columns[is_whole], SignatureRows(of_length, WORD_ROWS, OCTET_ROWS))
     having = np.array([one for one, m in zip(first, messages, strict=True) if m.has_attachment], np.int64)
     for row in terms.of_attachment():
         bits[row * COLUMNS + having] = 1
@@ -133,7 +133,7 @@ def _within(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 
 
-def _set(bits: NDArray[np.uint8], numbers: Numbers, columns: NDArray[np.int64], rows: Rows) -> None:
+def _set(bits: NDArray[np.uint8], numbers: Numbers, columns: NDArray[np.int64], rows: SignatureRows) -> None:
     for place in range(rows.bits):
         if place % 4 == 0:
             numbers = _mixed(numbers + _U(place))

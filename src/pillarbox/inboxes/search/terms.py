@@ -47,7 +47,7 @@ PAIR: Final = 0xC2B2AE3D27D4EB4F
 MIX: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-class Part(IntEnum):
+class SearchField(IntEnum):
     """What of a message is searched octet by octet."""
 
     SUBJECT = 1
@@ -102,7 +102,7 @@ def of_words(words: Sequence[str]) -> list[tuple[int, ...]]:
     return list(map(word_rows, hashes))
 
 
-def of_octets(part: Part, text: str) -> list[tuple[int, ...]]:
+def of_octets(part: SearchField, text: str) -> list[tuple[int, ...]]:
     """The places of some pieces of a text that is somewhere in this part of a message."""
     octets = text.encode("utf-8", "replace")
     length = min(3, len(octets))
@@ -111,11 +111,11 @@ def of_octets(part: Part, text: str) -> list[tuple[int, ...]]:
     return [octet_rows(octets_key(part, piece), OCTET_BITS[length - 1]) for piece in list(pieces)[::step]]
 
 
-def octets_key(part: Part, octets: bytes) -> int:
+def octets_key(part: SearchField, octets: bytes) -> int:
     """The number of one to three octets of a part of a message."""
     return part << 32 | len(octets) << 24 | int.from_bytes(octets, "little")
 
 
 def of_attachment() -> tuple[int, ...]:
     """The places that say that a message has attachments."""
-    return octet_rows(octets_key(Part.ATTACHMENT, b""), ATTACHMENT_BITS)
+    return octet_rows(octets_key(SearchField.ATTACHMENT, b""), ATTACHMENT_BITS)

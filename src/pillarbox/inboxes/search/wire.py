@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from pillarbox.inboxes.search.pages import FoundPage
+from pillarbox.inboxes.search.pages import ThreadSearchPage
 from pillarbox.inboxes.threads import wire
 
 
@@ -24,7 +24,7 @@ class FoundThreads(Struct, kw_only=True):
     data: list[FoundThread]
 
 
-def found(page: FoundPage) -> FoundThreads:
+def found(page: ThreadSearchPage) -> FoundThreads:
     return FoundThreads(
         has_more=page.page.has_more,
         data=[

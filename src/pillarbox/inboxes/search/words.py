@@ -19,7 +19,7 @@ class TooManyWords(Exception):  # noqa: N818 - who asks is told
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SearchWords:
     """Each item is one word, or several that follow one another, folded and between blanks, as it stands in
     searched texts. `is_hopeless`: something is looked for, and it has no letter and no digit."""
 
@@ -31,7 +31,7 @@ class Words:
         return bool(self.wanted or self.excluded or self.is_hopeless)
 
 
-def words(text: str) -> Words:
+def words(text: str) -> SearchWords:
     """The words of a question. What has no letter and no digit is no word, and is left out."""
     wanted: dict[str, None] = {}
     excluded: dict[str, None] = {}
@@ -45,4 +45,4 @@ def words(text: str) -> Words:
             (excluded if minus else wanted)[item] = None
     if count > MOST_WORDS:
         raise TooManyWords
-    return Words(tuple(wanted), tuple(excluded), is_hopeless=something and not wanted)
+    return SearchWords(tuple(wanted), tuple(excluded), is_hopeless=something and not wanted)

@@ -9,18 +9,18 @@ from pillarbox.emails.outgoing import NewAttachment
 from pillarbox.emails.requests import attachment_input, parse
 from pillarbox.emails.requests.parse import MissingBody
 from pillarbox.inboxes.sending.header_rules import custom_headers
-from pillarbox.inboxes.sending.originals import MOST_ATTACHED, TooMuchAttached
-from pillarbox.inboxes.sending.recipients import MOST, Named
+from pillarbox.inboxes.sending.originals import MOST_ATTACHED, ForwardTooLarge
+from pillarbox.inboxes.sending.recipients import MOST, NamedRecipient
 from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, InvalidField, MissingField
 
 
-class Answer(NamedTuple):
+class ReplyRequest(NamedTuple):
     """What is to be sent. `to` is that of a forward; without `subject` it is made from that of the thread.
     `allows_automatic`: the message that is answered may be an automatic one."""
 
-    to: Sequence[Named]
-    cc: Sequence[Named]
-    bcc: Sequence[Named]
+    to: Sequence[NamedRecipient]
+    cc: Sequence[NamedRecipient]
+    bcc: Sequence[NamedRecipient]
     subject: str | None
     html: str | None
     text: str | None
@@ -35,7 +35,7 @@ class TooManyRecipients(Invalid):
         super().__init__(f"An email may have at most {MOST} recipients in `to`, `cc` and `bcc` together.")
 
 
-def reply(body: Mapping[str, Any]) -> Answer:
+def reply(body: Mapping[str, Any]) -> ReplyRequest:
     """A reply; raises for the first field that is wrong."""
     found = _answer(body, ())
     if not _is_said(found.html) and not _is_said(found.text):
@@ -45,7 +45,7 @@ def reply(body: Mapping[str, Any]) -> Answer:
     return found
 
 
-def forward(body: Mapping[str, Any]) -> Answer:
+def forward(body: Mapping[str, Any]) -> ReplyRequest:
     """A forward; raises for the first field that is wrong."""
     to = named("to", body.get("to"))
     if not to:
@@ -56,9 +56,11 @@ def forward(body: Mapping[str, Any]) -> Answer:
     return found
 
 
-def named(field: str, value: object) -> list[Named]:
+def named(field: str, value: object) -> list[NamedRecipient]:
     """The addresses of a field."""
-    return [Named(text, mailbox) for text, mailbox in zip(*parse.mailboxes(field, value), strict=True)]
+    return [
+        NamedRecipient(text, mailbox) for text, mailbox in zip(*parse.mailboxes(field, value), strict=True)
+    ]
 
 
 def attachments(value: object) -> list[NewAttachment]:
@@ -68,11 +70,11 @@ def attachments(value: object) -> list[NewAttachment]:
         if one.data == b"":
             raise InvalidAttachment(f"Invalid `attachments[{index}].content` field. The file is empty.")
     if sum([len(one.data or b"") for one in found]) > MOST_ATTACHED:
-        raise TooMuchAttached
+        raise ForwardTooLarge
     return found
 
 
-def _answer(body: Mapping[str, Any], to: Sequence[Named]) -> Answer:
+def _answer(body: Mapping[str, Any], to: Sequence[NamedRecipient]) -> ReplyRequest:
     cc, bcc = named("cc", body.get("cc")), named("bcc", body.get("bcc"))
     subject = body.get("subject")
     subject = None if subject is None or subject == "" else parse.subject_text(subject)
@@ -84,7 +86,7 @@ def _answer(body: Mapping[str, Any], to: Sequence[Named]) -> Answer:
     to_all, automatic = _switch(body, "reply_all"), _switch(body, "allow_automatic")
     headers = custom_headers(body.get("headers"))
     files = attachments(body.get("attachments"))
-    return Answer(to, cc, bcc, subject, html, text, to_all, headers, files, automatic)
+    return ReplyRequest(to, cc, bcc, subject, html, text, to_all, headers, files, automatic)
 
 
 def _switch(body: Mapping[str, Any], field: str) -> bool:

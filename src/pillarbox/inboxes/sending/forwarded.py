@@ -18,7 +18,7 @@ _BODY_START: Final = re.compile(r"<body\b[^<>]{0,2000}>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class QuotedMessage:
     """A message as it is quoted."""
 
     sender: str
@@ -42,7 +42,7 @@ class Original:
         return [*found, ("Cc", ", ".join(self.cc))] if self.cc else found
 
 
-def bodies(original: Original, html: str | None, text: str | None) -> tuple[str | None, str]:
+def bodies(original: QuotedMessage, html: str | None, text: str | None) -> tuple[str | None, str]:
     """Html and text of the forward with this note. There is html where the note or the original has some."""
     text, html, page = _said(text), _said(html), _said(original.html)
     note = text if text is not None else text_of(html or "")

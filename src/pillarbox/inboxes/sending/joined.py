@@ -8,10 +8,10 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.emails.rows import Draft
-from pillarbox.inboxes.joining.join import join
-from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.search.searched_text import Searched, searched_text
+from pillarbox.emails.rows import PreparedEmail
+from pillarbox.inboxes.search.searched_text import SearchedMessage, searched_text
+from pillarbox.inboxes.threading.join import join
+from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.webhooks.publish import Publisher
@@ -19,7 +19,7 @@ from pillarbox.webhooks.publish import Publisher
 _encode = msgspec.json.Encoder().encode
 
 
-class Outbound(NamedTuple):
+class SentMessagePlace(NamedTuple):
     """Where a message that is sent belongs; with `is_new` the thread gets this id and begins with it."""
 
     inbox_id: UUID
@@ -34,13 +34,13 @@ class OutboundJoining:
         self._ids = ids
         self._publisher = publisher
 
-    async def join(self, db: TeamDb, place: Outbound, draft: Draft) -> None:
+    async def join(self, db: TeamDb, place: SentMessagePlace, draft: PreparedEmail) -> None:
         """Add the message of this email, and queue what follows from it."""
         message = message_of(place, draft)
         await join(db.connection, self._publisher, self._ids, draft.at, [message])
 
 
-def message_of(place: Outbound, draft: Draft) -> NewMessage:
+def message_of(place: SentMessagePlace, draft: PreparedEmail) -> NewMessage:
     """The message that this email is in its inbox."""
     out = draft.outgoing
     return NewMessage(
@@ -63,12 +63,12 @@ def message_of(place: Outbound, draft: Draft) -> NewMessage:
     )
 
 
-def _searched(draft: Draft) -> str:
+def _searched(draft: PreparedEmail) -> str:
     """As with mail that was received. There is a text wherever the html says something."""
     out = draft.outgoing
     recipients = (*out.to_texts, *out.cc_texts, *out.bcc_texts)
     files = [row.filename for row in draft.attachments]
-    return searched_text(Searched(out.subject, out.sender_text, recipients, files, out.text))
+    return searched_text(SearchedMessage(out.subject, out.sender_text, recipients, files, out.text))
 
 
 def _text(texts: Sequence[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pillarbox.emails.outgoing import NewAttachment, Outgoing
+from pillarbox.emails.outgoing import NewAttachment, OutgoingEmail
 from pillarbox.inboxes.sending.header_rules import INBOX
 from pillarbox.inboxes.sending.queries import SendingInbox
 from pillarbox.inboxes.sending.recipients import Recipients
@@ -24,14 +24,14 @@ async def outgoing(
     text: str | None,
     headers: Sequence[tuple[str, str]],
     attachments: Sequence[NewAttachment],
-) -> Outgoing:
+) -> OutgoingEmail:
     """A message of the inbox; one that has html alone gets a text that is made from it."""
     html, text = _said(html), _said(text)
     if text is None and html is not None:
         text = await in_thread_if_large(len(html), text_of, html) or None
     sender_text, sender = sender_of(inbox)
     to, cc, bcc = recipients
-    return Outgoing(
+    return OutgoingEmail(
         sender_text=sender_text,
         sender=sender,
         to_texts=[one.text for one in to],

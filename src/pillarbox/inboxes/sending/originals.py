@@ -16,8 +16,8 @@ import msgspec
 
 from pillarbox.emails.inbox_mail import originals as sent
 from pillarbox.emails.requests import attachment_input
-from pillarbox.inboxes.sending.queries import Target
-from pillarbox.inboxes.sending.recipients import Addressed
+from pillarbox.inboxes.sending.queries import RepliedMessage
+from pillarbox.inboxes.sending.recipients import MessageAddressees
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, InvalidField
@@ -36,7 +36,7 @@ class AttachedByPath(InvalidField):
         )
 
 
-class TooMuchAttached(InvalidAttachment):
+class ForwardTooLarge(InvalidAttachment):
     def __init__(self) -> None:
         super().__init__("Invalid `attachments` field. All of it may have 25 MB, with those of the original.")
 
@@ -73,7 +73,7 @@ class OriginalFile(NamedTuple):
     data: bytes
 
 
-class Content(NamedTuple):
+class OriginalContent(NamedTuple):
     """What a message says, with its attachments. The html names its images by their Content-ID."""
 
     html: str | None
@@ -99,9 +99,9 @@ class ReceivedOriginals(Protocol):
         has left."""
         ...
 
-    async def content(self, db: TeamDb, email_id: UUID, most: int) -> Content | None:
+    async def content(self, db: TeamDb, email_id: UUID, limit: int) -> OriginalContent | None:
         """Bodies and attachments; None where they are gone. Raises ValueError where the attachments have more
-        than `most` octets together. Who asks holds a turn."""
+        than `limit` octets together. Who asks holds a turn."""
         ...
 
     async def refuse_above(self, db: TeamDb, email_id: UUID) -> None:
@@ -110,10 +110,10 @@ class ReceivedOriginals(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class AnsweredMessage:
     """Whom a message names, and which it belongs to."""
 
-    addressed: Addressed
+    addressed: MessageAddressees
     references: Sequence[str]
     message_id: str | None
     was_received: bool
@@ -126,51 +126,55 @@ class Originals:
         self.received = received
         self._blobs = blobs
 
-    async def original(self, db: TeamDb, target: Target) -> Original:
+    async def original(self, db: TeamDb, target: RepliedMessage) -> AnsweredMessage:
         """The message with its header fields."""
         fields = await self.received.fields(db, target.id) if target.is_inbound else None
         if fields is not None:
-            found = Addressed(True, target.sender, fields.to, fields.cc, fields.reply_to)
+            found = MessageAddressees(True, target.sender, fields.to, fields.cc, fields.reply_to)
             before = message_ids(fields.references or "") or message_ids(fields.in_reply_to or "")
-            return Original(found, before, target.message_id, was_received=True)
+            return AnsweredMessage(found, before, target.message_id, was_received=True)
         written = await sent.fields(db, target.id)
-        found = Addressed(
+        found = MessageAddressees(
             target.is_inbound,
             target.sender,
             texts_of(target.to_list),
             texts_of(target.cc_list),
             texts_of(written.reply_to_list),
         )
-        return Original(found, message_ids(written.references or ""), target.message_id, was_received=False)
+        return AnsweredMessage(
+            found, message_ids(written.references or ""), target.message_id, was_received=False
+        )
 
-    async def content(self, db: TeamDb, target: Target, *, was_received: bool, most: int) -> Content:
-        """What it says, with attachments of at most `most` octets. Who asks holds a turn."""
+    async def content(
+        self, db: TeamDb, target: RepliedMessage, *, was_received: bool, limit: int
+    ) -> OriginalContent:
+        """What it says, with attachments of at most `limit` octets. Who asks holds a turn."""
         if was_received:
             try:
-                found = await self.received.content(db, target.id, most)
+                found = await self.received.content(db, target.id, limit)
             except ValueError:
-                raise TooMuchAttached from None
+                raise ForwardTooLarge from None
         else:
-            found = await self._sent(db, target.id, most)
+            found = await self._sent(db, target.id, limit)
         if found is None:
             raise ContentGone
         return found
 
-    async def _sent(self, db: TeamDb, email_id: UUID, most: int) -> Content | None:
+    async def _sent(self, db: TeamDb, email_id: UUID, limit: int) -> OriginalContent | None:
         bodies, files = await sent.bodies(db, email_id), await sent.files(db, email_id)
         if bodies is None:
             return None
         if any(file.url is not None for file in files):
             raise AttachedByPath
-        if sum([file.size or 0 for file in files]) > most:
-            raise TooMuchAttached
+        if sum([file.size or 0 for file in files]) > limit:
+            raise ForwardTooLarge
         found = [
             OriginalFile(
                 file.filename, file.content_type, file.cid, await sent.octets(db, self._blobs, file.id)
             )
             for file in files
         ]
-        return Content(bodies.html, bodies.text, found)
+        return OriginalContent(bodies.html, bodies.text, found)
 
 
 def texts_of(text: str | None) -> list[str]:

@@ -63,7 +63,7 @@ class SendingInbox(NamedTuple):
     from_name: str | None
 
 
-class Target(NamedTuple):
+class RepliedMessage(NamedTuple):
     """A message that is answered; the `*_list` columns hold the JSON of the wire."""
 
     id: UUID
@@ -94,8 +94,8 @@ async def thread_subject(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> tuple[s
     return await db.one(_Subject, SUBJECT, inbox_id, thread_id)
 
 
-async def target(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Target | None:
-    return await db.one(Target, TARGET, inbox_id, thread_id, email_id)
+async def target(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> RepliedMessage | None:
+    return await db.one(RepliedMessage, TARGET, inbox_id, thread_id, email_id)
 
 
 async def has_message(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> bool:

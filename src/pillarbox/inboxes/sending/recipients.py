@@ -17,7 +17,7 @@ MOST: Final = 50
 """Recipients of one message, in all classes together."""
 
 
-class Named(NamedTuple):
+class NamedRecipient(NamedTuple):
     """A recipient as it is shown, and as it goes on the wire."""
 
     text: str
@@ -25,7 +25,7 @@ class Named(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed:
+class MessageAddressees:
     """Whom a message names, each as text; `to` of one that was received is its To header."""
 
     is_inbound: bool
@@ -38,15 +38,15 @@ class Addressed:
 class Recipients(NamedTuple):
     """Whom a reply goes to."""
 
-    to: Sequence[Named]
-    cc: Sequence[Named]
-    bcc: Sequence[Named]
+    to: Sequence[NamedRecipient]
+    cc: Sequence[NamedRecipient]
+    bcc: Sequence[NamedRecipient]
 
     def __len__(self) -> int:
         return len(self.to) + len(self.cc) + len(self.bcc)
 
 
-class Own:
+class InboxAddresses:
     """The addresses of an inbox: its own, and the one that it gets forwarded mail at, each with all of its
     plus variants."""
 
@@ -58,12 +58,12 @@ class Own:
 
 
 def reply(
-    original: Addressed,
-    own: Own,
+    original: MessageAddressees,
+    own: InboxAddresses,
     *,
     to_all: bool,
-    cc: Sequence[Named] = (),
-    bcc: Sequence[Named] = (),
+    cc: Sequence[NamedRecipient] = (),
+    bcc: Sequence[NamedRecipient] = (),
 ) -> Recipients:
     """The recipients of a reply to this message; `cc` and `bcc` are asked for besides."""
     to = readable(_answered(original, own, to_all=to_all))
@@ -71,7 +71,7 @@ def reply(
     return _unique(own, to, [*copied, *cc], bcc)
 
 
-def _answered(original: Addressed, own: Own, *, to_all: bool) -> Sequence[str]:
+def _answered(original: MessageAddressees, own: InboxAddresses, *, to_all: bool) -> Sequence[str]:
     """Whose message it was, or whom ours went to."""
     if original.is_inbound:
         asked = readable(original.reply_to)
@@ -84,28 +84,28 @@ def _answered(original: Addressed, own: Own, *, to_all: bool) -> Sequence[str]:
     return elsewhere if to_all and elsewhere else original.to
 
 
-def readable(texts: Iterable[str]) -> list[Named]:
+def readable(texts: Iterable[str]) -> list[NamedRecipient]:
     """Those of the addresses that mail can be sent to. A name that cannot be written is left out."""
     found = []
     for text in texts:
         try:
-            found.append(Named(text.strip(), parse_mailbox(text)))
+            found.append(NamedRecipient(text.strip(), parse_mailbox(text)))
         except AddressError:
             read = address_fields.read(text.encode("utf-8", "replace"))
             for mailbox in read.mailboxes:
                 try:
-                    found.append(Named(mailbox.address, parse_mailbox(mailbox.address)))
+                    found.append(NamedRecipient(mailbox.address, parse_mailbox(mailbox.address)))
                 except AddressError:
                     continue
     return found
 
 
-def _unique(own: Own, *classes: Iterable[Named]) -> Recipients:
+def _unique(own: InboxAddresses, *classes: Iterable[NamedRecipient]) -> Recipients:
     """Each address once, in the first class that names it, without those of the inbox itself."""
     seen: set[str] = set()
-    kept: list[list[Named]] = []
+    kept: list[list[NamedRecipient]] = []
     for named in classes:
-        one: list[Named] = []
+        one: list[NamedRecipient] = []
         for recipient in named:
             key = recipient.mailbox.key
             if key not in seen and recipient.mailbox not in own:

@@ -8,7 +8,7 @@ from pillarbox.emails.requests import parse
 from pillarbox.emails.wire import EmailId
 from pillarbox.inboxes import paths
 from pillarbox.inboxes.sending import answers, wire
-from pillarbox.inboxes.sending.send import Call, Place, Sending
+from pillarbox.inboxes.sending.send import InboxSender, SendCall, ThreadMessage
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
@@ -34,7 +34,9 @@ async def reply(request: Request, db: TeamDb) -> Reply[EmailId]:
     body = request.json()
     size = parse.octets_to_read(request.size, [body])
     answer = await in_thread_if_large(size, answers.reply, body)
-    return Reply(await request.use(Sending).reply(db, call_of(request), await _place(request, db), answer))
+    return Reply(
+        await request.use(InboxSender).reply(db, call_of(request), await _place(request, db), answer)
+    )
 
 
 @route(
@@ -53,15 +55,17 @@ async def forward(request: Request, db: TeamDb) -> Reply[EmailId]:
     body = request.json()
     size = parse.octets_to_read(request.size, [body])
     answer = await in_thread_if_large(size, answers.forward, body)
-    return Reply(await request.use(Sending).forward(db, call_of(request), await _place(request, db), answer))
+    return Reply(
+        await request.use(InboxSender).forward(db, call_of(request), await _place(request, db), answer)
+    )
 
 
-def call_of(request: Request) -> Call:
+def call_of(request: Request) -> SendCall:
     """Who asks, and what the answer is kept for."""
-    return Call(request.known, request.idempotency, request.asked, request.is_client_gone)
+    return SendCall(request.known, request.idempotency, request.asked, request.is_client_gone)
 
 
-async def _place(request: Request, db: TeamDb) -> Place:
+async def _place(request: Request, db: TeamDb) -> ThreadMessage:
     """The message that the path names; whether it is there is not known yet."""
     inbox_id = await paths.inbox_of(request, db)
-    return Place(inbox_id, request.uuid("thread_id"), request.uuid("email_id"))
+    return ThreadMessage(inbox_id, request.uuid("thread_id"), request.uuid("email_id"))

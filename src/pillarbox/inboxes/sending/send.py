@@ -14,22 +14,28 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.emails.accept import Accept
-from pillarbox.emails.commits import Within
-from pillarbox.emails.outgoing import NewAttachment, Outgoing
+from pillarbox.emails.commits import TransactionHook
+from pillarbox.emails.outgoing import NewAttachment, OutgoingEmail
 from pillarbox.emails.requests import attachment_input
 from pillarbox.emails.requests.attachment_input import BLOCKED, BlockedFile
-from pillarbox.emails.rows import Draft
+from pillarbox.emails.rows import PreparedEmail
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.sending import forwarded, queries, recipients, references
-from pillarbox.inboxes.sending.answers import Answer, TooManyRecipients
-from pillarbox.inboxes.sending.joined import Outbound, OutboundJoining
+from pillarbox.inboxes.sending.answers import ReplyRequest, TooManyRecipients
+from pillarbox.inboxes.sending.joined import OutboundJoining, SentMessagePlace
 from pillarbox.inboxes.sending.message import outgoing
-from pillarbox.inboxes.sending.originals import MOST_ATTACHED, Content, Originals, TooManyAttached, texts_of
-from pillarbox.inboxes.sending.queries import SendingInbox, Target
-from pillarbox.inboxes.sending.recipients import MOST, Own, Recipients
+from pillarbox.inboxes.sending.originals import (
+    MOST_ATTACHED,
+    OriginalContent,
+    Originals,
+    TooManyAttached,
+    texts_of,
+)
+from pillarbox.inboxes.sending.queries import RepliedMessage, SendingInbox
+from pillarbox.inboxes.sending.recipients import MOST, InboxAddresses, Recipients
 from pillarbox.inboxes.sending.subjects import FORWARD, REPLY, prefixed
 from pillarbox.kernel.http.idempotency import Idempotency
-from pillarbox.kernel.observability.request_log import Asked
+from pillarbox.kernel.observability.request_log import RequestRecord
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.security.authentication import Caller
@@ -69,17 +75,17 @@ MOST_IN_INBOX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SendCall:
     """Who asks for something to be sent, and the request that its answer is kept for."""
 
     caller: Caller
     idempotency: Idempotency | None = None
-    asked: Asked | None = None
+    asked: RequestRecord | None = None
     is_gone: IsGone = never
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ThreadMessage:
     """A message of a thread of an inbox."""
 
     inbox_id: UUID
@@ -87,11 +93,11 @@ class Place:
     email_id: UUID
 
 
-Before = Callable[[TeamDb, Draft], Awaitable[None]]
+Before = Callable[[TeamDb, PreparedEmail], Awaitable[None]]
 """What is done under the lock before the message joins; given its email. Raises to refuse."""
 
 
-class Sending:
+class InboxSender:
     """Sends from inboxes."""
 
     def __init__(self, accept: Accept, originals: Originals, joining: OutboundJoining) -> None:
@@ -99,13 +105,13 @@ class Sending:
         self.originals = originals
         self._joining = joining
 
-    async def reply(self, db: TeamDb, call: Call, place: Place, answer: Answer) -> bytes:
+    async def reply(self, db: TeamDb, call: SendCall, place: ThreadMessage, answer: ReplyRequest) -> bytes:
         """Send a reply to a message; returns the answer to the request."""
         inbox, subject, target = await self._found(db, place)
         if target.is_automatic and target.is_inbound and not answer.allows_automatic:
             raise AutomaticMessage
         original = await self.originals.original(db, target)
-        own = Own([inbox.email_address, inbox.receiving_address])
+        own = InboxAddresses([inbox.email_address, inbox.receiving_address])
         to = recipients.reply(original.addressed, own, to_all=answer.to_all, cc=answer.cc, bcc=answer.bcc)
         if not to.to:
             raise NobodyToAnswer
@@ -123,12 +129,12 @@ class Sending:
         )
         addresses = [named.mailbox.addr_spec.lower() for named in to.to]
 
-        async def within_bounds(inside: TeamDb, email: Draft) -> None:
+        async def within_bounds(inside: TeamDb, email: PreparedEmail) -> None:
             await _refuse_loop(inside, place, email.at, addresses)
 
         return await self._sent(db, call, place, mail, within_bounds)
 
-    async def forward(self, db: TeamDb, call: Call, place: Place, answer: Answer) -> bytes:
+    async def forward(self, db: TeamDb, call: SendCall, place: ThreadMessage, answer: ReplyRequest) -> bytes:
         """Send a message on, with its attachments; returns the answer to the request."""
         inbox, subject, target = await self._found(db, place)
         received = self.originals.received
@@ -138,8 +144,8 @@ class Sending:
         async with received.turn(db.team_id, size or MOST_ATTACHED, call.is_gone):
             original = await self.originals.original(db, target)
             room = MOST_ATTACHED - sum([len(one.data or b"") for one in answer.attachments])
-            content = await self.originals.content(db, target, was_received=original.was_received, most=room)
-            quoted = forwarded.Original(
+            content = await self.originals.content(db, target, was_received=original.was_received, limit=room)
+            quoted = forwarded.QuotedMessage(
                 target.sender,
                 target.received_at,
                 target.subject,
@@ -167,16 +173,16 @@ class Sending:
     async def store(
         self,
         db: TeamDb,
-        call: Call,
-        mail: Outgoing,
-        outbound: Outbound,
+        call: SendCall,
+        mail: OutgoingEmail,
+        outbound: SentMessagePlace,
         answer: Callable[[UUID], bytes],
         before: Before,
     ) -> bytes:
         """Accept a message of an inbox, let it join its thread, and do `before` in the same transaction."""
         checked = await self._accept.check(call.caller, mail)
 
-        async def work(conn: Connection, drafts: Sequence[Draft]) -> None:
+        async def work(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
             inside = TeamDb(conn, db.team_id)
             if not await lock(conn, [(db.team_id, outbound.inbox_id)]):
                 raise NotFound("Inbox")
@@ -190,10 +196,12 @@ class Sending:
             idempotency=call.idempotency,
             answer=lambda ids: answer(ids[0]),
             asked=call.asked,
-            within=Within(outbound.inbox_id, work),
+            hook=TransactionHook(outbound.inbox_id, work),
         )
 
-    async def _found(self, db: TeamDb, place: Place) -> tuple[SendingInbox, str | None, Target]:
+    async def _found(
+        self, db: TeamDb, place: ThreadMessage
+    ) -> tuple[SendingInbox, str | None, RepliedMessage]:
         """The inbox, the subject of the thread, and the message; 404 where one of them is not there."""
         inbox = await queries.inbox(db, place.inbox_id)
         if inbox is None:
@@ -207,21 +215,26 @@ class Sending:
         return inbox, subject[0], target
 
     async def _sent(
-        self, db: TeamDb, call: Call, place: Place, mail: Outgoing, before: Before | None = None
+        self,
+        db: TeamDb,
+        call: SendCall,
+        place: ThreadMessage,
+        mail: OutgoingEmail,
+        before: Before | None = None,
     ) -> bytes:
-        async def still_there(inside: TeamDb, email: Draft) -> None:
+        async def still_there(inside: TeamDb, email: PreparedEmail) -> None:
             if not await queries.has_message(inside, place.inbox_id, place.thread_id, place.email_id):
                 raise NotFound("Email")
             if before is not None:
                 await before(inside, email)
 
-        outbound = Outbound(place.inbox_id, place.thread_id)
+        outbound = SentMessagePlace(place.inbox_id, place.thread_id)
         return await self.store(
             db, call, mail, outbound, lambda email_id: b'{"id":"%s"}' % str(email_id).encode(), still_there
         )
 
 
-async def _refuse_loop(db: TeamDb, place: Place, now: datetime, addresses: Sequence[str]) -> None:
+async def _refuse_loop(db: TeamDb, place: ThreadMessage, now: datetime, addresses: Sequence[str]) -> None:
     """Raise where so many replies went out lately that two programs seem to answer each other."""
     sent = await queries.lately_sent(
         db, place.inbox_id, place.thread_id, now - REPLY_WINDOW, addresses, MOST_IN_INBOX
@@ -234,7 +247,7 @@ async def _refuse_loop(db: TeamDb, place: Place, now: datetime, addresses: Seque
         raise RepliesTooFast("from one inbox", MOST_IN_INBOX)
 
 
-def _attached(content: Content) -> list[NewAttachment]:
+def _attached(content: OriginalContent) -> list[NewAttachment]:
     """The attachments of a message that is sent on. What is not sent at all is refused; a type and a
     Content-ID that cannot be written are left out."""
     found = []

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pillarbox.inboxes import events
 from pillarbox.inboxes.events import ThreadLabel, ThreadRef
-from pillarbox.inboxes.folders import KEPT_IN_TRASH, Folder
+from pillarbox.inboxes.folders import KEPT_IN_TRASH, ThreadFolder
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.threads import queries
 from pillarbox.inboxes.threads.queries import StoredThread
@@ -36,11 +36,11 @@ async def found(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> StoredThread:
     return thread
 
 
-def moved(thread: StoredThread, folder: Folder, now: datetime) -> StoredThread:
+def moved(thread: StoredThread, folder: ThreadFolder, now: datetime) -> StoredThread:
     """The thread in that folder; one that is in the trash already keeps its deadline."""
     if folder == thread.folder:
         return thread
-    purge_at = now + KEPT_IN_TRASH if folder is Folder.TRASH else None
+    purge_at = now + KEPT_IN_TRASH if folder is ThreadFolder.TRASH else None
     return thread._replace(folder=folder.value, purge_at=purge_at)
 
 
@@ -53,7 +53,7 @@ def marked(thread: StoredThread, *, is_read: bool) -> StoredThread:
 
 def _counts(thread: StoredThread) -> bool:
     """Whether it is one of the unread threads of its inbox."""
-    return Folder(thread.folder) is Folder.INBOX and thread.unread > 0
+    return ThreadFolder(thread.folder) is ThreadFolder.INBOX and thread.unread > 0
 
 
 class Threads:
@@ -70,7 +70,7 @@ class Threads:
         thread_id: UUID,
         *,
         is_read: bool | None = None,
-        folder: Folder | None = None,
+        folder: ThreadFolder | None = None,
         label_id: UUID | None = None,
         source: events.Source = events.API,
     ) -> StoredThread:
@@ -92,7 +92,7 @@ class Threads:
         """Move a thread into the trash; False where it is there."""
         before = await self._locked(db, inbox_id, thread_id)
         now = self._clock.now()
-        after = moved(before, Folder.TRASH, now)
+        after = moved(before, ThreadFolder.TRASH, now)
         await self._store(db, inbox_id, before, after)
         await self._publisher.refer(
             db.connection, self._move_events(db, inbox_id, before, after, now, source)
@@ -104,12 +104,12 @@ class Threads:
         db: TeamDb,
         inbox_id: UUID,
         thread_id: UUID,
-        wanted: Collection[str],
+        labels: Collection[str],
         source: events.Source = events.API,
     ) -> StoredThread:
         """Put labels on a thread, which keeps the others."""
         thread = await self._locked(db, inbox_id, thread_id)
-        added = await _labels(db, inbox_id, _ids(wanted))
+        added = await _labels(db, inbox_id, _ids(labels))
         told = await self._label(db, inbox_id, thread, added, (), self._clock.now(), source)
         await self._publisher.refer(db.connection, told)
         return await found(db, inbox_id, thread_id)
@@ -119,12 +119,12 @@ class Threads:
         db: TeamDb,
         inbox_id: UUID,
         thread_id: UUID,
-        wanted: Collection[str],
+        label_texts: Collection[str],
         source: events.Source = events.API,
     ) -> StoredThread:
         """Let a thread have these labels and no others."""
         thread = await self._locked(db, inbox_id, thread_id)
-        ids = _ids(wanted)
+        ids = _ids(label_texts)
         labels = await _labels(db, inbox_id, ids)
         removed = [label for label in thread.label_list if label.id not in ids]
         told = await self._label(db, inbox_id, thread, labels, removed, self._clock.now(), source)
@@ -191,7 +191,7 @@ class Threads:
         db: TeamDb,
         inbox_id: UUID,
         thread: StoredThread,
-        wanted: Sequence[ThreadLabel],
+        thread_labels: Sequence[ThreadLabel],
         unwanted: Sequence[ThreadLabel],
         now: datetime,
         source: events.Source,
@@ -199,7 +199,7 @@ class Threads:
         """Put these labels on the thread and take those off, as far as it makes a difference; returns the
         events of it."""
         there = {label.id for label in thread.label_list}
-        added = [label for label in wanted if label.id not in there]
+        added = [label for label in thread_labels if label.id not in there]
         removed = [label for label in unwanted if label.id in there]
         if removed:
             await queries.remove_labels(db, thread.id, [label.id for label in removed])
@@ -222,7 +222,7 @@ class Threads:
         if before.folder == after.folder:
             return []
         ref = self._ref(db, inbox_id, after.id, source)
-        return [events.folder_updated(ref, now, Folder(before.folder), Folder(after.folder))]
+        return [events.folder_updated(ref, now, ThreadFolder(before.folder), ThreadFolder(after.folder))]
 
     def _ref(self, db: TeamDb, inbox_id: UUID, thread_id: UUID, source: events.Source) -> ThreadRef:
         return ThreadRef(db.team_id, inbox_id, thread_id, source)

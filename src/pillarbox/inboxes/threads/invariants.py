@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillarbox.inboxes.boxes.queries import JOB_REMOVE
+from pillarbox.inboxes.inbox.queries import JOB_REMOVE
 from pillarbox.inboxes.labels.queries import JOB_REMOVE as JOB_REMOVE_LABEL
 from pillarbox.kernel.postgres.invariant import Invariant
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.kernel.wire.fields import words
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter
 from pillarbox.kernel.wire.query import Query
@@ -35,12 +35,18 @@ FILTERS: Final[dict[str, Any]] = {
 }
 """The query parameters that filter threads, in both generations of names."""
 
-CODES: Final = {Folder.INBOX: 0, Folder.ARCHIVE: 4, Folder.SPAM: 8, Folder.SENT: 12, Folder.TRASH: 16}
+CODES: Final = {
+    ThreadFolder.INBOX: 0,
+    ThreadFolder.ARCHIVE: 4,
+    ThreadFolder.SPAM: 8,
+    ThreadFolder.SENT: 12,
+    ThreadFolder.TRASH: 16,
+}
 IS_READ: Final = 2
 HAS_SENT: Final = 1
 """What `list_class` is the sum of (0030_thread_lists.sql)."""
 
-SHOWN_AS_SENT: Final = (Folder.INBOX, Folder.ARCHIVE, Folder.SENT)
+SHOWN_AS_SENT: Final = (ThreadFolder.INBOX, ThreadFolder.ARCHIVE, ThreadFolder.SENT)
 """Where a thread with a message that was sent is listed with the folder `sent` too."""
 
 
@@ -50,7 +56,7 @@ class ThreadFilter:
     are alternatives; none means that labels do not matter. `text` is in the subject or the name of a
     label."""
 
-    folders: frozenset[Folder] = frozenset({Folder.INBOX})
+    folders: frozenset[ThreadFolder] = frozenset({ThreadFolder.INBOX})
     with_sent: bool = False
     read: bool | None = None
     labels: tuple[UUID, ...] = ()
@@ -72,7 +78,7 @@ class ThreadFilter:
             found = BY_DEFAULT_WITH_LABELS if newer_labels else BY_DEFAULT
         return cls(
             found,
-            with_sent=Folder.SENT in found and not folder,
+            with_sent=ThreadFolder.SENT in found and not folder,
             read=query.boolean("read"),
             labels=_label_ids("labels", newer_labels) if newer_labels else _label_ids("label", labels),
             text=searched_text(query),
@@ -89,12 +95,12 @@ class ThreadFilter:
         return list_classes(self.folders, with_sent=self.with_sent)
 
 
-BY_DEFAULT: Final = frozenset({Folder.INBOX})
-BY_DEFAULT_WITH_LABELS: Final = frozenset({Folder.INBOX, Folder.ARCHIVE, Folder.SENT})
+BY_DEFAULT: Final = frozenset({ThreadFolder.INBOX})
+BY_DEFAULT_WITH_LABELS: Final = frozenset({ThreadFolder.INBOX, ThreadFolder.ARCHIVE, ThreadFolder.SENT})
 
 
 def list_classes(
-    folders: Collection[Folder], *, with_sent: bool = False, read: bool | None = None
+    folders: Collection[ThreadFolder], *, with_sent: bool = False, read: bool | None = None
 ) -> list[int]:
     """The values of `list_class` of threads in these folders."""
     reads = (0, IS_READ) if read is None else (IS_READ if read else 0,)
@@ -114,16 +120,16 @@ def searched_text(query: Query) -> str | None:
     return text.strip() or None
 
 
-def _refuse_both(older: str, one: object, newer: str, other: object) -> None:
-    if one and other:
+def _refuse_both(older: str, value: object, newer: str, other: object) -> None:
+    if value and other:
         raise Invalid(f"Use either `{older}` or `{newer}`, not both.")
 
 
-def _folder(parameter: str, name: str) -> Folder:
+def _folder(parameter: str, name: str) -> ThreadFolder:
     try:
-        return Folder(name)
+        return ThreadFolder(name)
     except ValueError:
-        raise InvalidParameter(parameter, words([folder.value for folder in Folder])) from None
+        raise InvalidParameter(parameter, words([folder.value for folder in ThreadFolder])) from None
 
 
 def _label_ids(parameter: str, texts: Sequence[str]) -> tuple[UUID, ...]:

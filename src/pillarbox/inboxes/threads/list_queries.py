@@ -97,7 +97,7 @@ KNOWN_LABELS = """
 """
 
 
-class Place(NamedTuple):
+class ThreadPosition(NamedTuple):
     """Where a thread stands in lists."""
 
     received_at: datetime
@@ -124,35 +124,35 @@ class ListedThread(NamedTuple):
     labels: str | None
 
 
-async def place(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> Place | None:
-    return await db.one(Place, PLACE, inbox_id, thread_id)
+async def place(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> ThreadPosition | None:
+    return await db.one(ThreadPosition, PLACE, inbox_id, thread_id)
 
 
 async def older(
-    db: TeamDb, inbox_id: UUID, classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+    db: TeamDb, inbox_id: UUID, classes: Sequence[int], now: datetime, thread_id: UUID, limit: int
 ) -> Sequence[UUID]:
     """The threads behind a place of the list, newest first."""
-    return await db.values(OLDER, inbox_id, classes, at, thread_id, most)
+    return await db.values(OLDER, inbox_id, classes, now, thread_id, limit)
 
 
 async def newer(
-    db: TeamDb, inbox_id: UUID, classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+    db: TeamDb, inbox_id: UUID, classes: Sequence[int], now: datetime, thread_id: UUID, limit: int
 ) -> Sequence[UUID]:
     """The threads before a place of the list, the nearest first."""
-    return await db.values(NEWER, inbox_id, classes, at, thread_id, most)
+    return await db.values(NEWER, inbox_id, classes, now, thread_id, limit)
 
 
 async def labelled_older(
-    db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+    db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], now: datetime, thread_id: UUID, limit: int
 ) -> Sequence[UUID]:
     """The same of threads that have one of the labels."""
-    return await db.values(LABELLED_OLDER, labels, classes, at, thread_id, most)
+    return await db.values(LABELLED_OLDER, labels, classes, now, thread_id, limit)
 
 
 async def labelled_newer(
-    db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+    db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], now: datetime, thread_id: UUID, limit: int
 ) -> Sequence[UUID]:
-    return await db.values(LABELLED_NEWER, labels, classes, at, thread_id, most)
+    return await db.values(LABELLED_NEWER, labels, classes, now, thread_id, limit)
 
 
 async def items(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ListedThread]:

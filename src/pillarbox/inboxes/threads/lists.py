@@ -42,13 +42,13 @@ class ThreadPage:
     has_more: bool
 
 
-async def position(db: TeamDb, inbox_id: UUID, page: Page, wanted: ThreadFilter) -> Position:
+async def position(db: TeamDb, inbox_id: UUID, page: Page, thread_filter: ThreadFilter) -> Position:
     """Where the page begins; 404 for a cursor that is no thread of the folders."""
     cursor = page.before or page.after
     if cursor is None:
         return FIRST
     found = await list_queries.place(db, inbox_id, cursor)
-    if found is None or found.list_class not in wanted.places:
+    if found is None or found.list_class not in thread_filter.places:
         raise NotFound("Thread")
     return Position(found.received_at, found.id, is_newer=page.before is not None)
 
@@ -59,12 +59,12 @@ async def refuse_unknown_labels(db: TeamDb, inbox_id: UUID, labels: Collection[U
         raise NotFound("Label")
 
 
-async def thread_page(db: TeamDb, inbox_id: UUID, page: Page, wanted: ThreadFilter) -> ThreadPage:
+async def thread_page(db: TeamDb, inbox_id: UUID, page: Page, thread_filter: ThreadFilter) -> ThreadPage:
     """A page of the threads of an inbox, with any text."""
-    await refuse_unknown_labels(db, inbox_id, wanted.labels)
-    start = await position(db, inbox_id, page, wanted)
+    await refuse_unknown_labels(db, inbox_id, thread_filter.labels)
+    start = await position(db, inbox_id, page, thread_filter)
     limit = page.limit or DEFAULT
-    return await shown(db, inbox_id, await ids(db, inbox_id, wanted, start, limit + 1), limit, start)
+    return await shown(db, inbox_id, await ids(db, inbox_id, thread_filter, start, limit + 1), limit, start)
 
 
 async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, start: Position) -> ThreadPage:
@@ -76,17 +76,19 @@ async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, sta
     return ThreadPage(await list_queries.items(db, inbox_id, kept) if kept else [], len(ids) > limit)
 
 
-async def ids(db: TeamDb, inbox_id: UUID, wanted: ThreadFilter, start: Position, most: int) -> Sequence[UUID]:
+async def ids(
+    db: TeamDb, inbox_id: UUID, thread_filter: ThreadFilter, start: Position, limit: int
+) -> Sequence[UUID]:
     """So many threads from there on, in the direction of the position; with any text."""
-    if wanted.labels:
-        return await labelled(db, wanted, wanted.labels, start, most)
+    if thread_filter.labels:
+        return await labelled(db, thread_filter, thread_filter.labels, start, limit)
     of_inbox = list_queries.newer if start.is_newer else list_queries.older
-    return await of_inbox(db, inbox_id, wanted.classes, start.at, start.id, most)
+    return await of_inbox(db, inbox_id, thread_filter.classes, start.at, start.id, limit)
 
 
 async def labelled(
-    db: TeamDb, wanted: ThreadFilter, labels: Sequence[UUID], start: Position, most: int
+    db: TeamDb, thread_filter: ThreadFilter, labels: Sequence[UUID], start: Position, limit: int
 ) -> Sequence[UUID]:
     """The same of the threads with one of these labels, instead of those that the filter names."""
     read = list_queries.labelled_newer if start.is_newer else list_queries.labelled_older
-    return await read(db, labels, wanted.classes, start.at, start.id, most)
+    return await read(db, labels, thread_filter.classes, start.at, start.id, limit)

@@ -7,30 +7,30 @@ from collections.abc import Mapping
 from pillarbox.inboxes.folders import KEPT_IN_TRASH
 from pillarbox.inboxes.messages import routes as message_routes
 from pillarbox.inboxes.messages.reading import MessageReading
-from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.threads import routes
 from pillarbox.inboxes.threads.changes import Threads
 from pillarbox.inboxes.threads.invariants import INVARIANTS as INVARIANTS
 from pillarbox.inboxes.threads.purge import LIMIT, ThreadPurge
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kept, Kit, Retention
+from pillarbox.kernel.slices import Container, Retention, RetentionItem
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.webhooks.publish import Publisher
 
 
-def _purge(kit: Kit) -> ThreadPurge:
-    received = kit.need(ReceivedMail)  # type: ignore[type-abstract]
+def _purge(kit: Container) -> ThreadPurge:
+    received = kit.need(ReceivedMailSource)  # type: ignore[type-abstract]
     return ThreadPurge(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), received)
 
 
-def jobs(kit: Kit) -> Mapping[str, Handler]:
+def jobs(kit: Container) -> Mapping[str, Handler]:
     return kit.need(ThreadPurge).handlers()
 
 
-def _reading(kit: Kit) -> MessageReading:
-    return MessageReading(kit.need(ReceivedMail))  # type: ignore[type-abstract]
+def _reading(kit: Container) -> MessageReading:
+    return MessageReading(kit.need(ReceivedMailSource))  # type: ignore[type-abstract]
 
 
 PROVIDES = {
@@ -45,7 +45,7 @@ JOB_LIMITS = [LIMIT]
 
 RETENTION = [
     Retention(
-        [Kept("threads of inboxes in the trash, with their messages", KEPT_IN_TRASH)],
+        [RetentionItem("threads of inboxes in the trash, with their messages", KEPT_IN_TRASH)],
         lambda kit: kit.need(ThreadPurge).periodic(),
     )
 ]

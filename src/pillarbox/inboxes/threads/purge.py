@@ -20,7 +20,7 @@ import asyncpg
 
 from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.inboxes.locking import lock
-from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.threads import purge_queries
 from pillarbox.inboxes.threads.purge_queries import JOB_REMOVE, DueThread, GoneMessage
 from pillarbox.kernel.clock import Clock
@@ -30,7 +30,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.work.collectors import in_batches
-from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
 from pillarbox.kernel.work.periodic import Periodic
 
 log = get("inboxes")
@@ -55,7 +55,7 @@ class ThreadPurge:
     """Removes threads whose time in the trash is over."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, received: ReceivedMail
+        self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, received: ReceivedMailSource
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -72,7 +72,7 @@ class ThreadPurge:
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB_REMOVE: self.remove}
 
-    async def remove(self, job: Job) -> Finished:
+    async def remove(self, job: Job) -> JobFinished:
         """The messages of a thread that is gone."""
         db = TeamDb(self._pool, job.team_id)
         after = FIRST
@@ -85,7 +85,7 @@ class ThreadPurge:
             return len(gone)
 
         await in_batches(some)
-        return Finished()
+        return JobFinished()
 
     async def _messages(self, db: TeamDb, thread_id: UUID, after: tuple[datetime, UUID]) -> list[GoneMessage]:
         """Remove the next messages of a thread, and give their emails back."""

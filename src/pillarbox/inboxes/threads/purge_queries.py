@@ -101,9 +101,9 @@ async def teams(pool: asyncpg.Pool, now: datetime) -> Sequence[UUID]:
     return [row["team_id"] for row in await pool.fetch(TEAMS, now)]
 
 
-async def due(db: TeamDb, now: datetime, after: DueThread, most: int) -> list[DueThread]:
+async def due(db: TeamDb, now: datetime, after: DueThread, limit: int) -> list[DueThread]:
     """The next ones behind a thread."""
-    return await db.all(DueThread, DUE, now, after.purge_at, after.id, most)
+    return await db.all(DueThread, DUE, now, after.purge_at, after.id, limit)
 
 
 async def hold(db: TeamDb, thread_id: UUID, now: datetime) -> bool:
@@ -122,15 +122,15 @@ async def drop_drafts(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> None:
 
 
 async def drop_messages(
-    db: TeamDb, thread_id: UUID, after: tuple[datetime, UUID], most: int
+    db: TeamDb, thread_id: UUID, after: tuple[datetime, UUID], limit: int
 ) -> list[GoneMessage]:
     """Remove the first of its messages behind a place; returns which."""
-    return await db.all(GoneMessage, DROP_MESSAGES, thread_id, *after, most)
+    return await db.all(GoneMessage, DROP_MESSAGES, thread_id, *after, limit)
 
 
-async def leave_to_job(db: TeamDb, thread_id: UUID, job_id: UUID, at: datetime) -> None:
+async def leave_to_job(db: TeamDb, thread_id: UUID, job_id: UUID, now: datetime) -> None:
     """Let a job remove what messages are left."""
-    await db.run(LEAVE_TO_JOB, job_id, JOB_REMOVE, thread_id, at)
+    await db.run(LEAVE_TO_JOB, job_id, JOB_REMOVE, thread_id, now)
 
 
 async def drop(db: TeamDb, thread_id: UUID) -> None:

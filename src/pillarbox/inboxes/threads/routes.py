@@ -8,12 +8,12 @@ from uuid import UUID
 from msgspec import UNSET
 
 from pillarbox.inboxes import paths
-from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.search import pages
 from pillarbox.inboxes.threads import lists, wire
 from pillarbox.inboxes.threads.changes import Threads, found
 from pillarbox.inboxes.threads.list_filter import FILTERS, ThreadFilter
-from pillarbox.inboxes.waiting.thread_lists import WAITING_FOR, Wait, awaited
+from pillarbox.inboxes.waiting.thread_lists import WAITING_FOR, WaitOptions, awaited
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
@@ -38,7 +38,7 @@ async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
     page, wanted, wait = (
         Page.read(request.query),
         ThreadFilter.of(request.query),
-        Wait.read(request.query),
+        WaitOptions.read(request.query),
     )
 
     async def read(inbox_id: UUID) -> wire.ThreadList:
@@ -66,7 +66,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.Thread]:
         db,
         *await _thread(request, db),
         is_read=None if wanted.read is UNSET else wanted.read,
-        folder=None if wanted.folder is UNSET else Folder(wanted.folder),
+        folder=None if wanted.folder is UNSET else ThreadFolder(wanted.folder),
         label_id=None if wanted.label_id is UNSET else wanted.label_id,
     )
     return Reply(wire.thread(thread))

@@ -20,7 +20,7 @@ import asyncpg
 
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, after_commit
-from pillarbox.kernel.postgres.notify import Listener, Notifier
+from pillarbox.kernel.postgres.notify import Notifier, NotifyListener
 
 log = get("inboxes")
 
@@ -85,7 +85,7 @@ class ChangeNotifier(Notifier):
         await self._pool.execute(NOTIFY, CHANNEL, _payloads(self.token, told))
 
 
-class ChangeListener(Listener):
+class ChangeListener(NotifyListener):
     """Hears what other processes tell; `connected` is called whenever something may have been missed."""
 
     def __init__(self, url: str, own_token: str, wake: Heard, connected: Callable[[], None]) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pillarbox.inboxes.waiting.waiters import Waiters
-from pillarbox.kernel.slices import Background, Kit, Start, Stop
+from pillarbox.kernel.slices import Background, Container, StartOrder, Stop
 
 
-def background(kit: Kit) -> Sequence[Background]:
+def background(kit: Container) -> Sequence[Background]:
     waiters = kit.need(Waiters)
     return [
-        Background((Start.WAITERS, waiters.start), waiters.close, (Stop.WAITERS, lambda _: waiters.stop()))
+        Background(
+            (StartOrder.WAITERS, waiters.start), waiters.close, (Stop.WAITERS, lambda _: waiters.stop())
+        )
     ]
 
 
-PROVIDES: Mapping[type, Callable[[Kit], object]] = {
+PROVIDES: Mapping[type, Callable[[Container], object]] = {
     Waiters: lambda kit: Waiters(kit.pool, kit.settings.database_url or "")
 }

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Final, TypeVar
 
 from pillarbox.kernel.postgres import time_limit
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 T = TypeVar("T")
 
@@ -28,16 +28,16 @@ class SharedReadings:
         self._queued: dict[Hashable, asyncio.Task[Any]] = {}
         self._waiting = 0
 
-    async def read(self, wanted: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """What a reading gives that begins after this call. All that call with an equal `wanted` may get the
+    async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """What a reading gives that begins after this call. All that call with an equal `key` may get the
         same object. Raises Overloaded where too many wait, and what the reading raises."""
         if self._waiting >= MOST:
-            raise Overloaded("Too many requests wait for changes.")
-        task = self._queued.get(wanted)
+            raise ServerOverloaded("Too many requests wait for changes.")
+        task = self._queued.get(key)
         if task is None:
-            task = asyncio.create_task(self._run(wanted, read))
+            task = asyncio.create_task(self._run(key, read))
             task.add_done_callback(_retrieve)
-            self._queued[wanted] = task
+            self._queued[key] = task
         self._waiting += 1
         try:
             # Who leaves does not end it for the others.
@@ -46,9 +46,9 @@ class SharedReadings:
             self._waiting -= 1
         return found
 
-    async def _run(self, wanted: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+    async def _run(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         async with self._turns:
-            del self._queued[wanted]
+            del self._queued[key]
             time_limit.begin()
             return await read()
 

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from pillarbox.inboxes.paths import PARAMETER
 from pillarbox.inboxes.threads import wire
-from pillarbox.inboxes.waiting.waiters import Waiters, Wanted
+from pillarbox.inboxes.waiting.waiters import Waiters, WaitingRequest
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.wire.problems import InvalidParameter
 from pillarbox.kernel.wire.query import Query
@@ -40,14 +40,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitOptions:
     """`seconds` is None where the caller asks for nothing of this; `after_change` is the state it knows."""
 
     seconds: int | None
     after_change: str | None
 
     @classmethod
-    def read(cls, query: Query) -> Wait:
+    def read(cls, query: Query) -> WaitOptions:
         """What a request asks for."""
         seconds = query.integer("wait", WAIT_REASON)
         if seconds is not None and seconds > LONGEST_WAIT:
@@ -62,13 +62,13 @@ class Wait:
 
 async def awaited(
     request: Request,
-    wait: Wait,
-    wanted: Hashable,
+    wait: WaitOptions,
+    key: Hashable,
     find: Callable[[], Awaitable[UUID]],
     read: Callable[[UUID], Awaitable[wire.ThreadList]],
 ) -> wire.ThreadList:
     """The page of the inbox: at once where nothing is to be waited for, else as soon as its state is not
-    `after_change`, or as soon as it shows a thread where no state is named. Whoever has an equal `wanted` is
+    `after_change`, or as soon as it shows a thread where no state is named. Whoever has an equal `key` is
     shown the same page."""
     if wait.seconds is None:
         return await read(await find())
@@ -83,7 +83,7 @@ async def awaited(
     def is_news(page: wire.ThreadList) -> bool:
         return page.change != wait.after_change if wait.after_change else bool(page.data)
 
-    found = Wanted(team_id, inbox_id, wanted, float(wait.seconds), request.is_client_gone)
+    found = WaitingRequest(team_id, inbox_id, key, float(wait.seconds), request.is_client_gone)
     return await waiters.first(found, with_change, is_news)
 
 

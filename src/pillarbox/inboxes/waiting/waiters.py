@@ -22,7 +22,7 @@ from pillarbox.inboxes.prometheus import WAITING
 from pillarbox.inboxes.waiting.changes import ChangeListener, ChangeNotifier
 from pillarbox.inboxes.waiting.shared_readings import SharedReadings
 from pillarbox.kernel.postgres import time_limit
-from pillarbox.kernel.wire.problems import Overloaded, RateLimited
+from pillarbox.kernel.wire.problems import RateLimited, ServerOverloaded
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ REST_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WaitingRequest:
     """For which inbox a request waits, how long at most, and whether anybody still wants the answer. `page`
     is the same for all requests of the inbox that are shown the same."""
 
@@ -53,7 +53,7 @@ class Wanted:
 
 
 @dataclass(eq=False, slots=True)
-class _Waiter:
+class _InboxWaiter:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -65,7 +65,7 @@ class Waiters:
         self._listener = ChangeListener(url, self._notifier.token, self.wake, self._connected)
         self._is_listening = False
         self._ready = asyncio.Event()
-        self._waiting: dict[UUID, set[_Waiter]] = {}
+        self._waiting: dict[UUID, set[_InboxWaiter]] = {}
         self._of_team: Counter[UUID] = Counter()
         self.readings = SharedReadings()
         self._is_closed = False
@@ -92,58 +92,67 @@ class Waiters:
                 waiter.changed.set()
 
     async def first(
-        self, wanted: Wanted, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]
+        self, waiting_request: WaitingRequest, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]
     ) -> T:
         """What `read` gives, as soon as that is news and at the latest when the time is over.
 
         Raises RateLimited where too many requests of the team wait, Overloaded where too many do.
         """
-        found = await self._read(wanted, read)
-        if wanted.seconds <= 0 or is_news(found):
+        found = await self._read(waiting_request, read)
+        if waiting_request.seconds <= 0 or is_news(found):
             return found
         time_limit.end_turn()
-        with self._place(wanted) as waiter:
+        with self._place(waiting_request) as waiter:
             await self._listen()
-            return await self._watch(wanted, waiter, read, is_news)
+            return await self._watch(waiting_request, waiter, read, is_news)
 
     async def _watch(
-        self, wanted: Wanted, waiter: _Waiter, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]
+        self,
+        waiting_request: WaitingRequest,
+        waiter: _InboxWaiter,
+        read: Callable[[], Awaitable[T]],
+        is_news: Callable[[T], bool],
     ) -> T:
         now = asyncio.get_running_loop().time
-        end = now() + wanted.seconds
+        end = now() + waiting_request.seconds
         while True:
             waiter.changed.clear()
-            found = await self._read(wanted, read)
-            if is_news(found) or now() >= end or self._is_closed or wanted.is_gone():
+            found = await self._read(waiting_request, read)
+            if is_news(found) or now() >= end or self._is_closed or waiting_request.is_gone():
                 return found
             await asyncio.sleep(min(REST_SECONDS, max(0.0, end - now())))
             while (
-                not waiter.changed.is_set() and now() < end and not self._is_closed and not wanted.is_gone()
+                not waiter.changed.is_set()
+                and now() < end
+                and not self._is_closed
+                and not waiting_request.is_gone()
             ):
                 await _wait_at_most(waiter.changed, min(STEP_SECONDS, end - now()))
 
-    async def _read(self, wanted: Wanted, read: Callable[[], Awaitable[T]]) -> T:
-        return await self.readings.read((wanted.team_id, wanted.inbox_id, wanted.page), read)
+    async def _read(self, waiting_request: WaitingRequest, read: Callable[[], Awaitable[T]]) -> T:
+        return await self.readings.read(
+            (waiting_request.team_id, waiting_request.inbox_id, waiting_request.page), read
+        )
 
     @contextmanager
-    def _place(self, wanted: Wanted) -> Iterator[_Waiter]:
-        if self._of_team[wanted.team_id] >= MOST_OF_TEAM:
+    def _place(self, waiting_request: WaitingRequest) -> Iterator[_InboxWaiter]:
+        if self._of_team[waiting_request.team_id] >= MOST_OF_TEAM:
             raise RateLimited(f"At most {MOST_OF_TEAM} requests of a team may wait.", {"retry-after": "1"})
         if self._of_team.total() >= MOST:
-            raise Overloaded("Too many requests wait for changes.")
-        waiter = _Waiter()
-        self._of_team[wanted.team_id] += 1
-        of_inbox = self._waiting.setdefault(wanted.inbox_id, set())
+            raise ServerOverloaded("Too many requests wait for changes.")
+        waiter = _InboxWaiter()
+        self._of_team[waiting_request.team_id] += 1
+        of_inbox = self._waiting.setdefault(waiting_request.inbox_id, set())
         of_inbox.add(waiter)
         try:
             yield waiter
         finally:
             of_inbox.discard(waiter)
-            if not of_inbox and self._waiting.get(wanted.inbox_id) is of_inbox:
-                del self._waiting[wanted.inbox_id]
-            self._of_team[wanted.team_id] -= 1
-            if not self._of_team[wanted.team_id]:
-                del self._of_team[wanted.team_id]
+            if not of_inbox and self._waiting.get(waiting_request.inbox_id) is of_inbox:
+                del self._waiting[waiting_request.inbox_id]
+            self._of_team[waiting_request.team_id] -= 1
+            if not self._of_team[waiting_request.team_id]:
+                del self._of_team[waiting_request.team_id]
 
     async def _listen(self) -> None:
         """Hear what other processes tell: from the first request on that waits."""

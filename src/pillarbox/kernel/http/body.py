@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from pillarbox.kernel.http.request_cycle import Receive
-from pillarbox.kernel.wire.problems import Problem, TooLarge, Unsupported
+from pillarbox.kernel.wire.problems import Problem, TooLarge, UnsupportedBody
 
 CLOSE = {"connection": "close"}
 DRAIN_BYTES = 256 * 1024 * 1024
@@ -37,7 +37,7 @@ def declared_size(length: bytes | None, transfer: bytes | None, limit: int) -> i
     """
     if transfer is not None:
         if transfer.strip().lower() != b"chunked":
-            raise Unsupported("The transfer encoding is not supported.", CLOSE)
+            raise UnsupportedBody("The transfer encoding is not supported.", CLOSE)
         return None
     size = int(length) if length else 0
     if size > limit:

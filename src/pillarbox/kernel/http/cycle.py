@@ -28,7 +28,7 @@ WITHOUT_BODY = (204, 304)
 Pairs = list[tuple[bytes, bytes]]
 
 
-class Signal:
+class WakeEvent:
     """An `asyncio.Event` for one that waits; most requests never need one."""
 
     __slots__ = ("_is_set", "_waiter")
@@ -61,7 +61,7 @@ class Cycle(RequestResponseCycle):
         self.flow = connection.flow
         self.logger = connection.logger
         self.default_headers = connection.server_state.default_headers
-        self.message_event = Signal()  # type: ignore[assignment]
+        self.message_event = WakeEvent()  # type: ignore[assignment]
         self.on_response = connection.on_response_complete
         self.on_more_time = connection.more_time
         self.disconnected = False

@@ -6,13 +6,19 @@ import asyncpg
 
 from pillarbox.kernel.http.rendering import problem_reply
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import NotUnderThisName, RouteTable
+from pillarbox.kernel.http.routing import RouteTable, WrongHost
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.postgres.database import GONE, problem_of
 from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.store_check import BlobStoreGone
-from pillarbox.kernel.wire.problems import Invalid, MethodNotAllowed, Overloaded, Problem, ResourceLocked
+from pillarbox.kernel.wire.problems import (
+    Invalid,
+    MethodNotAllowed,
+    Problem,
+    ResourceLocked,
+    ServerOverloaded,
+)
 
 FULL_SECONDS = 10
 KEY_SECONDS = 60
@@ -35,16 +41,16 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
         return problem_of(failure)
     if isinstance(failure, BlobsSilent):
         log.get("http").error("http.storage_silent", request=str(request_id))
-        return Overloaded("The storage does not answer right now. Try again later.", FULL_SECONDS)
+        return ServerOverloaded("The storage does not answer right now. Try again later.", FULL_SECONDS)
     if isinstance(failure, BlobsUnreachable):
         log.get("http").error("http.blob_store_gone", request=str(request_id), reason=failure.reason)
         return BlobStoreGone()
     if isinstance(failure, FULL):
         log.get("http").error("http.storage_full", request=str(request_id), error=type(failure).__name__)
-        return Overloaded("There is no room to store this right now. Try again later.", FULL_SECONDS)
+        return ServerOverloaded("There is no room to store this right now. Try again later.", FULL_SECONDS)
     if isinstance(failure, KeyRingError):
         log.get("http").error("http.key_missing", request=str(request_id), trouble=str(failure))
-        return Overloaded("This secret cannot be decrypted right now. Try again later.", KEY_SECONDS)
+        return ServerOverloaded("This secret cannot be decrypted right now. Try again later.", KEY_SECONDS)
     if isinstance(failure, UNSTORABLE):
         log.get("http").warning("http.unstorable", request=str(request_id), error=type(failure).__name__)
         return Invalid("A value of the request cannot be stored.")
@@ -57,7 +63,7 @@ def failed(request: Request, table: RouteTable, problem: Problem) -> Reply:
     raw_path = request.scope["raw_path"].decode("latin-1")
     if isinstance(problem, MethodNotAllowed):
         request.shared = table.is_shared(raw_path)
-    has_pages = not isinstance(problem, NotUnderThisName) and _is_for_browser(request)
+    has_pages = not isinstance(problem, WrongHost) and _is_for_browser(request)
     if has_pages and (screen := table.screen(raw_path)) is not None:
         return screen(problem)
     return request.failures.reply(problem) if request.failures else problem_reply(problem)

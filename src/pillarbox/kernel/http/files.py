@@ -15,7 +15,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.http.request import Octets, Reply, Request
+from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres import time_limit
@@ -38,7 +38,7 @@ Read = Callable[[int, int], AsyncIterator[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredFile:
+class FileToServe:
     """A file and where its bytes are: in memory, in the blob store, or behind a function that makes them."""
 
     filename: str
@@ -49,7 +49,7 @@ class StoredFile:
     read: Read | None = None
 
 
-Opener = Callable[[UUID, UUID], Awaitable[StoredFile | None]]
+Opener = Callable[[UUID, UUID], Awaitable[FileToServe | None]]
 """Finds a file by team and id; None where it is gone."""
 
 
@@ -60,7 +60,7 @@ class RangeNotSatisfiable(Problem):
         super().__init__("The requested range cannot be had.", {"content-range": f"bytes */{size}"})
 
 
-class Files:
+class FileLinks:
     """Makes links and opens what they point to."""
 
     def __init__(self, signer: Signer, clock: Clock, blobs: BlobStore, public_url: str) -> None:
@@ -82,7 +82,7 @@ class Files:
         token = self._signer.issue_until(KIND, (kind, team_id, file_id), ends)
         return f"{self._public_url}/files/{token}", ends
 
-    async def open(self, token: str) -> StoredFile:
+    async def open(self, token: str) -> FileToServe:
         """The file behind a token; 403 for a token that is not ours or over, 404 for a file that is gone."""
         try:
             kind, team_id, file_id = self._signer.read(KIND, token)
@@ -96,7 +96,7 @@ class Files:
             raise NotFound("File")
         return found
 
-    async def _looked_up(self, opener: Opener, team_id: UUID, file_id: UUID) -> StoredFile | None:
+    async def _looked_up(self, opener: Opener, team_id: UUID, file_id: UUID) -> FileToServe | None:
         """What the opener finds, when it is this link's turn; the wait counts as that of the database."""
         async with time_limit.bounded():
             await self._turns.acquire()
@@ -105,7 +105,7 @@ class Files:
         finally:
             self._turns.release()
 
-    def bytes_of(self, file: StoredFile, start: int, end: int) -> AsyncIterator[bytes]:
+    def bytes_of(self, file: FileToServe, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from `start` up to, not including, `end`."""
         if file.read is not None:
             return file.read(start, end)
@@ -127,11 +127,11 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
     headers={"range": str},
     summary="Download a file by its signed link",
 )
-async def download(request: Request) -> Reply[Octets]:
+async def download(request: Request) -> Reply[OctetsAnswer]:
     """The bytes behind a signed link."""
     if request.method not in {"GET", "HEAD"}:
         raise MethodNotAllowed("Use GET or HEAD.")
-    files = request.use(Files)
+    files = request.use(FileLinks)
     found = await files.open(request.param("token"))
     wanted = wanted_range(request.header("range"), found.size)
     start, end = wanted or (0, found.size)

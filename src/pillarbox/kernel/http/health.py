@@ -26,7 +26,7 @@ from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.storage.store_check import StoreWatch
-from pillarbox.kernel.wire.problems import DatabaseGone, Overloaded
+from pillarbox.kernel.wire.problems import DatabaseGone, ServerOverloaded
 
 ANSWER_TIMEOUT = 0.8
 QUESTION_SECONDS = 5.0
@@ -87,5 +87,5 @@ async def health(request: Request) -> Reply[Health]:
     request.use(RingWatch).check()
     request.use(StoreWatch).check()
     if not request.use(BlobStore).writable:
-        raise Overloaded("Attachments cannot be stored right now. Try again later.")
+        raise ServerOverloaded("Attachments cannot be stored right now. Try again later.")
     return Reply(Health("ok"))

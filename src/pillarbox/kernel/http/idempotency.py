@@ -43,7 +43,7 @@ class Idempotency:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredAnswer:
     """An answer that was given and will be given again."""
 
     fingerprint: bytes
@@ -58,7 +58,7 @@ class AlreadyAnswered(Exception):  # noqa: N818
 class IdempotencyStore(Protocol):
     """Where answers are kept."""
 
-    async def find(self, team_id: UUID, scope: str, key: str) -> Stored | None:
+    async def find(self, team_id: UUID, scope: str, key: str) -> StoredAnswer | None:
         """The answer given under this key within the last 24 hours."""
         ...
 
@@ -70,7 +70,7 @@ class IdempotencyRows:
         self._pool = pool
         self._clock = clock
 
-    async def find(self, team_id: UUID, scope: str, key: str) -> Stored | None:
+    async def find(self, team_id: UUID, scope: str, key: str) -> StoredAnswer | None:
         row = await self._pool.fetchrow(
             """
             SELECT fingerprint, status, body
@@ -86,7 +86,7 @@ class IdempotencyRows:
             return None
         # Found by reading: repeated only once it is as durable as the answer promises.
         await confirm_commits(self._pool)
-        return Stored(row["fingerprint"], row["status"], row["body"])
+        return StoredAnswer(row["fingerprint"], row["status"], row["body"])
 
 
 KEEP = """
@@ -103,20 +103,29 @@ KEEP = """
 HOLD = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))"
 
 
-def lock_name(team_id: UUID, wanted: Idempotency) -> str:
+def lock_name(team_id: UUID, idempotency: Idempotency) -> str:
     """What the advisory lock of a key is made from."""
-    return f"{team_id} {wanted.scope} {wanted.key}"
+    return f"{team_id} {idempotency.scope} {idempotency.key}"
 
 
 async def keep_answer(
-    conn: Connection, team_id: UUID, wanted: Idempotency, status: int, body: bytes, now: datetime
+    conn: Connection, team_id: UUID, idempotency: Idempotency, status: int, body: bytes, now: datetime
 ) -> None:
     """Keep the answer in the transaction of the effects it answers for. Raises AlreadyAnswered or
     ConcurrentIdempotentRequest, which must undo them."""
-    name = lock_name(team_id, wanted)
+    name = lock_name(team_id, idempotency)
     if not await conn.fetchval(HOLD, name):
         raise ConcurrentIdempotentRequest
-    arguments = (team_id, wanted.scope, wanted.key, wanted.fingerprint, status, body, now, now - LIFETIME)
+    arguments = (
+        team_id,
+        idempotency.scope,
+        idempotency.key,
+        idempotency.fingerprint,
+        status,
+        body,
+        now,
+        now - LIFETIME,
+    )
     if not await conn.fetchval(KEEP, *arguments):
         raise AlreadyAnswered
 
@@ -140,27 +149,27 @@ def fingerprint(body: Any, salt: str = "", *, is_large: bool = False) -> bytes:
     return digest.digest()
 
 
-def same(stored: Stored, wanted: Idempotency) -> Stored:
+def same(stored: StoredAnswer, idempotency: Idempotency) -> StoredAnswer:
     """The stored answer, if it answers this very request."""
-    if stored.fingerprint != wanted.fingerprint:
+    if stored.fingerprint != idempotency.fingerprint:
         raise IdempotencyMismatch
     return stored
 
 
-class Running:
+class RunningKeys:
     """The keys that this process is working on right now."""
 
     def __init__(self) -> None:
         self._fingerprints: dict[tuple[UUID, str, str], bytes] = {}
 
     @contextmanager
-    def hold(self, team_id: UUID, wanted: Idempotency) -> Iterator[None]:
+    def hold(self, team_id: UUID, idempotency: Idempotency) -> Iterator[None]:
         """Hold the key; a second holder is refused by the contract's two 409 answers."""
-        name = (team_id, wanted.scope, wanted.key)
+        name = (team_id, idempotency.scope, idempotency.key)
         held = self._fingerprints.get(name)
         if held is not None:
-            raise ConcurrentIdempotentRequest if held == wanted.fingerprint else IdempotencyMismatch
-        self._fingerprints[name] = wanted.fingerprint
+            raise ConcurrentIdempotentRequest if held == idempotency.fingerprint else IdempotencyMismatch
+        self._fingerprints[name] = idempotency.fingerprint
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Source
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 log = get("maintenance")
 
@@ -36,7 +36,7 @@ BEGIN = """
 END = "DELETE FROM maintenance"
 
 
-class UnderMaintenance(Overloaded):
+class UnderMaintenance(ServerOverloaded):
     def __init__(self, retry_after: int) -> None:
         super().__init__("The service is under maintenance. Try again later.", retry_after)
 

@@ -40,7 +40,7 @@ class NotAForm(BadRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormPart:
     """The head of one part of a form."""
 
     name: str
@@ -74,7 +74,7 @@ class MultipartForm:
         self._field = b""
         self._value = b""
         self._disposition: bytes | None = None
-        self._events: deque[Part | bytes | _End] = deque()
+        self._events: deque[FormPart | bytes | _End] = deque()
         self._parser = MultipartParser(
             boundary,
             {
@@ -91,13 +91,13 @@ class MultipartForm:
             max_header_size=LONGEST_HEADER,
         )
 
-    async def next(self) -> Part | None:
+    async def next(self) -> FormPart | None:
         """The next part; None behind the last one, when the whole body has come. What is left of the part
         before is passed over."""
         while True:
             while self._events:
                 event = self._events.popleft()
-                if isinstance(event, Part):
+                if isinstance(event, FormPart):
                     return event
             if not self._more:
                 if not self._is_whole:
@@ -118,13 +118,13 @@ class MultipartForm:
                 raise NotAForm("Its last boundary is missing.")
             await self._receive()
 
-    async def text(self, most: int) -> str:
+    async def text(self, limit: int) -> str:
         """The content of a part as text; 413 where it has more than so many octets."""
         content = bytearray()
         async for piece in self.pieces():
             content += piece
-            if len(content) > most:
-                raise TooLarge(f"A form field is larger than {most} bytes.", CLOSE)
+            if len(content) > limit:
+                raise TooLarge(f"A form field is larger than {limit} bytes.", CLOSE)
         try:
             return content.decode()
         except UnicodeDecodeError:
@@ -170,7 +170,7 @@ class MultipartForm:
         kind, options = parse_options_header(self._disposition)
         if kind.lower() != b"form-data" or b"name" not in options:
             raise NotAForm("A part has no name.")
-        self._events.append(Part(options[b"name"].decode("utf-8", "replace")))
+        self._events.append(FormPart(options[b"name"].decode("utf-8", "replace")))
 
     def _on_data(self, data: bytes, start: int, end: int) -> None:
         self._events.append(data[start:end])

@@ -16,8 +16,8 @@ from pillarbox import __version__
 from pillarbox.kernel.http import response_headers
 from pillarbox.kernel.http.idempotency import LONGEST_KEY
 from pillarbox.kernel.http.rendering import ErrorBody
-from pillarbox.kernel.http.request import Html, Octets, Reply, Request
-from pillarbox.kernel.http.routing import WRITES, Intake, Route, RouteTable, route
+from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
+from pillarbox.kernel.http.routing import WRITES, BodyMode, Route, RouteTable, route
 from pillarbox.kernel.http.schemas import Schema, Schemas, may_be_left_out
 from pillarbox.kernel.security.authentication import Access
 from pillarbox.kernel.wire.instants import IsoTime
@@ -90,11 +90,8 @@ def document(
     routes: Iterable[Route], url: str = "/", events: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The whole document; its schemas are those of the types that the routes name."""
-    listed = list(routes)
-    once = _Parts(Schemas())
-    once.of(listed, events or {})
-    parts = _Parts(once.schemas.renamed())
-    paths, webhooks = parts.of(listed, events or {})
+    parts = _Parts(Schemas())
+    paths, webhooks = parts.of(list(routes), events or {})
     return {
         "openapi": "3.1.0",
         "info": {"title": "Pillarbox", "version": __version__, "license": {"name": "Apache-2.0"}},
@@ -203,7 +200,7 @@ def _successes(entry: Route, schemas: Schemas) -> dict[str, Any]:
     content: dict[str, Any]
     if entry.reply is Html:
         content = {HTML: {"schema": {"type": "string"}}}
-    elif entry.reply is Octets:
+    elif entry.reply is OctetsAnswer:
         content = {"*/*": {}}
     else:
         content = {JSON: {"schema": schemas.answer(entry.reply)}}
@@ -224,7 +221,7 @@ def statuses_of(entry: Route) -> list[int]:
         found |= AUTHENTICATED
     if entry.method in WRITES and entry.needs is not Access.PUBLIC:
         found.add(409)
-    if entry.takes_body and entry.intake is not Intake.RAW:
+    if entry.takes_body and entry.intake is not BodyMode.RAW:
         found |= {400, 422}
     if entry.needs is not Access.PUBLIC and (entry.parameters or entry.query):
         found |= {404, 422} if entry.parameters else {422}

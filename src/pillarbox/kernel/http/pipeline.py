@@ -31,8 +31,8 @@ from pillarbox.kernel.http.idempotency import (
     AlreadyAnswered,
     Idempotency,
     IdempotencyStore,
-    Running,
-    Stored,
+    RunningKeys,
+    StoredAnswer,
     fingerprint,
     key_of,
     same,
@@ -42,18 +42,18 @@ from pillarbox.kernel.http.rendering import answer_headers, plain_lines
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
 from pillarbox.kernel.http.request_recording import answered_by, asked_of
-from pillarbox.kernel.http.routing import SHARED, Intake, NotUnderThisName, Route, RouteTable
+from pillarbox.kernel.http.routing import SHARED, BodyMode, Route, RouteTable, WrongHost
 from pillarbox.kernel.http.uploads import UploadLimits, Uploads
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.metrics import SECONDS, Histogram
 from pillarbox.kernel.observability.request_log import (
     READS,
     UNREADABLE,
-    Asked,
     NoRequestLog,
     RequestLogWriter,
+    RequestRecord,
 )
-from pillarbox.kernel.parts import Parts
+from pillarbox.kernel.parts import PartRegistry
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE, TeamDb, transaction
 from pillarbox.kernel.postgres.team_share import TeamShares, Turn
@@ -63,13 +63,13 @@ from pillarbox.kernel.security.authentication import (
     FAILURES,
     Access,
     AccessTokens,
-    Authentication,
+    Authenticator,
     Caller,
     Challenges,
-    Credentials,
+    CredentialLookup,
     NoAccessTokens,
 )
-from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
+from pillarbox.kernel.security.rate_limit import Windows, WindowState, key_for
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.wire.json_body import SMALL, WITH_NUL, decoded
 from pillarbox.kernel.wire.problems import (
@@ -80,7 +80,7 @@ from pillarbox.kernel.wire.problems import (
     OutcomeUnknown,
     Problem,
     RateLimited,
-    Unsupported,
+    UnsupportedBody,
 )
 from pillarbox.kernel.wire.uuids import well_formed
 
@@ -150,11 +150,13 @@ class Api:
     """The ASGI application of a route table.
 
     Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, `TeamRate`, and, under their
-    protocols, `Credentials` and `IdempotencyStore`; where there are such, `AccessTokens`,
+    protocols, `CredentialLookup` and `IdempotencyStore`; where there are such, `AccessTokens`,
     `RequestLogWriter`, `Meter`, `Maintenance` and `HostRules`.
     """
 
-    def __init__(self, table: RouteTable, services: Parts, settings: HttpSettings | None = None) -> None:
+    def __init__(
+        self, table: RouteTable, services: PartRegistry, settings: HttpSettings | None = None
+    ) -> None:
         self._table = table
         self._services = services
         self._settings = settings or HttpSettings()
@@ -162,8 +164,8 @@ class Api:
         self._ids = services.use(Ids)
         self._windows = services.use(Windows)
         self._team_rate = services.use(TeamRate)
-        self._authentication = Authentication(
-            services.use(Credentials),  # type: ignore[type-abstract]
+        self._authentication = Authenticator(
+            services.use(CredentialLookup),  # type: ignore[type-abstract]
             services.find(AccessTokens) or NoAccessTokens(),  # type: ignore[type-abstract]
             Challenges(self._settings.issuer),
         )
@@ -172,7 +174,7 @@ class Api:
         self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
         self._maintenance = services.find(Maintenance)
         self._hosts = services.find(HostRules)
-        self._running = Running()
+        self._running = RunningKeys()
         self._turns = TeamShares(REQUESTS_AT_ONCE)
         self._uploads = Uploads(self._settings.uploads)
         services.add(table)
@@ -219,7 +221,7 @@ class Api:
     async def _answer(self, request: Request, cycle: RequestCycle) -> Reply:
         raw_path = request.scope["raw_path"].decode("latin-1")
         if self._hosts is not None and not await self._hosts.serves(request.raw_header(b"host"), raw_path):
-            raise NotUnderThisName
+            raise WrongHost
         if request.method == "OPTIONS":
             return Reply(b"", 204, self._table.options(raw_path))
         route, values = self._table.match(request.method, raw_path)
@@ -291,12 +293,12 @@ class Api:
                 raise too_many(taken) from None
             raise
 
-    async def _rate(self, caller: Caller) -> Taken | None:
+    async def _rate(self, caller: Caller) -> WindowState | None:
         limit = self._settings.rate_limit if caller.rate_limit is None else caller.rate_limit
         return await self._team_rate.take(caller.team_id, limit) if limit else None
 
     async def _read(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
-        if route.intake is Intake.STREAM:
+        if route.intake is BodyMode.STREAM:
             return
         if route.takes_body:
             whole = cycle.whole_body()
@@ -393,7 +395,7 @@ class Api:
             headers = await self._meter.headers(caller, since)
             reply.headers = {**reply.headers, **headers}
 
-    async def _keep(self, request: Request, asked: Asked, reply: Reply) -> None:
+    async def _keep(self, request: Request, asked: RequestRecord, reply: Reply) -> None:
         """The log row of a request that wrote nothing. Where nothing was begun it may wait."""
         answered = answered_by(asked, reply)
         if asked.method in READS or reply.status == UNAVAILABLE or _is_slowed(request):
@@ -408,14 +410,14 @@ def _is_slowed(request: Request) -> bool:
 
 async def parse_body(request: Request, route: Route, request_log: RequestLogWriter) -> bool:
     """Parse a JSON body into the request and let its bytes go; True when it holds a NUL."""
-    if route.intake in (Intake.RAW, Intake.STREAM) or not route.takes_body:
+    if route.intake in (BodyMode.RAW, BodyMode.STREAM) or not route.takes_body:
         return False
     encoding = request.raw_header(b"content-encoding")
     if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
-        raise Unsupported("The content encoding is not supported.")
+        raise UnsupportedBody("The content encoding is not supported.")
     media = request.raw_header(b"content-type")
     if media is not None and media.lstrip()[:19].lower() == b"multipart/form-data":
-        raise Unsupported("This endpoint takes JSON, not `multipart/form-data`.")
+        raise UnsupportedBody("This endpoint takes JSON, not `multipart/form-data`.")
     data, request.raw = request.raw, b""
     asked = request.asked if data else None
     request.size = len(data)
@@ -448,20 +450,20 @@ def take_parameters(request: Request, route: Route, values: list[str]) -> None:
 
 def refuse_shape(request: Request, route: Route, *, holds_nul: bool) -> None:
     """422 for a top level of the wrong type and for NUL anywhere; the first of the field checks."""
-    allowed = (dict, list) if route.intake is Intake.ARRAY else (dict,)
+    allowed = (dict, list) if route.intake is BodyMode.ARRAY else (dict,)
     if not isinstance(request.body, allowed):
-        wanted = "an array or an object" if route.intake is Intake.ARRAY else "an object"
+        wanted = "an array or an object" if route.intake is BodyMode.ARRAY else "an object"
         raise Invalid(f"The request body must be {wanted}.")
     if holds_nul:
         raise Invalid(WITH_NUL)
 
 
-def too_many(taken: Taken) -> RateLimited:
+def too_many(taken: WindowState) -> RateLimited:
     """429 with the time to wait."""
     return RateLimited("Too many requests. Please slow down.", {"retry-after": str(taken.reset)})
 
 
-def replayed(stored: Stored) -> Reply:
+def replayed(stored: StoredAnswer) -> Reply:
     """The stored answer, byte for byte."""
     return Reply(stored.body, stored.status, {"idempotent-replayed": "true"})
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.kernel.http.request import JSON, Reply, Request, merged
-from pillarbox.kernel.security.rate_limit import Taken
+from pillarbox.kernel.security.rate_limit import WindowState
 from pillarbox.kernel.wire.problems import Problem
 
 _STANDING = (
@@ -84,13 +84,13 @@ def plain_lines(request: Request, reply: Reply) -> bytes | None:
 
 
 @lru_cache(maxsize=4096)
-def rate_lines(taken: Taken) -> bytes:
+def rate_lines(taken: WindowState) -> bytes:
     """The four headers as lines."""
     return b"".join([b"%b: %b\r\n" % pair for pair in rate_headers(taken)])
 
 
 @lru_cache(maxsize=4096)
-def rate_headers(taken: Taken) -> tuple[tuple[bytes, bytes], ...]:
+def rate_headers(taken: WindowState) -> tuple[tuple[bytes, bytes], ...]:
     """The four headers of conventions section 7."""
     return (
         (b"ratelimit-limit", b"%d" % taken.limit),

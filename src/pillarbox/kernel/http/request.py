@@ -18,12 +18,12 @@ import msgspec
 from pillarbox.kernel.http.client_address import client_address
 from pillarbox.kernel.http.idempotency import Idempotency
 from pillarbox.kernel.http.request_cycle import RequestCycle
-from pillarbox.kernel.http.upload_pool import Upload
+from pillarbox.kernel.http.upload_pool import PooledUpload
 from pillarbox.kernel.ids import Stamp
-from pillarbox.kernel.observability.request_log import Asked
-from pillarbox.kernel.parts import Parts
+from pillarbox.kernel.observability.request_log import RequestRecord
+from pillarbox.kernel.parts import PartRegistry
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.kernel.security.rate_limit import Taken
+from pillarbox.kernel.security.rate_limit import WindowState
 from pillarbox.kernel.wire.problems import BadRequest, Problem
 from pillarbox.kernel.wire.query import Query
 
@@ -107,7 +107,7 @@ class Request:
     )
 
     def __init__(
-        self, scope: dict[str, Any], stamp: Stamp, services: Parts, trusted: tuple[Network, ...] = ()
+        self, scope: dict[str, Any], stamp: Stamp, services: PartRegistry, trusted: tuple[Network, ...] = ()
     ) -> None:
         self.scope = scope
         self.id: UUID = stamp.id
@@ -121,11 +121,11 @@ class Request:
         self.body: Any = {}
         self.size = 0
         self.caller: Caller | None = None
-        self.asked: Asked | None = None
+        self.asked: RequestRecord | None = None
         self.idempotency: Idempotency | None = None
         self.cycle: RequestCycle | None = None
-        self.rate: Taken | None = None
-        self.upload: Upload | None = None
+        self.rate: WindowState | None = None
+        self.upload: PooledUpload | None = None
         self.failures: Failures | None = None
         self.shared = False
         self.wanted: Any = None
@@ -190,7 +190,7 @@ class Html:
     """The answer type of a route that answers with an HTML page."""
 
 
-class Octets:
+class OctetsAnswer:
     """The answer type of a route that answers with the bytes of a file, whatever its media type."""
 
 
@@ -227,7 +227,7 @@ class Reply(Generic[Body]):
     @staticmethod
     def stream(
         parts: AsyncIterator[bytes], *, size: int, media: str, headers: dict[str, str], status: int = 200
-    ) -> Reply[Octets]:
+    ) -> Reply[OctetsAnswer]:
         """`size` bytes that are not held in memory at once."""
         return Reply(parts, status, {**headers, "content-length": str(size)}, media)
 

@@ -10,19 +10,19 @@ from typing import TypeVar
 from pillarbox.kernel.http.idempotency import keep_answer
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Route
-from pillarbox.kernel.observability.request_log import Answered, Asked, RequestLogWriter
+from pillarbox.kernel.observability.request_log import RequestLogWriter, RequestRecord, ResponseRecord
 from pillarbox.kernel.postgres.database import GONE, TeamDb
 from pillarbox.kernel.wire.problems import OutcomeUnknown
 
 T = TypeVar("T")
 
 
-def asked_of(request: Request, route: Route) -> Asked:
+def asked_of(request: Request, route: Route) -> RequestRecord:
     """What the log needs of a request whose caller is known."""
-    return Asked(
+    return RequestRecord(
         team_id=request.known.team_id,
         id=request.id,
-        at=request.at,
+        instant=request.at,
         endpoint=request.path,
         method=request.method,
         user_agent=request.raw_header(b"user-agent"),
@@ -30,10 +30,10 @@ def asked_of(request: Request, route: Route) -> Asked:
     )
 
 
-def answered_by(asked: Asked, reply: Reply) -> Answered:
+def answered_by(asked: RequestRecord, reply: Reply) -> ResponseRecord:
     """The request with this answer, which is encoded."""
     sent = asked.method != "HEAD" and isinstance(reply.body, bytes)
-    return Answered(asked, reply.status or asked.status, reply.body if sent else None)
+    return ResponseRecord(asked, reply.status or asked.status, reply.body if sent else None)
 
 
 async def recorded(request: Request, db: TeamDb, reply: Reply[T]) -> Reply[T]:

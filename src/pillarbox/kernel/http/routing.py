@@ -12,10 +12,20 @@ from urllib.parse import quote, unquote
 
 from pillarbox.kernel.http.request import Failures, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.authentication import Access, Scope
+from pillarbox.kernel.security.authentication import Access, TokenScope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
-__all__ = ["Access", "Failures", "Intake", "Route", "RouteTable", "Scope", "UnknownRoute", "collect", "route"]
+__all__ = [
+    "Access",
+    "BodyMode",
+    "Failures",
+    "Route",
+    "RouteTable",
+    "TokenScope",
+    "UnknownRoute",
+    "collect",
+    "route",
+]
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
@@ -39,7 +49,7 @@ PREFLIGHT = {
 _PARAMETER = re.compile(r"\{([a-z_]+)\}")
 
 
-class Intake(Enum):
+class BodyMode(Enum):
     """What becomes of the body."""
 
     JSON = "json"
@@ -55,7 +65,7 @@ class UnknownRoute(Problem):
         super().__init__("The requested endpoint does not exist.")
 
 
-class NotUnderThisName(UnknownRoute):
+class WrongHost(UnknownRoute):
     """The name in the header `Host` is not for this path; pages are not there either."""
 
 
@@ -85,7 +95,7 @@ class Route:
     idempotent: bool = False
     salt: Callable[[Request], str] | None = None
     transaction: bool = False
-    intake: Intake = Intake.JSON
+    intake: BodyMode = BodyMode.JSON
     media: str = "application/json"
     query: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, Any] = field(default_factory=dict)
@@ -96,7 +106,7 @@ class Route:
     logged: bool = True
     failures: Failures | None = None
     shared: bool = False
-    token_scope: Scope = Scope.FULL
+    token_scope: TokenScope = TokenScope.FULL
     by_name: bool = False
     named: Mapping[str, Resolve] = field(default_factory=dict)
     screen: Screen | None = None
@@ -157,7 +167,7 @@ def route(
     logged: bool = True,
     failures: Failures | None = None,
     shared: bool = False,
-    token_scope: Scope = Scope.FULL,
+    token_scope: TokenScope = TokenScope.FULL,
     by_name: bool = False,
     named: Mapping[str, Resolve] | None = None,
     screen: Screen | None = None,
@@ -182,9 +192,9 @@ def route(
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
-    intake = Intake.RAW if multipart else Intake.ARRAY if array else Intake.JSON
+    intake = BodyMode.RAW if multipart else BodyMode.ARRAY if array else BodyMode.JSON
     if streamed:
-        intake, multipart, transaction = Intake.STREAM, True, False
+        intake, multipart, transaction = BodyMode.STREAM, True, False
 
     def mark(handler: H) -> H:
         made = Route(

@@ -11,7 +11,7 @@ of another type for Python; `one_of(words)`; and `extra_json_schema`, which is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from inspect import cleandoc
 from types import UnionType
@@ -53,16 +53,13 @@ def may_be_left_out(kind: Any) -> bool:
 
 
 class Schemas:
-    """The components of one document, each under the name of its struct. `shared` are the names that several
-    slices use: those carry the name of the slice as well."""
+    """The components of one document, each under the name of its struct; these names are unique."""
 
-    def __init__(self, shared: Collection[str] = ()) -> None:
-        self._shared = shared
+    def __init__(self) -> None:
         self._kinds: dict[str, Any] = {}
         self._infos: dict[int, tuple[Any, Any]] = {}
         self._uses: dict[str, Use] = {}
         self.components: dict[str, Schema] = {}
-        self.clashes: set[str] = set()
 
     def answer(self, kind: Any) -> Schema:
         """The schema of what an answer of this type is on the wire. It may be one of several structs."""
@@ -75,12 +72,6 @@ class Schemas:
     def request(self, kind: Any) -> Schema:
         """The schema of what a body or parameter of this type may be."""
         return self._shown(self._info(kind), "request")
-
-    def renamed(self) -> Schemas:
-        """For once more, now that the shared names are known."""
-        again = Schemas(self.clashes)
-        again._infos = self._infos
-        return again
 
     def _info(self, kind: Any) -> Any:
         if id(kind) not in self._infos:
@@ -134,15 +125,10 @@ class Schemas:
         return {"$ref": REFERENCE + name}
 
     def _name(self, info: inspect.StructType) -> str:
-        plain = _plain_name(info.cls)
-        full = "".join(part.title() for part in _slice_of(info.cls)) + plain
-        if plain not in self._shared:
-            if self._kinds.setdefault(plain, info.cls) == info.cls:
-                return plain
-            self.clashes.add(plain)
-        if self._kinds.setdefault(full, info.cls) != info.cls:
-            raise TypeError(f"two shapes are called {full}")
-        return full
+        name = _component_name(info.cls)
+        if self._kinds.setdefault(name, info.cls) != info.cls:
+            raise TypeError(f"two shapes are called {name}")
+        return name
 
     def _struct(self, info: inspect.StructType, use: Use) -> Schema:
         own = get_origin(info.cls) or info.cls
@@ -202,10 +188,16 @@ def _may_be_unset(kind: Any) -> set[str]:
     return {name for name, hint in hints.items() if UnsetType in get_args(hint)}
 
 
-def _plain_name(kind: Any) -> str:
-    """The name of a struct; `ListOf[Email]` is a ListOfEmail."""
+def _component_name(kind: Any) -> str:
+    """The name of a struct: `ListOf[Email]` is a ListOfEmail.
+
+    Where the name of the inner struct begins with its slice, that stays first: `ListOf[EmailsListItem]` is an
+    EmailsListOfListItem.
+    """
     own: str = (get_origin(kind) or kind).__name__
-    return own + "".join(_plain_name(argument) for argument in get_args(kind))
+    inner = "".join(_component_name(argument) for argument in get_args(kind))
+    owner = "".join(part.title() for part in _slice_of(kind))
+    return f"{owner}{own}{inner.removeprefix(owner)}" if inner.startswith(owner) else own + inner
 
 
 def _slice_of(kind: Any) -> list[str]:

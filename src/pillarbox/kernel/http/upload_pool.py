@@ -14,16 +14,16 @@ STALLED_SECONDS = 1.0
 """A client that sends nothing for so long has stalled; no upload is judged earlier."""
 
 
-class Upload:
+class PooledUpload:
     """One body on its way, of which `held` bytes are counted.
 
     It is expected to become `first` bytes and, once it is larger than that, `most`; `due` is when it must be
     complete.
     """
 
-    def __init__(self, first: int, most: int, now: float, due: float, pools: Iterable[Pool] = ()) -> None:
+    def __init__(self, first: int, limit: int, now: float, due: float, pools: Iterable[Pool] = ()) -> None:
         self.first = first
-        self.most = most
+        self.most = limit
         self.due = due
         self.pools = tuple(pools)
         self.held = 0
@@ -126,11 +126,11 @@ class Pool:
     A body that is larger than all of it counts with all of it.
     """
 
-    def __init__(self, total: int, most: int) -> None:
-        self.uploads: dict[Upload, None] = {}
+    def __init__(self, total: int, limit: int) -> None:
+        self.uploads: dict[PooledUpload, None] = {}
         self.coming = 0
         self._total = total
-        self._most = most
+        self._most = limit
         self._free = total
 
     @property
@@ -138,12 +138,12 @@ class Pool:
         """Whether as many bodies as may be are not yet complete."""
         return self.coming >= self._most
 
-    def join(self, upload: Upload) -> None:
+    def join(self, upload: PooledUpload) -> None:
         """Count one more."""
         self.uploads[upload] = None
         self.coming += 1
 
-    def permits(self, upload: Upload, held: int) -> bool:
+    def permits(self, upload: PooledUpload, held: int) -> bool:
         """Whether the upload may hold so much.
 
         Afterwards there must be an order in which all can be completed, each with what is free and what those
@@ -163,17 +163,17 @@ class Pool:
             free += returned
         return True
 
-    def count(self, upload: Upload, held: int) -> None:
+    def count(self, upload: PooledUpload, held: int) -> None:
         """Let it hold so much instead of what it holds."""
         self._free -= self._part(held) - self._part(upload.held)
 
-    def leave(self, upload: Upload) -> None:
+    def leave(self, upload: PooledUpload) -> None:
         """Count it no longer."""
         del self.uploads[upload]
         self.coming -= not upload.is_complete
         self._free += self._part(upload.held)
 
-    def slowest(self, now: float) -> Upload | None:
+    def slowest(self, now: float) -> PooledUpload | None:
         """The upload that should go for another one: of those that will not be complete in time the one that
         takes longest; where all wait for each other, the one that holds least. None while one is going."""
         if any(upload.refusal for upload in self.uploads):
@@ -183,7 +183,7 @@ class Pool:
         late = [upload for upload in self.uploads if upload.is_late(now)]
         return max(late, key=lambda upload: (upload.seconds_left(now), upload.held), default=None)
 
-    def least_rate(self, now: float, within: float) -> Upload | None:
+    def least_rate(self, now: float, within: float) -> PooledUpload | None:
         """Of the uploads that will not be complete within so many seconds the one that comes at the lowest
         rate, although it may be complete in time. None while one is going."""
         if any(upload.refusal for upload in self.uploads):
@@ -191,7 +191,7 @@ class Pool:
         slow = [upload for upload in self.uploads if upload.is_late(now, within)]
         return min(slow, key=lambda upload: (upload.rate(now), -upload.held), default=None)
 
-    def _rest(self, upload: Upload) -> int:
+    def _rest(self, upload: PooledUpload) -> int:
         return self._part(upload.claim(upload.held)) - self._part(upload.held)
 
     def _part(self, size: int) -> int:

@@ -18,8 +18,8 @@ from weakref import WeakValueDictionary
 
 from pillarbox.kernel.http.body import CLOSE, ClientGone, next_part, within
 from pillarbox.kernel.http.request_cycle import RequestCycle
-from pillarbox.kernel.http.upload_pool import Pool, Upload
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.http.upload_pool import Pool, PooledUpload
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 MIB = 1024 * 1024
 
@@ -56,7 +56,7 @@ class UploadLimits:
     unknown_seconds: float = 10.0
 
 
-class UploadRefused(Overloaded):
+class UploadRefused(ServerOverloaded):
     """The upload does not go on, because of others; the connection is closed."""
 
     def __init__(self, message: str) -> None:
@@ -72,10 +72,10 @@ class Uploads:
         self._process = Pool(limits.total, limits.uploads)
         self._addresses: WeakValueDictionary[str, Pool] = WeakValueDictionary()
         self._teams: WeakValueDictionary[UUID, Pool] = WeakValueDictionary()
-        self._waiting: dict[Upload, RequestCycle] = {}
+        self._waiting: dict[PooledUpload, RequestCycle] = {}
         self._look: asyncio.TimerHandle | None = None
 
-    def begin(self, address: str, team: UUID | None, announced: int | None, limit: int) -> Upload:
+    def begin(self, address: str, team: UUID | None, announced: int | None, limit: int) -> PooledUpload:
         """Count one more body until it is ended; raises where there are too many and none of them is slow."""
         of = self._limits
         pools = [
@@ -93,15 +93,15 @@ class Uploads:
             self._teams[team] = pools[2]
         most = limit if announced is None else announced
         first = most if announced is not None else min(most, UNANNOUNCED)
-        return Upload(first, most, now, now + of.body_seconds, pools)
+        return PooledUpload(first, most, now, now + of.body_seconds, pools)
 
-    def end(self, upload: Upload) -> None:
+    def end(self, upload: PooledUpload) -> None:
         """Its bytes are held no longer."""
         upload.end()
         if self._waiting:
             self._serve_waiting()
 
-    async def read(self, upload: Upload, cycle: RequestCycle, body: bytearray, limit: int) -> None:
+    async def read(self, upload: PooledUpload, cycle: RequestCycle, body: bytearray, limit: int) -> None:
         """Put the rest of a body behind what has come of it; 413 when it is larger than the limit."""
         more = True
         try:
@@ -123,7 +123,7 @@ class Uploads:
         if self._waiting:
             self._serve_waiting()
 
-    async def _wait_for_space(self, upload: Upload, cycle: RequestCycle, size: int) -> None:
+    async def _wait_for_space(self, upload: PooledUpload, cycle: RequestCycle, size: int) -> None:
         """Return when so many bytes of the body may be held."""
         upload.wanted = min(-(-size // STEP) * STEP, upload.most)
         if upload.blocker(upload.wanted) is None:
@@ -146,7 +146,7 @@ class Uploads:
         for upload, cycle in list(self._waiting.items()):
             self._serve(upload, cycle, now)
 
-    def _serve(self, upload: Upload, cycle: RequestCycle, now: float) -> None:
+    def _serve(self, upload: PooledUpload, cycle: RequestCycle, now: float) -> None:
         turn = upload.turn
         if turn is None or turn.done():
             return
@@ -178,7 +178,7 @@ def _frees_space(pool: Pool, now: float) -> bool:
     return _refuse_slow(pool.slowest(now))
 
 
-def _refuse_slow(upload: Upload | None) -> bool:
+def _refuse_slow(upload: PooledUpload | None) -> bool:
     if upload is None:
         return False
     upload.refuse("The upload was too slow while others waited for memory. Try again later.")

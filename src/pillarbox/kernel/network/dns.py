@@ -39,7 +39,7 @@ LIFETIME: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class ResolverAnswer(Generic[T]):
     """What DNS says. `no_name`: the name does not exist. `no_data`: it exists without such records.
 
     `failed`: SERVFAIL, REFUSED, no answer in time, a CNAME loop: nothing is known about the name;
@@ -55,23 +55,23 @@ class Answer(Generic[T]):
 class Resolver(Protocol):
     """Names are ASCII (A-labels), with or without the final dot; CNAMEs are followed."""
 
-    async def mx(self, name: str) -> Answer[tuple[int, str]]:
+    async def mx(self, name: str) -> ResolverAnswer[tuple[int, str]]:
         """Preference and exchange (lower case, no final dot, `.` for a null MX), in no order."""
         ...
 
-    async def addresses(self, name: str, *, ipv6: bool = False) -> Answer[str]:
+    async def addresses(self, name: str, *, ipv6: bool = False) -> ResolverAnswer[str]:
         """The IPv4 addresses, then the IPv6 addresses if asked for; found when either is."""
         ...
 
-    async def txt(self, name: str) -> Answer[str]:
+    async def txt(self, name: str) -> ResolverAnswer[str]:
         """The TXT records, each with its strings joined (RFC 7208, 3.3)."""
         ...
 
-    async def aaaa(self, name: str) -> Answer[str]:
+    async def aaaa(self, name: str) -> ResolverAnswer[str]:
         """The IPv6 addresses alone, as SPF asks for them."""
         ...
 
-    async def ptr(self, name: str) -> Answer[str]:
+    async def ptr(self, name: str) -> ResolverAnswer[str]:
         """The names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
         ...
 
@@ -94,25 +94,25 @@ class DnsResolver:
         self._resolver.timeout = lifetime / 3
         self._clock = clock or SystemClock()
         self._cache_size = cache_size
-        self._cache: OrderedDict[tuple[str, str], tuple[float, Answer[Any]]] = OrderedDict()
-        self._flying: dict[tuple[str, str], asyncio.Task[Answer[Any]]] = {}
+        self._cache: OrderedDict[tuple[str, str], tuple[float, ResolverAnswer[Any]]] = OrderedDict()
+        self._flying: dict[tuple[str, str], asyncio.Task[ResolverAnswer[Any]]] = {}
 
-    async def mx(self, name: str) -> Answer[tuple[int, str]]:
+    async def mx(self, name: str) -> ResolverAnswer[tuple[int, str]]:
         return await self._ask(name, "MX")
 
-    async def addresses(self, name: str, *, ipv6: bool = False) -> Answer[str]:
+    async def addresses(self, name: str, *, ipv6: bool = False) -> ResolverAnswer[str]:
         if not ipv6:
             return await self._ask(name, "A")
         return _both(*await asyncio.gather(self._ask(name, "A"), self._ask(name, "AAAA")))
 
-    async def txt(self, name: str) -> Answer[str]:
+    async def txt(self, name: str) -> ResolverAnswer[str]:
         return await self._ask(name, "TXT")
 
-    async def aaaa(self, name: str) -> Answer[str]:
+    async def aaaa(self, name: str) -> ResolverAnswer[str]:
         """The IPv6 addresses alone, as SPF asks for them."""
         return await self._ask(name, "AAAA")
 
-    async def ptr(self, name: str) -> Answer[str]:
+    async def ptr(self, name: str) -> ResolverAnswer[str]:
         """The names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
         return await self._ask(name, "PTR")
 
@@ -120,7 +120,7 @@ class DnsResolver:
         """Empty the cache: an operator changed DNS and does not want to wait."""
         self._cache.clear()
 
-    async def _ask(self, name: str, kind: str) -> Answer[Any]:
+    async def _ask(self, name: str, kind: str) -> ResolverAnswer[Any]:
         key = (name.rstrip(".").lower(), kind)
         kept = self._cache.get(key)
         if kept is not None and self._clock.boottime() < kept[0]:
@@ -134,7 +134,7 @@ class DnsResolver:
         # Shielded: one caller that gives up must not take the answer from the others.
         return await asyncio.shield(task)
 
-    async def _fetch(self, key: tuple[str, str]) -> Answer[Any]:
+    async def _fetch(self, key: tuple[str, str]) -> ResolverAnswer[Any]:
         answer = await self._resolve(*key)
         self._cache[key] = (self._clock.boottime() + answer.ttl, answer)
         self._cache.move_to_end(key)
@@ -142,11 +142,11 @@ class DnsResolver:
             self._cache.popitem(last=False)
         return answer
 
-    async def _resolve(self, name: str, kind: str) -> Answer[Any]:
+    async def _resolve(self, name: str, kind: str) -> ResolverAnswer[Any]:
         try:
             target = dns.name.from_text(name, origin=dns.name.root)
         except (dns.exception.DNSException, UnicodeError):
-            return Answer("no_name", detail="this is not a domain name", ttl=MIN_TTL)
+            return ResolverAnswer("no_name", detail="this is not a domain name", ttl=MIN_TTL)
         ttl = MAX_TTL
         seen = {target}
         try:
@@ -156,29 +156,29 @@ class DnsResolver:
                 ttl = min(ttl, found.chaining_result.minimum_ttl)
                 if found.rrset is not None:
                     records = tuple(_value(record, kind) for record in found.rrset)
-                    return Answer("found", records, ttl=_bounded(ttl))
+                    return ResolverAnswer("found", records, ttl=_bounded(ttl))
                 target = found.canonical_name
                 hops = {cname.name for cname in found.chaining_result.cnames}
                 if not hops:
-                    return Answer("no_data", ttl=_bounded(ttl))
+                    return ResolverAnswer("no_data", ttl=_bounded(ttl))
                 if target in seen or hops & (seen - {found.qname}):
-                    return Answer("failed", detail="the CNAME records go in a circle")
+                    return ResolverAnswer("failed", detail="the CNAME records go in a circle")
                 seen |= hops | {target}
         except dns.resolver.NXDOMAIN as missing:
-            return Answer("no_name", ttl=_bounded(min(ttl, ABSENCE_TTL, _negative_ttl(missing))))
+            return ResolverAnswer("no_name", ttl=_bounded(min(ttl, ABSENCE_TTL, _negative_ttl(missing))))
         except (dns.exception.DNSException, OSError) as error:
-            return Answer("failed", detail=_words(error))
-        return Answer("failed", detail="the CNAME records form too long a chain")
+            return ResolverAnswer("failed", detail=_words(error))
+        return ResolverAnswer("failed", detail="the CNAME records form too long a chain")
 
 
-def _both(first: Answer[str], second: Answer[str]) -> Answer[str]:
+def _both(first: ResolverAnswer[str], second: ResolverAnswer[str]) -> ResolverAnswer[str]:
     """A and AAAA as one answer: found if either is, failed if that leaves the question open."""
     ttl = min(first.ttl, second.ttl)
     for status in ("found", "failed", "no_data"):
         for answer in (first, second):
             if answer.status == status:
-                return Answer(status, first.records + second.records, answer.detail, ttl)
-    return Answer("no_name", ttl=ttl)
+                return ResolverAnswer(status, first.records + second.records, answer.detail, ttl)
+    return ResolverAnswer("no_name", ttl=ttl)
 
 
 def _value(record: Any, kind: str) -> tuple[int, str] | str:

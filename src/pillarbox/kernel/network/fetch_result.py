@@ -31,7 +31,7 @@ class FetchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class HttpAnswer:
     """An answer of any status. Header names are in lower case, repeated ones joined by a comma."""
 
     status: int

@@ -23,7 +23,7 @@ BODILESS = frozenset({204, 304})
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """A complete answer; `cut` where the body went on beyond what is wanted."""
 
     status: int
@@ -40,7 +40,7 @@ class NoAnswer(Exception):  # noqa: N818 - it is what became of the request
 
 
 @dataclass(slots=True)
-class _Incoming:
+class _IncomingResponse:
     """What has arrived of an answer. `remaining` is how much of its body may still come; `is_framed` where
     its head says how long the body is; `ended` once it is complete, or never will be."""
 
@@ -65,21 +65,21 @@ class HttpConnection(asyncio.Protocol):
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
-        self._answer: asyncio.Future[Answer] | None = None
+        self._answer: asyncio.Future[HttpResponse] | None = None
         self._is_open = False
-        self._in = _Incoming(most_bytes)
+        self._in = _IncomingResponse(most_bytes)
 
     @property
     def is_free(self) -> bool:
         """Whether the connection lives, and the last answer and nothing else has come."""
         return self._is_open and self._answer is None
 
-    async def ask(self, request: bytes) -> Answer:
+    async def ask(self, request: bytes) -> HttpResponse:
         """The answer to a whole request; raises NoAnswer. A caller that is canceled ends the connection."""
         if self._transport is None or not self.is_free:
             raise NoAnswer(headless=True)
-        self._in = _Incoming(self._most_bytes)
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._in = _IncomingResponse(self._most_bytes)
+        answer: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
         self._answer = answer
         self._transport.write(request)
         try:
@@ -163,7 +163,7 @@ class HttpConnection(asyncio.Protocol):
         come = self._in
         come.ended = True
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(come.status, b"".join(come.parts), cut))
+            self._answer.set_result(HttpResponse(come.status, b"".join(come.parts), cut))
         is_unsent = self._transport is not None and self._transport.get_write_buffer_size() > 0
         if cut or come.is_last or is_unsent:
             self.close()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import combinations
 
-from pillarbox.kernel.settings.kinds import HostPort, Role, SubmissionListener
+from pillarbox.kernel.settings.kinds import HostPort, ProcessRole, SubmissionListener
 from pillarbox.kernel.settings.settings import ConfigError, Settings
 
 HTTP, SMTP, LMTP = "http", "smtp", "lmtp"
@@ -29,14 +29,16 @@ class ListenError(Exception):
     """A listener cannot be opened; the message is one sentence for the operator."""
 
 
-def bind(name: str, at: HostPort) -> socket.socket:
+def bind(name: str, host_port: HostPort) -> socket.socket:
     """A bound stream socket that does not listen yet: until a worker serves it, connecting is refused."""
     try:
-        found = socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(
+            host_port.host, host_port.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ListenError(f"The address {at} ({name}) cannot be used: {error.strerror}.") from None
+        raise ListenError(f"The address {host_port} ({name}) cannot be used: {error.strerror}.") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
@@ -45,7 +47,7 @@ def bind(name: str, at: HostPort) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ListenError(
-            f"Cannot listen on {at} ({name}): {REASONS.get(error.errno or 0, error.strerror)}."
+            f"Cannot listen on {host_port} ({name}): {REASONS.get(error.errno or 0, error.strerror)}."
         ) from None
     return listener
 
@@ -62,9 +64,9 @@ def refuse_shared_ports(settings: Settings) -> None:
 
 def opened(settings: Settings) -> Iterator[tuple[str, HostPort]]:
     """The listeners that the roles of this machine open, each with its flag."""
-    if Role.API in settings.roles:
+    if ProcessRole.API in settings.roles:
         yield "--http", settings.http
-    if Role.SMTP in settings.roles:
+    if ProcessRole.SMTP in settings.roles:
         if settings.smtp is not None:
             yield "--smtp", settings.smtp
         for listener in settings.submission:
@@ -75,21 +77,27 @@ def opened(settings: Settings) -> Iterator[tuple[str, HostPort]]:
         yield "--metrics", settings.metrics
 
 
-def _address(at: HostPort) -> IPv4Address | IPv6Address | None:
+def _address(address: HostPort) -> IPv4Address | IPv6Address | None:
     """The address that `bind` would take; None where it would refuse the name."""
     try:
-        found = socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
     except OSError:
         return None
     return ip_address(found[0][4][0])
 
 
-def _overlap(one: IPv4Address | IPv6Address | None, other: IPv4Address | IPv6Address | None) -> bool:
+def _overlap(
+    address_value: IPv4Address | IPv6Address | None, other: IPv4Address | IPv6Address | None
+) -> bool:
     """Whether a client could mean both: equal, or one of them is a wildcard (`::` is that of IPv4 too)."""
-    if one is None or other is None:
+    if address_value is None or other is None:
         return False
-    wildcards = [address for address in (one, other) if address.is_unspecified]
-    return one == other or any(address.version == 6 or one.version == other.version for address in wildcards)
+    wildcards = [address for address in (address_value, other) if address.is_unspecified]
+    return address_value == other or any(
+        address.version == 6 or address_value.version == other.version for address in wildcards
+    )
 
 
 def with_duplicates(listener: socket.socket) -> list[socket.socket]:

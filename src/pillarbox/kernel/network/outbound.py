@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pillarbox.kernel.network import dns
 from pillarbox.kernel.network.address_policy import AddressPolicy, Network
-from pillarbox.kernel.network.fetch_result import REDIRECTS, Fetched, FetchError, FetchLimits
+from pillarbox.kernel.network.fetch_result import REDIRECTS, FetchError, FetchLimits, HttpAnswer
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 
 if TYPE_CHECKING:
-    from pillarbox.kernel.network.outbound_session import Session
+    from pillarbox.kernel.network.outbound_session import OutboundSession
 
 USER_AGENT = "Pillarbox"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -39,7 +39,7 @@ JUDGED_SECONDS = 1.0
 JUDGED_KEPT = 10_000
 
 
-class Addresses(Protocol):
+class HostResolver(Protocol):
     """Where host names are looked up."""
 
     async def addresses(self, host: str) -> Sequence[str]:
@@ -76,7 +76,7 @@ class Outbound:
 
     def __init__(
         self,
-        resolver: Addresses | None = None,
+        resolver: HostResolver | None = None,
         allow: Sequence[Network] = (),
         *,
         tls: ssl.SSLContext | None = None,
@@ -86,7 +86,7 @@ class Outbound:
         self._policy = policy or AddressPolicy(allow)
         self.tls: ssl.SSLContext | bool = tls or True
         self._judged: dict[tuple[str, int], float] = {}
-        self._session: Session | None = None
+        self._session: OutboundSession | None = None
 
     async def fetch(
         self,
@@ -100,7 +100,7 @@ class Outbound:
         total_timeout: float = 30.0,
         redirects: int = 0,
         cut: bool = False,
-    ) -> Fetched:
+    ) -> HttpAnswer:
         """The answer to one request, whatever its status; raises FetchError.
 
         A body longer than `max_bytes` is a failure, or with `cut` ends there and is not read on. Up to
@@ -158,7 +158,7 @@ class Outbound:
         body: bytes | None,
         limits: FetchLimits,
         redirects: int,
-    ) -> Fetched:
+    ) -> HttpAnswer:
         for _ in range(redirects + 1):
             answer = await self._once(method, target, headers, body, limits)
             location = answer.headers.get("location")
@@ -175,19 +175,19 @@ class Outbound:
         headers: Mapping[str, str],
         body: bytes | None,
         limits: FetchLimits,
-    ) -> Fetched:
+    ) -> HttpAnswer:
         if target.address is not None:
             await self.permitted(target)
         session = await self._opened()
         own = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
         return await session.answer(method, target, own | dict(headers), body, limits)
 
-    async def _opened(self) -> Session:
+    async def _opened(self) -> OutboundSession:
         if self._session is None:
             await asyncio.to_thread(import_module, f"{__package__}.outbound_session")
-            from pillarbox.kernel.network.outbound_session import Session
+            from pillarbox.kernel.network.outbound_session import OutboundSession
 
-            self._session = self._session or Session(self.permitted, self.open_socket, self.tls)
+            self._session = self._session or OutboundSession(self.permitted, self.open_socket, self.tls)
         return self._session
 
     def open_socket(self, info: Any) -> socket.socket:

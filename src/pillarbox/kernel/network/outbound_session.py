@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
 
-from pillarbox.kernel.network.fetch_result import REDIRECTS, Fetched, FetchError, FetchLimits
+from pillarbox.kernel.network.fetch_result import REDIRECTS, FetchError, FetchLimits, HttpAnswer
 from pillarbox.kernel.network.web_address import WebAddress
 
 FAILURE_OF: tuple[tuple[type[BaseException], str], ...] = (
@@ -35,7 +35,7 @@ Permitted = Callable[[WebAddress], Awaitable[Sequence[str]]]
 NAMED = tuple(row[0] for row in FAILURE_OF)
 
 
-class Session:
+class OutboundSession:
     """Requests of one `Outbound`, each over a connection of its own."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Session:
         headers: Mapping[str, str],
         body: bytes | None,
         limits: FetchLimits,
-    ) -> Fetched:
+    ) -> HttpAnswer:
         """The answer to one request; FetchError where there is none, or its body is too large."""
         try:
             return await self._answer(method, target, headers, body, limits)
@@ -81,7 +81,7 @@ class Session:
         headers: Mapping[str, str],
         body: bytes | None,
         limits: FetchLimits,
-    ) -> Fetched:
+    ) -> HttpAnswer:
         response = await self._client.request(
             method,
             target.url,
@@ -93,9 +93,9 @@ class Session:
         )
         try:
             if limits.redirected and response.status in REDIRECTS:
-                return Fetched(response.status, _flat(response), b"")
+                return HttpAnswer(response.status, _flat(response), b"")
             content, was_cut = await read_body(response, limits.most_bytes, cut=limits.cut)
-            return Fetched(response.status, _flat(response), content, was_cut)
+            return HttpAnswer(response.status, _flat(response), content, was_cut)
         finally:
             response.close()
 
@@ -125,13 +125,13 @@ def _resolved(host: str, address: str, port: int) -> ResolveResult:
     return {"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": flags}
 
 
-async def read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) -> tuple[bytes, bool]:
-    """The body, and whether it was cut; what comes after `most` bytes is not read."""
+async def read_body(response: aiohttp.ClientResponse, limit: int, *, cut: bool) -> tuple[bytes, bool]:
+    """The body, and whether it was cut; what comes after `limit` bytes is not read."""
     announced = response.content_length or 0
-    if announced > most and not cut and response.method != "HEAD":
+    if announced > limit and not cut and response.method != "HEAD":
         raise FetchError("too_large")
     parts: list[bytes] = []
-    remaining = most
+    remaining = limit
     async for chunk in response.content.iter_any():
         parts.append(chunk[:remaining])
         if len(chunk) > remaining:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from pillarbox.kernel.network.fetch_result import Fetched, FetchError
-from pillarbox.kernel.network.http_connection import Answer, HttpConnection, NoAnswer
+from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer
+from pillarbox.kernel.network.http_connection import HttpConnection, HttpResponse, NoAnswer
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import WebAddress
 
@@ -63,7 +63,7 @@ class PostClient:
         """Whose certificates count; the system's are many, and a start does not wait for them."""
         return self._outbound.tls if isinstance(self._outbound.tls, ssl.SSLContext) else _verified()
 
-    async def post(self, target: WebAddress, headers: Mapping[str, str], body: bytes) -> Fetched:
+    async def post(self, target: WebAddress, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
         """The answer, whatever its status and its body up to the limit; raises FetchError.
 
         `headers` are all that is sent besides Host and Content-Length. Redirects are answers. The time
@@ -81,7 +81,7 @@ class PostClient:
             raise FetchError("tls") from None
         except OSError:
             raise FetchError("connect") from None
-        return Fetched(answer.status, {}, answer.body, answer.cut)
+        return HttpAnswer(answer.status, {}, answer.body, answer.cut)
 
     async def close(self) -> None:
         """Give back what is held; a later request starts anew."""
@@ -99,7 +99,7 @@ class PostClient:
         except OSError:
             raise FetchError("dns") from None
 
-    async def _at_first(self, addresses: Sequence[str], target: WebAddress, request: bytes) -> Answer:
+    async def _at_first(self, addresses: Sequence[str], target: WebAddress, request: bytes) -> HttpResponse:
         """The answer of the first address with which a connection can be had."""
         connect_timeout = self._limits.connect / len(addresses)
         name = target.host if target.scheme == "https" else None
@@ -113,7 +113,7 @@ class PostClient:
                 continue
         return await self._at(last, request, connect_timeout)
 
-    async def _at(self, endpoint: _Endpoint, request: bytes, connect_timeout: float) -> Answer:
+    async def _at(self, endpoint: _Endpoint, request: bytes, connect_timeout: float) -> HttpResponse:
         """The answer at an address; raises NoAnswer, or OSError where there is no connection to it."""
         kept = self._take(endpoint)
         if kept is not None:
@@ -124,7 +124,7 @@ class PostClient:
                     raise
         return await self._asked(await self._open(endpoint, connect_timeout), endpoint, request)
 
-    async def _asked(self, connection: HttpConnection, endpoint: _Endpoint, request: bytes) -> Answer:
+    async def _asked(self, connection: HttpConnection, endpoint: _Endpoint, request: bytes) -> HttpResponse:
         answer = await connection.ask(request)
         if connection.is_free:
             self._keep(connection, endpoint)

@@ -71,7 +71,7 @@ def configure(
     the least that is written, and `always` are fields of every line."""
     structlog.configure(
         # Few and simple: the engine writes a line for each attempt.
-        processors=[Facts(always or {}), json_line if form == "json" else text_line],
+        processors=[LogFields(always or {}), json_line if form == "json" else text_line],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=lambda *args: LineWriter(descriptor),
         cache_logger_on_first_use=True,
@@ -127,7 +127,7 @@ class StandardLogHandler(logging.Handler):
         logger.log(record.levelno, "library", message=message, exc_info=record.exc_info or None)
 
 
-class Facts:
+class LogFields:
     """Completes an event: time, level and event first, then its fields, then those of every line."""
 
     def __init__(self, always: Mapping[str, object]) -> None:

@@ -33,7 +33,7 @@ _decode = msgspec.json.Decoder(list[Numbers]).decode
 class PrometheusServer:
     """An HTTP server for `/metrics`; `at` is where it listens. `others` are asked besides the files."""
 
-    def __init__(self, at: HostPort, folder: Path, *others: Collector) -> None:
+    def __init__(self, address: HostPort, folder: Path, *others: Collector) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700, parents=True)
         self.folder = folder
@@ -42,10 +42,10 @@ class PrometheusServer:
         for collector in (self._files, *others):
             registry.register(collector)
         try:
-            self._server, self._thread = start_http_server(at.port, at.host, registry)
+            self._server, self._thread = start_http_server(address.port, address.host, registry)
         except OSError as error:
-            raise ListenError(f"Cannot listen on {at} (metrics): {error.strerror}.") from None
-        self.at = HostPort(at.host, self._server.server_port)
+            raise ListenError(f"Cannot listen on {address} (metrics): {error.strerror}.") from None
+        self.at = HostPort(address.host, self._server.server_port)
 
     def forget(self, pid: int) -> None:
         """The process has ended: drop its gauges, keep its counters."""

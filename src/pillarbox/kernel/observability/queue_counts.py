@@ -24,7 +24,7 @@ QUERY_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counting:
+class QueueCounting:
     """How one queue is counted.
 
     `count` and `sample` answer (state, items, oldest, first_due) a row; the last may be left out. Their
@@ -45,7 +45,7 @@ class Counting:
 class QueueCounts:
     """The newest counts of one queue: items, and seconds since the oldest, by state."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, counting: Counting) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, counting: QueueCounting) -> None:
         self._pool = pool
         self._clock = clock
         self._counting = counting

@@ -22,7 +22,7 @@ UNREADABLE: Final = object()
 READS: Final = frozenset({"GET", "HEAD"})
 
 
-class Asked:
+class RequestRecord:
     """A request as the log tells of it. `body` is what was parsed and `size` the number of its bytes, 0 when
     there was none; `masked_sizes` are those of a large body as it is logged, where the request was accepted
     and where it was refused; `status` is what the route answers where all goes well. `is_kept` says that the
@@ -48,7 +48,7 @@ class Asked:
         *,
         team_id: UUID,
         id: UUID,
-        at: datetime,
+        instant: datetime,
         endpoint: str,
         method: str,
         user_agent: bytes | None,
@@ -56,7 +56,7 @@ class Asked:
     ) -> None:
         self.team_id = team_id
         self.id = id
-        self.at = at
+        self.at = instant
         self.endpoint = endpoint
         self.method = method
         self.user_agent = user_agent
@@ -68,20 +68,20 @@ class Asked:
         self.is_open = False
 
 
-class Content(NamedTuple):
+class LoggedContent(NamedTuple):
     """The html and text of an email that the request made: they are stored with the email."""
 
     html: str | None
     text: str | None
 
 
-class Answered(NamedTuple):
+class ResponseRecord(NamedTuple):
     """A request with its answer; `contents` are those of the emails in the answer, in its order."""
 
-    asked: Asked
+    asked: RequestRecord
     status: int
     body: bytes | None
-    contents: Sequence[Content] = ()
+    contents: Sequence[LoggedContent] = ()
 
 
 class RequestLogWriter(Protocol):
@@ -91,23 +91,23 @@ class RequestLogWriter(Protocol):
         """Whether there is a log for this caller's team."""
         ...
 
-    def measure(self, asked: Asked) -> None:
+    def measure(self, asked: RequestRecord) -> None:
         """Find out how much would be kept of a large body. Takes long: to be called in a thread."""
         ...
 
-    def rows(self, answered: Sequence[Answered]) -> Statement | None:
+    def rows(self, answered: Sequence[ResponseRecord]) -> Statement | None:
         """What writes these rows, for whoever writes more with them; None where nothing is to be written."""
         ...
 
-    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+    async def keep(self, conn: Source, answered: Sequence[ResponseRecord]) -> None:
         """Write rows in the caller's transaction, or in one of their own."""
         ...
 
-    async def keep_alone(self, answered: Answered) -> None:
+    async def keep_alone(self, answered: ResponseRecord) -> None:
         """Commit a row; gives up where that cannot be done, and never raises."""
         ...
 
-    def keep_later(self, answered: Answered) -> None:
+    def keep_later(self, answered: ResponseRecord) -> None:
         """Write the row within a second, unless there is too much to do."""
         ...
 
@@ -118,17 +118,17 @@ class NoRequestLog:
     def keeps(self, caller: Caller) -> bool:
         return False
 
-    def measure(self, asked: Asked) -> None:
+    def measure(self, asked: RequestRecord) -> None:
         """Nothing."""
 
-    def rows(self, answered: Sequence[Answered]) -> Statement | None:
+    def rows(self, answered: Sequence[ResponseRecord]) -> Statement | None:
         """Nothing."""
 
-    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+    async def keep(self, conn: Source, answered: Sequence[ResponseRecord]) -> None:
         """Nothing."""
 
-    async def keep_alone(self, answered: Answered) -> None:
+    async def keep_alone(self, answered: ResponseRecord) -> None:
         """Nothing."""
 
-    def keep_later(self, answered: Answered) -> None:
+    def keep_later(self, answered: ResponseRecord) -> None:
         """Nothing."""

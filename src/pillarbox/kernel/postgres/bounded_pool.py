@@ -142,7 +142,7 @@ class Stateless(asyncpg.Connection):
             return
 
 
-class _Taken(NamedTuple):
+class _Checkout(NamedTuple):
     """Since when a request has a connection, and its limit, with the time that it had left then."""
 
     since: float
@@ -164,7 +164,7 @@ class BoundedPool(asyncpg.Pool):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._taken: dict[Any, _Taken] = {}
+        self._taken: dict[Any, _Checkout] = {}
         self._waiting = 0
         self._shares = TeamShares(self.get_max_size())
         self._timer = RepeatingTimer(self._end_overdue)
@@ -205,7 +205,7 @@ class BoundedPool(asyncpg.Pool):
                 gate.leave(team)
             raise
         limit.connections += 1
-        self._taken[taken] = _Taken(began, limit, team, gate)
+        self._taken[taken] = _Checkout(began, limit, team, gate)
         self._timer.arm()
         return taken
 

@@ -43,7 +43,7 @@ async def combined(source: Source, writes: Sequence[Statement], last: Statement)
     return rows
 
 
-class Expected(NamedTuple):
+class ExpectedRowCount(NamedTuple):
     """A statement that must give back so many rows: what it has changed or found."""
 
     sql: str
@@ -55,7 +55,7 @@ class RowCountMismatch(Exception):  # noqa: N818 - what was assumed is not so, w
     """Nothing was done, because a statement gave back another number of rows than was expected."""
 
 
-async def execute_all(source: Source, writes: Sequence[Expected]) -> None:
+async def execute_all(source: Source, writes: Sequence[ExpectedRowCount]) -> None:
     """Carry out all of it, in this order, in one round trip and one transaction; or RowCountMismatch."""
     arguments = [arg for write in writes for arg in write.args]
     wanted = [write.rows for write in writes if write.rows is not None]

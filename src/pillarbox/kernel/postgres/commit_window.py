@@ -14,7 +14,7 @@ AT_MOST: Final = 0.006
 """Seconds: enough for a near sender to finish its message, and little compared with a commit."""
 
 
-class Expected:
+class ExpectedMessage:
     """A message that has been announced. It is expected until `gone`, which may be called repeatedly."""
 
     __slots__ = ("_turn", "_window")
@@ -42,10 +42,10 @@ class CommitWindow:
         self._waiting: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def expect(self) -> Expected:
+    def expect(self) -> ExpectedMessage:
         """One more will come."""
         self._expected += 1
-        return Expected(self, self._turn)
+        return ExpectedMessage(self, self._turn)
 
     async def wait(self) -> None:
         """Return when no message is expected any more, or when the oldest waiting one has waited

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.kernel.settings.kinds import Role, RouteKind
+from pillarbox.kernel.settings.kinds import ProcessRole, RouteKind
 from pillarbox.kernel.settings.settings import Settings
 
 REQUESTS: Final = 16
@@ -37,7 +37,7 @@ LIMITS: Final = """
 """
 
 
-class Limits(NamedTuple):
+class ConnectionCounts(NamedTuple):
     """What the database allows: connections of the server, and those that are kept for others; the limits of
     our role and of the database, where they have some; `others` are connections of other programs now."""
 
@@ -67,12 +67,12 @@ def of_process(settings: Settings) -> int:
     """The most connections of one process."""
     roles = settings.roles
     listening = [
-        Role.DELIVERY in roles,
-        Role.WEBHOOKS in roles,
-        Role.API in roles,
+        ProcessRole.DELIVERY in roles,
+        ProcessRole.WEBHOOKS in roles,
+        ProcessRole.API in roles,
         settings.route.kind is RouteKind.CAPTURE,
     ]
-    return REQUESTS + ENGINE + sum(listening) + (Role.API in roles)
+    return REQUESTS + ENGINE + sum(listening) + (ProcessRole.API in roles)
 
 
 def of_machine(settings: Settings) -> int:
@@ -80,13 +80,13 @@ def of_machine(settings: Settings) -> int:
     return settings.processes * of_process(settings) + COMMANDS
 
 
-async def limits_of(conn: Connection) -> Limits:
+async def limits_of(conn: Connection) -> ConnectionCounts:
     row = await conn.fetchrow(LIMITS)
     assert row is not None
-    return Limits(*row)
+    return ConnectionCounts(*row)
 
 
-def too_few(settings: Settings, limits: Limits) -> str | None:
+def too_few(settings: Settings, limits: ConnectionCounts) -> str | None:
     """One sentence for the operator where the database has fewer connections than this machine may use."""
     wanted = of_machine(settings)
     if limits.available >= wanted:

@@ -129,15 +129,15 @@ def problem_of(gone: BaseException) -> DatabaseGone:
 
 
 async def open_pool(
-    url: str, *, most: int, application: str = "pillarbox", by_key: bool = False
+    url: str, *, limit: int, application: str = "pillarbox", by_key: bool = False
 ) -> BoundedPool:
-    """A pool of at most `most` connections, each with the time-outs of Pillarbox. `by_key`: rows are always
+    """A pool of at most `limit` connections, each with the time-outs of Pillarbox. `by_key`: rows are always
     looked up by index, one by one. Requests are held to their time limit (`time_limit`), other statements to
     `STATEMENT_SECONDS`."""
     pool = BoundedPool(
         url,
         min_size=1,
-        max_size=most,
+        max_size=limit,
         max_queries=1_000_000_000,
         max_inactive_connection_lifetime=300,
         loop=None,
@@ -152,14 +152,14 @@ async def open_pool(
     return await pool
 
 
-async def _begin_session(wanted: Mapping[str, str], conn: Stateless) -> None:
+async def _begin_session(settings: Mapping[str, str], conn: Stateless) -> None:
     """Set what holds for a session. Not at its beginning: PgBouncer refuses parameters it does not know."""
-    conn.backend = await begin_session(conn, wanted)
+    conn.backend = await begin_session(conn, settings)
 
 
-async def begin_session(conn: Connection, wanted: Mapping[str, str] = KEPT_PROMISES) -> int:
+async def begin_session(conn: Connection, settings: Mapping[str, str] = KEPT_PROMISES) -> int:
     """Set this for the session, as far as the server knows it; returns the server process."""
-    (row,) = await conn.fetch(BEGIN_SESSION, list(wanted), list(wanted.values()))
+    (row,) = await conn.fetch(BEGIN_SESSION, list(settings), list(settings.values()))
     backend: int = row["backend"]
     return backend
 

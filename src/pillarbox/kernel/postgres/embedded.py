@@ -36,7 +36,12 @@ from urllib.parse import quote
 import asyncpg
 
 from pillarbox.kernel.postgres.database import TROUBLE
-from pillarbox.kernel.postgres.programs import Account, Installation, account_for, installation_for
+from pillarbox.kernel.postgres.programs import (
+    PostgresInstallation,
+    SystemAccount,
+    account_for,
+    installation_for,
+)
 from pillarbox.kernel.process.children import ended
 from pillarbox.kernel.process.parent import bind_to_parent
 
@@ -183,7 +188,7 @@ class EmbeddedPostgres:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGQUIT)
 
-    def _initialise(self, installation: Installation, account: Account | None) -> None:
+    def _initialise(self, installation: PostgresInstallation, account: SystemAccount | None) -> None:
         """A new cluster appears whole or not at all: made beside its place, then renamed."""
         fresh = self.folder.with_name(self.folder.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
@@ -209,7 +214,7 @@ class EmbeddedPostgres:
             self.folder.rmdir()
         fresh.rename(self.folder)
 
-    def _refuse_other_version(self, installation: Installation) -> None:
+    def _refuse_other_version(self, installation: PostgresInstallation) -> None:
         stored = int((self.folder / "PG_VERSION").read_text().strip())
         if stored != installation.major:
             raise EmbeddedError(
@@ -217,7 +222,7 @@ class EmbeddedPostgres:
                 f"PostgreSQL {installation.major}; use --pg-bin with the programs of version {stored}."
             )
 
-    def _launch(self, installation: Installation, account: Account | None) -> None:
+    def _launch(self, installation: PostgresInstallation, account: SystemAccount | None) -> None:
         settings = {**self._settings, "unix_socket_directories": CWD}
         self._last_lines.clear()
         self._process = subprocess.Popen(
@@ -321,7 +326,7 @@ class ChildIdentity(TypedDict, total=False):
     extra_groups: list[int]
 
 
-def as_account(account: Account | None) -> ChildIdentity:
+def as_account(account: SystemAccount | None) -> ChildIdentity:
     """The arguments that make subprocess change to the account; none when it need not."""
     if account is None:
         return {}

@@ -95,7 +95,7 @@ class GroupCommit(Generic[Item, Result]):
         committed in time and will not be, `OutcomeUnknown` where it may still be."""
         weight = self._weigh(item)
         if self._weight and self._weight + weight > self._most_waiting:
-            raise problems.Overloaded("The service is busy right now. Try again later.")
+            raise problems.ServerOverloaded("The service is busy right now. Try again later.")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._weight += weight
         if self._active < self._flushers:

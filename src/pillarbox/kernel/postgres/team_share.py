@@ -137,14 +137,14 @@ class Turn:
 class TeamShares:
     """The shares of all teams in `most`: connections of a pool, or requests that a process works on."""
 
-    def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limit: int, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._last: UUID | None = None
         self._contended_until = float("-inf")
-        self._alone = max(1, most * 3 // 8)
-        self._beside = max(1, most // 8)
-        self.reads = Gate(max(1, most - most * 3 // 8), self._reads_of_team, self._is_contended)
-        self.writes = Gate(most, lambda: max(1, most // 2))
+        self._alone = max(1, limit * 3 // 8)
+        self._beside = max(1, limit // 8)
+        self.reads = Gate(max(1, limit - limit * 3 // 8), self._reads_of_team, self._is_contended)
+        self.writes = Gate(limit, lambda: max(1, limit // 2))
 
     def gate(self, team: UUID, *, is_read: bool) -> Gate:
         """Where a request of the team enters. Notes that the team is active."""

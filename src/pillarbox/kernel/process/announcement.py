@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pillarbox
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP
-from pillarbox.kernel.settings.kinds import HostPort, Role, RouteKind
+from pillarbox.kernel.settings.kinds import HostPort, ProcessRole, RouteKind
 from pillarbox.kernel.settings.settings import Settings
 
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
@@ -31,7 +31,7 @@ EXPLANATIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class OpenedListeners:
     """What a start has opened; `settings` hold the ports that the system chose."""
 
     settings: Settings
@@ -45,7 +45,7 @@ class Listening:
         found = [(HTTP, str(settings.http))] if HTTP in self.names else []
         if SMTP in self.names:
             found.append((SMTP, str(settings.smtp)))
-        if settings.submission and Role.SMTP in settings.roles:
+        if settings.submission and ProcessRole.SMTP in settings.roles:
             found.append(("submission", ",".join(map(str, settings.submission))))
         if LMTP in self.names:
             found.append((LMTP, str(settings.lmtp)))
@@ -99,7 +99,7 @@ class Announcement:
         """The link is said when its address is known."""
         self._set_up = token
 
-    def ready(self, listening: Listening) -> None:
+    def ready(self, listening: OpenedListeners) -> None:
         """All listeners are open."""
         if self.is_terminal:
             self._tell(listening)
@@ -118,7 +118,7 @@ class Announcement:
         if self.is_terminal:
             say("\nStopped at once; the next start goes on with what was committed.")
 
-    def _tell(self, listening: Listening) -> None:
+    def _tell(self, listening: OpenedListeners) -> None:
         settings = listening.settings
         for name, at in listening.addresses():
             text = listening.base_url() if name == HTTP else at

@@ -15,9 +15,9 @@ class ByteBudget:
         self._free = total
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    def of(self, size: int) -> Share:
+    def of(self, size: int) -> BudgetShare:
         """`async with budget.of(size):` waits until so many bytes are free; nothing waits for 0."""
-        return Share(self, min(size, self._total))
+        return BudgetShare(self, min(size, self._total))
 
     async def take(self, size: int) -> None:
         if size <= self._free and not self._waiting:
@@ -43,7 +43,7 @@ class ByteBudget:
             self._waiting.popleft()
 
 
-class Share:
+class BudgetShare:
     """A part of a budget, held inside an `async with`, or from `take` to `give`."""
 
     def __init__(self, budget: ByteBudget, size: int) -> None:

@@ -42,7 +42,7 @@ RESIDENT, SHARED = 1, 2
 """Fields of /proc/PID/statm."""
 
 
-class Measured(NamedTuple):
+class MeasuredProcess(NamedTuple):
     """A process to be measured; `place` tells workers apart; `has_family`: together with its children."""
 
     kind: str
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
     has_family: bool = False
 
 
-class Usage(NamedTuple):
+class ProcessUsage(NamedTuple):
     """What a process uses: processor seconds, bytes of memory, open files and how many it may have; `started`
     is a Unix time. `files` is None where the system does not let us count them."""
 
@@ -65,7 +65,7 @@ class Usage(NamedTuple):
 class ProcessMetrics(Collector):
     """Measures the processes that `processes` names, at each request. Their numbers are in `folder`."""
 
-    def __init__(self, processes: Callable[[], Iterable[Measured]], folder: Path) -> None:
+    def __init__(self, processes: Callable[[], Iterable[MeasuredProcess]], folder: Path) -> None:
         self._processes = processes
         self._folder = folder
         self._booted = _boot_time()
@@ -109,11 +109,11 @@ class ProcessMetrics(Collector):
         return max(0.0, time.time() - written)
 
 
-def usage_of(one: Measured, booted: float) -> Usage | None:
+def usage_of(measured_process: MeasuredProcess, booted: float) -> ProcessUsage | None:
     """What it uses now; None where it is gone or may not be looked at."""
     try:
-        found = _usage(one.pid, booted, with_ended=one.has_family)
-        for child in _children(one.pid) if one.has_family else ():
+        found = _usage(measured_process.pid, booted, with_ended=measured_process.has_family)
+        for child in _children(measured_process.pid) if measured_process.has_family else ():
             with suppress(OSError, ValueError, IndexError):
                 found = _together(found, child, _usage(child, booted, with_ended=False))
     except (OSError, ValueError, IndexError):
@@ -121,11 +121,11 @@ def usage_of(one: Measured, booted: float) -> Usage | None:
     return found
 
 
-def _usage(pid: int, booted: float, *, with_ended: bool) -> Usage:
+def _usage(pid: int, booted: float, *, with_ended: bool) -> ProcessUsage:
     """Of one process; `with_ended` adds the processor time of children that have ended."""
     fields = stat_fields(str(pid))
     counted = (UTIME, STIME, CUTIME, CSTIME) if with_ended else (UTIME, STIME)
-    return Usage(
+    return ProcessUsage(
         cpu=sum(int(fields[at]) for at in counted) / TICKS,
         memory=_memory(pid)[RESIDENT] * PAGE,
         files=_files(pid),
@@ -134,12 +134,14 @@ def _usage(pid: int, booted: float, *, with_ended: bool) -> Usage:
     )
 
 
-def _together(found: Usage, child: int, more: Usage) -> Usage:
+def _together(process_usage: ProcessUsage, child: int, more: ProcessUsage) -> ProcessUsage:
     pages = _memory(child)
-    return found._replace(
-        cpu=found.cpu + more.cpu,
-        memory=found.memory + (pages[RESIDENT] - pages[SHARED]) * PAGE,
-        files=None if found.files is None or more.files is None else max(found.files, more.files),
+    return process_usage._replace(
+        cpu=process_usage.cpu + more.cpu,
+        memory=process_usage.memory + (pages[RESIDENT] - pages[SHARED]) * PAGE,
+        files=None
+        if process_usage.files is None or more.files is None
+        else max(process_usage.files, more.files),
     )
 
 

@@ -42,7 +42,7 @@ from pillarbox.kernel.postgres.migrations import MigrationError
 from pillarbox.kernel.postgres.pooler import PoolerError
 from pillarbox.kernel.postgres.programs import ProgramsError
 from pillarbox.kernel.process import shared_memory, signals, supervisor_metrics
-from pillarbox.kernel.process.announcement import Announcement, Listening, is_terminal, local_url
+from pillarbox.kernel.process.announcement import Announcement, OpenedListeners, is_terminal, local_url
 from pillarbox.kernel.process.children import reap_orphans
 from pillarbox.kernel.process.database_start import FirstTeam, prepare
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
@@ -51,7 +51,7 @@ from pillarbox.kernel.process.supervisor_metrics import SupervisorMetrics, proce
 from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
 from pillarbox.kernel.security.ring_check import KeyRingRefused
 from pillarbox.kernel.security.sealed_values import Columns
-from pillarbox.kernel.settings.kinds import HostPort, Role
+from pillarbox.kernel.settings.kinds import HostPort, ProcessRole
 from pillarbox.kernel.settings.settings import ConfigError, Settings
 from pillarbox.kernel.storage.data_folder import (
     POSTGRES_FOLDER,
@@ -224,9 +224,9 @@ class Supervisor:
 
     def _bind_listeners(self) -> None:
         """Bind the ports before anything slow begins, so that a port in use is reported at once."""
-        if Role.API in self._settings.roles:
+        if ProcessRole.API in self._settings.roles:
             self._settings = self._settings.replacing(http=str(self._bind(HTTP, self._settings.http)))
-        if Role.SMTP in self._settings.roles:
+        if ProcessRole.SMTP in self._settings.roles:
             self._bind_smtp()
         if self._settings.metrics is not None:
             folder = self._settings.data / RUN_FOLDER / METRICS_FOLDER
@@ -313,7 +313,7 @@ class Supervisor:
 
     def _announce(self) -> None:
         at = str(self._metrics.at) if self._metrics else None
-        self._said.ready(Listening(self._settings, self._listeners, at, self._token))
+        self._said.ready(OpenedListeners(self._settings, self._listeners, at, self._token))
         self._was_ready = True
 
     def _note(self) -> dict[str, object]:

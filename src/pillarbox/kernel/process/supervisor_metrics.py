@@ -19,7 +19,7 @@ from pillarbox.kernel.settings.kinds import HostPort
 
 if TYPE_CHECKING:
     from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
-    from pillarbox.kernel.process.process_metrics import Measured
+    from pillarbox.kernel.process.process_metrics import MeasuredProcess
 
 KILLED, CRASHED, FAILED, ENDED, NOT_STARTED = "killed", "crashed", "failed", "ended", "not_started"
 REASONS: Final = (KILLED, CRASHED, FAILED, ENDED, NOT_STARTED)
@@ -70,29 +70,31 @@ class Children(Protocol):
         ...
 
 
-def processes(workers: Children | None, postgres: EmbeddedPostgres | None) -> list[Measured]:
+def processes(workers: Children | None, postgres: EmbeddedPostgres | None) -> list[MeasuredProcess]:
     """This process and those that it keeps. Called on another thread than theirs."""
-    from pillarbox.kernel.process.process_metrics import Measured
+    from pillarbox.kernel.process.process_metrics import MeasuredProcess
 
-    found = [Measured("supervisor", "", os.getpid())]
+    found = [MeasuredProcess("supervisor", "", os.getpid())]
     if workers is not None:
         if (fork_server := workers.fork_server_pid) is not None:
-            found.append(Measured("fork_server", "", fork_server))
-        found += [Measured("worker", str(index), pid) for index, pid in workers.worker_pids.items()]
+            found.append(MeasuredProcess("fork_server", "", fork_server))
+        found += [MeasuredProcess("worker", str(index), pid) for index, pid in workers.worker_pids.items()]
     if postgres is not None and (server := postgres.pid) is not None:
-        found.append(Measured("database", "", server, has_family=True))
+        found.append(MeasuredProcess("database", "", server, has_family=True))
     return found
 
 
 class SupervisorMetrics:
     """The Prometheus endpoint of this machine, and the supervisor's own file for it."""
 
-    def __init__(self, at: HostPort, folder: Path, processes: Callable[[], Iterable[Measured]]) -> None:
+    def __init__(
+        self, address: HostPort, folder: Path, processes: Callable[[], Iterable[MeasuredProcess]]
+    ) -> None:
         # Loaded only where metrics are asked for.
         from pillarbox.kernel.observability.prometheus import PrometheusServer
         from pillarbox.kernel.process.process_metrics import ProcessMetrics
 
-        self._server = PrometheusServer(at, folder, ProcessMetrics(processes, folder))
+        self._server = PrometheusServer(address, folder, ProcessMetrics(processes, folder))
         self._writing: asyncio.Task[None] | None = None
         self.folder = folder
         self.at = self._server.at

@@ -1,7 +1,7 @@
 """Who is calling: the bearer token and the answers of conventions section 3, in the order of its rows.
 
 A token is an API key or an access token of OAuth (oauth.md 1). What a key may do is a `Permission`, what an
-access token may do are its `Scope`s.
+access token may do are its `TokenScope`s.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Permission(Enum):
     SENDING = "sending_access"
 
 
-class Scope(Enum):
+class TokenScope(Enum):
     """What somebody has allowed a program to do, from the one that allows more; an access token has one or
     both."""
 
@@ -69,7 +69,7 @@ class Caller:
     monthly_quota: int | None = None
     log_days: int | None = None
     metrics_days: int | None = None
-    scopes: frozenset[Scope] | None = None
+    scopes: frozenset[TokenScope] | None = None
     grant_id: UUID | None = None
     person_id: UUID | None = None
 
@@ -82,9 +82,9 @@ class Caller:
         """True when an API key is enough for a route of that kind."""
         return needs is not Access.FULL or self.permission is Permission.FULL
 
-    def has(self, scope: Scope) -> bool:
+    def has(self, scope: TokenScope) -> bool:
         """True for an access token with that scope or one that allows more, and for every API key."""
-        return self.scopes is None or scope in self.scopes or Scope.FULL in self.scopes
+        return self.scopes is None or scope in self.scopes or TokenScope.FULL in self.scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Credential:
     team_status: str
 
 
-class Credentials(Protocol):
+class CredentialLookup(Protocol):
     """Looks credentials up; nothing it answers is older than one second."""
 
     async def find(self, token_hash: bytes) -> Credential | None:
@@ -138,7 +138,7 @@ class Challenges:
         metadata = f', resource_metadata="{issuer}{PROTECTED_RESOURCE}"' if issuer else ""
         self.missing = REALM + metadata
         self.invalid = f'{REALM}, error="invalid_token"{metadata}'
-        self.insufficient = f'{REALM}, error="insufficient_scope", scope="{Scope.FULL.value}"{metadata}'
+        self.insufficient = f'{REALM}, error="insufficient_scope", scope="{TokenScope.FULL.value}"{metadata}'
 
 
 class MissingApiKey(Problem):
@@ -211,10 +211,12 @@ FAILURES = (MissingApiKey, InvalidApiKey, InvalidToken)
 """Outcomes that count against the client's address (conventions section 7)."""
 
 
-class Authentication:
+class Authenticator:
     """Finds the caller behind an Authorization header."""
 
-    def __init__(self, credentials: Credentials, access_tokens: AccessTokens, challenges: Challenges) -> None:
+    def __init__(
+        self, credentials: CredentialLookup, access_tokens: AccessTokens, challenges: Challenges
+    ) -> None:
         self._credentials = credentials
         self._access_tokens = access_tokens
         self._challenges = challenges
@@ -244,7 +246,7 @@ class Authentication:
         else:
             self._access_tokens.used(caller)
 
-    def check(self, caller: Caller, needs: Access, scope: Scope) -> None:
+    def check(self, caller: Caller, needs: Access, scope: TokenScope) -> None:
         """Raise where the credential is not enough for a route that needs this of keys and that of tokens
         (rows 5 and 7)."""
         if caller.scopes is not None:
@@ -263,12 +265,12 @@ def bearer_token(authorization: bytes | None) -> str | None:
     return token if token and scheme.lower() == "bearer" else None
 
 
-def usable(found: Credential) -> Caller:
+def usable(credential: Credential) -> Caller:
     """The caller, unless the key or its team may not be used now (rows 3, 4 and 9)."""
-    if found.key_status == "suspended":
+    if credential.key_status == "suspended":
         raise SuspendedApiKey
-    if found.key_status == "inactive" or found.team_status == "disabled":
+    if credential.key_status == "inactive" or credential.team_status == "disabled":
         raise InactiveApiKey
-    if found.team_status == "blocked":
+    if credential.team_status == "blocked":
         raise TeamBlocked
-    return found.caller
+    return credential.caller

@@ -19,7 +19,7 @@ FIXED = 50
 LONGEST = 1024
 
 
-class Link(NamedTuple):
+class LinkToken(NamedTuple):
     """Which mail to whom: `address` as it is compared."""
 
     team_id: UUID
@@ -29,7 +29,7 @@ class Link(NamedTuple):
     address: str
 
 
-def token(link: Link, key: LinkKey) -> str:
+def token(link: LinkToken, key: LinkKey) -> str:
     """The text of a link."""
     topic = link.topic_id or NO_TOPIC
     plain = b"".join(
@@ -44,13 +44,13 @@ def token(link: Link, key: LinkKey) -> str:
     return sealed(plain, PURPOSE, key)
 
 
-async def read(text: str, keys: LinkKeys) -> Link | None:
+async def read(text: str, keys: LinkKeys) -> LinkToken | None:
     """What a link says; None for anything but a link of this installation in its one spelling."""
     plain = await opened(text, PURPOSE, keys, LONGEST)
     if plain is None:
         return None
     topic = UUID(bytes=plain[34:FIXED])
-    return Link(
+    return LinkToken(
         UUID(bytes=plain[:16]),
         UUID(bytes=plain[16:32]),
         int.from_bytes(plain[32:34], "big"),

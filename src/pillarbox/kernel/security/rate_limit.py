@@ -20,7 +20,7 @@ SLOT: Final = struct.Struct("<16sdI4x")
 SECOND: Final = 1.0
 
 
-class Taken(NamedTuple):
+class WindowState(NamedTuple):
     """The state of a window after one request asked for its place."""
 
     allowed: bool
@@ -37,7 +37,7 @@ class Windows:
         self._slots = SharedSlots(fd, SLOT, 0, shared_memory.WINDOWS)
         self._memory = self._slots.memory
 
-    def take(self, key: bytes, limit: int, seconds: float = SECOND) -> Taken:
+    def take(self, key: bytes, limit: int, seconds: float = SECOND) -> WindowState:
         """Count one request of `key`, or refuse it without counting.
 
         A window opens with the first request after the previous one ended (conventions section 7).
@@ -54,7 +54,7 @@ class Windows:
                 SLOT.pack_into(self._memory, where, key, end, taken)
         finally:
             self._slots.unlock(offset)
-        return Taken(allowed, limit, max(0, limit - taken), max(1, math.ceil(end - now)))
+        return WindowState(allowed, limit, max(0, limit - taken), max(1, math.ceil(end - now)))
 
     def give_back(self, key: bytes) -> None:
         """Take back one count of `key`, where its window is still open."""

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.process import shared_memory
-from pillarbox.kernel.security.rate_limit import SECOND, Taken
+from pillarbox.kernel.security.rate_limit import SECOND, WindowState
 from pillarbox.kernel.security.shared_slots import SharedSlots
 
 SLOT: Final = struct.Struct("<16sdddIIIIIIII")
@@ -48,7 +48,7 @@ AHEAD: Final = 50
 
 
 @dataclass(slots=True)
-class Window:
+class RateWindow:
     """A window as this node sees it, in seconds of boot time. `asked` is when the question that has no answer
     yet was asked, 0 where there is none; `left` is what the answer said nobody has; `waiting` are requests
     that found nothing since; `before` is what the window before this one would have needed, `carried` what
@@ -75,12 +75,12 @@ class Window:
 class Offer(NamedTuple):
     """What became of a request; whether the caller must ask for a portion, and whether it may wait for it."""
 
-    taken: Taken
+    taken: WindowState
     must_ask: bool
     may_wait: bool
 
 
-class Question(NamedTuple):
+class QuotaRequest(NamedTuple):
     """What a node asks: `owed` was let through and not told yet; `wanted` is what it would like to have. The
     window is the one that `began`, `age` seconds ago; `told` of it are reserved, whatever is granted."""
 
@@ -93,7 +93,7 @@ class Question(NamedTuple):
     began: float
 
 
-class Answer(NamedTuple):
+class QuotaGrant(NamedTuple):
     """So many of what was wanted; what nobody has; the seconds until the window of all nodes ends."""
 
     granted: int
@@ -132,10 +132,10 @@ class Portions:
             self._slots.unlock(offset)
         may_wait = nodes > 1 and not allowed and window.asked > 0 and now - window.asked < PATIENCE
         remaining = _remaining(window, limit) if allowed else 0
-        taken = Taken(allowed, limit, remaining, max(1, math.ceil(window.end - now)))
+        taken = WindowState(allowed, limit, remaining, max(1, math.ceil(window.end - now)))
         return Offer(taken, must_ask, may_wait)
 
-    def question(self, key: bytes, limit: int, nodes: int) -> Question | None:
+    def question(self, key: bytes, limit: int, nodes: int) -> QuotaRequest | None:
         """What is to be asked now; None where the window is over, or another process has asked meanwhile."""
         offset = self._slots.lock(key)
         try:
@@ -148,9 +148,9 @@ class Portions:
             self._write(where, key, window)
         finally:
             self._slots.unlock(offset)
-        return Question(key, limit, owed, wanted, window.told, now - window.began, window.began)
+        return QuotaRequest(key, limit, owed, wanted, window.told, now - window.began, window.began)
 
-    def apply(self, question: Question, answer: Answer, sent: float) -> None:
+    def apply(self, question: QuotaRequest, answer: QuotaGrant, sent: float) -> None:
         """What the database said to a question that was sent at this instant of boot time. An answer that
         comes after the end of the window on this node is of no use."""
         offset = self._slots.lock(question.key)
@@ -162,16 +162,18 @@ class Portions:
         finally:
             self._slots.unlock(offset)
 
-    def _read(self, offset: int, key: bytes) -> tuple[int, Window]:
+    def _read(self, offset: int, key: bytes) -> tuple[int, RateWindow]:
         where, is_found = self._slots.find(offset, key)
-        return where, Window(*SLOT.unpack_from(self._slots.memory, where)[1:]) if is_found else Window()
+        return where, RateWindow(
+            *SLOT.unpack_from(self._slots.memory, where)[1:]
+        ) if is_found else RateWindow()
 
-    def _write(self, where: int, key: bytes, w: Window) -> None:
+    def _write(self, where: int, key: bytes, w: RateWindow) -> None:
         counts = w.taken, w.reserved, w.left, w.before, w.waiting, w.answered, w.carried, w.told
         SLOT.pack_into(self._slots.memory, where, key, w.end, w.began, w.asked, *counts)
 
 
-def _answered(window: Window, question: Question, answer: Answer, end: float) -> None:
+def _answered(window: RateWindow, question: QuotaRequest, answer: QuotaGrant, end: float) -> None:
     if abs(end - window.began - SECOND) < ROUNDING:
         end = window.began + SECOND
     told = question.told
@@ -186,18 +188,18 @@ def _answered(window: Window, question: Question, answer: Answer, end: float) ->
     window.answered, window.asked, window.waiting = 1, 0.0, 0
 
 
-def _next(window: Window, limit: int, nodes: int, now: float) -> Window:
+def _next(window: RateWindow, limit: int, nodes: int, now: float) -> RateWindow:
     """The window that begins now."""
     if now >= window.end + SECOND:
-        return Window(end=now + SECOND, began=now)
+        return RateWindow(end=now + SECOND, began=now)
     if nodes == 1:
-        return Window(end=now + SECOND, began=now)
+        return RateWindow(end=now + SECOND, began=now)
     forgiven = limit // (FORGIVEN * (nodes - 1))
     carried = min(_untold(limit, nodes), max(0, window.owed - forgiven))
-    return Window(end=now + SECOND, began=now, before=window.taken + window.waiting, carried=carried)
+    return RateWindow(end=now + SECOND, began=now, before=window.taken + window.waiting, carried=carried)
 
 
-def _wanted(window: Window, limit: int, nodes: int) -> int:
+def _wanted(window: RateWindow, limit: int, nodes: int) -> int:
     """What the window will likely need besides what it has; at least a portion that is worth a question."""
     if window.answered and not window.left:
         return 0
@@ -210,7 +212,7 @@ def _untold(limit: int, nodes: int) -> int:
     return limit // (UNTOLD * max(1, nodes - 1))
 
 
-def _ceiling(window: Window, limit: int, nodes: int, now: float) -> int:
+def _ceiling(window: RateWindow, limit: int, nodes: int, now: float) -> int:
     """What may be let through in this window. A node whose equal part is nothing lets one through when the
     answer takes too long, so that no team is locked out by a slow database."""
     if window.answered:
@@ -220,7 +222,7 @@ def _ceiling(window: Window, limit: int, nodes: int, now: float) -> int:
     return max(1, own) if is_late else own
 
 
-def _needs_answer(window: Window, limit: int, nodes: int, *, allowed: bool) -> bool:
+def _needs_answer(window: RateWindow, limit: int, nodes: int, *, allowed: bool) -> bool:
     if nodes == 1:
         return False
     if not window.answered:
@@ -229,7 +231,7 @@ def _needs_answer(window: Window, limit: int, nodes: int, *, allowed: bool) -> b
     return window.owed > 0 or (window.left > 0 and is_short)
 
 
-def _remaining(window: Window, limit: int) -> int:
+def _remaining(window: RateWindow, limit: int) -> int:
     """As far as this node knows."""
     free = limit - window.taken
     if window.answered:

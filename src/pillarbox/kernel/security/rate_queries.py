@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source, literal
-from pillarbox.kernel.security.rate_portions import Answer, Question
+from pillarbox.kernel.security.rate_portions import QuotaGrant, QuotaRequest
 
 LIVES: Final = timedelta(seconds=10)
 """A node that has not been seen for so long has ended."""
@@ -90,9 +90,9 @@ REMOVE_OLD: Final = """
 
 
 async def take_portions(
-    source: Source, questions: Sequence[Question], nodes: int, at: datetime | None = None
-) -> dict[bytes, Answer]:
-    """The answers by the key of the team. `at` is what time it is, where it is not the database's time."""
+    source: Source, questions: Sequence[QuotaRequest], nodes: int, now: datetime | None = None
+) -> dict[bytes, QuotaGrant]:
+    """The answers by the key of the team. `now` is what time it is, where it is not the database's time."""
     rows = await source.fetch(
         TAKE_PORTIONS,
         literal(UUID(bytes=question.key) for question in questions),
@@ -101,9 +101,9 @@ async def take_portions(
         literal(question.wanted for question in questions),
         literal(question.age for question in questions),
         nodes,
-        at,
+        now,
     )
-    return {row["team_id"].bytes: Answer(row["granted"], row["free"], row["seconds"]) for row in rows}
+    return {row["team_id"].bytes: QuotaGrant(row["granted"], row["free"], row["seconds"]) for row in rows}
 
 
 async def count(source: Source, key: bytes, limit: int, seconds: float) -> tuple[int, float]:

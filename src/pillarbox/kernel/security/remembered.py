@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
+class SharedCache(Generic[K, V]):
     """Asks for a value by its name, once for all who want it; what is found is remembered for a quarter of a
     second, what is not there never."""
 
@@ -70,7 +70,7 @@ class Remembered(Generic[K, V]):
                 del self._asking[name]
         return found
 
-    def _remember(self, name: K, until: float, found: V) -> None:
+    def _remember(self, name: K, until: float, value: V) -> None:
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
-        self._known[name] = (until, found)
+        self._known[name] = (until, value)

@@ -23,7 +23,7 @@ from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.settings.settings import Settings, create_key_ring_file, key_ring_text
 from pillarbox.kernel.settings.table import KEY_RING_FILE
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 log = get("key_ring")
 
@@ -52,7 +52,7 @@ class OtherKeyRing(KeyRingRefused):
     """It cannot open what is sealed in the database."""
 
 
-class KeyLacking(Overloaded):
+class KeyLacking(ServerOverloaded):
     """This process has been left behind by a new key of the ring."""
 
     def __init__(self) -> None:
@@ -94,9 +94,9 @@ def refuse_other_ring(settings: Settings, text: str | None, keys: Sequence[Known
         raise OtherKeyRing(_sentence(settings, ring, wanted))
 
 
-def _sentence(settings: Settings, ring: KeyRing | None, wanted: Sequence[str]) -> str:
+def _sentence(settings: Settings, ring: KeyRing | None, key_ids: Sequence[str]) -> str:
     path = settings.data / KEY_RING_FILE
-    needs = f"the key{'s' if len(wanted) > 1 else ''} {' and '.join(wanted)}"
+    needs = f"the key{'s' if len(key_ids) > 1 else ''} {' and '.join(key_ids)}"
     remedy = (
         f"put the {KEY_RING_FILE} of a machine that works on this database, or of its backup, there or give "
         "its text with --secret-key (docs/guide/backup.md says what to do where it is lost)."
@@ -106,7 +106,7 @@ def _sentence(settings: Settings, ring: KeyRing | None, wanted: Sequence[str]) -
             f"The secrets in this database need a key ring with {needs}, and {path} does not exist: {remedy}"
         )
     place = f"in {path}" if settings.secret_key is None else "of --secret-key"
-    has = " and ".join(f"another key {key}" if key in wanted else f"the key {key}" for key in ring.key_ids)
+    has = " and ".join(f"another key {key}" if key in key_ids else f"the key {key}" for key in ring.key_ids)
     return (
         f"The key ring {place} is not the one of this database: it has {has}, and the secrets in the "
         f"database need {needs}; {remedy}"

@@ -41,7 +41,7 @@ class SealedColumn:
         return self.table.encode("ascii") + row_id.bytes
 
 
-class Unopened(NamedTuple):
+class UnreadableValue(NamedTuple):
     """A value that the ring cannot open. `key_id` is the key that it lacks, None where the value is
     damaged."""
 
@@ -72,7 +72,7 @@ class SealedCount:
     """How many values each key has sealed, and those that the ring cannot open."""
 
     by_key: dict[str, int]
-    unopened: list[Unopened]
+    unopened: list[UnreadableValue]
 
 
 async def counted(source: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyRing | None) -> SealedCount:
@@ -89,7 +89,9 @@ async def counted(source: asyncpg.Pool, columns: Sequence[SealedColumn], ring: K
                     ring.open(row["sealed"], column.context(row["id"]))
                 except KeyRingError as trouble:
                     missing = trouble.key_id if isinstance(trouble, KeyMissing) else None
-                    found.unopened.append(Unopened(column, row["team_id"], row["id"], row["owner"], missing))
+                    found.unopened.append(
+                        UnreadableValue(column, row["team_id"], row["id"], row["owner"], missing)
+                    )
     return found
 
 

@@ -14,7 +14,7 @@ import asyncpg
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE
 from pillarbox.kernel.security import rate_queries
-from pillarbox.kernel.security.rate_limit import Taken, Windows
+from pillarbox.kernel.security.rate_limit import Windows, WindowState
 from pillarbox.kernel.security.team_rate import TeamRate
 
 log = get("rate_limit")
@@ -29,7 +29,7 @@ class SharedLimits:
         self._rate = rate
         self._pool = pool
 
-    async def take(self, key: bytes, limit: int, seconds: float) -> Taken:
+    async def take(self, key: bytes, limit: int, seconds: float) -> WindowState:
         """Count one request of `key`, or refuse it without counting."""
         if self._rate.nodes == 1 or self._windows.is_spent(key, limit):
             return self._windows.take(key, limit, seconds)
@@ -39,7 +39,7 @@ class SharedLimits:
             log.warning("rate_limit.not_counted", trouble=repr(trouble)[:200])
             return self._windows.take(key, limit, seconds)
         self._windows.show(key, min(taken, limit), left)
-        return Taken(taken <= limit, limit, max(0, limit - taken), max(1, math.ceil(left)))
+        return WindowState(taken <= limit, limit, max(0, limit - taken), max(1, math.ceil(left)))
 
     def wait(self, key: bytes, limit: int) -> int:
         """After how many seconds the window of `key` has a place again, as far as this node knows."""

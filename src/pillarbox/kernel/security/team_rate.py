@@ -26,8 +26,15 @@ from pillarbox.kernel.postgres.database import TROUBLE
 from pillarbox.kernel.postgres.time_limit import unlimited
 from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.kernel.security import rate_queries
-from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
-from pillarbox.kernel.security.rate_portions import ASK_SECONDS, PATIENCE, Answer, Offer, Portions, Question
+from pillarbox.kernel.security.rate_limit import Windows, WindowState, key_for
+from pillarbox.kernel.security.rate_portions import (
+    ASK_SECONDS,
+    PATIENCE,
+    Offer,
+    Portions,
+    QuotaGrant,
+    QuotaRequest,
+)
 
 log = get("rate_limit")
 
@@ -70,7 +77,7 @@ class TeamRate:
         self._failures = LoopFailures("rate_limit.ask")
         self.nodes = 1
 
-    async def take(self, team_id: UUID, limit: int) -> Taken:
+    async def take(self, team_id: UUID, limit: int) -> WindowState:
         """Count one request of the team, or refuse it without counting; 0 is no limit and is not asked."""
         offer = self._offer(team_id.bytes, limit)
         if offer.may_wait:
@@ -80,7 +87,7 @@ class TeamRate:
                 offer = self._offer(team_id.bytes, limit, again=True)
         return offer.taken
 
-    def take_now(self, team_id: UUID, limit: int) -> Taken:
+    def take_now(self, team_id: UUID, limit: int) -> WindowState:
         """The same, without waiting for a portion that is on its way."""
         return self._offer(team_id.bytes, limit).taken
 
@@ -146,7 +153,7 @@ class TeamRate:
                 await self._ask(questions)
             await asyncio.sleep(max(PAUSE, self._failures.pause))
 
-    async def _ask(self, questions: Sequence[Question]) -> None:
+    async def _ask(self, questions: Sequence[QuotaRequest]) -> None:
         sent = self._clock.boottime()
         try:
             async with asyncio.timeout(ASK_SECONDS):
@@ -157,7 +164,7 @@ class TeamRate:
             return
         self._failures.succeeded()
         for question in questions:
-            answer: Answer = answers[question.key]
+            answer: QuotaGrant = answers[question.key]
             QUESTIONS.add(1, ("granted" if answer.granted or not question.wanted else "spent",))
             self._portions.apply(question, answer, sent)
 

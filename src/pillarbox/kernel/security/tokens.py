@@ -136,12 +136,12 @@ def _packed(field: Field) -> bytes:
     return mark + len(raw).to_bytes(2, "big") + raw
 
 
-def _unpacked(payload: bytes, at: int) -> Fields:
+def _unpacked(payload: bytes, index: int) -> Fields:
     """The fields of a payload whose MAC holds, so it is one that `issue` wrote."""
     fields: list[Field] = []
-    while at < len(payload):
-        mark, start = payload[at : at + 1], at + 3
-        at = start + int.from_bytes(payload[at + 1 : start], "big")
-        raw = payload[start:at]
+    while index < len(payload):
+        mark, start = payload[index : index + 1], index + 3
+        index = start + int.from_bytes(payload[index + 1 : start], "big")
+        raw = payload[start:index]
         fields.append(UUID(bytes=raw) if mark == b"u" else raw.decode() if mark == b"s" else raw)
     return tuple(fields)

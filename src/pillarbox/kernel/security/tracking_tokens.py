@@ -29,7 +29,7 @@ MOST_NUMBER = 0xFFFF
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
-class Tracked(NamedTuple):
+class TrackedRecipient(NamedTuple):
     """One recipient of a mail."""
 
     team_id: UUID
@@ -37,15 +37,15 @@ class Tracked(NamedTuple):
     position: int
 
 
-class Clicked(NamedTuple):
+class TrackedLink(NamedTuple):
     """A link in it: where it leads, and which of the mail it is."""
 
-    recipient: Tracked
+    recipient: TrackedRecipient
     number: int
     url: str
 
 
-def link_token(recipient: Tracked, number: int, url: str, key: LinkKey) -> str | None:
+def link_token(recipient: TrackedRecipient, number: int, url: str, key: LinkKey) -> str | None:
     """The token of a link; None where it would be too long."""
     target = url.encode("utf-8", "replace")
     if len(target) + 2 * len(_NOT_ASCII.findall(target)) > LONGEST_URL:
@@ -54,31 +54,33 @@ def link_token(recipient: Tracked, number: int, url: str, key: LinkKey) -> str |
     return sealed(b"".join((_bytes(recipient), which, target)), CLICK, key)
 
 
-def open_token(recipient: Tracked, key: LinkKey) -> str:
+def open_token(recipient: TrackedRecipient, key: LinkKey) -> str:
     """The token of a picture."""
     return sealed(_bytes(recipient), OPEN, key)
 
 
-async def read_link(text: str, keys: LinkKeys) -> Clicked | None:
+async def read_link(text: str, keys: LinkKeys) -> TrackedLink | None:
     """What the token of a link says; None for anything else."""
     plain = await opened(text, CLICK, keys, LONGEST)
     if plain is None:
         return None
-    return Clicked(_recipient(plain), int.from_bytes(plain[RECIPIENT:FIXED], "big"), plain[FIXED:].decode())
+    return TrackedLink(
+        _recipient(plain), int.from_bytes(plain[RECIPIENT:FIXED], "big"), plain[FIXED:].decode()
+    )
 
 
-async def read_open(text: str, keys: LinkKeys) -> Tracked | None:
+async def read_open(text: str, keys: LinkKeys) -> TrackedRecipient | None:
     """What the token of a picture says; None for anything else."""
     plain = await opened(text, OPEN, keys, LONGEST)
     return None if plain is None else _recipient(plain)
 
 
-def _bytes(recipient: Tracked) -> bytes:
+def _bytes(recipient: TrackedRecipient) -> bytes:
     team_id, email_id, position = recipient
     return b"".join((team_id.bytes, email_id.bytes, position.to_bytes(2, "big")))
 
 
-def _recipient(plain: bytes) -> Tracked:
-    return Tracked(
+def _recipient(plain: bytes) -> TrackedRecipient:
+    return TrackedRecipient(
         UUID(bytes=plain[:16]), UUID(bytes=plain[16:32]), int.from_bytes(plain[32:RECIPIENT], "big")
     )

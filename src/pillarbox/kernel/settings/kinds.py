@@ -48,7 +48,7 @@ class RouteKind(StrEnum):
     RELAY = "relay"
 
 
-class Role(StrEnum):
+class ProcessRole(StrEnum):
     """A part of the work that a process may take on."""
 
     API = "api"
@@ -93,7 +93,7 @@ class Relay:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class DeliveryRoute:
     """Where accepted mail goes; `relay` is there exactly for the kind RELAY."""
 
     kind: RouteKind
@@ -196,14 +196,14 @@ def ports(text: str) -> frozenset[int] | None:
     return None if text == "any" else frozenset(each(whole_number(1, 65535))(text))
 
 
-def route(text: str) -> Route:
+def route(text: str) -> DeliveryRoute:
     """`capture`, `direct` or `relay:smtp://user:password@host:587` (`smtps` for implicit TLS)."""
     kind, _, target = text.partition(":")
     if text in (RouteKind.CAPTURE, RouteKind.DIRECT):
-        return Route(RouteKind(text))
+        return DeliveryRoute(RouteKind(text))
     if kind != RouteKind.RELAY or not target:
         raise WrongValue("is not capture, direct or relay:smtp://user:password@host:587")
-    return Route(RouteKind.RELAY, relay(target))
+    return DeliveryRoute(RouteKind.RELAY, relay(target))
 
 
 def relay(text: str) -> Relay:
@@ -287,10 +287,10 @@ def blob_url(text: str) -> str:
     return text
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
+def whole_number(least: int, limit: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not re.fullmatch(r"\d{1,10}", text) or not least <= int(text) <= most:
-            raise WrongValue(f"is not a whole number from {least} to {most}")
+        if not re.fullmatch(r"\d{1,10}", text) or not least <= int(text) <= limit:
+            raise WrongValue(f"is not a whole number from {least} to {limit}")
         return int(text)
 
     return parse
@@ -330,14 +330,14 @@ def one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
-def roles(text: str) -> tuple[Role, ...]:
+def roles(text: str) -> tuple[ProcessRole, ...]:
     """The roles named, each once, in the order of the table."""
     names = {part.strip() for part in text.split(",")}
     if text == "all":
-        return tuple(Role)
-    if unknown := sorted(names - set(Role)):
-        raise WrongValue(f"names the unknown role {unknown[0]!r}; the roles are {', '.join(Role)}")
-    return tuple(role for role in Role if role in names)
+        return tuple(ProcessRole)
+    if unknown := sorted(names - set(ProcessRole)):
+        raise WrongValue(f"names the unknown role {unknown[0]!r}; the roles are {', '.join(ProcessRole)}")
+    return tuple(role for role in ProcessRole if role in names)
 
 
 def api_key(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import SliceManifest
 from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.table import SETTINGS
 
@@ -31,7 +31,7 @@ SECTION = """
 """
 
 
-def settings_page(manifests: Iterable[Manifest]) -> str:
+def settings_page(manifests: Iterable[SliceManifest]) -> str:
     """The whole page: a section for what every installation needs, and one for each slice."""
     sections = [("The server", SETTINGS), *((one.title, one.settings) for one in manifests if one.settings)]
     return HEAD + "".join(SECTION.format(title=title) + "".join(map(row, rows)) for title, rows in sections)

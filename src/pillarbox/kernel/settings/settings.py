@@ -19,10 +19,10 @@ from urllib.parse import quote, urlsplit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.kinds import (
+    DeliveryRoute,
     HostPort,
     Network,
-    Role,
-    Route,
+    ProcessRole,
     SubmissionListener,
     WrongValue,
 )
@@ -64,10 +64,10 @@ class Settings:
     metrics: HostPort | None
     public_url: str
     hostname: str
-    route: Route
+    route: DeliveryRoute
     dns: tuple[HostPort, ...]
     allow_private: tuple[Network, ...]
-    roles: tuple[Role, ...]
+    roles: tuple[ProcessRole, ...]
     processes: int
     rate_limit: int
     initial_api_key: str | None = field(repr=False)

@@ -6,7 +6,7 @@ crash leaves at worst a blob without a row, which the collector finds with `list
 A key is a few words of letters, digits and `._-`, joined by slashes: `attachments/0199a3c2-…`. A blob
 appears whole or not at all, and is never changed: writing a key again replaces it.
 
-There are two backends. `Folder` keeps files: each is written under a temporary name in its own folder,
+There are two backends. `FolderBackend` keeps files: each is written under a temporary name in its own folder,
 synced, renamed, and the folder synced. `Bucket` is any object store that obstore speaks.
 
 Every operation has a timeout that grows with the size. When a disk or a server hangs, `BlobsSilent` is
@@ -31,12 +31,20 @@ from obstore.store import from_url
 from pillarbox.kernel.storage import storage_metrics
 from pillarbox.kernel.storage.backend import Backend, BlobFailed, BlobMissing, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.bucket import Bucket
-from pillarbox.kernel.storage.folder import Folder
+from pillarbox.kernel.storage.folder import FolderBackend
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
 
-__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "BlobsSilent", "BlobsUnreachable", "Bucket", "Folder"]
+__all__ = [
+    "BlobFailed",
+    "BlobMissing",
+    "BlobStore",
+    "BlobsSilent",
+    "BlobsUnreachable",
+    "Bucket",
+    "FolderBackend",
+]
 
 SCHEMES = ("file", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 LONGEST_KEY = 250
@@ -77,7 +85,7 @@ class BlobStore:
         if parts.scheme == "file":
             if parts.netloc or not parts.path:
                 raise ValueError("A file: blob URL must name a folder on this machine.")
-            return cls(Folder(Path(unquote(parts.path))))
+            return cls(FolderBackend(Path(unquote(parts.path))))
         try:
             return cls(Bucket(from_url(url, retry_config=RETRIES)))
         except (BaseError, ValueError) as failure:

@@ -18,7 +18,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.metrics import GREATEST, Gauge
 from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 log = get("disk_space")
 
@@ -62,7 +62,7 @@ class Space(NamedTuple):
     free: int
 
 
-class DiskFull(Overloaded):
+class DiskFull(ServerOverloaded):
     """The disk is nearly full; nothing was accepted."""
 
     def __init__(self) -> None:
@@ -134,9 +134,9 @@ class DiskSpace:
     def _measured(self) -> list[Space]:
         return [space for folder in self._folders if (space := self._measure(folder)) is not None]
 
-    def _compare(self, found: list[Space]) -> None:
+    def _compare(self, spaces: list[Space]) -> None:
         was_short = self._is_short
-        self._is_short = any(space.free < needed(space.total) for space in found)
+        self._is_short = any(space.free < needed(space.total) for space in spaces)
         if self._is_short != was_short:
-            free = min([space.free for space in found], default=0) // MIB
+            free = min([space.free for space in spaces], default=0) // MIB
             log.warning("disk_space.short" if self._is_short else "disk_space.enough", free_mib=free)

@@ -34,7 +34,7 @@ LONG = 1 << 30
 """For looks at many files at once, which may take as long as reading so much."""
 
 
-class Folder:
+class FolderBackend:
     """Blobs as files, spread over 256 folders by the hash of their key.
 
     Not by the start of the id: ids begin with the time, so all new files would share one folder.
@@ -60,7 +60,7 @@ class Folder:
             async for part in gathered(data):
                 await self._in_thread(partial(draft.write, part))
             await self._in_thread(draft.finish, PART)
-        except _Hanging as hanging:
+        except _DiskHanging as hanging:
             self._after(hanging, draft.abandon)
             raise
         except BaseException:
@@ -84,7 +84,7 @@ class Folder:
                     return
                 start += len(chunk)
                 yield chunk
-        except _Hanging as hanging:
+        except _DiskHanging as hanging:
             is_ours = False
             self._after(hanging, file.close)
             raise
@@ -117,13 +117,13 @@ class Folder:
         return self._root / folder / sha256(key.encode()).hexdigest()[:2] / name
 
     async def _in_thread(self, work: Callable[[], R], octets: int = 0) -> R:
-        """The result of `work`, which reads or writes so much; `_Hanging` where the disk does not answer.
+        """The result of `work`, which reads or writes so much; `_DiskHanging` where the disk does not answer.
 
         A cancelled caller leaves only when it is done with its file, or it hangs.
         """
         hanging = tuple(self._hanging)
         if len(hanging) >= THREADS:
-            raise _Hanging(hanging[0])
+            raise _DiskHanging(hanging[0])
         running = self._threads.submit(_disk, work)
         job = asyncio.wrap_future(running)
         self._jobs.add(job)
@@ -139,10 +139,10 @@ class Folder:
             if not running.cancel():
                 self._hanging.add(running)
                 running.add_done_callback(self._hanging.discard)
-            raise _Hanging(running)
+            raise _DiskHanging(running)
         return job.result()
 
-    def _after(self, hanging: _Hanging, work: Callable[[], object]) -> None:
+    def _after(self, hanging: _DiskHanging, work: Callable[[], object]) -> None:
         """Do it when the disk has let go of the file, if ever."""
         hanging.running.add_done_callback(lambda _: self._threads.submit(work))
 
@@ -217,7 +217,7 @@ class Folder:
         return len(left)
 
 
-class _Hanging(BlobsSilent):
+class _DiskHanging(BlobsSilent):
     """The disk does not answer; `running` is what it was asked for."""
 
     def __init__(self, running: Future[Any]) -> None:
@@ -228,7 +228,7 @@ class _Hanging(BlobsSilent):
 class _Partial:
     """A file on its way: invisible until `finish`, gone after `abandon` unless it was finished."""
 
-    def __init__(self, folder: Folder, target: Path) -> None:
+    def __init__(self, folder: FolderBackend, target: Path) -> None:
         self._folder = folder
         self._target = target
         self._path = target.parent / (PARTIAL + secrets.token_hex(8))

@@ -23,7 +23,7 @@ from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.storage.backend import BlobFailed, BlobMissing, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.blobs import BlobStore
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 log = get("blob_store")
 
@@ -44,14 +44,14 @@ ESTABLISH = "INSERT INTO blob_store (store_id) VALUES ($1)"
 class BlobStoreRefused(Exception):  # noqa: N818 (a state, reported as a sentence)
     """It is the blob store of another database; the message is one sentence for the operator."""
 
-    def __init__(self, settings: Settings, found: UUID | None, wanted: UUID) -> None:
+    def __init__(self, settings: Settings, row_id: UUID | None, store_id: UUID) -> None:
         place = f"in {settings.data / 'blobs'}" if settings.blob_url is None else "of --blob-url"
-        has = "has no id" if found is None else f"has the id {found}"
+        has = "has no id" if row_id is None else f"has the id {row_id}"
         super().__init__(
             f"The blob store {place} is not the one of this database: it {has}, and the database's is "
-            f"{wanted}; give every machine the same --blob-url, a bucket or a folder that they share (where "
-            "it has the blobs of this database all the same, `pillarbox verify --adopt-blob-store` gives it "
-            "the id)."
+            f"{store_id}; give every machine the same --blob-url, a bucket or a folder that they share "
+            "(where it has the blobs of this database all the same, `pillarbox verify --adopt-blob-store` "
+            "gives it the id)."
         )
 
 
@@ -66,7 +66,7 @@ class StoreIdDamaged(BlobsUnreachable):
         )
 
 
-class BlobStoreGone(Overloaded):
+class BlobStoreGone(ServerOverloaded):
     """Nothing can be stored."""
 
     def __init__(self) -> None:
@@ -103,14 +103,14 @@ async def compare(conn: Connection, blobs: BlobStore, settings: Settings) -> Non
         raise BlobStoreRefused(settings, found, wanted)
 
 
-async def _establish(conn: Connection, blobs: BlobStore, found: UUID | None) -> tuple[UUID | None, UUID]:
+async def _establish(conn: Connection, blobs: BlobStore, row_id: UUID | None) -> tuple[UUID | None, UUID]:
     """Make the store the one of the database, unless another process was faster; the ids of both."""
     async with conn.transaction():
         await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
         wanted = await known_id(conn)
         if wanted is None:
-            wanted = found or uuid4()
-            if found is None:
+            wanted = row_id or uuid4()
+            if row_id is None:
                 await write_id(blobs, wanted)
             await conn.execute(ESTABLISH, wanted)
             return wanted, wanted

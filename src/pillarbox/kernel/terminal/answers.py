@@ -24,7 +24,7 @@ from rich.table import Table
 from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.process.supervisor import SENTENCES
 from pillarbox.kernel.settings.settings import ConfigError
-from pillarbox.kernel.terminal.connect import Connected, run
+from pillarbox.kernel.terminal.connect import CommandDatabase, run
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.kernel.wire.problems import Problem
 
@@ -54,12 +54,12 @@ DATABASE_TROUBLE = (
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-class Refused(Exception):  # noqa: N818 (the answer to a wish, reported as a sentence)
+class CommandRefused(Exception):  # noqa: N818 (the answer to a wish, reported as a sentence)
     """The command cannot do what was asked; the message is one sentence."""
 
 
 def perform(
-    work: Callable[[Connected], Awaitable[int]],
+    work: Callable[[CommandDatabase], Awaitable[int]],
     *,
     data: str | None,
     database_url: str | None,
@@ -71,7 +71,7 @@ def perform(
         run(work, data=data, database_url=database_url, with_any_ring=with_any_ring)
     except ConfigError as problem:
         raise stopped(str(problem), WRONG_SETTING) from None
-    except (Refused, Problem, *SENTENCES) as problem:
+    except (CommandRefused, Problem, *SENTENCES) as problem:
         raise stopped(str(problem), failed) from None
     except BrokenPipeError:
         raise
@@ -156,9 +156,9 @@ def clean(text: str) -> str:
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def instant(at: datetime) -> str:
+def instant(instant: datetime) -> str:
     """`2026-10-03 08:15:00Z`."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def span(length: timedelta) -> str:
@@ -172,9 +172,9 @@ def span(length: timedelta) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
+def counted(number: int, singular: str, many: str | None = None) -> str:
     """`1 email`, `2 emails`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
 def as_id(text: str, what: str) -> UUID:
@@ -182,7 +182,7 @@ def as_id(text: str, what: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise Refused(f"{text!r} is not the id of {what}.") from None
+        raise CommandRefused(f"{text!r} is not the id of {what}.") from None
 
 
 def _narrowest(name: str, cells: Sequence[str]) -> tuple[int, bool]:

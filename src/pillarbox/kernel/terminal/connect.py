@@ -80,7 +80,7 @@ class NoDatabaseError(FolderError):
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class CommandDatabase:
     """What a command works with. `settings` are those of the running server, else the command's own, with the
     database's URL and the key ring filled in; `server` is the base URL of the running server on this machine,
     None when none runs, and `listeners` are the names of those that it has opened."""
@@ -104,7 +104,7 @@ class Connected:
 
 
 def run(
-    work: Callable[[Connected], Awaitable[int]],
+    work: Callable[[CommandDatabase], Awaitable[int]],
     *,
     data: str | None,
     database_url: str | None,
@@ -156,14 +156,14 @@ def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
 
 
 @asynccontextmanager
-async def connect(settings: Settings) -> AsyncIterator[Connected]:
+async def connect(settings: Settings) -> AsyncIterator[CommandDatabase]:
     """A pool on the right database for as long as the block runs."""
     async with database(settings) as (found, note):
-        pool = await open_pool(found.database_url or "", most=POOL, application="pillarbox command")
+        pool = await open_pool(found.database_url or "", limit=POOL, application="pillarbox command")
         try:
             found, trouble = await with_ring(found, pool)
             server, listeners = (note["http"], note.get("listeners")) if note else (None, None)
-            yield Connected(found, pool, server, listeners, trouble)
+            yield CommandDatabase(found, pool, server, listeners, trouble)
         finally:
             await close_within(pool, CLOSE_SECONDS)
 

@@ -16,8 +16,16 @@ from pillarbox.kernel.security.link_keys import LEARNED_AFTER, LinkKeys
 from pillarbox.kernel.security.sealed_values import SealedColumn, SealedCount
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.table import KEY_RING_FILE
-from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
+    Json,
+    counted,
+    perform,
+    say,
+    show_json,
+    show_table,
+)
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
 
 group = typer.Typer(no_args_is_help=True, help="See which keys the database needs, and rotate the key ring.")
@@ -58,13 +66,13 @@ def columns() -> list[SealedColumn]:
     return [column for one in running_program().slices() for column in one.sealed]
 
 
-def ring_of(connected: Connected) -> KeyRing | None:
+def ring_of(connected: CommandDatabase) -> KeyRing | None:
     """The ring that the command was given, whether or not it fits."""
     text = connected.settings.secret_key
     return None if text is None else KeyRing.parse(text)
 
 
-async def show(connected: Connected, *, json: bool) -> int:
+async def show(connected: CommandDatabase, *, json: bool) -> int:
     ring = ring_of(connected)
     keys = await ring_check.known_keys(connected.pool)
     missing = set(ring_check.lacking(ring, keys))
@@ -101,11 +109,11 @@ def state(is_missing: bool, is_abandoned: bool, ring: KeyRing | None, key_id: st
     return "first" if ring is not None and ring.active_id == key_id else "in the ring"
 
 
-def sentences(found: SealedCount, most: int = MOST_SHOWN) -> list[str]:
+def sentences(sealed_count: SealedCount, limit: int = MOST_SHOWN) -> list[str]:
     """What cannot be decrypted, one sentence each; the rest is counted."""
-    lines = [one.sentence for one in found.unopened[:most]]
-    if len(found.unopened) > most:
-        lines.append(f"… and {counted(len(found.unopened) - most, 'more value')}.")
+    lines = [one.sentence for one in sealed_count.unopened[:limit]]
+    if len(sealed_count.unopened) > limit:
+        lines.append(f"… and {counted(len(sealed_count.unopened) - limit, 'more value')}.")
     return lines
 
 
@@ -115,7 +123,7 @@ UNLISTED = (
 )
 
 
-async def reseal(connected: Connected) -> int:
+async def reseal(connected: CommandDatabase) -> int:
     ring, sealed = connected.key_ring(), columns()
     before = {key.id for key in await ring_check.known_keys(connected.pool)}
     done = await sealed_values.reseal(connected.pool, sealed, ring)
@@ -135,7 +143,7 @@ async def reseal(connected: Connected) -> int:
     return left_over(needed, ring)
 
 
-async def other_in_file(connected: Connected, ring: KeyRing) -> str | None:
+async def other_in_file(connected: CommandDatabase, ring: KeyRing) -> str | None:
     """What to say where the file begins with another key than the ring of the server that runs here: it may
     not have been restarted since the file was changed."""
     path = connected.settings.data / KEY_RING_FILE
@@ -151,14 +159,14 @@ async def other_in_file(connected: Connected, ring: KeyRing) -> str | None:
     )
 
 
-async def still_used(connected: Connected, needed: set[str]) -> list[str]:
+async def still_used(connected: CommandDatabase, needed: set[str]) -> list[str]:
     """Keys that a running process has made known again since they were forgotten: it encrypts with them."""
     say(f"Looking for {LOOKED_FOR:.0f} seconds whether a server still encrypts with another key …")
     await asyncio.sleep(LOOKED_FOR)
     return sorted({key.id for key in await ring_check.known_keys(connected.pool)} - needed)
 
 
-async def add_link_key(connected: Connected) -> int:
+async def add_link_key(connected: CommandDatabase) -> int:
     number = await LinkKeys(connected.pool, SystemClock(), connected.key_ring()).add()
     minutes = LEARNED_AFTER // timedelta(minutes=1)
     say(f"The key {number} makes the links of mail that is accepted {minutes} minutes from now or later.")
@@ -179,19 +187,21 @@ def left_over(needed: Sequence[str], ring: KeyRing) -> int:
     return int(bool(lost))
 
 
-async def abandon(connected: Connected, key: str) -> int:
+async def abandon(connected: CommandDatabase, key: str) -> int:
     ring = ring_of(connected)
     known = {found.id: found for found in await ring_check.known_keys(connected.pool)}
     if key not in known:
-        raise Refused(f"The database needs no key {key}; `pillarbox keyring show` lists those that it needs.")
+        raise CommandRefused(
+            f"The database needs no key {key}; `pillarbox keyring show` lists those that it needs."
+        )
     if ring is not None and ring_check.opens(ring, known[key]):
-        raise Refused(
+        raise CommandRefused(
             f"The key {key} is in the key ring; take it out of there first if nothing shall use it."
         )
     if connected.listeners is not None:
-        raise Refused("A server runs here, so it has the key; run this where the key is missing.")
+        raise CommandRefused("A server runs here, so it has the key; run this where the key is missing.")
     if not await sealed_values.abandon(connected.pool, key):
-        raise Refused(f"The key {key} was abandoned before.")
+        raise CommandRefused(f"The key {key} was abandoned before.")
     say(f"Starts ask for the key {key} no more. What it has encrypted cannot be read:")
     found = await sealed_values.counted(connected.pool, columns(), ring)
     for sentence in sentences(found):

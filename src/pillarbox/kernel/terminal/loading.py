@@ -10,13 +10,13 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import pillarbox
-from pillarbox.kernel.manifests import Command, Group
-from pillarbox.kernel.terminal.program import Program, running
+from pillarbox.kernel.manifests import Command, CommandGroup
+from pillarbox.kernel.terminal.program import InstalledProgram, running
 
-Named = tuple[str, Command | Group]
+Named = tuple[str, Command | CommandGroup]
 
 
-def command_line(program: Program, commands: Iterable[Named]) -> typer.Typer:
+def command_line(program: InstalledProgram, commands: Iterable[Named]) -> typer.Typer:
     """The command line of these commands and of those of the program; commands are listed before groups."""
     brought = merged([*commands, *(found for one in program.manifests for found in one.commands.items())])
     kind = type("CommandLine", (LoadedWhenCalled,), {"program": program, "brought": brought})
@@ -28,23 +28,23 @@ def command_line(program: Program, commands: Iterable[Named]) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(root)
-    for name, found in sorted(brought.items(), key=lambda item: isinstance(item[1][0], Group)):
+    for name, found in sorted(brought.items(), key=lambda item: isinstance(item[1][0], CommandGroup)):
         app.command(name, help=help_of(found))(nothing)
     return app
 
 
-def merged(commands: Iterable[Named]) -> dict[str, list[Command | Group]]:
+def merged(commands: Iterable[Named]) -> dict[str, list[Command | CommandGroup]]:
     """The commands by name; a group may be brought in parts."""
-    brought: dict[str, list[Command | Group]] = {}
+    brought: dict[str, list[Command | CommandGroup]] = {}
     for name, found in commands:
         parts = brought.setdefault(name, [])
         parts.append(found)
-        if len(parts) > 1 and not all(isinstance(part, Group) for part in parts):
+        if len(parts) > 1 and not all(isinstance(part, CommandGroup) for part in parts):
             raise ValueError(f"two slices bring the command {name}")
     return brought
 
 
-def help_of(parts: list[Command | Group]) -> str:
+def help_of(parts: list[Command | CommandGroup]) -> str:
     """What is said of a command, or of a group by the first part that says something."""
     return next((part.help for part in parts if part.help), "")
 
@@ -52,8 +52,8 @@ def help_of(parts: list[Command | Group]) -> str:
 class LoadedWhenCalled(TyperGroup):
     """Shows what is said of each command, and imports the one that is called."""
 
-    program: ClassVar[Program]
-    brought: ClassVar[Mapping[str, list[Command | Group]]]
+    program: ClassVar[InstalledProgram]
+    brought: ClassVar[Mapping[str, list[Command | CommandGroup]]]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, found, rest = super().resolve_command(ctx, args)
@@ -66,11 +66,11 @@ class LoadedWhenCalled(TyperGroup):
             return super().invoke(ctx)
 
 
-def loaded(name: str, parts: list[Command | Group]) -> Any:
+def loaded(name: str, parts: list[Command | CommandGroup]) -> Any:
     """What runs under that name."""
     line = typer.Typer()
     line.callback()(nothing)
-    groups = [part.load() for part in parts if isinstance(part, Group)]
+    groups = [part.load() for part in parts if isinstance(part, CommandGroup)]
     if len(groups) == 1:
         line.add_typer(groups[0], name=name)
     elif groups:

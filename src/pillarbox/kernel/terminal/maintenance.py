@@ -10,7 +10,7 @@ import typer
 
 from pillarbox.kernel.http import maintenance
 from pillarbox.kernel.terminal.answers import perform, say
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 
 group = typer.Typer(no_args_is_help=True, help="Put API and SMTP clients off, and let them in again.")
 
@@ -45,21 +45,21 @@ def status(data: Data = None, database_url: DatabaseUrl = None) -> None:
     perform(show_state, data=data, database_url=database_url)
 
 
-async def begin(connected: Connected, retry_after: int) -> int:
+async def begin(connected: CommandDatabase, retry_after: int) -> int:
     await maintenance.begin(connected.pool, retry_after)
     await asyncio.sleep(maintenance.KNOWN_SECONDS)
     say(f"Maintenance is on; clients are told to come again after {retry_after} s.")
     return 0
 
 
-async def end(connected: Connected) -> int:
+async def end(connected: CommandDatabase) -> int:
     await maintenance.end(connected.pool)
     await asyncio.sleep(maintenance.KNOWN_SECONDS)
     say("Maintenance is off.")
     return 0
 
 
-async def show_state(connected: Connected) -> int:
+async def show_state(connected: CommandDatabase) -> int:
     retry_after = await maintenance.current(connected.pool)
     say("Maintenance is off." if retry_after is None else f"Maintenance is on ({retry_after} s).")
     return int(retry_after is not None)

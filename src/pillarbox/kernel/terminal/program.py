@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pillarbox.kernel.manifests import Manifest, settings_in, slices_of
+from pillarbox.kernel.manifests import SliceManifest, settings_in, slices_of
 from pillarbox.kernel.settings.setting import Setting
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class InstalledProgram:
     """The slices that there are, as their manifests."""
 
-    manifests: Sequence[Manifest]
+    manifests: Sequence[SliceManifest]
 
     @property
     def settings(self) -> tuple[Setting[Any], ...]:
@@ -30,11 +30,11 @@ class Program:
         return slices_of(self.manifests)
 
 
-_running: ContextVar[Program] = ContextVar("program")
+_running: ContextVar[InstalledProgram] = ContextVar("program")
 
 
 @contextmanager
-def running(program: Program) -> Iterator[None]:
+def running(program: InstalledProgram) -> Iterator[None]:
     """While a command of this program runs."""
     before = _running.set(program)
     try:
@@ -43,6 +43,6 @@ def running(program: Program) -> Iterator[None]:
         _running.reset(before)
 
 
-def running_program() -> Program:
+def running_program() -> InstalledProgram:
     """The program whose command runs."""
     return _running.get()

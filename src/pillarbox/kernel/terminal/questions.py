@@ -12,7 +12,7 @@ from types import FrameType
 
 import typer
 
-from pillarbox.kernel.terminal.answers import Refused, clean
+from pillarbox.kernel.terminal.answers import CommandRefused, clean
 
 YES = ("y", "yes")
 NO = ("", "n", "no")
@@ -28,13 +28,13 @@ def confirm(question: str) -> None:
                 answer = input().strip().lower()
         except EOFError:
             typer.echo(err=True)
-            raise Refused("Nobody answers here, so nothing was changed; --yes does not ask.") from None
+            raise CommandRefused("Nobody answers here, so nothing was changed; --yes does not ask.") from None
         except ValueError:
-            raise Refused("The answer is no text, so nothing was changed.") from None
+            raise CommandRefused("The answer is no text, so nothing was changed.") from None
         if answer in YES:
             return
         if answer in NO:
-            raise Refused("Nothing was changed.")
+            raise CommandRefused("Nothing was changed.")
 
 
 def secret(prompt: str) -> str | None:

@@ -54,18 +54,18 @@ def parse(kind: type[T], body: Any) -> T:
     return found
 
 
-def text(body: dict[str, Any], name: str, *, most: int | None = None) -> str | None:
+def text(body: dict[str, Any], name: str, *, limit: int | None = None) -> str | None:
     """A text field: None when absent or null, 422 when it is something else or too long."""
     value = body.get(name)
-    return None if value is None else _text(most=most)(value, name)
+    return None if value is None else _text(limit=limit)(value, name)
 
 
-def required_text(body: dict[str, Any], name: str, *, most: int | None = None) -> str:
+def required_text(body: dict[str, Any], name: str, *, limit: int | None = None) -> str:
     """A text field that must be there and not be empty."""
     value = body.get(name)
     if value is None or value == "":
         raise MissingField(name)
-    found: str = _text(most=most)(value, name)
+    found: str = _text(limit=limit)(value, name)
     return found
 
 
@@ -184,14 +184,14 @@ def _trimmed(reader: Reader, extra: dict[str, Any]) -> Reader:
     return lambda value, path: reader(value.strip() if type(value) is str else value, path)
 
 
-def _text(*, least: int | None = None, most: int | None = None, pattern: str | None = None) -> Reader:
+def _text(*, least: int | None = None, limit: int | None = None, pattern: str | None = None) -> Reader:
     matcher = re.compile(pattern, re.ASCII) if pattern else None
 
     def read(value: Any, path: str) -> str:
         if type(value) is not str:
             raise InvalidField(path, "It must be a string.")
-        if most is not None and len(value) > most:
-            raise InvalidField(path, f"Use at most {most} characters.")
+        if limit is not None and len(value) > limit:
+            raise InvalidField(path, f"Use at most {limit} characters.")
         if least is not None and len(value) < least:
             raise InvalidField(path, f"Use at least {least} character{'s' * (least > 1)}.")
         if matcher is not None and matcher.fullmatch(value) is None:
@@ -303,7 +303,7 @@ _JSON_TYPES: tuple[tuple[Any, tuple[type[Any], ...], str], ...] = (
 _READERS: tuple[tuple[type[Any], Callable[[Any], Reader]], ...] = (
     (
         inspect.StrType,
-        lambda info: _text(least=info.min_length, most=info.max_length, pattern=info.pattern),
+        lambda info: _text(least=info.min_length, limit=info.max_length, pattern=info.pattern),
     ),
     (inspect.BoolType, lambda _: _boolean),
     (inspect.IntType, _number),

@@ -57,7 +57,7 @@ def decode(data: bytes | bytearray) -> Any:
 
     Long arrays of whole numbers from 0 to 255 come back as `bytes`.
     """
-    reader = _Reader(data)
+    reader = _JsonReader(data)
     try:
         body = _decode(reader.skeleton())
     except (msgspec.DecodeError, UnicodeError, ValueError):
@@ -95,7 +95,7 @@ def _without_long(value: Any, salt: str, cut: list[str]) -> Any:
     return value
 
 
-class _Reader:
+class _JsonReader:
     """One pass over the body."""
 
     def __init__(self, data: bytes | bytearray) -> None:
@@ -152,27 +152,27 @@ class _Reader:
                 self._keep(self._mark("".join(pieces)))
                 return at + 1
 
-    def _piece_end(self, at: int) -> int:
+    def _piece_end(self, index: int) -> int:
         """Where the string may be cut, or its last quote."""
         data = self._data
-        stop = min(at + PIECE, len(data))
-        quote = data.find(b'"', at, stop)
-        if quote >= 0 and data.find(b"\\", at, quote) < 0:
+        stop = min(index + PIECE, len(data))
+        quote = data.find(b'"', index, stop)
+        if quote >= 0 and data.find(b"\\", index, quote) < 0:
             return quote
-        if quote < 0 and data.find(b"\\", at, stop) < 0:
+        if quote < 0 and data.find(b"\\", index, stop) < 0:
             end = stop
         else:
-            found = _IN_STRING.match(data, at, stop)
-            end = found.end() if found else at
+            found = _IN_STRING.match(data, index, stop)
+            end = found.end() if found else index
         if end < len(data) and data[end] in _UTF8_CONTINUED:
             end = max([place for place in range(end - 3, end) if data[place] >= 0xC0], default=end)
-        if end <= at and data[at : at + 1] != b'"':
+        if end <= index and data[index : index + 1] != b'"':
             raise NotJson
         return end
 
-    def _text(self, at: int, end: int) -> str:
+    def _text(self, index: int, end: int) -> str:
         try:
-            return _decode_text(b'"%b"' % bytes(self._data[at:end]))
+            return _decode_text(b'"%b"' % bytes(self._data[index:end]))
         except (msgspec.DecodeError, UnicodeError, ValueError):
             raise NotJson from None
 

@@ -126,7 +126,7 @@ class TooLarge(Problem):
     status, name = 413, "validation_error"
 
 
-class Unsupported(Problem):
+class UnsupportedBody(Problem):
     """A content type or transfer encoding that this route does not take."""
 
     status, name = 415, "validation_error"
@@ -136,7 +136,7 @@ class RateLimited(Problem):
     status, name = 429, "rate_limit_exceeded"
 
 
-class Overloaded(Problem):
+class ServerOverloaded(Problem):
     """This process holds as much as it may; nothing was stored (architecture 6.5)."""
 
     status, name = 503, "service_unavailable"
@@ -145,7 +145,7 @@ class Overloaded(Problem):
         super().__init__(message, {"retry-after": str(retry_after)})
 
 
-class DatabaseGone(Overloaded):
+class DatabaseGone(ServerOverloaded):
     """The database does not answer; nothing was accepted."""
 
     def __init__(self, message: str = "The service is not available right now. Try again later.") -> None:

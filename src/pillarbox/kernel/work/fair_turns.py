@@ -73,7 +73,7 @@ class Turns:
     tries: int
 
 
-class Candidate(NamedTuple):
+class DueJob(NamedTuple):
     """A job that is due."""
 
     team_id: UUID
@@ -91,14 +91,12 @@ class TakenSlot(NamedTuple):
     tries: int
 
 
-def chosen(
-    candidates: Sequence[Candidate], taken: Iterable[TakenSlot], slots: int, most: int
-) -> list[Candidate]:
-    """Which of these begin now, `most` of them, where there are so many slots in all."""
+def chosen(candidates: Sequence[DueJob], taken: Iterable[TakenSlot], slots: int, limit: int) -> list[DueJob]:
+    """Which of these begin now, `limit` of them, where there are so many slots in all."""
     taken = list(taken)
     teams, sites = Counter(slot.team_id for slot in taken), Counter(slot.site for slot in taken)
-    free, found, left = slots - len(taken), list[Candidate](), list(candidates)
-    while left and len(found) < min(most, slots - len(taken)):
+    free, found, left = slots - len(taken), list[DueJob](), list(candidates)
+    while left and len(found) < min(limit, slots - len(taken)):
         share = max(1, free)
         fit = [
             c
@@ -116,7 +114,7 @@ def chosen(
     return found
 
 
-def overdue(candidates: Iterable[Candidate], taken: Sequence[TakenSlot], turns: Turns) -> TakenSlot | None:
+def overdue(candidates: Iterable[DueJob], taken: Sequence[TakenSlot], turns: Turns) -> TakenSlot | None:
     """The slot to give back where none is free: the oldest of the team that has most of them, if a team that
     has at least two fewer waits and the slot was held for long enough."""
     teams = Counter(slot.team_id for slot in taken)

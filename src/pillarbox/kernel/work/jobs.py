@@ -32,7 +32,7 @@ from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
 from pillarbox.kernel.work.fair_turns import (
     CANDIDATES,
     CLAIM_THESE,
-    Candidate,
+    DueJob,
     TakenSlot,
     Turns,
     chosen,
@@ -133,14 +133,14 @@ class Job(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class JobFinished:
     """The job is over; `effects` runs in the transaction that removes its row."""
 
     effects: Callable[[Connection], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Postponed:
+class JobPostponed:
     """The job is tried again at `due_at`; `reason` is for people."""
 
     due_at: datetime
@@ -148,14 +148,14 @@ class Postponed:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedAtSettle:
     """What becomes of the job is found out in the transaction that settles it: `decide` writes the effects
     and says. All of it is undone where the job is no longer this claim's."""
 
-    decide: Callable[[Connection], Awaitable[Finished | Postponed]]
+    decide: Callable[[Connection], Awaitable[JobFinished | JobPostponed]]
 
 
-Handler = Callable[[Job], Awaitable[Finished | Postponed | Decided]]
+Handler = Callable[[Job], Awaitable[JobFinished | JobPostponed | DecidedAtSettle]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class Jobs:
         now, at = self._clock.now(), self._clock.boottime()
         kind, slots = track.limit.kinds[0], track.limit.running
         due = await self._pool.fetch(CANDIDATES, kind, now, MOST_CRASHES, slots)
-        candidates = [Candidate(*row) for row in due]
+        candidates = [DueJob(*row) for row in due]
         taken = [
             TakenSlot(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()
         ]
@@ -367,21 +367,21 @@ class Jobs:
             log.warning("jobs.not_given_back", trouble=repr(trouble)[:200])
 
     async def _run(self, job: Job) -> None:
-        outcome: Finished | Postponed | Decided
+        outcome: JobFinished | JobPostponed | DecidedAtSettle
         failures = self._failures[job.kind]
         try:
             outcome = await self._handle(job)
             failures.succeeded()
         except Exception as trouble:
             failures.failed(trouble, job=job.id)
-            outcome = Postponed(self._clock.now() + BROKEN_GAP, "internal_error")
+            outcome = JobPostponed(self._clock.now() + BROKEN_GAP, "internal_error")
         try:
             await self._settle(job, outcome)
             self._settle_failures.succeeded()
         except Exception as trouble:
             self._settle_failures.failed(trouble, kind=job.kind, job=job.id)
 
-    async def _handle(self, job: Job) -> Finished | Postponed | Decided:
+    async def _handle(self, job: Job) -> JobFinished | JobPostponed | DecidedAtSettle:
         limit = asyncio.timeout(None)
         try:
             async with limit:
@@ -390,7 +390,7 @@ class Jobs:
         except TimeoutError:
             if not limit.expired():
                 raise
-            return Postponed(self._clock.now() + self._gap(job.kind), "cut_off")
+            return JobPostponed(self._clock.now() + self._gap(job.kind), "cut_off")
         finally:
             self._limits.pop(job.id, None)
 
@@ -399,17 +399,17 @@ class Jobs:
         limits = [track.limit for track in self._tracks if kind in track.limit.kinds]
         return next((limit.turns.gap for limit in limits if limit.turns is not None), BROKEN_GAP)
 
-    async def _settle(self, job: Job, outcome: Finished | Postponed | Decided) -> None:
+    async def _settle(self, job: Job, outcome: JobFinished | JobPostponed | DecidedAtSettle) -> None:
         try:
             async with transaction(self._pool) as conn:
-                if isinstance(outcome, Decided):
+                if isinstance(outcome, DecidedAtSettle):
                     outcome = await outcome.decide(conn)
                 await self._write(conn, job, outcome)
         except _OvertakenError:
             log.info("jobs.overtaken", kind=job.kind, job=job.id)
 
-    async def _write(self, conn: Connection, job: Job, outcome: Finished | Postponed) -> None:
-        if isinstance(outcome, Postponed):
+    async def _write(self, conn: Connection, job: Job, outcome: JobFinished | JobPostponed) -> None:
+        if isinstance(outcome, JobPostponed):
             ours = await conn.execute(
                 POSTPONE, job.team_id, job.id, job.attempt, outcome.due_at, outcome.reason
             )
@@ -417,7 +417,7 @@ class Jobs:
             ours = await conn.execute(FINISH, job.team_id, job.id, job.attempt)
         if ours.endswith(" 0"):
             raise _OvertakenError
-        if isinstance(outcome, Finished) and outcome.effects is not None:
+        if isinstance(outcome, JobFinished) and outcome.effects is not None:
             await outcome.effects(conn)
 
 

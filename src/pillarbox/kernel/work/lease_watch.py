@@ -15,7 +15,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 
-class Holding(NamedTuple):
+class HeldLeases(NamedTuple):
     """What a process holds: when the first of its leases ends, and when the last."""
 
     owner: UUID
@@ -23,14 +23,14 @@ class Holding(NamedTuple):
     last: datetime
 
 
-class Lost(NamedTuple):
+class LostLeases(NamedTuple):
     """Leases of a holder that went silent: all that end at `until` or before."""
 
     owner: UUID
     until: datetime
 
 
-class _Still(NamedTuple):
+class _StillLeases(NamedTuple):
     """Since when (boot time) the first lease has stood still, and the last one that there was then."""
 
     first: datetime
@@ -44,22 +44,22 @@ class LeaseWatch:
     def __init__(self, lease: float, renewed_every: float) -> None:
         self._lease = lease
         self._confirm = renewed_every * 1.25
-        self._still: dict[UUID, _Still] = {}
+        self._still: dict[UUID, _StillLeases] = {}
 
-    def lost(self, holdings: Iterable[Holding], now: datetime, boottime: float) -> list[Lost]:
+    def lost(self, holdings: Iterable[HeldLeases], now: datetime, boottime: float) -> list[LostLeases]:
         """What is lost, of all that is held; to be asked again and again."""
         self._still = {holding.owner: self._seen(holding, boottime) for holding in holdings}
         return [
-            Lost(owner, still.last)
+            LostLeases(owner, still.last)
             for owner, still in self._still.items()
             if self._is_silent(boottime - still.since, still.first < now)
         ]
 
-    def _seen(self, holding: Holding, boottime: float) -> _Still:
+    def _seen(self, holding: HeldLeases, boottime: float) -> _StillLeases:
         before = self._still.get(holding.owner)
         if before is not None and before.first == holding.first:
             return before
-        return _Still(holding.first, holding.last, boottime)
+        return _StillLeases(holding.first, holding.last, boottime)
 
     def _is_silent(self, seconds: float, is_over: bool) -> bool:
         return seconds >= self._lease or (is_over and seconds >= self._confirm)

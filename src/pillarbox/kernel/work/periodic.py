@@ -17,7 +17,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Source
-from pillarbox.kernel.work.jobs import Handler, Job, Postponed
+from pillarbox.kernel.work.jobs import Handler, Job, JobPostponed
 
 log = get("jobs")
 
@@ -83,26 +83,26 @@ async def bring_forward(source: Source, periodic_jobs: Sequence[Periodic], now: 
     return int(done.rsplit(" ", 1)[-1])
 
 
-def _handler(found: Periodic, clock: Clock) -> Handler:
-    if found.depends is None:
-        return _Run(found, clock).work
-    return _Run(found, clock).look
+def _handler(periodic: Periodic, clock: Clock) -> Handler:
+    if periodic.depends is None:
+        return _Run(periodic, clock).work
+    return _Run(periodic, clock).look
 
 
 class _Run:
     """Does the work of a periodic job in this process."""
 
-    def __init__(self, found: Periodic, clock: Clock) -> None:
-        self._found = found
+    def __init__(self, periodic: Periodic, clock: Clock) -> None:
+        self._found = periodic
         self._clock = clock
         self._known: object = None
         self._next: datetime | None = None
         self._done = ""
 
-    async def work(self, _: Job) -> Postponed:
-        return Postponed(self._clock.now() + self._found.every, await self._work())
+    async def work(self, _: Job) -> JobPostponed:
+        return JobPostponed(self._clock.now() + self._found.every, await self._work())
 
-    async def look(self, _: Job) -> Postponed:
+    async def look(self, _: Job) -> JobPostponed:
         """Work where it is time, or where something has changed that the work depends on."""
         assert self._found.depends is not None
         known = await self._found.depends()
@@ -111,7 +111,7 @@ class _Run:
         if known != self._known or not waits:
             self._done = await self._work()
             self._known, self._next = known, self._clock.now() + self._found.every
-        return Postponed(self._clock.now() + LOOK, self._done)
+        return JobPostponed(self._clock.now() + LOOK, self._done)
 
     async def _work(self) -> str:
         done = await self._found.work()

@@ -16,7 +16,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
-from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
+from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
 
 log = get("jobs")
 
@@ -56,7 +56,7 @@ FORGET_DEAD = """
 """
 
 
-class Holder(NamedTuple):
+class JobHolder(NamedTuple):
     """A process that runs jobs; `pid` where it is known to be of this host."""
 
     owner: UUID
@@ -90,9 +90,9 @@ class Recovery:
         if boottime >= self._recorded + RECORD_EVERY:
             await record_process(self._pool, self._owner, self._roles, self._clock.now())
             self._recorded = boottime
-        holders = [Holder(*row) for row in await self._pool.fetch(HOLDINGS, boot_id())]
-        lost = self._watch.lost([Holding(*one[:3]) for one in holders], self._clock.now(), boottime)
-        lost += [Lost(one.owner, one.last) for one in holders if one.is_dead()]
+        holders = [JobHolder(*row) for row in await self._pool.fetch(HOLDINGS, boot_id())]
+        lost = self._watch.lost([HeldLeases(*one[:3]) for one in holders], self._clock.now(), boottime)
+        lost += [LostLeases(one.owner, one.last) for one in holders if one.is_dead()]
         for one in lost:
             status: str = await self._pool.execute(FREE, *one)
             if freed := int(status.rsplit(" ", 1)[-1]):

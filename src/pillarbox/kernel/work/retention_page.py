@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from pillarbox.kernel.slices import Kept, Slice
+from pillarbox.kernel.slices import RetentionItem, Slice
 
 HEAD = """# What is deleted with age
 
@@ -32,11 +32,11 @@ def retention_page(slices: Iterable[Slice]) -> str:
     return HEAD + "".join(row(one) for one in kept) + WITHOUT_AGE
 
 
-def row(kept: Kept) -> str:
+def row(kept: RetentionItem) -> str:
     return f"| {kept.what} | {length_of(kept)} |\n"
 
 
-def length_of(kept: Kept) -> str:
+def length_of(kept: RetentionItem) -> str:
     """`2 days`, or the setting with its default."""
     if not isinstance(kept.length, timedelta):
         own = "; a team may have its own" if kept.per_team else ""

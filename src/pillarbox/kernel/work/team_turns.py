@@ -15,7 +15,7 @@ from uuid import UUID
 
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.postgres import time_limit
-from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 MOST_WAITING = 64
 MOST_OF_ONE = 16
@@ -108,8 +108,8 @@ class TeamTurns:
             self.give(size if was_granted and turn.granted.exception() is None else 0)
             raise
 
-    def _busy(self) -> Overloaded:
-        return Overloaded(self._refusal, RETRY_SECONDS)
+    def _busy(self) -> ServerOverloaded:
+        return ServerOverloaded(self._refusal, RETRY_SECONDS)
 
     def _is_full(self, team_id: UUID) -> bool:
         return self.waiting >= MOST_WAITING or len(self._waiting.get(team_id, ())) >= MOST_OF_ONE

@@ -92,27 +92,27 @@ def txt_value(public: str) -> str:
     return f"p={public}"
 
 
-def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, at: datetime | int) -> bytes:
+def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, instant: datetime | int) -> bytes:
     """The `DKIM-Signature: …` header for `message`, CR LF included (RFC 6376, 3.5 and 3.7).
 
     `message` has clean CR LF line ends and a From header, or ValueError is raised.
     """
     head, body = _split(message)
     digest = sha256(relaxed_body(body)).digest()
-    return sign_head(head, digest, domain=domain, selector=selector, key=key, at=at)
+    return sign_head(head, digest, domain=domain, selector=selector, key=key, instant=instant)
 
 
 def sign_head(
-    head: bytes, body_hash: bytes, *, domain: str, selector: str, key: RSAPrivateKey, at: datetime | int
+    head: bytes, body_hash: bytes, *, domain: str, selector: str, key: RSAPrivateKey, instant: datetime | int
 ) -> bytes:
     """The same for a message whose body is elsewhere: its header block without its last CR LF, and what
     `BodyHash` made of its body."""
     names, fields = _relaxed_fields(head)
     if b"from" not in names:
         raise ValueError("a message without From cannot be signed")
-    seconds = at if isinstance(at, int) else int(at.timestamp())
+    seconds = instant if isinstance(instant, int) else int(instant.timestamp())
     tag, chosen = _selection(names)
-    signed = [fields[at] for at in chosen]
+    signed = [fields[instant] for instant in chosen]
     unsigned = b"%bt=%d;\r\n\t%b;\r\n\tbh=%b;\r\n\tb=" % (
         _identity(domain, selector),
         seconds,

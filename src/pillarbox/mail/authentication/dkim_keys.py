@@ -37,7 +37,7 @@ class KeyRefused(Exception):  # noqa: N818 - a result for the mail, not a mistak
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class DkimKey:
     """A key that verifies; `testing` is `t=y`, `strict_identity` is `t=s`."""
 
     public: RSAPublicKey | Ed25519PublicKey
@@ -57,7 +57,7 @@ class Key:
         return True
 
 
-def key_of(records: list[str], wanted: KeyType) -> Key:
+def key_of(records: list[str], key_type: KeyType) -> DkimKey:
     """The key among the TXT records of the selector, or KeyRefused."""
     found = [record for record in map(_tags, records) if record is not None and "p" in record]
     if not found:
@@ -67,14 +67,14 @@ def key_of(records: list[str], wanted: KeyType) -> Key:
     tags = found[0]
     if not tags["p"]:
         raise KeyRefused("permerror", "the key has been revoked")
-    if tags.get("k", "rsa").lower() != wanted:
+    if tags.get("k", "rsa").lower() != key_type:
         raise KeyRefused("permerror", "the key is of another kind than the signature")
     if "sha256" not in tag_list.names(tags.get("h", "sha256").lower()):
         raise KeyRefused("permerror", "the key may not be used with SHA-256")
     if not {"*", "email"} & set(tag_list.names(tags.get("s", "*").lower())):
         raise KeyRefused("permerror", "the key is not for mail")
     flags = tag_list.names(tags.get("t", "").lower())
-    return Key(_loaded(tags["p"], wanted), "y" in flags, "s" in flags)
+    return DkimKey(_loaded(tags["p"], key_type), "y" in flags, "s" in flags)
 
 
 def _tags(text: str) -> dict[str, str] | None:
@@ -87,10 +87,10 @@ def _tags(text: str) -> dict[str, str] | None:
     return tags
 
 
-def _loaded(text: str, wanted: KeyType) -> RSAPublicKey | Ed25519PublicKey:
+def _loaded(text: str, key_type: KeyType) -> RSAPublicKey | Ed25519PublicKey:
     try:
         raw = binascii.a2b_base64(_SPACES.sub("", text), strict_mode=True)
-        if wanted == "ed25519":
+        if key_type == "ed25519":
             return Ed25519PublicKey.from_public_bytes(raw)
         key = load_der_public_key(raw)
     except (ValueError, UnsupportedAlgorithm):

@@ -26,7 +26,7 @@ from typing import Final, Literal, Protocol
 from pillarbox.mail.authentication import dkim, dkim_keys, tag_list
 from pillarbox.mail.authentication.dkim_keys import KeyRefused, KeyType
 from pillarbox.mail.message.header_block import LONGEST_BLOCK, MOST_FIELDS, ONCE
-from pillarbox.mail.smtp.mx import Answer
+from pillarbox.mail.smtp.mx import LookupResult
 
 Result = Literal["pass", "fail", "policy", "neutral", "temperror", "permerror"]
 
@@ -49,10 +49,10 @@ _FORMS = ("simple", "relaxed")
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 
 
-class Lookup(Protocol):
+class KeyLookup(Protocol):
     """The question that DKIM asks of DNS."""
 
-    async def txt(self, name: str) -> Answer[str]:
+    async def txt(self, name: str) -> LookupResult[str]:
         """The TXT records, each with its strings joined; CNAMEs are followed by whoever answers."""
         ...
 
@@ -91,14 +91,14 @@ class _Signature:
     expires: int | None
 
 
-class _Wrong(Exception):  # noqa: N818 - a result for the mail, not a mistake of ours
+class _SignatureRefused(Exception):  # noqa: N818 - a result for the mail, not a mistake of ours
     def __init__(self, result: Result, reason: str) -> None:
         super().__init__(reason)
         self.result = result
         self.reason = reason
 
 
-async def verify(raw: bytes, lookup: Lookup, *, seconds: int) -> tuple[Dkim, ...]:
+async def verify(raw: bytes, lookup: KeyLookup, *, seconds: int) -> tuple[Dkim, ...]:
     """The results of the first ten signatures, from the top; `seconds` is the time now."""
     message = _Message(raw) if len(raw) <= IN_PLACE else await asyncio.to_thread(_Message, raw)
     places = [at for at, (name, _) in enumerate(message.fields) if name == b"dkim-signature"]
@@ -106,33 +106,33 @@ async def verify(raw: bytes, lookup: Lookup, *, seconds: int) -> tuple[Dkim, ...
     return tuple(await asyncio.gather(*checks))
 
 
-async def _checked(message: _Message, at: int, lookup: Lookup, seconds: int) -> Dkim:
+async def _checked(message: _Message, index: int, lookup: KeyLookup, seconds: int) -> Dkim:
     tags: dict[str, str] = {}
     testing = False
     result: Result = "pass"
     reason = None
     try:
-        tags = _tags(message.fields[at][1])
+        tags = _tags(message.fields[index][1])
         found = _signature(tags)
         if not message.is_readable:
-            raise _Wrong("neutral", "the header is too long")
+            raise _SignatureRefused("neutral", "the header is too long")
         if found.expires is not None and found.expires < seconds:
-            raise _Wrong("fail", "the signature has expired")
+            raise _SignatureRefused("fail", "the signature has expired")
         answer = await lookup.txt(f"{found.selector}._domainkey.{found.domain}")
         if answer.status == "failed":
-            raise _Wrong("temperror", "the key cannot be looked up at the moment")
+            raise _SignatureRefused("temperror", "the key cannot be looked up at the moment")
         key = dkim_keys.key_of(list(answer.records), ALGORITHMS[found.algorithm])
         testing = key.testing
         if key.strict_identity and found.identity.rpartition("@")[2] != found.domain:
-            raise _Wrong("permerror", "the key may not sign for subdomains")
+            raise _SignatureRefused("permerror", "the key may not sign for subdomains")
         await _check_body(message, found)
-        if not key.verifies(found.signature, message.header_hash(found, at)):
-            raise _Wrong("fail", "the signature does not fit the header")
+        if not key.verifies(found.signature, message.header_hash(found, index)):
+            raise _SignatureRefused("fail", "the signature does not fit the header")
         if message.repeated is not None:
-            raise _Wrong("policy", f"{message.repeated} stands more than once")
+            raise _SignatureRefused("policy", f"{message.repeated} stands more than once")
         if message.has_reply_to and "reply-to" not in found.names:
             reason = UNSIGNED_REPLY_TO
-    except (_Wrong, KeyRefused) as wrong:
+    except (_SignatureRefused, KeyRefused) as wrong:
         result, reason = wrong.result, wrong.reason
     return Dkim(
         result,
@@ -146,51 +146,51 @@ async def _checked(message: _Message, at: int, lookup: Lookup, seconds: int) -> 
     )
 
 
-async def _check_body(message: _Message, found: _Signature) -> None:
-    digest, length = await message.body_hash(found.forms[1])
-    if found.length is not None and found.length > length:
-        raise _Wrong("permerror", "l= is longer than the body")
+async def _check_body(message: _Message, signature: _Signature) -> None:
+    digest, length = await message.body_hash(signature.forms[1])
+    if signature.length is not None and signature.length > length:
+        raise _SignatureRefused("permerror", "l= is longer than the body")
     # Such a signature proves nothing here, so it is not worth another pass over the body.
-    if found.length is not None and found.length < length:
-        raise _Wrong("policy", "a part of the body is not signed")
-    if digest != found.body_hash:
-        raise _Wrong("fail", "the body has been changed")
+    if signature.length is not None and signature.length < length:
+        raise _SignatureRefused("policy", "a part of the body is not signed")
+    if digest != signature.body_hash:
+        raise _SignatureRefused("fail", "the body has been changed")
 
 
 def _tags(field: bytes) -> dict[str, str]:
     if len(field) > LONGEST_FIELD:
-        raise _Wrong("neutral", "the signature is too long to be one")
+        raise _SignatureRefused("neutral", "the signature is too long to be one")
     try:
         return tag_list.parse(field.partition(b":")[2].decode("ascii"))
     except (tag_list.TagError, UnicodeDecodeError):
-        raise _Wrong("neutral", "the signature is no tag list") from None
+        raise _SignatureRefused("neutral", "the signature is no tag list") from None
 
 
 def _signature(tags: dict[str, str]) -> _Signature:
     """The signature of these tags when its form is right (RFC 6376, 3.5 and 6.1.1)."""
     missing = {"v", "a", "b", "bh", "d", "h", "s"} - tags.keys()
     if missing:
-        raise _Wrong("permerror", f"{min(missing)}= is missing")
+        raise _SignatureRefused("permerror", f"{min(missing)}= is missing")
     if tags["v"] != "1":
-        raise _Wrong("neutral", "the version is not known")
+        raise _SignatureRefused("neutral", "the version is not known")
     algorithm = tags["a"].lower()
     if algorithm == "rsa-sha1":
-        raise _Wrong("policy", "SHA-1 proves nothing any more")
+        raise _SignatureRefused("policy", "SHA-1 proves nothing any more")
     if algorithm not in ALGORITHMS:
-        raise _Wrong("neutral", "the algorithm is not known")
+        raise _SignatureRefused("neutral", "the algorithm is not known")
     domain, selector = tags["d"].lower(), tags["s"]
     if not (dkim.HOST.fullmatch(domain) and dkim.HOST.fullmatch(selector)):
-        raise _Wrong("permerror", "d= or s= is no domain name")
+        raise _SignatureRefused("permerror", "d= or s= is no domain name")
     names = tuple([name.lower() for name in tag_list.names(tags["h"])])
     if "from" not in names:
-        raise _Wrong("permerror", "From is not signed")
+        raise _SignatureRefused("permerror", "From is not signed")
     if len(names) > MOST_FIELDS:
-        raise _Wrong("neutral", "h= names too many fields")
+        raise _SignatureRefused("neutral", "h= names too many fields")
     if "dns/txt" not in tag_list.names(tags.get("q", "dns/txt").lower()):
-        raise _Wrong("neutral", "the key is not in DNS")
+        raise _SignatureRefused("neutral", "the key is not in DNS")
     created, expires = _number(tags, "t"), _number(tags, "x")
     if created is not None and expires is not None and expires < created:
-        raise _Wrong("permerror", "it expires before it was made")
+        raise _SignatureRefused("permerror", "it expires before it was made")
     return _Signature(
         domain,
         selector,
@@ -211,7 +211,7 @@ def _identity(tags: dict[str, str], domain: str) -> str:
     local, _, host = identity.rpartition("@")
     host = host.lower()
     if host != domain and not host.endswith(f".{domain}"):
-        raise _Wrong("permerror", "i= is not in the signing domain")
+        raise _SignatureRefused("permerror", "i= is not in the signing domain")
     return f"{local}@{host}"
 
 
@@ -219,7 +219,7 @@ def _forms(text: str) -> tuple[str, str]:
     header, _, body = text.partition("/")
     body = body or "simple"
     if header not in _FORMS or body not in _FORMS:
-        raise _Wrong("neutral", "the canonical form is not known")
+        raise _SignatureRefused("neutral", "the canonical form is not known")
     return header, body
 
 
@@ -228,7 +228,7 @@ def _number(tags: dict[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not _NUMBER.fullmatch(text):
-        raise _Wrong("permerror", f"{name}= is no number")
+        raise _SignatureRefused("permerror", f"{name}= is no number")
     return int(text)
 
 
@@ -236,7 +236,7 @@ def _octets(text: str) -> bytes:
     try:
         return binascii.a2b_base64(_SPACES.sub("", text), strict_mode=True)
     except binascii.Error:
-        raise _Wrong("permerror", "b= or bh= is no base64") from None
+        raise _SignatureRefused("permerror", "b= or bh= is no base64") from None
 
 
 def _shown(text: str) -> str:
@@ -287,11 +287,11 @@ class _Message:
             return _body_hash(self._raw, self._body_start, form)
         return await asyncio.to_thread(_body_hash, self._raw, self._body_start, form)
 
-    def header_hash(self, found: _Signature, own: int) -> bytes:
+    def header_hash(self, signature: _Signature, own: int) -> bytes:
         """The digest of the signed fields, from the bottom of each name upwards (5.4.2), and of its own."""
         digest = sha256()
         above: dict[bytes, int] = {}
-        for name in found.names:
+        for name in signature.names:
             key = name.encode()
             places = self._places.get(key, [])
             place = above.get(key, len(places)) - 1
@@ -299,11 +299,11 @@ class _Message:
                 place -= 1
             above[key] = place
             if place >= 0:
-                digest.update(_canonical_field(self.fields[places[place]][1], found.forms[0]))
+                digest.update(_canonical_field(self.fields[places[place]][1], signature.forms[0]))
         own_field = self.fields[own][1]
         name_part, colon, value = own_field.partition(b":")
         unsigned = name_part + colon + _OWN_SIGNATURE.sub(rb"\1", value, count=1)
-        digest.update(_canonical_field(unsigned, found.forms[0]).removesuffix(b"\r\n"))
+        digest.update(_canonical_field(unsigned, signature.forms[0]).removesuffix(b"\r\n"))
         return digest.digest()
 
 

@@ -18,7 +18,7 @@ from typing import Final, Literal
 from pillarbox.mail.authentication import dmarc_record
 from pillarbox.mail.authentication.dkim_verify import Dkim
 from pillarbox.mail.authentication.dmarc_record import DmarcRecord, Policy
-from pillarbox.mail.authentication.spf import Lookup, Spf
+from pillarbox.mail.authentication.spf import Spf, SpfLookup
 from pillarbox.mail.message.address import AddressError, parse_domain
 from pillarbox.mail.message.address_fields import AddressFields
 
@@ -55,7 +55,7 @@ class _LookupFailed(Exception):  # noqa: N818 - a result for the mail, not a mis
     pass
 
 
-async def evaluate(authors: AddressFields, spf: Spf | None, dkim: Sequence[Dkim], lookup: Lookup) -> Dmarc:
+async def evaluate(authors: AddressFields, spf: Spf | None, dkim: Sequence[Dkim], lookup: SpfLookup) -> Dmarc:
     """The verdict on a mail from these authors, given what SPF and DKIM found."""
     domain = author_domain(authors)
     if domain is None:
@@ -92,7 +92,7 @@ def author_domain(authors: AddressFields) -> str | None:
 class _Walks:
     """The records that were asked for; of one mail, no name is asked for twice."""
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: SpfLookup) -> None:
         self._lookup = lookup
         self._known: dict[str, DmarcRecord | None] = {}
 
@@ -107,14 +107,14 @@ class _Walks:
         suffixes = [(name, record) for name, record in walked if record.psd == "y"]
         return next(iter([*at_organization, *suffixes]), None)
 
-    async def any_aligned(self, domain: str, others: Sequence[str], *, strict: bool) -> bool:
+    async def any_aligned(self, domain: str, domains: Sequence[str], *, strict: bool) -> bool:
         """Whether one of the authenticated domains is aligned with that of From (4.4)."""
-        if domain in others:
+        if domain in domains:
             return True
-        if strict or not others:
+        if strict or not domains:
             return False
         organizational = _organizational(domain, await self._walk(domain))
-        for other in dict.fromkeys(others):
+        for other in dict.fromkeys(domains):
             is_near = other == organizational or other.endswith(f".{organizational}")
             if is_near and _organizational(other, await self._walk(other)) == organizational:
                 return True
@@ -165,7 +165,7 @@ def _organizational(domain: str, walked: Sequence[tuple[str, DmarcRecord]]) -> s
     return walked[-1][0] if walked else domain
 
 
-async def _exists(domain: str, lookup: Lookup) -> bool:
+async def _exists(domain: str, lookup: SpfLookup) -> bool:
     """Whether there is a domain of this name: it has MX or addresses (3.2)."""
     for ask in (lookup.mx, lookup.addresses, lookup.aaaa):
         answer = await ask(domain)

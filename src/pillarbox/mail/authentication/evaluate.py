@@ -10,14 +10,14 @@ from pillarbox.mail.authentication import dkim_verify, dmarc, results_header
 from pillarbox.mail.authentication import spf as spf_check
 from pillarbox.mail.authentication.dkim_verify import Dkim
 from pillarbox.mail.authentication.dmarc import Dmarc
-from pillarbox.mail.authentication.spf import Lookup, Spf
+from pillarbox.mail.authentication.spf import Spf, SpfLookup
 from pillarbox.mail.message.address_fields import AddressFields
 
 SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class SmtpSessionFacts:
     """What the SMTP session said: the client's address, its EHLO name, MAIL FROM ("" for the null sender)."""
 
     client_ip: str
@@ -26,7 +26,7 @@ class Envelope:
 
 
 @dataclass(frozen=True, slots=True)
-class Authentication:
+class AuthenticationResults:
     """The three results of one mail."""
 
     spf: Spf
@@ -45,14 +45,14 @@ class Authentication:
 async def authenticate(
     raw: bytes,
     authors: AddressFields,
-    envelope: Envelope,
-    lookup: Lookup,
+    envelope: SmtpSessionFacts,
+    lookup: SpfLookup,
     *,
     seconds: int,
     receiver: str = "",
     limit: float = SECONDS,
     is_signed: bool = True,
-) -> Authentication:
+) -> AuthenticationResults:
     """The results, at the latest after `limit` seconds; what DNS did not answer by then is a temperror.
 
     `is_signed` false says that the mail is known to have no DKIM signature.
@@ -71,15 +71,15 @@ async def authenticate(
                 spf, dkim = await asyncio.gather(sender, dkim_verify.verify(raw, lookup, seconds=seconds))
             else:
                 spf, dkim = await sender, ()
-            return Authentication(spf, dkim, await dmarc.evaluate(authors, spf, dkim, lookup))
+            return AuthenticationResults(spf, dkim, await dmarc.evaluate(authors, spf, dkim, lookup))
     except TimeoutError:
         return _unknown(authors, envelope)
 
 
-def _unknown(authors: AddressFields, envelope: Envelope) -> Authentication:
+def _unknown(authors: AddressFields, envelope: SmtpSessionFacts) -> AuthenticationResults:
     reason = "DNS did not answer in time"
     identity: Literal["mailfrom", "helo"] = "mailfrom" if envelope.mail_from else "helo"
     domain = envelope.mail_from.rpartition("@")[2] if envelope.mail_from else envelope.helo
     author = dmarc.author_domain(authors)
     verdict = Dmarc("temperror", author or "", reason=reason) if author else dmarc.NO_AUTHOR
-    return Authentication(Spf("temperror", identity, domain, problem=reason), (), verdict)
+    return AuthenticationResults(Spf("temperror", identity, domain, problem=reason), (), verdict)

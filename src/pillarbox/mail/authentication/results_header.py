@@ -100,26 +100,26 @@ def _own_fields(raw: bytes, begin: int, end: int) -> Iterator[re.Match[bytes]]:
                 yield found
 
 
-def _spf(found: Spf) -> str:
-    who = f"smtp.{found.identity}={_written(found.domain)}"
-    return f"spf={found.result} {_reason(found.problem)}{who}"
+def _spf(spf: Spf) -> str:
+    who = f"smtp.{spf.identity}={_written(spf.domain)}"
+    return f"spf={spf.result} {_reason(spf.problem)}{who}"
 
 
-def _dkim(found: Dkim) -> str:
+def _dkim(dkim: Dkim) -> str:
     properties = [
-        *([f"header.d={_written(found.domain)}"] if found.domain else []),
-        *([f"header.s={_written(found.selector)}"] if found.selector else []),
-        *([f"header.i={_written(found.identity)}"] if found.identity else []),
-        *([f"header.a={_written(found.algorithm)}"] if found.algorithm else []),
-        *([f"header.b={_written(found.signature[:8])}"] if found.signature else []),
+        *([f"header.d={_written(dkim.domain)}"] if dkim.domain else []),
+        *([f"header.s={_written(dkim.selector)}"] if dkim.selector else []),
+        *([f"header.i={_written(dkim.identity)}"] if dkim.identity else []),
+        *([f"header.a={_written(dkim.algorithm)}"] if dkim.algorithm else []),
+        *([f"header.b={_written(dkim.signature[:8])}"] if dkim.signature else []),
     ]
-    return " ".join([f"dkim={found.result}", *_words(_reason(found.reason)), *properties])
+    return " ".join([f"dkim={dkim.result}", *_words(_reason(dkim.reason)), *properties])
 
 
-def _dmarc(found: Dmarc) -> str:
-    properties = [f"header.from={_written(found.domain)}"] if found.domain else []
-    policy = [f"policy.dmarc={found.policy}"] if found.result in ("pass", "fail") else []
-    return " ".join([f"dmarc={found.result}", *_words(_reason(found.reason)), *properties, *policy])
+def _dmarc(dmarc: Dmarc) -> str:
+    properties = [f"header.from={_written(dmarc.domain)}"] if dmarc.domain else []
+    policy = [f"policy.dmarc={dmarc.policy}"] if dmarc.result in ("pass", "fail") else []
+    return " ".join([f"dmarc={dmarc.result}", *_words(_reason(dmarc.reason)), *properties, *policy])
 
 
 def _reason(text: str | None) -> str:
@@ -154,6 +154,6 @@ def _behind_comments(text: str) -> int | None:
     return at
 
 
-def _past_blanks(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return at if found is None else found.end()
+def _past_blanks(text: str, index: int) -> int:
+    found = _BLANKS.match(text, index)
+    return index if found is None else found.end()

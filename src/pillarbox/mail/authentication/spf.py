@@ -19,9 +19,9 @@ from functools import lru_cache
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from pillarbox.mail.authentication import spf_macros, spf_record
-from pillarbox.mail.authentication.spf_macros import Facts, IpAddress
-from pillarbox.mail.authentication.spf_record import Mechanism, Record, RecordError
-from pillarbox.mail.smtp.mx import Answer
+from pillarbox.mail.authentication.spf_macros import IpAddress, MacroValues
+from pillarbox.mail.authentication.spf_record import Mechanism, RecordError, SpfRecord
+from pillarbox.mail.smtp.mx import LookupResult
 
 T = TypeVar("T")
 Result = Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"]
@@ -37,26 +37,26 @@ _RESULTS: Final[dict[str, Result]] = {
 }  # fmt: skip
 
 
-class Lookup(Protocol):
+class SpfLookup(Protocol):
     """The questions that SPF asks of DNS; CNAMEs are followed by whoever answers."""
 
-    async def txt(self, name: str) -> Answer[str]:
+    async def txt(self, name: str) -> LookupResult[str]:
         """The TXT records, each with its strings joined."""
         ...
 
-    async def mx(self, name: str) -> Answer[tuple[int, str]]:
+    async def mx(self, name: str) -> LookupResult[tuple[int, str]]:
         """Preference and exchange of each MX record."""
         ...
 
-    async def addresses(self, name: str) -> Answer[str]:
+    async def addresses(self, name: str) -> LookupResult[str]:
         """The A records."""
         ...
 
-    async def aaaa(self, name: str) -> Answer[str]:
+    async def aaaa(self, name: str) -> LookupResult[str]:
         """The AAAA records."""
         ...
 
-    async def ptr(self, name: str) -> Answer[str]:
+    async def ptr(self, name: str) -> LookupResult[str]:
         """The names at an in-addr.arpa or ip6.arpa name."""
         ...
 
@@ -84,7 +84,7 @@ async def check(
     client_ip: str,
     helo: str,
     mail_from: str,
-    lookup: Lookup,
+    lookup: SpfLookup,
     *,
     receiver: str = "",
     seconds: int | None = None,
@@ -95,25 +95,25 @@ async def check(
     if not at:
         local, domain = ("postmaster", helo) if not mail_from else ("postmaster", mail_from)
     sender = f"{local or 'postmaster'}@{domain}"
-    facts = Facts(
+    facts = MacroValues(
         sender, domain, _plain_ip(client_ip), helo, receiver, int(time.time()) if seconds is None else seconds
     )
     try:
         answer = await _Check(lookup, facts).host(domain, facts)
-    except _Ended as ended:
+    except _CheckEnded as ended:
         return Spf(ended.result, identity, domain, problem=ended.problem)
     return Spf(answer.result, identity, domain, answer.mechanism, answer.explanation, answer.problem)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _RecordAnswer:
     result: Result
     mechanism: str | None = None
     explanation: str | None = None
     problem: str | None = None
 
 
-class _Ended(Exception):  # noqa: N818 - it carries a result, not a mistake of ours
+class _CheckEnded(Exception):  # noqa: N818 - it carries a result, not a mistake of ours
     """The whole check has this result, however deep it was (4.6, 5.2)."""
 
     def __init__(self, result: Result, problem: str) -> None:
@@ -125,53 +125,53 @@ class _Ended(Exception):  # noqa: N818 - it carries a result, not a mistake of o
 class _Check:
     """One check with what it has spent."""
 
-    def __init__(self, lookup: Lookup, facts: Facts) -> None:
+    def __init__(self, lookup: SpfLookup, facts: MacroValues) -> None:
         self._lookup = lookup
         self._ip = facts.ip
         self._terms = 0
         self._void = 0
         self._validated: list[str] | None = None
 
-    async def host(self, domain: str, facts: Facts, *, is_included: bool = False) -> _Answer:
+    async def host(self, domain: str, facts: MacroValues, *, is_included: bool = False) -> _RecordAnswer:
         """`check_host` of section 4: the result of this domain's record."""
         if not _is_name(domain):
-            return _Answer("none", problem="this is no domain name")
+            return _RecordAnswer("none", problem="this is no domain name")
         texts = await self._texts(domain)
         if not texts:
-            return _Answer("none")
+            return _RecordAnswer("none")
         if len(texts) > 1:
-            raise _Ended("permerror", f"{domain} has {len(texts)} SPF records")
+            raise _CheckEnded("permerror", f"{domain} has {len(texts)} SPF records")
         try:
             record = spf_record.parse(texts[0])
         except RecordError as error:
-            raise _Ended("permerror", str(error)) from None
+            raise _CheckEnded("permerror", str(error)) from None
         for mechanism in record.mechanisms:
             if await self._matches(mechanism, facts):
                 result = _RESULTS[mechanism.result]
                 explanation = None
                 if result == "fail" and not is_included:
                     explanation = await self._explanation(record, facts)
-                return _Answer(result, str(mechanism), explanation)
+                return _RecordAnswer(result, str(mechanism), explanation)
         if record.redirect is not None:
             return await self._redirected(record.redirect, facts, is_included=is_included)
-        return _Answer("neutral")
+        return _RecordAnswer("neutral")
 
     async def _texts(self, domain: str) -> list[str]:
         answer = await self._lookup.txt(domain)
         if answer.status == "failed":
-            raise _Ended("temperror", f"the TXT look-up of {domain} failed")
+            raise _CheckEnded("temperror", f"the TXT look-up of {domain} failed")
         return [text for text in answer.records if spf_record.is_spf(text)]
 
-    async def _redirected(self, target: str, facts: Facts, *, is_included: bool) -> _Answer:
+    async def _redirected(self, target: str, facts: MacroValues, *, is_included: bool) -> _RecordAnswer:
         """Section 6.1; the explanation is then that of the other domain (6.2)."""
         self._spend_term()
         domain = await self._target(target, facts)
         answer = await self.host(domain, _at(facts, domain), is_included=is_included)
         if answer.result == "none":
-            raise _Ended("permerror", f"redirect leads to {domain}, which has no SPF record")
+            raise _CheckEnded("permerror", f"redirect leads to {domain}, which has no SPF record")
         return answer
 
-    async def _matches(self, mechanism: Mechanism, facts: Facts) -> bool:
+    async def _matches(self, mechanism: Mechanism, facts: MacroValues) -> bool:
         match mechanism.name:
             case "all":
                 return True
@@ -191,17 +191,17 @@ class _Check:
                 return await self._matches_ptr(domain)
         return bool(await self._found(domain, self._lookup.addresses))
 
-    async def _includes(self, domain: str, facts: Facts) -> bool:
+    async def _includes(self, domain: str, facts: MacroValues) -> bool:
         """Section 5.2: a record that is missing or wrong makes ours wrong."""
         answer = await self.host(domain, _at(facts, domain), is_included=True)
         if answer.result == "none":
-            raise _Ended("permerror", f"include leads to {domain}, which has no SPF record")
+            raise _CheckEnded("permerror", f"include leads to {domain}, which has no SPF record")
         return answer.result == "pass"
 
     async def _matches_mx(self, domain: str, mechanism: Mechanism) -> bool:
         exchanges = await self._found(domain, self._lookup.mx)
         if len(exchanges) > MOST_NAMES:
-            raise _Ended("permerror", f"{domain} has more than {MOST_NAMES} MX records")
+            raise _CheckEnded("permerror", f"{domain} has more than {MOST_NAMES} MX records")
         for _, exchange in sorted(exchanges):
             if _is_name(exchange) and self._is_in(await self._addresses(exchange), mechanism):
                 return True
@@ -227,43 +227,43 @@ class _Check:
     async def _addresses(self, name: str) -> Sequence[str]:
         return await self._found(name, self._ask_addresses)
 
-    async def _ask_addresses(self, name: str) -> Answer[str]:
+    async def _ask_addresses(self, name: str) -> LookupResult[str]:
         """The addresses of the client's kind."""
         return await (self._lookup.addresses(name) if self._ip.version == 4 else self._lookup.aaaa(name))
 
-    async def _found(self, name: str, ask: Callable[[str], Awaitable[Answer[T]]]) -> Sequence[T]:
+    async def _found(self, name: str, ask: Callable[[str], Awaitable[LookupResult[T]]]) -> Sequence[T]:
         """The records at a name; none for what is no name, temperror for a look-up that failed (5)."""
         if not _is_name(name):
             return ()
         answer = await ask(name)
         if answer.status == "failed":
-            raise _Ended("temperror", f"a look-up of {name} failed")
+            raise _CheckEnded("temperror", f"a look-up of {name} failed")
         self._count_void(answer)
         return answer.records
 
-    def _count_void(self, answer: Answer[Any]) -> None:
+    def _count_void(self, answer: LookupResult[Any]) -> None:
         """Section 4.6.4: answers without records are a sign of a broken or hostile record."""
         if answer.status in ("no_name", "no_data"):
             self._void += 1
             if self._void > MOST_VOID:
-                raise _Ended("permerror", f"more than {MOST_VOID} look-ups found nothing")
+                raise _CheckEnded("permerror", f"more than {MOST_VOID} look-ups found nothing")
 
     def _spend_term(self) -> None:
         self._terms += 1
         if self._terms > MOST_TERMS:
-            raise _Ended("permerror", f"more than {MOST_TERMS} terms ask DNS")
+            raise _CheckEnded("permerror", f"more than {MOST_TERMS} terms ask DNS")
 
-    async def _target(self, spec: str, facts: Facts) -> str:
+    async def _target(self, spec: str, facts: MacroValues) -> str:
         """The domain name of a domain-spec (7)."""
         return spf_macros.shortened(await self._expanded(spec, facts))
 
-    async def _expanded(self, text: str, facts: Facts) -> str:
+    async def _expanded(self, text: str, facts: MacroValues) -> str:
         validated = "unknown"
         if "p" in spf_macros.letters(text):
             validated = _best(await self._names(), facts.domain)
         return spf_macros.expanded(text, facts, validated)
 
-    async def _explanation(self, record: Record, facts: Facts) -> str | None:
+    async def _explanation(self, record: SpfRecord, facts: MacroValues) -> str | None:
         """What the domain's owner says about a fail (6.2); nothing where it cannot be had."""
         if record.explanation is None:
             return None
@@ -276,7 +276,7 @@ class _Check:
             if not text.isascii() or not spf_macros.EXPLAIN_STRING.fullmatch(text):
                 return None
             return (await self._expanded(text, facts))[:LONGEST_EXPLANATION]
-        except _Ended:
+        except _CheckEnded:
             return None
 
     def _is_in(self, addresses: Sequence[str], mechanism: Mechanism) -> bool:
@@ -288,7 +288,7 @@ class _Check:
         )
 
 
-def _at(facts: Facts, domain: str) -> Facts:
+def _at(facts: MacroValues, domain: str) -> MacroValues:
     return replace(facts, domain=domain)
 
 

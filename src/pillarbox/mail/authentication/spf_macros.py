@@ -23,7 +23,7 @@ _UNESCAPED: Final = "-._~"
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MacroValues:
     """What the letters stand for; `domain` is that of the record at hand."""
 
     sender: str
@@ -67,7 +67,7 @@ def letters(text: str) -> set[str]:
     return {found[1].lower() for found in _MACRO.finditer(text) if found[1]}
 
 
-def expanded(text: str, facts: Facts, validated: str) -> str:
+def expanded(text: str, facts: MacroValues, validated: str) -> str:
     """`text` with its macros expanded; `text` has been checked before."""
     return _MACRO.sub(lambda found: _expansion(found, facts, validated), text)
 
@@ -85,16 +85,16 @@ def has_valid_numbers(text: str) -> bool:
     return all(int(found[2][:9]) > 0 for found in _MACRO.finditer(text) if found[2])
 
 
-def _expansion(found: re.Match[str], facts: Facts, validated: str) -> str:
-    if found[5]:
-        return _LITERAL[found[5]]
-    value = facts.value(found[1].lower(), validated)
-    if found[2] or found[3] or found[4]:
-        parts = re.split(f"[{re.escape(found[4] or '.')}]", value)
-        if found[3]:
+def _expansion(match: re.Match[str], facts: MacroValues, validated: str) -> str:
+    if match[5]:
+        return _LITERAL[match[5]]
+    value = facts.value(match[1].lower(), validated)
+    if match[2] or match[3] or match[4]:
+        parts = re.split(f"[{re.escape(match[4] or '.')}]", value)
+        if match[3]:
             parts.reverse()
-        value = ".".join(parts[-int(found[2][:9]) :] if found[2] else parts)
-    return quote(value, safe=_UNESCAPED) if found[1].isupper() else value
+        value = ".".join(parts[-int(match[2][:9]) :] if match[2] else parts)
+    return quote(value, safe=_UNESCAPED) if match[1].isupper() else value
 
 
 def _dotted(ip: IpAddress) -> str:

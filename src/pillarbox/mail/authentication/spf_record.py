@@ -40,7 +40,7 @@ class Mechanism:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SpfRecord:
     """The directives in order, and the modifiers that count."""
 
     mechanisms: tuple[Mechanism, ...]
@@ -54,7 +54,7 @@ def is_spf(text: str) -> bool:
     return start == VERSION and text[len(VERSION) : len(VERSION) + 1] in ("", " ")
 
 
-def parse(text: str) -> Record:
+def parse(text: str) -> SpfRecord:
     """The record of this text, which `is_spf`; RecordError for any syntax error anywhere in it (4.6)."""
     if not text.isascii():
         raise RecordError("the record holds characters beyond ASCII")
@@ -66,7 +66,7 @@ def parse(text: str) -> Record:
             _take_modifier(modifiers, modifier[1].lower(), modifier[2])
         elif term:
             mechanisms.append(_mechanism(term))
-    return Record(tuple(mechanisms), modifiers.get("redirect"), modifiers.get("exp"))
+    return SpfRecord(tuple(mechanisms), modifiers.get("redirect"), modifiers.get("exp"))
 
 
 def _take_modifier(modifiers: dict[str, str], name: str, value: str) -> None:
@@ -112,8 +112,8 @@ def _prefixes(text: str) -> tuple[int, int]:
     return _prefix(first, 32) if first else 32, _prefix(second, 128) if second else 128
 
 
-def _prefix(text: str, most: int) -> int:
-    if not _PREFIX.fullmatch(text) or int(text) > most:
+def _prefix(text: str, limit: int) -> int:
+    if not _PREFIX.fullmatch(text) or int(text) > limit:
         raise RecordError(f"/{text} is no prefix length")
     return int(text)
 

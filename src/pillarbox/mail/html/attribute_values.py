@@ -38,8 +38,8 @@ def encoded(value: str) -> str:
     )
 
 
-def _meant(found: re.Match[str], value: str) -> str:
-    decimal, hexadecimal, name, semicolon = found.groups()
+def _meant(match: re.Match[str], value: str) -> str:
+    decimal, hexadecimal, name, semicolon = match.groups()
     if decimal is not None:
         return _character(decimal, 10)
     if hexadecimal is not None:
@@ -50,11 +50,11 @@ def _meant(found: re.Match[str], value: str) -> str:
         character = html5.get(name[:length])
         if character is not None:
             rest = name[length:]
-            follows = rest[:1] or semicolon or value[found.end() : found.end() + 1]
+            follows = rest[:1] or semicolon or value[match.end() : match.end() + 1]
             if follows == "=" or (follows.isascii() and follows.isalnum()):
-                return found[0]
+                return match[0]
             return character + rest + semicolon
-    return found[0]
+    return match[0]
 
 
 def _character(digits: str, base: int) -> str:

@@ -14,7 +14,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
-from pillarbox.mail.message.bodies import Attachment
+from pillarbox.mail.message.bodies import AttachedPart
 
 LONGEST_RESULT = 100_000_000
 
@@ -28,8 +28,8 @@ _CID = re.compile(r"cid:([^\s\"'()<>,]{1,998})", re.IGNORECASE)
 
 def with_data_uris(
     html: str,
-    attachments: Iterable[Attachment],
-    content: Callable[[Attachment], bytes],
+    attachments: Iterable[AttachedPart],
+    content: Callable[[AttachedPart], bytes],
     longest: int = LONGEST_RESULT,
 ) -> str | None:
     """The html with its images inside, or None when that would be longer than `longest` characters.
@@ -51,22 +51,22 @@ def with_data_uris(
     return "".join([*out, html[at:]])
 
 
-def referenced(html: str, attachments: Iterable[Attachment]) -> frozenset[str]:
+def referenced(html: str, attachments: Iterable[AttachedPart]) -> frozenset[str]:
     """The Content-IDs of these attachments that the html refers to, whatever their type."""
     known = {a.content_id: a for a in attachments if a.content_id is not None}
     return frozenset(cid for _, _, cid in _edits(html, known))
 
 
-def _images(attachments: Iterable[Attachment]) -> dict[str, Attachment]:
+def _images(attachments: Iterable[AttachedPart]) -> dict[str, AttachedPart]:
     """The image parts by Content-ID; of several with one id, the first."""
-    found: dict[str, Attachment] = {}
+    found: dict[str, AttachedPart] = {}
     for attachment in attachments:
         if attachment.content_id is not None and attachment.content_type.startswith("image/"):
             found.setdefault(attachment.content_id, attachment)
     return found
 
 
-def _edits(html: str, known: dict[str, Attachment]) -> list[tuple[int, int, str]]:
+def _edits(html: str, known: dict[str, AttachedPart]) -> list[tuple[int, int, str]]:
     """Where references stand, from the left and without overlap, and the Content-ID that each means."""
     found: dict[int, tuple[int, int, str]] = {}
     for attribute in _ATTRIBUTE.finditer(html):
@@ -80,16 +80,16 @@ def _edits(html: str, known: dict[str, Attachment]) -> list[tuple[int, int, str]
 
 
 def _note(
-    found: dict[int, tuple[int, int, str]], html: str, start: int, end: int, known: dict[str, Attachment]
+    images: dict[int, tuple[int, int, str]], html: str, start: int, end: int, known: dict[str, AttachedPart]
 ) -> None:
     cid = unquote(entities.unescape(html[start + len("cid:") : end]))
     if cid in known:
-        found[start] = (start, end, cid)
+        images[start] = (start, end, cid)
 
 
-def _uri_length(image: Attachment) -> int:
+def _uri_length(image: AttachedPart) -> int:
     return len(f"data:{image.content_type};base64,") + (image.size + 2) // 3 * 4
 
 
-def _uri(image: Attachment, content: Callable[[Attachment], bytes]) -> str:
+def _uri(image: AttachedPart, content: Callable[[AttachedPart], bytes]) -> str:
     return f"data:{image.content_type};base64,{b64encode(content(image)).decode('ascii')}"

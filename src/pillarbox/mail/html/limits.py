@@ -63,14 +63,14 @@ COMMENT_END = re.compile(r"--!?>")
 _ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE | re.ASCII) for name in UNREAD}
 
 
-def next_tag(html: str, at: int) -> re.Match[str] | None:
+def next_tag(html: str, index: int) -> re.Match[str] | None:
     """The next tag, comment or declaration. Searched in blocks, between which other threads may run."""
-    while at < len(html):
-        found = TAG.search(html, at, at + BLOCK)
+    while index < len(html):
+        found = TAG.search(html, index, index + BLOCK)
         if found is not None:
             return TAG.match(html, found.start())
         # What begins at the end of a block ends in the next one.
-        at += BLOCK - len("<!-")
+        index += BLOCK - len("<!-")
     return None
 
 
@@ -120,10 +120,10 @@ class _Simplifier:
     def _text(self, end: int) -> None:
         self._out.append(self._html[self._at : end].replace("<", self._bare))
 
-    def _markup(self, found: re.Match[str]) -> None:
-        comment, declaration, slash, name = found.groups()
+    def _markup(self, match: re.Match[str]) -> None:
+        comment, declaration, slash, name = match.groups()
         if comment:
-            end = COMMENT_END.search(self._html, found.end() - 2)
+            end = COMMENT_END.search(self._html, match.end() - 2)
             self._at = end.end() if end else len(self._html)
         elif declaration or slash:
             if slash:

@@ -62,33 +62,33 @@ class Tracker(Protocol):
         ...
 
 
-class Part(NamedTuple):
+class HtmlPiece(NamedTuple):
     """A piece of the HTML as it is written. `is_href`: it is the value of an `href`, without its quotes."""
 
     text: str
     is_href: bool = False
 
 
-class Cut(NamedTuple):
+class SplitHtml(NamedTuple):
     """The HTML in pieces: all of them joined are it. The picture belongs between the two lists."""
 
-    before: Sequence[Part]
-    after: Sequence[Part]
+    before: Sequence[HtmlPiece]
+    after: Sequence[HtmlPiece]
 
 
-def cut(html: str) -> Cut:
+def cut(html: str) -> SplitHtml:
     """The HTML, cut at its links and before the end of its body."""
-    parts: list[Part] = []
+    parts: list[HtmlPiece] = []
     at, before = 0, -1
     for start, end in _spans(html):
-        parts.append(Part(html[at:start]))
+        parts.append(HtmlPiece(html[at:start]))
         if start == end:
             before, at = len(parts), start
         else:
-            parts.append(Part(html[start:end], is_href=True))
+            parts.append(HtmlPiece(html[start:end], is_href=True))
             at = end
-    parts.append(Part(html[at:]))
-    return Cut(parts, []) if before < 0 else Cut(parts[:before], parts[before:])
+    parts.append(HtmlPiece(html[at:]))
+    return SplitHtml(parts, []) if before < 0 else SplitHtml(parts[:before], parts[before:])
 
 
 def href(raw: str, tracker: Tracker, index: int) -> str:
@@ -179,12 +179,12 @@ def _spans(html: str) -> Iterator[tuple[int, int]]:
     return iter(spans)
 
 
-def _href(html: str, at: int, end: int) -> tuple[int, int] | None:
+def _href(html: str, index: int, end: int) -> tuple[int, int] | None:
     """Where the value of the tag's `href` stands; None where it has none, or says that it is left alone."""
     place: tuple[int, int] | None = None
     names: set[str] = set()
-    while (found := ATTRIBUTE.match(html, at, end)) is not None:
-        at = found.end()
+    while (found := ATTRIBUTE.match(html, index, end)) is not None:
+        index = found.end()
         name = found[1].lower()
         if name in names:
             continue

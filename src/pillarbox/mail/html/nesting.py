@@ -59,7 +59,7 @@ _ENDS: dict[str, re.Pattern[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedElements:
     """What may be written: elements, the attributes of each and of all (`*`), and the elements that lose
     their content with their tags."""
 
@@ -72,7 +72,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class Nested:
+class NestedHtml:
     """The content of the body, the style sheets, and what stood in the tag of the body, as it was written."""
 
     body: str
@@ -81,7 +81,7 @@ class Nested:
     complete: bool
 
 
-def nested(html: str, allowed: Allowed) -> Nested:
+def nested(html: str, allowed: AllowedElements) -> NestedHtml:
     """The document with its elements well nested."""
     return _Writer(html[:LONGEST_READ], allowed, len(html) <= LONGEST_READ).nested()
 
@@ -94,7 +94,7 @@ class _Writer:
     that a block cut off, which are opened anew before the next text; each table cell has a list of its own.
     """
 
-    def __init__(self, html: str, allowed: Allowed, complete: bool) -> None:
+    def __init__(self, html: str, allowed: AllowedElements, complete: bool) -> None:
         self._html = html
         self._allowed = allowed
         self._attributes_of: dict[str, frozenset[str]] = {}
@@ -110,7 +110,7 @@ class _Writer:
         self._body: dict[str, str] | None = None
         self._complete = complete
 
-    def nested(self) -> Nested:
+    def nested(self) -> NestedHtml:
         while (found := next_tag(self._html, self._at)) is not None:
             self._text(self._html[self._at : found.start()])
             self._at = found.end()
@@ -123,7 +123,7 @@ class _Writer:
             self._text(self._html[self._at :])
         while self._open:
             self._close()
-        return Nested("".join(self._out), tuple(self._styles), self._body or {}, self._complete)
+        return NestedHtml("".join(self._out), tuple(self._styles), self._body or {}, self._complete)
 
     # Reading ------------------------------------------------------------------------------------------
 
@@ -137,10 +137,10 @@ class _Writer:
         self._reopen()
         self._write(text.replace("<", "&lt;"))
 
-    def _markup(self, found: re.Match[str]) -> None:
-        comment, declaration, slash, name = found.groups()
+    def _markup(self, match: re.Match[str]) -> None:
+        comment, declaration, slash, name = match.groups()
         if comment:
-            end = COMMENT_END.search(self._html, found.end() - 2)
+            end = COMMENT_END.search(self._html, match.end() - 2)
             self._at = end.end() if end else len(self._html)
         elif declaration:
             self._skip_past(">")
@@ -221,9 +221,9 @@ class _Writer:
             if len(cut) < MOST_REOPENED and (name, attributes) not in cut:
                 cut.insert(0, (name, attributes))
 
-    def _close_through(self, at: int) -> None:
-        """Close the open elements from `at` on, and those around them that have ended already."""
-        while len(self._open) > at:
+    def _close_through(self, index: int) -> None:
+        """Close the open elements from `index` on, and those around them that have ended already."""
+        while len(self._open) > index:
             self._close(is_cut=True)
         while self._open and self._open[-1][2]:
             self._close()
@@ -364,13 +364,13 @@ class _Writer:
         if at is not None:
             self._close_through(at)
 
-    def _end_formatting(self, at: int) -> None:
+    def _end_formatting(self, index: int) -> None:
         """End a formatting element; where a block is open inside it, when that block ends."""
-        name, attributes, _ = self._open[at]
-        if any(found[0] in SPECIAL for found in self._open[at + 1 :]):
-            self._open[at] = (name, attributes, True)
+        name, attributes, _ = self._open[index]
+        if any(found[0] in SPECIAL for found in self._open[index + 1 :]):
+            self._open[index] = (name, attributes, True)
             return
-        while len(self._open) > at + 1:
+        while len(self._open) > index + 1:
             self._close(is_cut=True)
         self._close()
         while self._open and self._open[-1][2]:

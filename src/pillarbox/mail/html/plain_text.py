@@ -180,11 +180,11 @@ class _Text:
         if raw[-1] in _BLANK:
             self._between = " "
 
-    def put_line(self, said: str) -> None:
+    def put_line(self, line: str) -> None:
         """A line of its own; none for the empty text, which only ends the line."""
         self._break(1)
-        if said:
-            self._put(said)
+        if line:
+            self._put(line)
             self._break(1)
 
     def enter(self, tag: str, attributes: dict[str, str | None]) -> None:
@@ -235,8 +235,8 @@ class _Text:
             self._marker = f"{number}. "
             self._lists[-1] = number + 1
 
-    def _put(self, said: str) -> None:
-        self._length += len(said)
+    def _put(self, words: str) -> None:
+        self._length += len(words)
         if self._length > LONGEST_TEXT:
             return
         level = min(len(self._lists), DEEPEST_INDENT)
@@ -246,9 +246,9 @@ class _Text:
             self._out.append(f"{start}{indent}{self._marker}")
         elif self._between:
             self._out.append(self._between)
-        self._out.append(said)
+        self._out.append(words)
         if self._links:
-            self._links[-1][1].append(said)
+            self._links[-1][1].append(words)
         self._breaks, self._between, self._marker = 0, "", ""
 
     def _say_lines(self, raw: str) -> None:
@@ -278,8 +278,8 @@ class _Text:
             self._breaks = min(self._breaks + count, MOST_BREAKS)
             self._between = ""
 
-    def _end_link(self, href: str, said: list[str]) -> None:
-        label = " ".join(said)
+    def _end_link(self, href: str, words: list[str]) -> None:
+        label = " ".join(words)
         target = _target(href, label)
         if not target:
             return

@@ -182,17 +182,17 @@ def _decoded(plain: str) -> str:
     return decoded.replace("\t", " ").strip(" ")
 
 
-def _quoted(text: str, at: int) -> tuple[str, int]:
-    """The content of the quoted string that opens at `at`, and the place after its closing quote."""
+def _quoted(text: str, index: int) -> tuple[str, int]:
+    """The content of the quoted string that opens at `index`, and the place after its closing quote."""
     pieces: list[str] = []
-    at += 1
-    while (stop := _QUOTED_STOP.search(text, at)) is not None:
-        pieces.append(text[at : stop.start()])
-        at = stop.end()
+    index += 1
+    while (stop := _QUOTED_STOP.search(text, index)) is not None:
+        pieces.append(text[index : stop.start()])
+        index = stop.end()
         if stop[0] == '"':
-            return "".join(pieces), at
-        pieces.append(text[at : at + 1])
-        at += 1
+            return "".join(pieces), index
+        pieces.append(text[index : index + 1])
+        index += 1
     raise AddressError("A quoted string in it does not end.")
 
 
@@ -242,11 +242,11 @@ def _is_dot_atom(local: str) -> bool:
     return not (local.startswith(".") or local.endswith(".") or ".." in local)
 
 
-def _trouble_at(text: str, at: int) -> str:
-    if at >= len(text):
+def _trouble_at(text: str, index: int) -> str:
+    if index >= len(text):
         return "It has no `@`."
-    if text[at] in _BLANKS:
+    if text[index] in _BLANKS:
         return "It holds white space outside quotes."
     return {**_REFUSED_SPECIALS, "<": "Nothing may follow the `>`."}.get(
-        text[at], f"It holds `{text[at]}` at a place where that is not allowed."
+        text[index], f"It holds `{text[index]}` at a place where that is not allowed."
     )

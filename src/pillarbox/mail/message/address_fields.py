@@ -82,7 +82,7 @@ def read(raw: bytes) -> AddressFields:
     text = header_text.unfolded(raw[:LONGEST_READ])
     if len(text) <= 512 and (found := _simple(text)) is not None:
         return found
-    return _Reader(text).read() if text else AddressFields((), False)
+    return _AddressReader(text).read() if text else AddressFields((), False)
 
 
 def addresses(mailboxes: Iterable[NamedAddress]) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class _Entry:
     angle: str | None = None
 
 
-class _Reader:
+class _AddressReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
@@ -149,12 +149,12 @@ class _Reader:
         self._flush()
         return AddressFields(tuple(self._found[:MOST_MAILBOXES]), self._exact and bool(self._found))
 
-    def _take(self, found: re.Match[str]) -> None:
-        token = found[0]
+    def _take(self, match: re.Match[str]) -> None:
+        token = match[0]
         match token[0]:
             case '"':
-                self._exact = self._exact and bool(found[2])
-                self._entry.words.append((_ESCAPED.sub(r"\1", found[1]), True))
+                self._exact = self._exact and bool(match[2])
+                self._entry.words.append((_ESCAPED.sub(r"\1", match[1]), True))
             case "(":
                 self._comment()
             case "<":

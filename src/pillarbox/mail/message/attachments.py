@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from pillarbox.mail.message import headers, transfer_encoding
-from pillarbox.mail.message.files import File, Written, as_message, in_base64
-from pillarbox.mail.message.transfer_encoding import Encoded
+from pillarbox.mail.message.files import EncodedFile, ExternalFile, as_message, in_base64
+from pillarbox.mail.message.transfer_encoding import EncodedBody
 
 LONGEST_FILENAME = 255
 LONGEST_EXTENSION = 20
@@ -31,12 +31,12 @@ _ATTRIBUTE_SAFE = "!#$&+^`{}|"
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class OutgoingFile:
     """A file that goes with a message; with a `cid` (no angle brackets) the HTML may show it."""
 
     filename: str
     content_type: str
-    content: bytes | Written
+    content: bytes | EncodedFile
     cid: str | None = None
 
 
@@ -58,17 +58,17 @@ def parse_content_type(text: str) -> str:
     return kind
 
 
-def _parameters(text: str, at: int) -> Iterator[str]:
+def _parameters(text: str, index: int) -> Iterator[str]:
     seen: set[str] = set()
-    while at < len(text) and text[at:] != ";":
-        found = _PARAMETER.match(text, at)
+    while index < len(text) and text[index:] != ";":
+        found = _PARAMETER.match(text, index)
         if found is None or len(seen) == MOST_PARAMETERS:
             raise ValueError("The parameters of the content type are not valid.")
         name = found[1].lower()
         if name not in seen and name.partition("*")[0] != "name":
             yield f"; {name}={found[2]}" if found[2] is not None else f'; {name}="{found[3]}"'
         seen.add(name)
-        at = found.end()
+        index = found.end()
 
 
 def clean_filename(name: str) -> str:
@@ -84,12 +84,12 @@ def clean_filename(name: str) -> str:
     return kept + tail
 
 
-async def written(file: File, content_type: str) -> Written:
+async def written(file: ExternalFile, content_type: str) -> EncodedFile:
     """A file as the part of this type carries it."""
     return (await as_message(file) if _is_message(content_type.lower()) else None) or in_base64(file)
 
 
-def part(attachment: Attachment, inline: bool) -> tuple[list[bytes], Encoded | Written]:
+def part(attachment: OutgoingFile, inline: bool) -> tuple[list[bytes], EncodedBody | EncodedFile]:
     """Header fields and encoded body of the attachment's part.
 
     A message/* part that is not clean 7bit travels as an octet stream under its own name: RFC 2046 5.2.1
@@ -114,8 +114,8 @@ def part(attachment: Attachment, inline: bool) -> tuple[list[bytes], Encoded | W
     return fields, encoded
 
 
-def _encoded(content: bytes | Written, kind: str) -> Encoded | Written:
-    if isinstance(content, Written):
+def _encoded(content: bytes | EncodedFile, kind: str) -> EncodedBody | EncodedFile:
+    if isinstance(content, EncodedFile):
         return content
     message = transfer_encoding.encode_message(content) if _is_message(kind) else None
     return message or transfer_encoding.encode_octets(content)

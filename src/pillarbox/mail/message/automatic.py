@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.parse import ParsedMessage
 
 BULK: Final = frozenset(("bulk", "junk", "list"))
 
 
-def is_automatic(message: Message, mail_from: str) -> bool:
+def is_automatic(message: ParsedMessage, mail_from: str) -> bool:
     """True for mail of a null sender (`mail_from` is ""), of a list, in bulk, or submitted by a program."""
     if not mail_from or "list-id" in message.named:
         return True

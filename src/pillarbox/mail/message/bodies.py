@@ -22,7 +22,7 @@ from pillarbox.mail.message import (
     mime_parts,
     transfer_decoding,
 )
-from pillarbox.mail.message.mime_parts import Part
+from pillarbox.mail.message.mime_parts import ParsedPart
 
 LONGEST_BODY = 16 * 1024 * 1024
 """A text or html part that is encoded longer than this is an attachment."""
@@ -38,7 +38,7 @@ _UU_BLOCK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class AttachedPart:
     """A leaf that is no body. `content_disposition` is as in the part; `size` counts decoded octets."""
 
     filename: str | None
@@ -46,10 +46,10 @@ class Attachment:
     content_disposition: str | None
     content_id: str | None
     size: int
-    part: Part
+    part: ParsedPart
 
 
-class Bodies:
+class MessageBodies:
     """What a message says, and what it carries, in the order of the message. Text and html are decoded when
     they are asked for, and kept."""
 
@@ -58,10 +58,10 @@ class Bodies:
     def __init__(
         self,
         raw: bytes,
-        plain: Part | None,
+        plain: ParsedPart | None,
         octets: bytes | None,
-        htmls: Sequence[Part],
-        attachments: tuple[Attachment, ...],
+        htmls: Sequence[ParsedPart],
+        attachments: tuple[AttachedPart, ...],
     ) -> None:
         self._raw = raw
         self._plain = plain
@@ -90,17 +90,17 @@ class Bodies:
 class _Candidate(NamedTuple):
     """A leaf; whether it may be a body; and its place: a multipart/mixed and the child of it."""
 
-    part: Part
+    part: ParsedPart
     may_be_body: bool
     mixed: int
     child: int
 
 
-def bodies(raw: bytes, root: Part) -> Bodies:
+def bodies(raw: bytes, root: ParsedPart) -> MessageBodies:
     """The bodies and attachments of the message whose root part is `root`."""
     if not root.children and _is_text(root):
         octets, inside = _without_files(raw, root)
-        return Bodies(raw, root, octets, (), tuple(inside))
+        return MessageBodies(raw, root, octets, (), tuple(inside))
     leaves = list(_candidates(root, True, 0, 0))
     plain = _first(leaves, "text/plain")
     texts = [] if plain is None else [plain]
@@ -115,10 +115,10 @@ def bodies(raw: bytes, root: Part) -> Bodies:
         octets, inside = _without_files(raw, texts[0].part)
         files = _in_order(files, inside)
     text = texts[0].part if texts else None
-    return Bodies(raw, text, octets, [c.part for c in htmls], tuple(files))
+    return MessageBodies(raw, text, octets, [c.part for c in htmls], tuple(files))
 
 
-def _is_text(part: Part) -> bool:
+def _is_text(part: ParsedPart) -> bool:
     return (
         part.content_type == "text/plain"
         and part.disposition != "attachment"
@@ -126,7 +126,7 @@ def _is_text(part: Part) -> bool:
     )
 
 
-def _candidates(part: Part, may_be_body: bool, mixed: int, child: int) -> Iterator[_Candidate]:
+def _candidates(part: ParsedPart, may_be_body: bool, mixed: int, child: int) -> Iterator[_Candidate]:
     if not part.children:
         yield _Candidate(part, may_be_body and part.disposition != "attachment", mixed, child)
     elif part.content_type == "multipart/related":
@@ -141,7 +141,7 @@ def _candidates(part: Part, may_be_body: bool, mixed: int, child: int) -> Iterat
             yield from _candidates(inner, may_be_body, part.content_start, number)
 
 
-def _root_of(part: Part) -> Part:
+def _root_of(part: ParsedPart) -> ParsedPart:
     """The part that a multipart/related is about: named by `start`, else the first (RFC 2387, 3.2)."""
     named = part.parameters.get("start", "").strip().removeprefix("<").removesuffix(">")
     if named:
@@ -178,17 +178,17 @@ def _html_parts(leaves: list[_Candidate]) -> list[_Candidate]:
     return list(found.values())
 
 
-def _html(raw: bytes, part: Part) -> str:
+def _html(raw: bytes, part: ParsedPart) -> str:
     return charsets.decode_html(mime_parts.content(raw, part), part.charset)
 
 
-def _without_files(raw: bytes, part: Part) -> tuple[bytes | None, list[Attachment]]:
+def _without_files(raw: bytes, part: ParsedPart) -> tuple[bytes | None, list[AttachedPart]]:
     """The files that stand uuencoded in a text; where there may be some, also what is left without them."""
     start, end = part.content_start, part.end
     if part.encoding not in transfer_decoding.IDENTITY or raw.find(b"begin ", start, end) < 0:
         return None, []
     kept: list[bytes] = []
-    files: list[Attachment] = []
+    files: list[AttachedPart] = []
     at = start
     for block in _UU_BLOCK.finditer(raw, start, end):
         if len(files) == MOST_FILES_IN_TEXT or not block[2]:
@@ -199,25 +199,25 @@ def _without_files(raw: bytes, part: Part) -> tuple[bytes | None, list[Attachmen
     return b"".join([*kept, raw[at:end]]), files
 
 
-def _uuencoded_part(block: re.Match[bytes]) -> Part:
+def _uuencoded_part(block: re.Match[bytes]) -> ParsedPart:
     name = attachments.clean_filename(header_text.clean(charsets.decode(block[1].strip())))
-    return Part(
+    return ParsedPart(
         attachments.DEFAULT_TYPE, {}, "x-uuencode", "attachment", name, None,
         block.start(), block.start(), block.end(),
     )  # fmt: skip
 
 
-def _attachment(raw: bytes, part: Part) -> Attachment:
+def _attachment(raw: bytes, part: ParsedPart) -> AttachedPart:
     size = part.end - part.content_start
     if part.encoding not in transfer_decoding.IDENTITY:
         size = len(mime_parts.content(raw, part))
     filename = part.filename
     if filename is None and part.content_type == "message/rfc822":
         filename = _named_by_subject(raw, part)
-    return Attachment(filename, part.content_type, part.disposition, part.content_id, size, part)
+    return AttachedPart(filename, part.content_type, part.disposition, part.content_id, size, part)
 
 
-def _named_by_subject(raw: bytes, part: Part) -> str:
+def _named_by_subject(raw: bytes, part: ParsedPart) -> str:
     """`<subject>.eml` of the message inside (receiving.md 1.2)."""
     if part.encoding in transfer_decoding.IDENTITY:
         inner = raw[part.content_start : min(part.end, part.content_start + SUBJECT_WITHIN)]
@@ -228,5 +228,5 @@ def _named_by_subject(raw: bytes, part: Part) -> str:
     return attachments.clean_filename(f"{subject or 'message'}.eml")
 
 
-def _in_order(files: list[Attachment], inside: list[Attachment]) -> list[Attachment]:
+def _in_order(files: list[AttachedPart], inside: list[AttachedPart]) -> list[AttachedPart]:
     return sorted([*files, *inside], key=lambda file: file.part.start) if inside else files

@@ -19,19 +19,19 @@ from typing import NamedTuple
 
 from pillarbox.mail.message import attachments, headers, transfer_encoding
 from pillarbox.mail.message.address import Mailbox
-from pillarbox.mail.message.attachments import Attachment
-from pillarbox.mail.message.files import Written
+from pillarbox.mail.message.attachments import OutgoingFile
+from pillarbox.mail.message.files import EncodedFile
 from pillarbox.mail.message.headers import HeaderError
-from pillarbox.mail.message.transfer_encoding import Encoded, Encoding
+from pillarbox.mail.message.transfer_encoding import EncodedBody, Encoding
 
-__all__ = ["Attachment", "Message", "compose", "compose_pieces", "needs_smtputf8", "new_message_id"]
+__all__ = ["OutgoingFile", "OutgoingMessage", "compose", "compose_pieces", "needs_smtputf8", "new_message_id"]
 
 MESSAGE_ID_BITS = 128
 NO_RECIPIENTS = b"To: undisclosed-recipients:;\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class OutgoingMessage:
     """What to compose. Custom headers are already filtered; the composer refuses what should not be there."""
 
     sender: Mailbox
@@ -45,10 +45,10 @@ class Message:
     cc: Sequence[Mailbox] = ()
     reply_to: Sequence[Mailbox] = ()
     headers: Sequence[tuple[str, str]] = ()
-    attachments: Sequence[Attachment] = ()
+    attachments: Sequence[OutgoingFile] = ()
 
 
-class Part(NamedTuple):
+class MimePart(NamedTuple):
     """A MIME part: the fields that describe it, and its body in pieces.
 
     `plain` are the 7bit bodies in it, the only places where a boundary of ours could occur. Files are not
@@ -56,22 +56,22 @@ class Part(NamedTuple):
     """
 
     fields: Sequence[bytes]
-    body: Sequence[bytes | Written]
+    body: Sequence[bytes | EncodedFile]
     plain: Sequence[bytes] = ()
 
 
-def compose(message: Message) -> bytes:
+def compose(message: OutgoingMessage) -> bytes:
     """The message as it is signed and sent; none of its attachments is a file.
 
     Raises HeaderError for values that cannot be written safely.
     """
     [whole] = compose_pieces(message)
-    if isinstance(whole, Written):
+    if isinstance(whole, EncodedFile):
         raise TypeError("a message with files has no bytes of its own")
     return whole
 
 
-def compose_pieces(message: Message) -> Sequence[bytes | Written]:
+def compose_pieces(message: OutgoingMessage) -> Sequence[bytes | EncodedFile]:
     """The same in pieces, for any message: octets and files in turn. The first has the whole header block,
     the last ends a line."""
     root = _structure(message)
@@ -83,12 +83,12 @@ def compose_pieces(message: Message) -> Sequence[bytes | Written]:
     if isinstance(last, bytes) and not last.endswith(b"\r\n"):
         # The dot that ends DATA stands on a line of its own, so what is signed must end a line already.
         pieces[-1] = last + b"\r\n"
-    if not all(isinstance(piece, Written) or transfer_encoding.is_clean(piece) for piece in pieces):
+    if not all(isinstance(piece, EncodedFile) or transfer_encoding.is_clean(piece) for piece in pieces):
         raise HeaderError("The message holds a bare CR, a bare LF or a NUL.")
     return pieces
 
 
-def _joined(pieces: Sequence[bytes | Written]) -> Iterator[bytes | Written]:
+def _joined(pieces: Sequence[bytes | EncodedFile]) -> Iterator[bytes | EncodedFile]:
     """The same pieces, with all octets between two files in one."""
     here: list[bytes] = []
     for piece in pieces:
@@ -101,7 +101,7 @@ def _joined(pieces: Sequence[bytes | Written]) -> Iterator[bytes | Written]:
     yield b"".join(here)
 
 
-def needs_smtputf8(message: Message) -> bool:
+def needs_smtputf8(message: OutgoingMessage) -> bool:
     """Whether a header of the message names a mailbox outside ASCII, so that every hop needs SMTPUTF8."""
     mailboxes = chain((message.sender,), message.to, message.cc, message.reply_to)
     return any(mailbox.needs_smtputf8 for mailbox in mailboxes)
@@ -112,7 +112,7 @@ def new_message_id(domain: str, random_bits: Callable[[int], int]) -> str:
     return f"<{random_bits(MESSAGE_ID_BITS):032x}@{domain}>"
 
 
-def _message_fields(message: Message) -> Iterator[bytes]:
+def _message_fields(message: OutgoingMessage) -> Iterator[bytes]:
     yield _sender_field(message.sender)
     yield headers.addresses("To", message.to) if message.to else NO_RECIPIENTS
     if message.cc:
@@ -144,7 +144,7 @@ def _custom_fields(pairs: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         yield headers.custom(name, value)
 
 
-def _structure(message: Message) -> Part:
+def _structure(message: OutgoingMessage) -> MimePart:
     """mixed(related(alternative(text, html), inline…), attachments…) without levels of one child (MSG-07)."""
     boundaries = _Boundaries(message.seed)
     inline = [a for a in message.attachments if a.cid is not None and message.html]
@@ -159,7 +159,7 @@ def _structure(message: Message) -> Part:
     return body
 
 
-def _bodies(message: Message, boundaries: _Boundaries) -> Part:
+def _bodies(message: OutgoingMessage, boundaries: _Boundaries) -> MimePart:
     html = _leaf("text/html", transfer_encoding.encode_text(message.html)) if message.html else None
     if html is not None and not message.text:
         return html
@@ -167,7 +167,7 @@ def _bodies(message: Message, boundaries: _Boundaries) -> Part:
     return text if html is None else _multipart("alternative", [text, html], boundaries)
 
 
-def _leaf(kind: str, encoded: Encoded) -> Part:
+def _leaf(kind: str, encoded: EncodedBody) -> MimePart:
     return _part(_leaf_fields(kind, encoded.encoding), encoded)
 
 
@@ -179,26 +179,26 @@ def _leaf_fields(kind: str, encoding: Encoding) -> Sequence[bytes]:
     )
 
 
-def _attachment(attachment: Attachment) -> Part:
+def _attachment(attachment: OutgoingFile) -> MimePart:
     return _part(*attachments.part(attachment, inline=attachment.cid is not None))
 
 
-def _part(fields: Sequence[bytes], encoded: Encoded | Written) -> Part:
-    if isinstance(encoded, Written):
-        return Part(fields, (encoded,))
-    return Part(fields, (encoded.body,), (encoded.body,) if encoded.encoding == "7bit" else ())
+def _part(fields: Sequence[bytes], encoded: EncodedBody | EncodedFile) -> MimePart:
+    if isinstance(encoded, EncodedFile):
+        return MimePart(fields, (encoded,))
+    return MimePart(fields, (encoded.body,), (encoded.body,) if encoded.encoding == "7bit" else ())
 
 
-def _multipart(subtype: str, parts: Sequence[Part], boundaries: _Boundaries, more: str = "") -> Part:
+def _multipart(subtype: str, parts: Sequence[MimePart], boundaries: _Boundaries, more: str = "") -> MimePart:
     plain = tuple(chain.from_iterable(part.plain for part in parts))
     boundary = boundaries.unused_in(plain)
     field = f'Content-Type: multipart/{subtype}{more};\r\n boundary="{boundary}"\r\n'.encode("ascii")
     line = f"--{boundary}".encode("ascii")
-    body: list[bytes | Written] = []
+    body: list[bytes | EncodedFile] = []
     for part in parts:
         body += (line, b"\r\n", *part.fields, b"\r\n", *part.body, b"\r\n")
     body += (line, b"--\r\n")
-    return Part((field,), body, plain)
+    return MimePart((field,), body, plain)
 
 
 class _Boundaries:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pillarbox.mail.message.placeholders import CONTACT_PATH, UNSUBSCRIBE_URL, Placeholder
-from pillarbox.mail.message.rendering import EMPTY, Origin, Value, inline_fallback, printed
+from pillarbox.mail.message.rendering import EMPTY, Value, ValueOrigin, inline_fallback, printed
 
 Scalar = str | float | bool
 """What a property may hold."""
@@ -55,23 +55,23 @@ def is_link(name: str) -> bool:
     return name in UNSUBSCRIBE_URL
 
 
-def contact_value(contact: ContactValues, found: Placeholder) -> Value:
+def contact_value(contact: ContactValues, placeholder: Placeholder) -> Value:
     """The contact's own value, else the fallback of the placeholder, else that of the property, else nothing.
 
     A fallback is the sender's own text; what contacts are called is not.
     """
-    key = property_key(found.name)
+    key = property_key(placeholder.name)
     if key is None:
-        own = getattr(contact, FIELDS[found.name]) if found.name in FIELDS else None
+        own = getattr(contact, FIELDS[placeholder.name]) if placeholder.name in FIELDS else None
     else:
         own = contact.properties.get(key)
     if own is not None and own != "":
-        return Value(printed(own), Origin.OTHERS)
-    inline = inline_fallback(found)
+        return Value(printed(own), ValueOrigin.OTHERS)
+    inline = inline_fallback(placeholder)
     if inline is not None:
         return inline
     fallback = None if key is None else contact.fallbacks.get(key)
-    return EMPTY if fallback is None else Value(printed(fallback), Origin.SENDER)
+    return EMPTY if fallback is None else Value(printed(fallback), ValueOrigin.SENDER)
 
 
 def property_key(name: str) -> str | None:

@@ -28,16 +28,16 @@ _EMPTY_LINES = re.compile(r"\n[ \t]*+\n[ \t\n]*\n")
 def extracted_text(text: str | None, html: str | None) -> str | None:
     """The text that is new in this message; empty where its author added nothing."""
     if text and text.strip():
-        own = _Own(text)
+        own = _OwnLines(text)
         if not html or not html.strip() or not _says_less(own, text, html):
             return own.written()
-        return _Own(marked_html.text_of(html)).written() or own.written()
+        return _OwnLines(marked_html.text_of(html)).written() or own.written()
     if html and html.strip():
-        return _Own(marked_html.text_of(html)).written()
+        return _OwnLines(marked_html.text_of(html)).written()
     return None if text is None and html is None else ""
 
 
-def _says_less(own: _Own, text: str, html: str) -> bool:
+def _says_less(own: _OwnLines, text: str, html: str) -> bool:
     """Whether the HTML is to be read although there is plain text.
 
     It marks a quotation that the text does not show, or the text only says that the message is in HTML.
@@ -47,7 +47,7 @@ def _says_less(own: _Own, text: str, html: str) -> bool:
     return not own.has_history and marked_html.has_marks(html)
 
 
-class _Own:
+class _OwnLines:
     """The lines of a text, cut into stretches of own lines by what is quoted."""
 
     def __init__(self, text: str) -> None:
@@ -111,39 +111,43 @@ class _Own:
         if self._stretches[-1]:
             self._stretches.append([])
 
-    def _history_begins(self, at: int) -> bool:
-        line = self._lines[at].strip()
-        if marked_html.HISTORY in line or history.is_separator(line) or history.field_lines(self._lines, at):
+    def _history_begins(self, index: int) -> bool:
+        line = self._lines[index].strip()
+        if (
+            marked_html.HISTORY in line
+            or history.is_separator(line)
+            or history.field_lines(self._lines, index)
+        ):
             return True
         if history.is_rule(line):
-            following = self._next_line(at + 1)
+            following = self._next_line(index + 1)
             return following is not None and (
                 marked_html.HISTORY in self._lines[following] or history.field_lines(self._lines, following)
             )
         return False
 
-    def _attribution(self, at: int) -> int:
+    def _attribution(self, index: int) -> int:
         """How many lines are an attribution; 0 where none begins here."""
-        found = history.attribution(self._lines, at)
+        found = history.attribution(self._lines, index)
         if found is None:
             return 0
-        if found.is_sure or self._is_quoted(self._next_line(at + found.lines)):
+        if found.is_sure or self._is_quoted(self._next_line(index + found.lines)):
             return found.lines
         return 0
 
-    def _next_line(self, at: int) -> int | None:
+    def _next_line(self, position: int) -> int | None:
         """The next line that is not empty, if it is near."""
-        for index in range(at, min(at + 4, len(self._lines))):
+        for index in range(position, min(position + 4, len(self._lines))):
             if self._lines[index].strip():
                 return index
         return None
 
-    def _is_quoted(self, at: int | None) -> bool:
-        return at is not None and self._quoted[at]
+    def _is_quoted(self, index: int | None) -> bool:
+        return index is not None and self._quoted[index]
 
-    def _has_quoted_after(self, at: int) -> bool:
+    def _has_quoted_after(self, index: int) -> bool:
         """Whether marked lines follow: then what is not marked is the author's own."""
-        return self._last_quoted >= at
+        return self._last_quoted >= index
 
 
 def _is_quoted(line: str) -> bool:

@@ -19,12 +19,12 @@ Blocks = Callable[[], AsyncIterator[bytes]]
 """All octets from the first to the last, as often as it is called."""
 
 
-class Changed(ValueError):  # noqa: N818
+class FileChanged(ValueError):  # noqa: N818
     """A file is not what it was when it was measured."""
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ExternalFile:
     """Octets that lie somewhere else."""
 
     size: int
@@ -32,10 +32,11 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class EncodedFile:
     """A file as it stands in a message: `size` octets of ASCII, with no line end but CRLF and no NUL.
 
-    No CRLF is cut in two by the end of a block. Reading raises `Changed` where the file is another by now.
+    No CRLF is cut in two by the end of a block. Reading raises `FileChanged` where the file is another by
+    now.
     """
 
     encoding: Literal["7bit", "base64"]
@@ -43,7 +44,7 @@ class Written:
     blocks: Blocks
 
 
-def of_bytes(data: bytes) -> File:
+def of_bytes(data: bytes) -> ExternalFile:
     """A file that is in memory after all; others have their turn between its blocks."""
 
     async def read() -> AsyncIterator[bytes]:
@@ -51,17 +52,17 @@ def of_bytes(data: bytes) -> File:
             yield data[start : start + BLOCK]
             await asyncio.sleep(0)
 
-    return File(len(data), read)
+    return ExternalFile(len(data), read)
 
 
-def in_base64(file: File) -> Written:
+def in_base64(file: ExternalFile) -> EncodedFile:
     """Base64 in lines of 76 characters (RFC 2045 6.8), without a line end after the last."""
     encoded = 4 * ((file.size + 2) // 3)
     breaks = max(0, (encoded - 1) // BASE64_COLUMNS)
-    return Written("base64", encoded + 2 * breaks, lambda: _base64(file))
+    return EncodedFile("base64", encoded + 2 * breaks, lambda: _base64(file))
 
 
-async def as_message(file: File) -> Written | None:
+async def as_message(file: ExternalFile) -> EncodedFile | None:
     """An attached message as it may stand inside a message/* part, or None if it may not.
 
     The same rule as `transfer.encode_message` (RFC 2046 5.2.1).
@@ -77,10 +78,10 @@ async def as_message(file: File) -> Written | None:
         if max(lengths) > LONGEST_LINE:
             return None
         line = lengths[-1]
-    return Written("7bit", size, lambda: _measured(_crlf(file), size))
+    return EncodedFile("7bit", size, lambda: _measured(_crlf(file), size))
 
 
-async def _base64(file: File) -> AsyncIterator[bytes]:
+async def _base64(file: ExternalFile) -> AsyncIterator[bytes]:
     """Whole lines per block, each but the first with the line end that parts it from the one before."""
     rest = b""
     separator = b""
@@ -96,7 +97,7 @@ async def _base64(file: File) -> AsyncIterator[bytes]:
     if rest:
         yield separator + _lines(rest)
     if size != file.size:
-        raise Changed("a file has another size than before")
+        raise FileChanged("a file has another size than before")
 
 
 def _lines(octets: bytes) -> bytes:
@@ -104,7 +105,7 @@ def _lines(octets: bytes) -> bytes:
     return b"\r\n".join([encoded[at : at + BASE64_COLUMNS] for at in range(0, len(encoded), BASE64_COLUMNS)])
 
 
-async def _crlf(file: File) -> AsyncIterator[bytes]:
+async def _crlf(file: ExternalFile) -> AsyncIterator[bytes]:
     """The file with its line ends made CRLF; a CR at the end of a chunk waits for what follows."""
     rest = b""
     async for chunk in file.read():
@@ -122,4 +123,4 @@ async def _measured(blocks: AsyncIterator[bytes], size: int) -> AsyncIterator[by
         size -= len(block)
         yield block
     if size:
-        raise Changed("a file has another size than before")
+        raise FileChanged("a file has another size than before")

@@ -57,7 +57,7 @@ _ZONES = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst
 """RFC 5322 4.3; every other name means that the zone is not known."""
 
 
-class Header(NamedTuple):
+class HeaderField(NamedTuple):
     """One field: its name as written, its raw value without the last line end, and what people are shown."""
 
     name: str
@@ -65,7 +65,7 @@ class Header(NamedTuple):
     value: str
 
 
-class Block(NamedTuple):
+class HeaderBlock(NamedTuple):
     """The raw fields in order, where the body begins, and whether no limit made us pass over some."""
 
     fields: list[tuple[bytes, bytes]]
@@ -73,7 +73,7 @@ class Block(NamedTuple):
     complete: bool
 
 
-def split(raw: bytes, start: int, end: int) -> Block:
+def split(raw: bytes, start: int, end: int) -> HeaderBlock:
     """The fields that stand from `start` on; the last `\\r` of a value is cut off with its line end."""
     fields: list[tuple[bytes, bytes]] = []
     at = start
@@ -95,22 +95,22 @@ def split(raw: bytes, start: int, end: int) -> Block:
                 break
         after = found.end()
         if len(fields) == MOST_FIELDS or after - start > LONGEST_BLOCK:
-            return Block(fields, _blank_later(raw, at, end), False)
+            return HeaderBlock(fields, _blank_later(raw, at, end), False)
         name, value = found.groups()
         fields.append((name, value.rstrip(b"\r\n")))
         at = after
-    return Block(fields, blank.end() if blank else at, True)
+    return HeaderBlock(fields, blank.end() if blank else at, True)
 
 
-def _header_end(raw: bytes, at: int, end: int) -> int:
-    """Behind the last line of the header; `at` where no empty line ends it."""
-    blank = _blank(raw, at, end)
-    return blank[0] if blank else at
+def _header_end(raw: bytes, index: int, end: int) -> int:
+    """Behind the last line of the header; `index` where no empty line ends it."""
+    blank = _blank(raw, index, end)
+    return blank[0] if blank else index
 
 
-def _next_field(raw: bytes, at: int, header_end: int) -> re.Match[bytes] | None:
+def _next_field(raw: bytes, index: int, header_end: int) -> re.Match[bytes] | None:
     """The first field that every reader knows behind lines that are none."""
-    known = _KNOWN_FIELD.search(raw, at, header_end) if at < header_end else None
+    known = _KNOWN_FIELD.search(raw, index, header_end) if index < header_end else None
     return _FIELD.match(raw, known.end(), header_end) if known else None
 
 
@@ -130,7 +130,7 @@ def _blank_later(raw: bytes, start: int, end: int) -> int:
     return blank[1] if blank else end
 
 
-def split_message(raw: bytes) -> Block:
+def split_message(raw: bytes) -> HeaderBlock:
     """The same for a whole message, in front of which an mbox file may have put a line of its own."""
     return split(raw, _begin(raw), len(raw))
 
@@ -161,21 +161,23 @@ def _begin(raw: bytes) -> int:
     return found.end() if found else 0
 
 
-def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[Header, ...]:
+def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[HeaderField, ...]:
     """The fields with their values decoded; of a value, what is beyond 64 KiB is not shown."""
     decoded, longest = header_text.decoded, LONGEST_VALUE
-    return tuple([Header(name.decode("ascii"), value, decoded(value[:longest])) for name, value in fields])
+    return tuple(
+        [HeaderField(name.decode("ascii"), value, decoded(value[:longest])) for name, value in fields]
+    )
 
 
-def by_name(headers: Iterable[Header]) -> dict[str, list[Header]]:
+def by_name(headers: Iterable[HeaderField]) -> dict[str, list[HeaderField]]:
     """The fields under their names in lower case, in the order of the message."""
-    named: dict[str, list[Header]] = {}
+    named: dict[str, list[HeaderField]] = {}
     for header in headers:
         named.setdefault(header.name.lower(), []).append(header)
     return named
 
 
-def instance(name: str, headers: Sequence[Header]) -> Header | None:
+def instance(name: str, headers: Sequence[HeaderField]) -> HeaderField | None:
     """The field of this name, in lower case, that is read: the lowest of those that may stand only once, else
     the topmost."""
     if not headers:
@@ -191,7 +193,7 @@ def first_of_each(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:
     return named
 
 
-def joined(headers: Iterable[Header]) -> dict[str, str]:
+def joined(headers: Iterable[HeaderField]) -> dict[str, str]:
     """Name in lower case to value, several values of one name joined with `, ` (receiving.md 2.2)."""
     return {name: ", ".join([h.value for h in found]) for name, found in by_name(headers).items()}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from pillarbox.mail.message.files import Written
+from pillarbox.mail.message.files import EncodedFile
 from pillarbox.mail.smtp.content import BLOCK, assert_clean
 
-Piece = bytes | Written
+Piece = bytes | EncodedFile
 """Octets of a message that are here, or a file of it."""
 
 

@@ -16,7 +16,7 @@ from base64 import b32encode
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from pillarbox.mail.message.header_block import Header
+from pillarbox.mail.message.header_block import HeaderField
 
 FIELD = "X-Pillarbox-Loop"
 MOST_MARKS = 30
@@ -50,13 +50,13 @@ class LoopMarks:
         marks = "\r\n\t".join(map(self.of, addresses))
         return f"(mark {marks})"
 
-    def is_loop(self, addresses: Iterable[str], headers: Iterable[Header]) -> bool:
+    def is_loop(self, addresses: Iterable[str], headers: Iterable[HeaderField]) -> bool:
         """Whether the mail was received for one of these addresses before."""
         known = carried(headers)
         return bool(known) and any(_mark(key, a) in known for a in addresses for key in self._keys)
 
 
-def carried(headers: Iterable[Header]) -> dict[str, None]:
+def carried(headers: Iterable[HeaderField]) -> dict[str, None]:
     """The marks that a mail carries, each once, from the top; whose they are is not known."""
     found: dict[str, None] = {}
     for header in headers:

@@ -25,7 +25,7 @@ _SECTION = re.compile(r"([^*]+)\*(?:([0-9]{1,3})(\*)?)?")
 _TYPE = re.compile(r"[a-z0-9!#$%&'*+.^_`{|}~-]+/[a-z0-9!#$%&'*+.^_`{|}~-]+")
 
 
-class Parameterized(NamedTuple):
+class ParameterizedValue(NamedTuple):
     """A value in lower case, and its parameters by lower-case name, decoded; the first of a name counts."""
 
     value: str
@@ -35,42 +35,42 @@ class Parameterized(NamedTuple):
         return self.parameters.get(name)
 
 
-def parse(raw: bytes) -> Parameterized:
+def parse(raw: bytes) -> ParameterizedValue:
     """The parameterized value of a raw header; whatever it holds, something is returned."""
     if raw.isascii() and len(raw) <= 128 and b"=?" not in raw:
         return _short(raw)
     return _parse(header_text.unfolded(raw[:LONGEST_READ]), raw)
 
 
-def content_type(raw: bytes | None) -> Parameterized:
+def content_type(raw: bytes | None) -> ParameterizedValue:
     """A Content-Type; text/plain where there is none or it cannot be read (RFC 2045, 5.2)."""
     if raw is None:
         return _PLAIN
     found = parse(raw)
-    return found if _TYPE.fullmatch(found.value) else Parameterized("text/plain", found.parameters)
+    return found if _TYPE.fullmatch(found.value) else ParameterizedValue("text/plain", found.parameters)
 
 
-_PLAIN = Parameterized("text/plain", {})
+_PLAIN = ParameterizedValue("text/plain", {})
 
 
 @lru_cache(maxsize=512)
-def _short(raw: bytes) -> Parameterized:
+def _short(raw: bytes) -> ParameterizedValue:
     """Most mail repeats the same few values; callers must not change the result."""
     return _parse(header_text.unfolded(raw), raw)
 
 
-def _parse(text: str, raw: bytes) -> Parameterized:
+def _parse(text: str, raw: bytes) -> ParameterizedValue:
     if charsets.REPLACEMENT in text:
         text = header_text.unfolded(charsets.decode(raw[:LONGEST_READ]).encode())
     found = _VALUE.match(text)
     at = found.end() if found else 0
-    return Parameterized(found[1].lower() if found else "", _parameters(text, at))
+    return ParameterizedValue(found[1].lower() if found else "", _parameters(text, at))
 
 
-def _parameters(text: str, at: int) -> dict[str, str]:
+def _parameters(text: str, index: int) -> dict[str, str]:
     plain: dict[str, str] = {}
     sections: dict[str, dict[int, tuple[str, bool]]] = {}
-    for number, found in enumerate(_PARAMETER.finditer(text, at)):
+    for number, found in enumerate(_PARAMETER.finditer(text, index)):
         if number == MOST_PARAMETERS:
             break
         name, value = found[1].lower(), _value(found)
@@ -86,8 +86,8 @@ def _parameters(text: str, at: int) -> dict[str, str]:
     return plain
 
 
-def _value(found: re.Match[str]) -> str:
-    quoted, loose = found.groups()[1:]
+def _value(match: re.Match[str]) -> str:
+    quoted, loose = match.groups()[1:]
     if quoted is not None:
         return _ESCAPED.sub(r"\1", quoted) if "\\" in quoted else quoted
     value = loose.strip(" \t")

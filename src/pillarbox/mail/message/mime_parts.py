@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pillarbox.mail.message import attachments, header_block, header_text, mime_parameters, transfer_decoding
-from pillarbox.mail.message.mime_parameters import Parameterized
+from pillarbox.mail.message.mime_parameters import ParameterizedValue
 
 DEEPEST = 50
 MOST_PARTS = 1000
@@ -28,7 +28,7 @@ _CONTENT_ID = re.compile(r"\s*<([^<>]*)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ParsedPart:
     """A part: what its header says, and where it stands in the raw message.
 
     The header runs from `start`, the still encoded content from `content_start` to `end`. `disposition`
@@ -44,13 +44,13 @@ class Part:
     start: int
     content_start: int
     end: int
-    children: tuple[Part, ...] = ()
+    children: tuple[ParsedPart, ...] = ()
 
     @property
     def charset(self) -> str | None:
         return self.parameters.get("charset")
 
-    def leaves(self) -> Iterator[Part]:
+    def leaves(self) -> Iterator[ParsedPart]:
         """The parts without parts of their own, in the order of the message."""
         if not self.children:
             yield self
@@ -59,7 +59,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Bounds:
+class MimeBudget:
     """What may still be spent on a message, and whether it sufficed."""
 
     octets: int
@@ -68,34 +68,34 @@ class Bounds:
     complete: bool = field(default=True)
 
 
-def tree(raw: bytes, head: Mapping[str, bytes], content_start: int) -> tuple[Part, bool]:
+def tree(raw: bytes, head: Mapping[str, bytes], content_start: int) -> tuple[ParsedPart, bool]:
     """The root part of a message whose header is `head`; and whether all of it was divided."""
-    bounds = Bounds(octets=MOST_PASSES * len(raw))
+    bounds = MimeBudget(octets=MOST_PASSES * len(raw))
     root = _Splitter(raw, bounds).part(head, 0, content_start, len(raw), "text/plain", 0)
     return root, bounds.complete
 
 
-def content(raw: bytes, part: Part) -> bytes:
+def content(raw: bytes, part: ParsedPart) -> bytes:
     """The decoded content of a leaf."""
     return transfer_decoding.decoded(raw, part.content_start, part.end, part.encoding)
 
 
 class _Splitter:
-    def __init__(self, raw: bytes, bounds: Bounds) -> None:
+    def __init__(self, raw: bytes, bounds: MimeBudget) -> None:
         self._raw = raw
         self._bounds = bounds
 
     def part(
         self, head: Mapping[str, bytes], start: int, content_start: int, end: int, default: str, depth: int
-    ) -> Part:
+    ) -> ParsedPart:
         """The part with this header, divided as far as its type asks for it."""
         declared = head.get("content-type")
-        kind = mime_parameters.content_type(declared) if declared else Parameterized(default, {})
-        children: tuple[Part, ...] = ()
+        kind = mime_parameters.content_type(declared) if declared else ParameterizedValue(default, {})
+        children: tuple[ParsedPart, ...] = ()
         if kind.value.startswith("multipart/"):
             children = self._children(kind, content_start, end, depth)
         disposition, filename = _disposition(head.get("content-disposition"), kind)
-        return Part(
+        return ParsedPart(
             kind.value,
             kind.parameters,
             transfer_decoding.encoding_named(head.get("content-transfer-encoding")),
@@ -108,7 +108,7 @@ class _Splitter:
             children,
         )
 
-    def _children(self, kind: Parameterized, start: int, end: int, depth: int) -> tuple[Part, ...]:
+    def _children(self, kind: ParameterizedValue, start: int, end: int, depth: int) -> tuple[ParsedPart, ...]:
         self._bounds.octets -= end - start
         if depth == DEEPEST or self._bounds.octets < 0:
             self._bounds.complete = False
@@ -120,7 +120,7 @@ class _Splitter:
         default = "message/rfc822" if kind.value == "multipart/digest" else "text/plain"
         return tuple([self._child(first, last, default, depth + 1) for first, last in spans])
 
-    def _child(self, start: int, end: int, default: str, depth: int) -> Part:
+    def _child(self, start: int, end: int, default: str, depth: int) -> ParsedPart:
         block = header_block.split(self._raw, start, end)
         head = header_block.first_of_each(block.fields)
         return self.part(head, start, block.body_start, end, default, depth)
@@ -168,11 +168,11 @@ class _Splitter:
             at = max(at, found.end() - 1)
 
 
-def _disposition(raw: bytes | None, kind: Parameterized) -> tuple[str | None, str | None]:
+def _disposition(raw: bytes | None, kind: ParameterizedValue) -> tuple[str | None, str | None]:
     """The disposition, and the cleaned file name from wherever it stands."""
     if not raw and not kind.parameters:
         return None, None
-    declared = mime_parameters.parse(raw) if raw else Parameterized("", {})
+    declared = mime_parameters.parse(raw) if raw else ParameterizedValue("", {})
     disposition = declared.value if declared.value in ("", "inline") else "attachment"
     name = (declared.get("filename") or kind.get("name") or declared.get("name") or "").strip()
     return disposition or None, attachments.clean_filename(name) if name else None

@@ -18,24 +18,24 @@ from datetime import datetime
 
 from pillarbox.mail.message import address_fields, bodies, header_block, header_text, mime_parts
 from pillarbox.mail.message.address_fields import AddressFields, NamedAddress
-from pillarbox.mail.message.bodies import Attachment, Bodies
-from pillarbox.mail.message.header_block import Header
-from pillarbox.mail.message.mime_parts import Part
+from pillarbox.mail.message.bodies import AttachedPart, MessageBodies
+from pillarbox.mail.message.header_block import HeaderField
+from pillarbox.mail.message.mime_parts import ParsedPart
 
-__all__ = ["Attachment", "Header", "Message", "NamedAddress", "Part", "parse"]
+__all__ = ["AttachedPart", "HeaderField", "NamedAddress", "ParsedMessage", "ParsedPart", "parse"]
 
 LONGEST_SUBJECT = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ParsedMessage:
     """A message as it can be shown; offsets in `root` and in the attachments' parts point into `raw`.
 
     `authors` are the mailboxes of From. `complete` is false when a limit left something undivided.
     """
 
     raw: bytes
-    headers: tuple[Header, ...]
+    headers: tuple[HeaderField, ...]
     authors: AddressFields
     to: tuple[NamedAddress, ...]
     cc: tuple[NamedAddress, ...]
@@ -44,10 +44,10 @@ class Message:
     subject: str
     message_id: str | None
     received_for: tuple[str, ...]
-    bodies: Bodies
-    root: Part
+    bodies: MessageBodies
+    root: ParsedPart
     complete: bool
-    named: Mapping[str, Sequence[Header]]
+    named: Mapping[str, Sequence[HeaderField]]
     """The headers under their names in lower case."""
 
     @property
@@ -59,7 +59,7 @@ class Message:
         return self.bodies.html
 
     @property
-    def attachments(self) -> tuple[Attachment, ...]:
+    def attachments(self) -> tuple[AttachedPart, ...]:
         return self.bodies.attachments
 
     @property
@@ -106,14 +106,14 @@ class Message:
         """The headers as the API shows them (receiving.md 2.2)."""
         return header_block.joined(self.headers)
 
-    def content(self, attachment: Attachment | Part) -> bytes:
+    def content(self, attachment: AttachedPart | ParsedPart) -> bytes:
         """The decoded octets of an attachment, or of any leaf of `root`."""
         return mime_parts.content(
-            self.raw, attachment.part if isinstance(attachment, Attachment) else attachment
+            self.raw, attachment.part if isinstance(attachment, AttachedPart) else attachment
         )
 
 
-def parse(raw: bytes) -> Message:
+def parse(raw: bytes) -> ParsedMessage:
     """The message that these octets are."""
     if b"\r" in raw and b"\n" not in raw:
         # The line ends of old systems; every offset stays what it was.
@@ -124,7 +124,7 @@ def parse(raw: bytes) -> Message:
     root, is_divided = mime_parts.tree(
         raw, {name: _instance(name, headers).raw for name, headers in named.items()}, block.body_start
     )
-    return Message(
+    return ParsedMessage(
         raw=raw,
         headers=headers,
         authors=_authors(named.get("from", ())),
@@ -142,16 +142,16 @@ def parse(raw: bytes) -> Message:
     )
 
 
-def _shown(named: Mapping[str, Sequence[Header]], name: str) -> str:
+def _shown(named: Mapping[str, Sequence[HeaderField]], name: str) -> str:
     headers = named.get(name)
     return _instance(name, headers).value if headers else ""
 
 
-def _instance(name: str, headers: Sequence[Header]) -> Header:
+def _instance(name: str, headers: Sequence[HeaderField]) -> HeaderField:
     return headers[-1] if name in header_block.ONCE else headers[0]
 
 
-def _authors(headers: Sequence[Header]) -> AddressFields:
+def _authors(headers: Sequence[HeaderField]) -> AddressFields:
     """The From mailboxes; a list is exact only when there is one header (DMARC-02)."""
     if len(headers) == 1:
         return address_fields.read(headers[0].raw)
@@ -159,7 +159,7 @@ def _authors(headers: Sequence[Header]) -> AddressFields:
     return AddressFields(tuple([mailbox for found in read for mailbox in found.mailboxes]), False)
 
 
-def _mailboxes(headers: Sequence[Header]) -> tuple[NamedAddress, ...]:
+def _mailboxes(headers: Sequence[HeaderField]) -> tuple[NamedAddress, ...]:
     if len(headers) == 1:
         return address_fields.read(headers[0].raw).mailboxes
     return tuple([mailbox for header in headers for mailbox in address_fields.read(header.raw).mailboxes])

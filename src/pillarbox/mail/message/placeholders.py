@@ -48,7 +48,7 @@ class Placeholder(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedTemplate:
     """A part of a mail: its placeholders, and the texts before, between and behind them."""
 
     texts: tuple[str, ...]
@@ -63,7 +63,7 @@ class Parsed:
         )
 
 
-def parse(source: str) -> Parsed:
+def parse(source: str) -> ParsedTemplate:
     """The part in pieces."""
     texts: list[str] = []
     found: list[Placeholder] = []
@@ -73,7 +73,7 @@ def parse(source: str) -> Parsed:
         found.append(each)
         done = each.end
     texts.append(source[done:])
-    return Parsed(tuple(texts), tuple(found))
+    return ParsedTemplate(tuple(texts), tuple(found))
 
 
 def placeholders(source: str) -> Iterator[Placeholder]:

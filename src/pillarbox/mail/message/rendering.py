@@ -1,7 +1,8 @@
 """Rendering the parts of mail: values take the place of placeholders (templates.md 5).
 
-One pass: a value is never searched again. What a value may do depends on where it comes from (`Origin`) and
-on the part that it goes into (`Part`). Rendering raises for no text and takes time linear in what it writes.
+One pass: a value is never searched again. What a value may do depends on where it comes from (`ValueOrigin`)
+and on the part that it goes into (`RenderTarget`). Rendering raises for no text and takes time linear in
+what it writes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from pillarbox.mail.message.encoded_words import FORBIDDEN
-from pillarbox.mail.message.placeholders import Parsed, Placeholder, Span
+from pillarbox.mail.message.placeholders import ParsedTemplate, Placeholder, Span
 
 LONGEST_SUBJECT: Final = 998
 """Code points; what is longer is cut off."""
@@ -26,7 +27,7 @@ LEAST_PLAIN: Final = Decimal("1e-6")
 _NOT_IN_SUBJECT: Final = re.compile(f"{FORBIDDEN.pattern}+")
 
 
-class Part(Enum):
+class RenderTarget(Enum):
     """Where a value goes."""
 
     HTML = "html"
@@ -34,7 +35,7 @@ class Part(Enum):
     SUBJECT = "subject"
 
 
-class Origin(Enum):
+class ValueOrigin(Enum):
     """Where a value comes from: from the sender itself, who may pass HTML; from contacts and events, so from
     people that the sender does not know; or from us, who make the URLs by which people unsubscribe."""
 
@@ -47,16 +48,16 @@ class Value(NamedTuple):
     """What stands in the place of a placeholder."""
 
     text: str
-    origin: Origin
+    origin: ValueOrigin
 
 
-EMPTY: Final = Value("", Origin.SENDER)
+EMPTY: Final = Value("", ValueOrigin.SENDER)
 
 Lookup = Callable[[Placeholder], Value | None]
 """The value for a placeholder; None where it stays as it is written."""
 
 
-def rendered(parsed: Parsed, lookup: Lookup, part: Part) -> str:
+def rendered(parsed: ParsedTemplate, lookup: Lookup, part: RenderTarget) -> str:
     """The part with its values."""
     if not parsed.placeholders:
         text = parsed.texts[0]
@@ -67,10 +68,12 @@ def rendered(parsed: Parsed, lookup: Lookup, part: Part) -> str:
             pieces.append(found.source if value is None else written(value, part))
             pieces.append(behind)
         text = "".join(pieces)
-    return text[:LONGEST_SUBJECT] if part is Part.SUBJECT else text
+    return text[:LONGEST_SUBJECT] if part is RenderTarget.SUBJECT else text
 
 
-def partly_rendered(parsed: Parsed, lookup: Lookup, part: Part) -> tuple[str, tuple[Span, ...]]:
+def partly_rendered(
+    parsed: ParsedTemplate, lookup: Lookup, part: RenderTarget
+) -> tuple[str, tuple[Span, ...]]:
     """The same, and where in it the placeholders are that stay as they are written."""
     pieces = [parsed.texts[0]]
     at, places = len(parsed.texts[0]), []
@@ -84,19 +87,19 @@ def partly_rendered(parsed: Parsed, lookup: Lookup, part: Part) -> tuple[str, tu
     return "".join(pieces), tuple(places)
 
 
-def written(value: Value, part: Part) -> str:
+def written(value: Value, part: RenderTarget) -> str:
     """The value as it stands in this part."""
     text, origin = value
-    if part is Part.HTML:
-        if origin is Origin.OTHERS:
+    if part is RenderTarget.HTML:
+        if origin is ValueOrigin.OTHERS:
             return html.escape(text)
-        return text if origin is Origin.SENDER else text.replace("&", "&amp;")
-    return _NOT_IN_SUBJECT.sub(" ", text) if part is Part.SUBJECT else text
+        return text if origin is ValueOrigin.SENDER else text.replace("&", "&amp;")
+    return _NOT_IN_SUBJECT.sub(" ", text) if part is RenderTarget.SUBJECT else text
 
 
-def inline_fallback(found: Placeholder) -> Value | None:
+def inline_fallback(placeholder: Placeholder) -> Value | None:
     """The fallback that the placeholder itself has."""
-    return None if found.fallback is None else Value(found.fallback, Origin.SENDER)
+    return None if placeholder.fallback is None else Value(placeholder.fallback, ValueOrigin.SENDER)
 
 
 def printed(value: str | float | bool) -> str:

@@ -14,14 +14,14 @@ _ASCII = bytes(range(128))
 Encoding = Literal["7bit", "quoted-printable", "base64"]
 
 
-class Encoded(NamedTuple):
+class EncodedBody(NamedTuple):
     """A body fit for any SMTP server: ASCII, CRLF line ends only, no NUL, no line over 998 octets."""
 
     encoding: Encoding
     body: bytes
 
 
-def encode_text(text: str) -> Encoded:
+def encode_text(text: str) -> EncodedBody:
     """Text with its line ends made CRLF, in the encoding that suits it best.
 
     Plain ASCII in lines of legal length stays readable as 7bit; the rest goes out quoted-printable, or
@@ -32,11 +32,11 @@ def encode_text(text: str) -> Encoded:
         octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     beyond_ascii = 0 if octets.isascii() else len(octets.translate(None, _ASCII))
     if not beyond_ascii and b"\0" not in octets and _has_short_lines(octets):
-        return Encoded("7bit", octets.replace(b"\n", b"\r\n"))
+        return EncodedBody("7bit", octets.replace(b"\n", b"\r\n"))
     # From here on quoted-printable is clearly longer than base64; below it the text stays half readable.
     if beyond_ascii * 4 > len(octets):
-        return Encoded("base64", base64_lines(octets.replace(b"\n", b"\r\n")))
-    return Encoded("quoted-printable", b"".join(_quoted_printable(octets)))
+        return EncodedBody("base64", base64_lines(octets.replace(b"\n", b"\r\n")))
+    return EncodedBody("quoted-printable", b"".join(_quoted_printable(octets)))
 
 
 def _quoted_printable(octets: bytes) -> Iterator[bytes]:
@@ -51,12 +51,12 @@ def _quoted_printable(octets: bytes) -> Iterator[bytes]:
     yield binascii.b2a_qp(octets[start:], istext=True).replace(b"\n", b"\r\n")
 
 
-def encode_octets(octets: bytes) -> Encoded:
+def encode_octets(octets: bytes) -> EncodedBody:
     """Octets that must arrive unchanged."""
-    return Encoded("base64", base64_lines(octets))
+    return EncodedBody("base64", base64_lines(octets))
 
 
-def encode_message(message: bytes) -> Encoded | None:
+def encode_message(message: bytes) -> EncodedBody | None:
     """An attached message as it may stand inside a message/* part, or None if it may not.
 
     RFC 2046 5.2.1 allows no base64 or quoted-printable there, so only clean 7bit mail passes. Bare LF,
@@ -65,7 +65,7 @@ def encode_message(message: bytes) -> Encoded | None:
     lines = message.replace(b"\r\n", b"\n")
     if not lines.isascii() or b"\r" in lines or b"\0" in lines or not _has_short_lines(lines):
         return None
-    return Encoded("7bit", lines.replace(b"\n", b"\r\n"))
+    return EncodedBody("7bit", lines.replace(b"\n", b"\r\n"))
 
 
 def base64_lines(octets: bytes) -> bytes:

@@ -176,17 +176,17 @@ class Attribution:
     is_sure: bool
 
 
-def attribution(lines: Sequence[str], at: int) -> Attribution | None:
+def attribution(lines: Sequence[str], index: int) -> Attribution | None:
     """The attribution that begins at this line, which is not empty. It says who wrote, and often when."""
-    found = _up_to_colon(lines, at)
-    if found is None or found.lines == 1 or not _begins_later(lines[at : at + found.lines]):
+    found = _up_to_colon(lines, index)
+    if found is None or found.lines == 1 or not _begins_later(lines[index : index + found.lines]):
         return found
     return None
 
 
-def names_somebody(said: str) -> bool:
+def names_somebody(line: str) -> bool:
     """Whether it has a time or an address, as a mail program writes them and few people do."""
-    return _TIME.search(said) is not None or _ADDRESS.search(said) is not None
+    return _TIME.search(line) is not None or _ADDRESS.search(line) is not None
 
 
 def _begins_later(lines: Sequence[str]) -> bool:
@@ -206,10 +206,10 @@ def _begins_later(lines: Sequence[str]) -> bool:
     return False
 
 
-def _up_to_colon(lines: Sequence[str], at: int) -> Attribution | None:
+def _up_to_colon(lines: Sequence[str], position: int) -> Attribution | None:
     joined = ""
     for taken in range(1, MOST_ATTRIBUTION_LINES + 1):
-        index = at + taken - 1
+        index = position + taken - 1
         if index >= len(lines):
             return None
         line = lines[index].strip()
@@ -225,28 +225,28 @@ def _up_to_colon(lines: Sequence[str], at: int) -> Attribution | None:
     return None
 
 
-def _judged(said: str, lines: int) -> Attribution | None:
-    has_address = _ADDRESS.search(said) is not None
-    has_time = _TIME.search(said) is not None
-    is_dated = has_time and _BEGINS_WITH_A_DATE.match(said) is not None
-    if _VERBS.search(said):
+def _judged(line: str, lines: int) -> Attribution | None:
+    has_address = _ADDRESS.search(line) is not None
+    has_time = _TIME.search(line) is not None
+    is_dated = has_time and _BEGINS_WITH_A_DATE.match(line) is not None
+    if _VERBS.search(line):
         if lines > 1 and not (is_dated or has_address):
             return None
-        is_exact = has_address or _CLOCK.search(said) is not None
+        is_exact = has_address or _CLOCK.search(line) is not None
         return Attribution(lines, is_sure=has_time and is_exact and (is_dated or has_address))
-    if has_time and has_address and (is_dated or _ADDRESS_OF_AUTHOR.search(said)):
-        return Attribution(lines, is_sure=is_dated and said.rstrip(":： ").endswith(">"))
+    if has_time and has_address and (is_dated or _ADDRESS_OF_AUTHOR.search(line)):
+        return Attribution(lines, is_sure=is_dated and line.rstrip(":： ").endswith(">"))
     return None
 
 
-def field_lines(lines: Sequence[str], at: int) -> bool:
+def field_lines(lines: Sequence[str], index: int) -> bool:
     """Whether a block of header fields begins here: who sent it, when, and the subject or an address."""
-    if _KIND_OF.get(_field_name(lines[at])) != "from":
+    if _KIND_OF.get(_field_name(lines[index])) != "from":
         return False
     kinds = set()
     has_address = False
     blank = 0
-    for line in lines[at : at + MOST_FIELD_LINES]:
+    for line in lines[index : index + MOST_FIELD_LINES]:
         if not line.strip():
             # Texts made of HTML may have an empty line behind each field.
             blank += 1

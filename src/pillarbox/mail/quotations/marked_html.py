@@ -93,9 +93,9 @@ def _cut(html: str) -> str:
     return html[:LONGEST_HTML]
 
 
-def without_long_data(found: re.Match[str]) -> str:
+def without_long_data(match: re.Match[str]) -> str:
     """What is read of a match of `DATA`."""
-    return "data:," if found.end() - found.start() > _LONG_DATA else found[0]
+    return "data:," if match.end() - match.start() > _LONG_DATA else match[0]
 
 
 class _Marks:

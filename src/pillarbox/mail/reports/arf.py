@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from pillarbox.mail.message import header_block
-from pillarbox.mail.message.mime_parts import Part
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.mime_parts import ParsedPart
+from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.mail.reports import dsn_fields, dsn_own_words, verp
-from pillarbox.mail.reports.dsn_fields import Group
+from pillarbox.mail.reports.dsn_fields import DsnFieldGroup
 
 REPORT_TYPE: Final = "message/feedback-report"
 COMPLAINTS: Final = frozenset(("abuse", "fraud", "virus", "opt-out", "opt-out-list", "other"))
@@ -53,32 +53,34 @@ class FeedbackReport:
         return self.feedback_type in COMPLAINTS
 
 
-def read(message: Message) -> FeedbackReport | None:
+def read(message: ParsedMessage) -> FeedbackReport | None:
     """The report that this message is, or None when it is none."""
     leaves = list(message.root.leaves())
     part = next((part for part in leaves if part.content_type == REPORT_TYPE), None)
     original = next((part for part in leaves if part.content_type in dsn_own_words.ORIGINAL_TYPES), None)
     if part is not None:
-        fields = Group()
+        fields = DsnFieldGroup()
         for group in dsn_fields.groups(message.content(part)):
             fields.fields = group.fields | fields.fields
         return _report(message, fields, original, leaves)
     if original is not None and _COMPLAINT_SUBJECT.match(message.subject):
         # Microsoft's reports have no fields; the enclosed mail is all there is.
-        return _report(message, Group({"feedback-type": "abuse"}), original, leaves)
+        return _report(message, DsnFieldGroup({"feedback-type": "abuse"}), original, leaves)
     if message.first("x-apple-unsubscribe"):
-        return _report(message, Group({"feedback-type": "opt-out"}), None, leaves)
+        return _report(message, DsnFieldGroup({"feedback-type": "opt-out"}), None, leaves)
     return None
 
 
-def _report(message: Message, fields: Group, original: Part | None, leaves: Sequence[Part]) -> FeedbackReport:
+def _report(
+    message: ParsedMessage, fields: DsnFieldGroup, original: ParsedPart | None, leaves: Sequence[ParsedPart]
+) -> FeedbackReport:
     enclosed = b"" if original is None else message.content(original)[:LONGEST_HEAD]
     headers = header_block.joined(header_block.readable(header_block.split_message(enclosed).fields))
     kind = _WORD.match(fields.get("feedback-type").strip().lower())
     recipients = [
         fields.address("original-rcpt-to"),
         fields.address("removal-recipient"),
-        Group(headers).address("x-hmxmroriginalrecipient"),
+        DsnFieldGroup(headers).address("x-hmxmroriginalrecipient"),
     ]
     raw_fields = "\n".join(fields.fields.values()).encode()
     message_id = headers.get("message-id")
@@ -98,5 +100,5 @@ def _tokens(*texts: bytes) -> tuple[str, ...]:
     return tuple(token for token in dict.fromkeys(found) if verp.LOCAL_PART.fullmatch(token))
 
 
-def _to(message: Message) -> bytes:
+def _to(message: ParsedMessage) -> bytes:
     return " ".join(mailbox.address for mailbox in message.to).encode("utf-8", "replace")

@@ -21,17 +21,17 @@ from functools import cache
 from typing import Final
 
 from pillarbox.mail.message import header_block, mime_parts
-from pillarbox.mail.message.mime_parts import Part
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.mime_parts import ParsedPart
+from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.mail.reports import dsn_fields, dsn_own_words, dsn_texts, dsn_verdicts
-from pillarbox.mail.reports.dsn_fields import Group
+from pillarbox.mail.reports.dsn_fields import DsnFieldGroup
 from pillarbox.mail.reports.dsn_own_words import ORIGINAL_TYPES, STATUS_TYPES
 from pillarbox.mail.reports.dsn_texts import TextVerdict
-from pillarbox.mail.reports.replies import Verdict
-from pillarbox.mail.smtp.reply import Reply, plain_text
+from pillarbox.mail.reports.replies import ReplyVerdict
+from pillarbox.mail.smtp.reply import SmtpReply, plain_text
 
 
-class Action(StrEnum):
+class DsnAction(StrEnum):
     """What became of a recipient (RFC 3464, 2.3.3)."""
 
     FAILED = "failed"
@@ -49,13 +49,13 @@ class RecipientReport:
     `verdict` is of the outcome BOUNCED for a failure, DELAYED for a delay, DELIVERED for the others.
     """
 
-    action: Action
+    action: DsnAction
     recipient: str | None
     final_recipient: str | None
     status: str | None
-    reply: Reply
+    reply: SmtpReply
     remote_host: str | None
-    verdict: Verdict
+    verdict: ReplyVerdict
 
     @property
     def diagnostic(self) -> str:
@@ -74,7 +74,7 @@ class DeliveryReport:
     is_structured: bool
 
 
-def read(message: Message) -> DeliveryReport | None:
+def read(message: ParsedMessage) -> DeliveryReport | None:
     """The report that this message is, or None when it is none."""
     leaves = list(message.root.leaves())
     status = next((part for part in leaves if part.content_type in STATUS_TYPES), None)
@@ -93,7 +93,7 @@ def read(message: Message) -> DeliveryReport | None:
         if not _reads_like_a_bounce(message, text, is_report=status is not None):
             return None
         recipients = _of_text(message, text, subjects)
-    about = next((group for group in found if not group.is_recipient), Group())
+    about = next((group for group in found if not group.is_recipient), DsnFieldGroup())
     return DeliveryReport(
         tuple(recipients),
         about.host("reporting-mta"),
@@ -104,7 +104,11 @@ def read(message: Message) -> DeliveryReport | None:
 
 
 def _of_group(
-    group: Group, words: Callable[[], list[TextVerdict]], subjects: Callable[[], list[str]], *, is_alone: bool
+    group: DsnFieldGroup,
+    words: Callable[[], list[TextVerdict]],
+    subjects: Callable[[], list[str]],
+    *,
+    is_alone: bool,
 ) -> RecipientReport:
     """What one group says; `words` are those written for people, which may say why."""
     action = _action(group)
@@ -113,7 +117,7 @@ def _of_group(
     verdict = _without_subjects(
         lambda text: dsn_verdicts.verdict(action.value, replace(fields, text=text)), fields.text, subjects
     )
-    if action is Action.FAILED and dsn_verdicts.says_little(said):
+    if action is DsnAction.FAILED and dsn_verdicts.says_little(said):
         known = [address for address in (final, group.address("original-recipient")) if address]
         written = _about(words(), known, is_alone=is_alone)
         if written is not None:
@@ -136,24 +140,24 @@ def _of_group(
     )
 
 
-def _about(found: Sequence[TextVerdict], known: Sequence[str], *, is_alone: bool) -> TextVerdict | None:
+def _about(verdicts: Sequence[TextVerdict], known: Sequence[str], *, is_alone: bool) -> TextVerdict | None:
     """The words about this recipient. Those about another address are his only where there is no doubt."""
     keys = {address.lower() for address in known}
-    about_it = [said for said in found if said.recipient is None or said.recipient.lower() in keys]
-    if not about_it and is_alone and len(found) == 1:
-        about_it = [*found]
+    about_it = [said for said in verdicts if said.recipient is None or said.recipient.lower() in keys]
+    if not about_it and is_alone and len(verdicts) == 1:
+        about_it = [*verdicts]
     return next((said for said in about_it if said.text), None)
 
 
-def _with_words(reply: Reply, words: TextVerdict) -> Reply:
+def _with_words(reply: SmtpReply, words: TextVerdict) -> SmtpReply:
     if words.code is None:
         return replace(reply, text=plain_text(f"{reply.text} {words.text}".strip().encode()))
     return dsn_verdicts.reply_of(words.text, words.status)
 
 
 def _without_subjects(
-    judged: Callable[[str], Verdict], words: str, subjects: Callable[[], list[str]]
-) -> Verdict:
+    judged: Callable[[str], ReplyVerdict], words: str, subjects: Callable[[], list[str]]
+) -> ReplyVerdict:
     """The verdict for these words. Reporters put the subject of our mail into their own sentences: what
     suppresses must do so without it."""
     verdict = judged(words)
@@ -163,34 +167,40 @@ def _without_subjects(
     return verdict if other.suppresses else other
 
 
-def _action(group: Group) -> Action:
+def _action(group: DsnFieldGroup) -> DsnAction:
     """The action, or what the status makes of a wrong or missing one."""
     try:
-        return Action(group.action)
+        return DsnAction(group.action)
     except ValueError:
         first = (group.status or "5")[0]
-        return {"2": Action.DELIVERED, "4": Action.DELAYED}.get(first, Action.FAILED)
+        return {"2": DsnAction.DELIVERED, "4": DsnAction.DELAYED}.get(first, DsnAction.FAILED)
 
 
-def _of_text(message: Message, text: str, subjects: Callable[[], list[str]]) -> list[RecipientReport]:
+def _of_text(message: ParsedMessage, text: str, subjects: Callable[[], list[str]]) -> list[RecipientReport]:
     known = dsn_texts.ADDRESS.findall(message.first("x-failed-recipients") or "")
     is_delay = bool(_DELAY.search(message.subject) or _DELAY.search(text))
-    action = Action.DELAYED if is_delay else Action.FAILED
+    action = DsnAction.DELAYED if is_delay else DsnAction.FAILED
     return [
         _of_words(said, action, subjects)
         for said in dsn_texts.said_in_json(text) or dsn_texts.text_verdicts(text, known)
     ]
 
 
-def _of_words(said: TextVerdict, action: Action, subjects: Callable[[], list[str]]) -> RecipientReport:
-    code = said.code or (450 if action is Action.DELAYED else None)
-    reply = dsn_verdicts.reply_of(said.text, said.status, code)
+def _of_words(
+    text_verdict: TextVerdict, action: DsnAction, subjects: Callable[[], list[str]]
+) -> RecipientReport:
+    code = text_verdict.code or (450 if action is DsnAction.DELAYED else None)
+    reply = dsn_verdicts.reply_of(text_verdict.text, text_verdict.status, code)
     verdict = _without_subjects(
-        lambda text: dsn_verdicts.verdict(action.value, dsn_verdicts.reply_of(text, said.status, code)),
-        said.text,
+        lambda text: dsn_verdicts.verdict(
+            action.value, dsn_verdicts.reply_of(text, text_verdict.status, code)
+        ),
+        text_verdict.text,
         subjects,
     )
-    return RecipientReport(action, said.recipient, said.recipient, reply.enhanced, reply, None, verdict)
+    return RecipientReport(
+        action, text_verdict.recipient, text_verdict.recipient, reply.enhanced, reply, None, verdict
+    )
 
 
 _DAEMON: Final = re.compile(
@@ -229,7 +239,7 @@ _REPLY_SUBJECT: Final = re.compile(
 )
 
 
-def is_automatic_reply(message: Message) -> bool:
+def is_automatic_reply(message: ParsedMessage) -> bool:
     """A vacation text, a receipt or another answer of a program (RFC 3834; BNC-07), not of a mail server."""
     submitted = (message.first("auto-submitted") or "no").partition(";")[0].strip().lower()
     return read(message) is None and (
@@ -241,7 +251,7 @@ def is_automatic_reply(message: Message) -> bool:
     )
 
 
-def _reads_like_a_bounce(message: Message, text: str, *, is_report: bool) -> bool:
+def _reads_like_a_bounce(message: ParsedMessage, text: str, *, is_report: bool) -> bool:
     """Whether a message without usable fields is written by a mail server about an undelivered mail."""
     if message.root.parameters.get("report-type", "").lower() in (
         "disposition-notification",
@@ -261,7 +271,7 @@ def _reads_like_a_bounce(message: Message, text: str, *, is_report: bool) -> boo
     return sum(signs) >= 2
 
 
-def _original_id(message: Message, leaves: Sequence[Part]) -> str | None:
+def _original_id(message: ParsedMessage, leaves: Sequence[ParsedPart]) -> str | None:
     """The Message-ID of the mail that the report is about, where a copy of it or its header is enclosed."""
     for part in leaves:
         if part.content_type in ORIGINAL_TYPES:

@@ -26,7 +26,7 @@ _UTF8_ESCAPE = re.compile(r"\\x\{([0-9A-Fa-f]{2,6})\}")
 
 
 @dataclass(slots=True)
-class Group:
+class DsnFieldGroup:
     """The fields of one recipient, or of the message, by lower-case name; the first of a name counts."""
 
     fields: dict[str, str] = field(default_factory=dict)
@@ -75,9 +75,9 @@ class Group:
         return words[0][:255] if words else None
 
 
-def groups(octets: bytes) -> list[Group]:
+def groups(octets: bytes) -> list[DsnFieldGroup]:
     """The groups of fields in the order of the part; at most 200."""
-    found: list[Group] = []
+    found: list[DsnFieldGroup] = []
     for lines in _blocks(octets[:LONGEST_READ].decode("utf-8", "replace")):
         for group in _divided(lines):
             if len(found) < MOST_RECIPIENTS:
@@ -101,13 +101,13 @@ def _blocks(text: str) -> Iterator[list[tuple[str, str]]]:
             block.append((found[1].lower(), found[2].strip()))
 
 
-def _divided(fields: list[tuple[str, str]]) -> Iterator[Group]:
+def _divided(fields: list[tuple[str, str]]) -> Iterator[DsnFieldGroup]:
     """Groups that nobody put a blank line between: a second Final-Recipient begins another."""
-    group = Group()
+    group = DsnFieldGroup()
     for name, value in fields:
         if name == "final-recipient" and name in group.fields:
             yield group
-            group = Group()
+            group = DsnFieldGroup()
         group.fields.setdefault(name, plain_text(header_text.shown(value).encode("utf-8", "replace")))
     if group.fields:
         yield group

@@ -16,8 +16,8 @@ from typing import Final
 
 from pillarbox.mail.html import plain_text
 from pillarbox.mail.message import charsets, header_block, header_text
-from pillarbox.mail.message.mime_parts import Part
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.mime_parts import ParsedPart
+from pillarbox.mail.message.parse import ParsedMessage
 
 STATUS_TYPES: Final = ("message/delivery-status", "message/global-delivery-status")
 ORIGINAL_TYPES: Final = (
@@ -85,7 +85,7 @@ _UNDELIVERABLE: Final = re.compile(
 """Subjects of reports that continue with the subject of the mail; others continue with the reason."""
 
 
-def text(message: Message) -> str:
+def text(message: ParsedMessage) -> str:
     """What the reporter wrote for people in the first text or html part, without quotations."""
     found = _part(message)
     if found is None:
@@ -106,7 +106,7 @@ def own(words: str) -> str:
     return "\n".join(_own_lines(words.split("\n")))
 
 
-def subjects(message: Message) -> list[str]:
+def subjects(message: ParsedMessage) -> list[str]:
     """The subjects that the original mail may have, by the report's subject and by the enclosed header."""
     named_by_report = _UNDELIVERABLE.match(message.subject)
     found = [named_by_report[1]] if named_by_report else []
@@ -127,7 +127,7 @@ def without(words: str, subjects: Sequence[str]) -> str:
     return words
 
 
-def _part(message: Message) -> Part | None:
+def _part(message: ParsedMessage) -> ParsedPart | None:
     """The first text, which the reporter wrote; what stands behind it, or behind the fields, is not his."""
     root = message.root
     if not root.children and root.content_type.startswith("multipart/"):
@@ -135,7 +135,7 @@ def _part(message: Message) -> Part | None:
     return _first_text(message, root)
 
 
-def _first_text(message: Message, part: Part) -> Part | None:
+def _first_text(message: ParsedMessage, part: ParsedPart) -> ParsedPart | None:
     if not part.children:
         return part if part.content_type in _TEXTS else None
     if part.content_type == "multipart/alternative":
@@ -150,7 +150,7 @@ def _first_text(message: Message, part: Part) -> Part | None:
     return None
 
 
-def _has_words(message: Message, part: Part) -> bool:
+def _has_words(message: ParsedMessage, part: ParsedPart) -> bool:
     return bool(message.raw[part.content_start : min(part.end, part.content_start + LONGEST_TEXT)].strip())
 
 
@@ -167,11 +167,13 @@ def _own_lines(lines: Sequence[str]) -> Iterator[str]:
             yield line
 
 
-def _begins_original(lines: Sequence[str], at: int) -> bool:
+def _begins_original(lines: Sequence[str], index: int) -> bool:
     """Whether a header with author, date (`Sent` in Outlook) and subject begins here, or a quotation."""
-    line = lines[at]
+    line = lines[index]
     if _WROTE.match(line.strip().lower()[:400]):
         return True
-    if not _HEADER.match(line) or (at and _HEADER.match(lines[at - 1])):
+    if not _HEADER.match(line) or (index and _HEADER.match(lines[index - 1])):
         return False
-    return {found.lastgroup for each in lines[at : at + 12] if (found := _HEADER.match(each))} >= _RETURNED
+    return {
+        found.lastgroup for each in lines[index : index + 12] if (found := _HEADER.match(each))
+    } >= _RETURNED

@@ -14,15 +14,15 @@ from typing import Final
 from pillarbox.mail.reports.replies import (
     DELIVERED,
     TABLE,
+    BounceRule,
     BounceType,
-    Outcome,
-    Row,
+    DeliveryOutcome,
+    ReplyVerdict,
     SubType,
-    Verdict,
     classify,
 )
 from pillarbox.mail.reports.reply_texts import MAILBOX_FULL, TOO_MANY_RECIPIENTS
-from pillarbox.mail.smtp.reply import Reply, Stage, plain_text
+from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage, plain_text
 
 _CODE = re.compile(r"(?:^|[\s:;<'\"(])([245][0-9][0-9])(?=[\s:;,<'\"\-.#\])]|$)")
 _STATUS = re.compile(r"(?<![0-9.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])")
@@ -72,38 +72,51 @@ _NO_MAIL_TEXT: Final = "|".join(
     )
 )
 
-_OVER = Verdict(
-    Outcome.BOUNCED, BounceType.TRANSIENT, SubType.GENERAL, "The mail server could not be reached in time."
+_OVER = ReplyVerdict(
+    DeliveryOutcome.BOUNCED,
+    BounceType.TRANSIENT,
+    SubType.GENERAL,
+    "The mail server could not be reached in time.",
 )
-_NO_MAILBOX = Verdict(Outcome.BOUNCED, BounceType.PERMANENT, SubType.NO_EMAIL, "The mailbox does not exist.")
-_NO_DOMAIN = Verdict(
-    Outcome.BOUNCED, BounceType.PERMANENT, SubType.NO_EMAIL, "The domain does not exist or takes no mail."
+_NO_MAILBOX = ReplyVerdict(
+    DeliveryOutcome.BOUNCED, BounceType.PERMANENT, SubType.NO_EMAIL, "The mailbox does not exist."
+)
+_NO_DOMAIN = ReplyVerdict(
+    DeliveryOutcome.BOUNCED,
+    BounceType.PERMANENT,
+    SubType.NO_EMAIL,
+    "The domain does not exist or takes no mail.",
 )
 
-_LATER = Verdict(
-    Outcome.BOUNCED, BounceType.TRANSIENT, SubType.GENERAL, "The mail server refused the mail for now."
+_LATER = ReplyVerdict(
+    DeliveryOutcome.BOUNCED,
+    BounceType.TRANSIENT,
+    SubType.GENERAL,
+    "The mail server refused the mail for now.",
 )
-_FULL = Verdict(Outcome.BOUNCED, BounceType.TRANSIENT, SubType.MAILBOX_FULL, "The mailbox is full.")
+_FULL = ReplyVerdict(
+    DeliveryOutcome.BOUNCED, BounceType.TRANSIENT, SubType.MAILBOX_FULL, "The mailbox is full."
+)
 
-ROWS: Final[tuple[Row, ...]] = (
-    Row(_OVER, codes="5..", enhanced=r"4\.7"),
-    Row(_OVER, text=_TRY_AGAIN_TEXT),
+ROWS: Final[tuple[BounceRule, ...]] = (
+    BounceRule(_OVER, codes="5..", enhanced=r"4\.7"),
+    BounceRule(_OVER, text=_TRY_AGAIN_TEXT),
     # Exim tries a full mailbox for days, and says both.
-    Row(_FULL, codes="5..", text=rf"(?:{MAILBOX_FULL}).{{0,200}}(?:{_TIME_IS_OVER_TEXT})"),
-    Row(_OVER, codes="5..", text=_TIME_IS_OVER_TEXT),
-    Row(_LATER, codes="5..", text=TOO_MANY_RECIPIENTS),
+    BounceRule(_FULL, codes="5..", text=rf"(?:{MAILBOX_FULL}).{{0,200}}(?:{_TIME_IS_OVER_TEXT})"),
+    BounceRule(_OVER, codes="5..", text=_TIME_IS_OVER_TEXT),
+    BounceRule(_LATER, codes="5..", text=TOO_MANY_RECIPIENTS),
     # qmail writes 5.1.1 on full mailboxes too.
-    Row(_FULL, codes="5..", enhanced=r"1\..*", text=MAILBOX_FULL),
-    Row(_NO_DOMAIN, codes="5..", text=_NO_MAIL_TEXT),
-    Row(_NO_MAILBOX, codes="5..", text=_NO_MAILBOX_TEXT),
+    BounceRule(_FULL, codes="5..", enhanced=r"1\..*", text=MAILBOX_FULL),
+    BounceRule(_NO_DOMAIN, codes="5..", text=_NO_MAIL_TEXT),
+    BounceRule(_NO_MAILBOX, codes="5..", text=_NO_MAILBOX_TEXT),
     *TABLE[:-1],
     # Whatever nothing else is known of: perhaps the time for trying was over.
-    Row(_OVER, text=_EXPIRED_TEXT),
+    BounceRule(_OVER, text=_EXPIRED_TEXT),
     TABLE[-1],
 )
 
 
-def reply_of(text: str, status: str | None, code: int | None = None) -> Reply:
+def reply_of(text: str, status: str | None, code: int | None = None) -> SmtpReply:
     """The words of a report as the reply that they quote, with the code that its status stands for."""
     text = plain_text(" ".join(text.split()).encode("utf-8", "replace"))
     found = _CODE.search(text)
@@ -111,7 +124,7 @@ def reply_of(text: str, status: str | None, code: int | None = None) -> Reply:
     enhanced_status = enhanced[1] if enhanced and not _GENERIC.fullmatch(enhanced[1]) else status
     if code is None:
         code = int(found[1]) if found else _DEFAULT_CODE[(enhanced_status or "5")[0]]
-    return Reply(code, enhanced_status, text[_end_of_code(text) :].strip())
+    return SmtpReply(code, enhanced_status, text[_end_of_code(text) :].strip())
 
 
 def _end_of_code(text: str) -> int:
@@ -120,36 +133,36 @@ def _end_of_code(text: str) -> int:
     return found.end() if found else len(text) - len(text.lstrip(" :,;.-"))
 
 
-def says_little(reply: Reply) -> bool:
+def says_little(reply: SmtpReply) -> bool:
     """Whether there is no more than a code, so that other words about the recipient are worth reading."""
     return len(_STATUS.sub("", _CODE.sub("", reply.text)).strip(" :;-.")) < 4
 
 
 @lru_cache(maxsize=64)
-def verdict(action: str, reply: Reply) -> Verdict:
+def verdict(action: str, reply: SmtpReply) -> ReplyVerdict:
     """The verdict for an action of RFC 3464: final for `failed`, whatever class its code has."""
     if action == "failed":
-        return _final(classify(reply, Stage.DOT, ROWS))
+        return _final(classify(reply, SmtpStage.DOT, ROWS))
     if action == "delayed":
-        return _delay(classify(replace(reply, code=450), Stage.DOT, ROWS))
+        return _delay(classify(replace(reply, code=450), SmtpStage.DOT, ROWS))
     return DELIVERED
 
 
 @cache
-def _final(found: Verdict) -> Verdict:
+def _final(reply_verdict: ReplyVerdict) -> ReplyVerdict:
     """A report of failure ends the waiting: what would be a delay is a bounce of the delay's kind."""
-    if found.outcome is Outcome.BOUNCED:
-        return found
+    if reply_verdict.outcome is DeliveryOutcome.BOUNCED:
+        return reply_verdict
     return replace(
-        found,
-        outcome=Outcome.BOUNCED,
-        bounce_type=found.bounce_type or BounceType.UNDETERMINED,
-        sub_type=found.sub_type or SubType.UNDETERMINED,
+        reply_verdict,
+        outcome=DeliveryOutcome.BOUNCED,
+        bounce_type=reply_verdict.bounce_type or BounceType.UNDETERMINED,
+        sub_type=reply_verdict.sub_type or SubType.UNDETERMINED,
         slow_down=False,
     )
 
 
 @cache
-def _delay(found: Verdict) -> Verdict:
+def _delay(reply_verdict: ReplyVerdict) -> ReplyVerdict:
     """A delay reported by another server is nothing for our own pace."""
-    return replace(found, slow_down=False, retry_host=False)
+    return replace(reply_verdict, slow_down=False, retry_host=False)

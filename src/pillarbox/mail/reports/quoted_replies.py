@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pillarbox.mail.smtp.reply import Reply
+from pillarbox.mail.smtp.reply import SmtpReply
 
 SHORTEST: Final = 4
 
@@ -30,7 +30,7 @@ _QUOTED = re.compile(
 )
 
 
-def last(reply: Reply) -> Reply | None:
+def last(reply: SmtpReply) -> SmtpReply | None:
     """The innermost reply that the text quotes, with the class of its own code."""
     quoted = None
     for found in _QUOTED.finditer(reply.text):
@@ -38,10 +38,10 @@ def last(reply: Reply) -> Reply | None:
     return quoted
 
 
-def _reply(found: re.Match[str], text: str) -> Reply | None:
+def _reply(match: re.Match[str], text: str) -> SmtpReply | None:
     """The reply that begins here; None for a number alone, and for the code that qmail puts last."""
-    rest = text[found.end() :].strip(" '\"<>()#:;,-")
-    enhanced = found["enhanced"] or found["only"]
-    if len(rest) < SHORTEST and not found["enhanced"]:
+    rest = text[match.end() :].strip(" '\"<>()#:;,-")
+    enhanced = match["enhanced"] or match["only"]
+    if len(rest) < SHORTEST and not match["enhanced"]:
         return None
-    return Reply(int(found["code"] or f"{enhanced[0]}50"), enhanced, rest)
+    return SmtpReply(int(match["code"] or f"{enhanced[0]}50"), enhanced, rest)

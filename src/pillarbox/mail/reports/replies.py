@@ -46,12 +46,12 @@ from pillarbox.mail.reports.reply_texts import (
     TOO_LARGE,
     TOO_MANY_RECIPIENTS,
 )
-from pillarbox.mail.smtp.reply import Reply, Stage
+from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage
 
 from . import quoted_replies
 
 
-class Outcome(StrEnum):
+class DeliveryOutcome(StrEnum):
     """What becomes of the recipient in this attempt."""
 
     DELIVERED = "delivered"
@@ -80,14 +80,14 @@ class SubType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReplyVerdict:
     """What an answer means. For a delay, the types are those of the bounce that ends a long delay.
 
     `retry_host`: the answer speaks for this host only, the next one of the domain may be tried now.
     `slow_down`: the site asks for fewer connections or mails (OUT-12), not for this mail alone.
     """
 
-    outcome: Outcome
+    outcome: DeliveryOutcome
     bounce_type: BounceType | None
     sub_type: SubType | None
     reason: str
@@ -97,33 +97,33 @@ class Verdict:
     @property
     def suppresses(self) -> bool:
         """Whether the address is bad, so that no later mail of the team goes there."""
-        return self.outcome is Outcome.BOUNCED and self.bounce_type is BounceType.PERMANENT
+        return self.outcome is DeliveryOutcome.BOUNCED and self.bounce_type is BounceType.PERMANENT
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BounceRule:
     """One line of the table: what must match (what is left out matches anything), and the verdict.
 
     `codes` and `enhanced` are whole-match patterns for the three digits and for `subject.detail`
     (`1.1` in 5.1.1); `text` is searched in the cleaned text.
     """
 
-    verdict: Verdict
+    verdict: ReplyVerdict
     codes: str = "..."
     enhanced: str | None = None
     text: str | None = None
-    stages: frozenset[Stage] | None = None
+    stages: frozenset[SmtpStage] | None = None
 
 
-def _delayed(reason: str, sub_type: SubType = SubType.GENERAL, *, slow_down: bool = False) -> Verdict:
-    return Verdict(Outcome.DELAYED, BounceType.TRANSIENT, sub_type, reason, slow_down=slow_down)
+def _delayed(reason: str, sub_type: SubType = SubType.GENERAL, *, slow_down: bool = False) -> ReplyVerdict:
+    return ReplyVerdict(DeliveryOutcome.DELAYED, BounceType.TRANSIENT, sub_type, reason, slow_down=slow_down)
 
 
-def _bounced(bounce_type: BounceType, sub_type: SubType, reason: str) -> Verdict:
-    return Verdict(Outcome.BOUNCED, bounce_type, sub_type, reason)
+def _bounced(bounce_type: BounceType, sub_type: SubType, reason: str) -> ReplyVerdict:
+    return ReplyVerdict(DeliveryOutcome.BOUNCED, bounce_type, sub_type, reason)
 
 
-DELIVERED: Final = Verdict(Outcome.DELIVERED, None, None, "The mail server accepted the mail.")
+DELIVERED: Final = ReplyVerdict(DeliveryOutcome.DELIVERED, None, None, "The mail server accepted the mail.")
 
 _GREYLISTED = _delayed("The mail server asks new senders to try again later.")
 _TOO_FAST = _delayed("The mail server asks for fewer mails or connections.", slow_down=True)
@@ -163,97 +163,97 @@ _UNREACHABLE = _bounced(
 _REFUSED = _bounced(BounceType.UNDETERMINED, SubType.UNDETERMINED, "The mail server refused the mail.")
 
 _BEFORE_MAIL = frozenset(
-    {Stage.CONNECT, Stage.BANNER, Stage.HELLO, Stage.TLS, Stage.AUTH},
+    {SmtpStage.CONNECT, SmtpStage.BANNER, SmtpStage.HELLO, SmtpStage.TLS, SmtpStage.AUTH},
 )
-_BEFORE_RCPT = _BEFORE_MAIL | {Stage.MAIL}
+_BEFORE_RCPT = _BEFORE_MAIL | {SmtpStage.MAIL}
 # At MAIL a server knows no recipient yet: nothing it says there makes an address bad.
-_ABOUT_RECIPIENT = frozenset({Stage.ROUTE, Stage.RCPT, Stage.DATA, Stage.DOT})
+_ABOUT_RECIPIENT = frozenset({SmtpStage.ROUTE, SmtpStage.RCPT, SmtpStage.DATA, SmtpStage.DOT})
 # 5.6.x and 5.7.x never make an address bad, whatever their text says (BNC-03).
 _BAD_ADDRESS_CODES = r"1\.(?:[1236]|10)|2\.1"
 _NOT_POLICY = r"(?:[^67]\..*)?"
-_AT_RCPT = frozenset({Stage.RCPT})
-_AT_MAIL = frozenset({Stage.MAIL})
-_AT_DOT = frozenset({Stage.DOT})
+_AT_RCPT = frozenset({SmtpStage.RCPT})
+_AT_MAIL = frozenset({SmtpStage.MAIL})
+_AT_DOT = frozenset({SmtpStage.DOT})
 
-TABLE: Final[tuple[Row, ...]] = (
-    Row(DELIVERED, codes="2..", stages=_AT_DOT),
-    Row(_NOT_SMTP, codes="[^45].."),
+TABLE: Final[tuple[BounceRule, ...]] = (
+    BounceRule(DELIVERED, codes="2..", stages=_AT_DOT),
+    BounceRule(_NOT_SMTP, codes="[^45].."),
     # Temporary, RFC 5321 4.2.1. A 421 that we made up ourselves says nothing about the site's limits.
-    Row(_GREYLISTED, codes="4..", text=GREYLISTED),
-    Row(_FULL_FOR_NOW, codes="4..", enhanced=r"2\.2"),
-    Row(_NOT_NOW, codes="4..", enhanced=r"3\.1|4\.5"),
-    Row(_FULL_FOR_NOW, codes="4..", text=MAILBOX_FULL),
-    Row(_NOT_NOW, codes="4[^2].|42[^1]", text=INBOX_RATE),
-    Row(_TOO_MANY, codes="45.", enhanced=r"5\.3"),
-    Row(_TOO_FAST, codes="4..", text=SLOW_DOWN),
-    Row(_CLOSING, codes="421"),
-    Row(_TOO_FAST, codes="4[^2].|42[^1]", enhanced=r"7\.(0|28|29)", stages=_BEFORE_RCPT),
-    Row(_NOT_NOW, codes="4.."),
+    BounceRule(_GREYLISTED, codes="4..", text=GREYLISTED),
+    BounceRule(_FULL_FOR_NOW, codes="4..", enhanced=r"2\.2"),
+    BounceRule(_NOT_NOW, codes="4..", enhanced=r"3\.1|4\.5"),
+    BounceRule(_FULL_FOR_NOW, codes="4..", text=MAILBOX_FULL),
+    BounceRule(_NOT_NOW, codes="4[^2].|42[^1]", text=INBOX_RATE),
+    BounceRule(_TOO_MANY, codes="45.", enhanced=r"5\.3"),
+    BounceRule(_TOO_FAST, codes="4..", text=SLOW_DOWN),
+    BounceRule(_CLOSING, codes="421"),
+    BounceRule(_TOO_FAST, codes="4[^2].|42[^1]", enhanced=r"7\.(0|28|29)", stages=_BEFORE_RCPT),
+    BounceRule(_NOT_NOW, codes="4.."),
     # Refusals of a host, before it knew of any mail (RFC 7504; OUT-06).
-    Row(_HOST_TAKES_NO_MAIL, codes="521", stages=_BEFORE_MAIL),
-    Row(_HOST_REFUSES, stages=_BEFORE_MAIL),
+    BounceRule(_HOST_TAKES_NO_MAIL, codes="521", stages=_BEFORE_MAIL),
+    BounceRule(_HOST_REFUSES, stages=_BEFORE_MAIL),
     # Refusals whose text names another cause than their enhanced code.
-    Row(_TOO_MANY, codes="5..", enhanced=r"5\.3", stages=_AT_RCPT),
-    Row(_TOO_MANY, codes="5..", text=TOO_MANY_RECIPIENTS, stages=_AT_RCPT),
-    Row(_LATER, text=GREYLISTED),
-    Row(_BUSY_INBOX, text=INBOX_RATE),
-    Row(_BLOCKED, text=BLOCKED),
-    Row(_ATTACHMENT, enhanced=r"[67]\..*", text=ATTACHMENT),
-    Row(_CONTENT, enhanced=r"[67]\..*", text=CONTENT),
-    Row(_NO_MAILBOX, enhanced=_BAD_ADDRESS_CODES, text=INACTIVE, stages=_ABOUT_RECIPIENT),
-    Row(_POLICY, text=STOPPED),
-    Row(_SENDER, enhanced=r"1\.[78]"),
-    Row(_SENDER, text=SENDER),
-    Row(_SENDER, text=SENDER_OTHERWISE),
-    Row(_CONTENT, text=HEADER),
-    Row(_POLICY, text=RELAYING),
-    Row(_POLICY, text=AUTHENTICATION),
+    BounceRule(_TOO_MANY, codes="5..", enhanced=r"5\.3", stages=_AT_RCPT),
+    BounceRule(_TOO_MANY, codes="5..", text=TOO_MANY_RECIPIENTS, stages=_AT_RCPT),
+    BounceRule(_LATER, text=GREYLISTED),
+    BounceRule(_BUSY_INBOX, text=INBOX_RATE),
+    BounceRule(_BLOCKED, text=BLOCKED),
+    BounceRule(_ATTACHMENT, enhanced=r"[67]\..*", text=ATTACHMENT),
+    BounceRule(_CONTENT, enhanced=r"[67]\..*", text=CONTENT),
+    BounceRule(_NO_MAILBOX, enhanced=_BAD_ADDRESS_CODES, text=INACTIVE, stages=_ABOUT_RECIPIENT),
+    BounceRule(_POLICY, text=STOPPED),
+    BounceRule(_SENDER, enhanced=r"1\.[78]"),
+    BounceRule(_SENDER, text=SENDER),
+    BounceRule(_SENDER, text=SENDER_OTHERWISE),
+    BounceRule(_CONTENT, text=HEADER),
+    BounceRule(_POLICY, text=RELAYING),
+    BounceRule(_POLICY, text=AUTHENTICATION),
     # Servers put the codes of a bad address on all sorts of refusals: the words must name no other cause.
-    Row(_FULL, enhanced=_BAD_ADDRESS_CODES, text=MAILBOX_FULL),
-    Row(_LATER, enhanced=_BAD_ADDRESS_CODES, text=OUT_OF_ORDER),
-    Row(_NO_DOMAIN, enhanced=_BAD_ADDRESS_CODES, text=BAD_DOMAIN, stages=_ABOUT_RECIPIENT),
-    Row(_NO_MAILBOX, enhanced=_BAD_ADDRESS_CODES, text=BAD_ADDRESS, stages=_ABOUT_RECIPIENT),
-    Row(_LARGE, enhanced=_BAD_ADDRESS_CODES, text=TOO_LARGE),
-    Row(_ATTACHMENT, enhanced=_BAD_ADDRESS_CODES, text=ATTACHMENT),
-    Row(_CONTENT, enhanced=r"1\.(?:[126]|10)|2\.1", text=CONTENT),
-    Row(_POLICY, enhanced=_BAD_ADDRESS_CODES, text=POLICY),
-    Row(_LATER, enhanced=_BAD_ADDRESS_CODES, text=SLOW_DOWN),
+    BounceRule(_FULL, enhanced=_BAD_ADDRESS_CODES, text=MAILBOX_FULL),
+    BounceRule(_LATER, enhanced=_BAD_ADDRESS_CODES, text=OUT_OF_ORDER),
+    BounceRule(_NO_DOMAIN, enhanced=_BAD_ADDRESS_CODES, text=BAD_DOMAIN, stages=_ABOUT_RECIPIENT),
+    BounceRule(_NO_MAILBOX, enhanced=_BAD_ADDRESS_CODES, text=BAD_ADDRESS, stages=_ABOUT_RECIPIENT),
+    BounceRule(_LARGE, enhanced=_BAD_ADDRESS_CODES, text=TOO_LARGE),
+    BounceRule(_ATTACHMENT, enhanced=_BAD_ADDRESS_CODES, text=ATTACHMENT),
+    BounceRule(_CONTENT, enhanced=r"1\.(?:[126]|10)|2\.1", text=CONTENT),
+    BounceRule(_POLICY, enhanced=_BAD_ADDRESS_CODES, text=POLICY),
+    BounceRule(_LATER, enhanced=_BAD_ADDRESS_CODES, text=SLOW_DOWN),
     # Refusals by enhanced code (RFC 3463, 5248, 7505, 6531).
-    Row(_LARGE, enhanced=r"3\.4|2\.3"),
-    Row(_FULL, enhanced=r"2\.2"),
-    Row(_NO_DOMAIN, enhanced=r"1\.(2|10)", stages=_ABOUT_RECIPIENT),
-    Row(_NO_MAILBOX, enhanced=r"1\.[136]|2\.1", stages=_ABOUT_RECIPIENT),
-    Row(_NO_DOMAIN, codes="556", stages=_ABOUT_RECIPIENT),
-    Row(_UNREACHABLE, enhanced=r"4\.[46]", stages=frozenset({Stage.ROUTE})),
-    Row(_NO_DOMAIN, enhanced=r"4\.4", text=INVALID_DOMAIN, stages=_ABOUT_RECIPIENT),
+    BounceRule(_LARGE, enhanced=r"3\.4|2\.3"),
+    BounceRule(_FULL, enhanced=r"2\.2"),
+    BounceRule(_NO_DOMAIN, enhanced=r"1\.(2|10)", stages=_ABOUT_RECIPIENT),
+    BounceRule(_NO_MAILBOX, enhanced=r"1\.[136]|2\.1", stages=_ABOUT_RECIPIENT),
+    BounceRule(_NO_DOMAIN, codes="556", stages=_ABOUT_RECIPIENT),
+    BounceRule(_UNREACHABLE, enhanced=r"4\.[46]", stages=frozenset({SmtpStage.ROUTE})),
+    BounceRule(_NO_DOMAIN, enhanced=r"4\.4", text=INVALID_DOMAIN, stages=_ABOUT_RECIPIENT),
     # Refusals by text.
-    Row(_FULL, text=MAILBOX_EXCEEDS),
-    Row(_LARGE, text=TOO_LARGE),
-    Row(_FULL, text=MAILBOX_FULL),
-    Row(_LATER, text=OUT_OF_ORDER),
-    Row(_NO_DOMAIN, codes="5[15].", enhanced=_NOT_POLICY, text=BAD_DOMAIN, stages=_ABOUT_RECIPIENT),
-    Row(_NO_MAILBOX, codes="5[15].", enhanced=_NOT_POLICY, text=BAD_ADDRESS, stages=_ABOUT_RECIPIENT),
-    Row(_ATTACHMENT, text=ATTACHMENT),
-    Row(_CONTENT, text=CONTENT),
-    Row(_CONTENT, enhanced=r"6\.[0-9]+"),
-    Row(_POLICY, enhanced=r"7\.[0-9]+"),
-    Row(_POLICY, text=POLICY),
-    Row(_LATER, text=SLOW_DOWN),
+    BounceRule(_FULL, text=MAILBOX_EXCEEDS),
+    BounceRule(_LARGE, text=TOO_LARGE),
+    BounceRule(_FULL, text=MAILBOX_FULL),
+    BounceRule(_LATER, text=OUT_OF_ORDER),
+    BounceRule(_NO_DOMAIN, codes="5[15].", enhanced=_NOT_POLICY, text=BAD_DOMAIN, stages=_ABOUT_RECIPIENT),
+    BounceRule(_NO_MAILBOX, codes="5[15].", enhanced=_NOT_POLICY, text=BAD_ADDRESS, stages=_ABOUT_RECIPIENT),
+    BounceRule(_ATTACHMENT, text=ATTACHMENT),
+    BounceRule(_CONTENT, text=CONTENT),
+    BounceRule(_CONTENT, enhanced=r"6\.[0-9]+"),
+    BounceRule(_POLICY, enhanced=r"7\.[0-9]+"),
+    BounceRule(_POLICY, text=POLICY),
+    BounceRule(_LATER, text=SLOW_DOWN),
     # What only the code tells.
-    Row(_LARGE, codes="552", stages=_AT_MAIL),
-    Row(_FULL, codes="552"),
-    Row(_POLICY, codes="53.|50."),
-    Row(_REFUSED),
+    BounceRule(_LARGE, codes="552", stages=_AT_MAIL),
+    BounceRule(_FULL, codes="552"),
+    BounceRule(_POLICY, codes="53.|50."),
+    BounceRule(_REFUSED),
 )
 
 
-def classify(reply: Reply, stage: Stage, table: Sequence[Row] = TABLE) -> Verdict:
+def classify(reply: SmtpReply, stage: SmtpStage, table: Sequence[BounceRule] = TABLE) -> ReplyVerdict:
     """The verdict of the first row that matches; every answer at every stage has one.
 
     What a reply quotes of another server can only take a suppression away: `550 5.1.0 Unknown address
     error 550-'5.7.1 content restrictions'` is about the content.
     """
-    if stage is Stage.DOT and reply.is_yes and table is TABLE:
+    if stage is SmtpStage.DOT and reply.is_yes and table is TABLE:
         return DELIVERED
     verdict = _of_first_row(reply, stage, table)
     if verdict.suppresses:
@@ -264,7 +264,7 @@ def classify(reply: Reply, stage: Stage, table: Sequence[Row] = TABLE) -> Verdic
     return verdict
 
 
-def _of_first_row(reply: Reply, stage: Stage, table: Sequence[Row]) -> Verdict:
+def _of_first_row(reply: SmtpReply, stage: SmtpStage, table: Sequence[BounceRule]) -> ReplyVerdict:
     text = searched_text(reply)
     enhanced = _subject_and_detail(reply)
     for row in table:
@@ -273,32 +273,32 @@ def _of_first_row(reply: Reply, stage: Stage, table: Sequence[Row]) -> Verdict:
     return _completed(_NOT_SMTP, reply, stage)
 
 
-def searched_text(reply: Reply) -> str:
+def searched_text(reply: SmtpReply) -> str:
     """The text as patterns see it: lower case, one space between words, without addresses."""
     return " ".join(_ADDRESS.sub(" x ", reply.text.lower().replace("’", "'")).split())
 
 
-def _completed(verdict: Verdict, reply: Reply, stage: Stage) -> Verdict:
+def _completed(verdict: ReplyVerdict, reply: SmtpReply, stage: SmtpStage) -> ReplyVerdict:
     """The row's verdict with what depends on the stage: before the first RCPT the next host may try."""
     if reply.ours and verdict is _CLOSING:
         verdict = _LOST
-    if verdict.outcome is Outcome.DELAYED or stage in _BEFORE_MAIL:
+    if verdict.outcome is DeliveryOutcome.DELAYED or stage in _BEFORE_MAIL:
         return _for_host(verdict) if stage in _BEFORE_RCPT else verdict
     return verdict
 
 
 @cache
-def _bounce_of(verdict: Verdict) -> Verdict:
+def _bounce_of(verdict: ReplyVerdict) -> ReplyVerdict:
     """The bounce that a quoted reply makes, also one that was a delay to the server that quotes it."""
-    return replace(verdict, outcome=Outcome.BOUNCED, slow_down=False, retry_host=False)
+    return replace(verdict, outcome=DeliveryOutcome.BOUNCED, slow_down=False, retry_host=False)
 
 
 @cache
-def _for_host(verdict: Verdict) -> Verdict:
+def _for_host(verdict: ReplyVerdict) -> ReplyVerdict:
     return replace(verdict, retry_host=True)
 
 
-def _matches(row: Row, reply: Reply, stage: Stage, enhanced: str, text: str) -> bool:
+def _matches(row: BounceRule, reply: SmtpReply, stage: SmtpStage, enhanced: str, text: str) -> bool:
     return (
         (row.stages is None or stage in row.stages)
         and _pattern(row.codes).fullmatch(str(reply.code)) is not None
@@ -317,7 +317,7 @@ _ADDRESS = re.compile(rf"<[^<>\s]{{0,256}}>|{_IN_ADDRESS}{{1,64}}@{_IN_ADDRESS}{
 _QMAIL_CODE = re.compile(r"\(#([245]\.[0-9]{1,3}\.[0-9]{1,3})\)")
 
 
-def _subject_and_detail(reply: Reply) -> str:
+def _subject_and_detail(reply: SmtpReply) -> str:
     """`1.1` of 5.1.1, also where it stands at the end as qmail writes it: `(#5.1.1)`."""
     enhanced = reply.enhanced
     if enhanced is None:

@@ -22,7 +22,7 @@ MAC_BYTES = 13
 LOCAL_PART = re.compile(r"b-[a-z2-7]{56}")
 
 
-class Bounced(NamedTuple):
+class BouncedItem(NamedTuple):
     """The work item that a bounce address names."""
 
     team_number: int
@@ -45,7 +45,7 @@ class VerpSigner:
         payload = team_number.to_bytes(4, "big") + email_id.bytes + group.to_bytes(2, "big")
         return PREFIX + b32encode(payload + _mac(self._keys[0], payload)).decode("ascii").lower()
 
-    def read(self, local_part: str) -> Bounced | None:
+    def read(self, local_part: str) -> BouncedItem | None:
         """What a local part names, in any case of letters; None when we did not make it."""
         if not local_part.isascii() or not LOCAL_PART.fullmatch(local_part.lower()):
             return None
@@ -53,7 +53,7 @@ class VerpSigner:
         payload, mac = raw[:PAYLOAD_BYTES], raw[PAYLOAD_BYTES:]
         if not any(hmac.compare_digest(_mac(key, payload), mac) for key in self._keys):
             return None
-        return Bounced(
+        return BouncedItem(
             int.from_bytes(payload[:4], "big"), UUID(bytes=payload[4:20]), int.from_bytes(payload[20:], "big")
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import NamedTuple
 
 
-class Answer(NamedTuple):
+class SessionReply(NamedTuple):
     """One reply as it goes over the wire; `closes` ends the session after it. With LMTP `wire` may have a
     reply for each recipient, `replies` of them."""
 
@@ -20,30 +20,30 @@ class Answer(NamedTuple):
         return self.code < 400
 
 
-Verdict = Answer | Awaitable[Answer]
+Verdict = SessionReply | Awaitable[SessionReply]
 """What a handler returns: its answer, or an awaitable where it needs time."""
 
 
-def answer(code: int, enhanced: str | None, text: str, *, closes: bool = False) -> Answer:
+def answer(code: int, enhanced: str | None, text: str, *, closes: bool = False) -> SessionReply:
     """A reply of one line. What a client wrote may stand in `text`: it is cut and made plain ASCII."""
     plain = text.encode("ascii", "replace").translate(_VISIBLE)[:400]
     status = f"{code} {enhanced} " if enhanced else f"{code} "
-    return Answer(code, status.encode("ascii") + plain + b"\r\n", closes)
+    return SessionReply(code, status.encode("ascii") + plain + b"\r\n", closes)
 
 
-def lines(code: int, texts: Iterable[str]) -> Answer:
+def lines(code: int, texts: Iterable[str]) -> SessionReply:
     """A reply of several lines without enhanced codes (EHLO, HELP)."""
     rows = [text.encode("ascii", "replace") for text in texts]
     head, last = b"%d-" % code, b"%d " % code
     wire = b"".join(
         (last if number == len(rows) else head) + row + b"\r\n" for number, row in enumerate(rows, 1)
     )
-    return Answer(code, wire)
+    return SessionReply(code, wire)
 
 
-def each(answers: Sequence[Answer]) -> Answer:
+def each(answers: Sequence[SessionReply]) -> SessionReply:
     """A reply for each recipient, in their order (RFC 2033, 4.2); a yes where one of them is."""
-    return Answer(
+    return SessionReply(
         min([said.code for said in answers]), b"".join([said.wire for said in answers]), replies=len(answers)
     )
 

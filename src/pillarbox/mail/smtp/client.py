@@ -1,6 +1,6 @@
 """An SMTP client: sessions that are opened, used for several mails, and closed.
 
-Nothing here raises for what a server or the network does. Opening gives a `Connection` or a
+Nothing here raises for what a server or the network does. Opening gives a `SmtpConnection` or a
 `ConnectFailed`; sending gives a `Transaction` in which every recipient has an answer. ValueError means
 that the caller broke the contract: content that is not clean CRLF, a path that is no path.
 
@@ -14,24 +14,38 @@ from collections.abc import Sequence
 
 from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.smtp.connection import Timeouts
-from pillarbox.mail.smtp.content import Content
-from pillarbox.mail.smtp.opening import Connect, ConnectFailed, Extensions, Opened, Opening, tcp_connect
-from pillarbox.mail.smtp.reply import Reply, Stage
+from pillarbox.mail.smtp.content import SmtpContent
+from pillarbox.mail.smtp.opening import (
+    Connect,
+    ConnectFailed,
+    Extensions,
+    OpenedSession,
+    SessionOpening,
+    tcp_connect,
+)
+from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage
 from pillarbox.mail.smtp.tls import TlsInfo, TlsMode
-from pillarbox.mail.smtp.transaction import Answer, Envelope, Fence, Observe, Transaction, TransactionRun
+from pillarbox.mail.smtp.transaction import (
+    Envelope,
+    Fence,
+    Observe,
+    RecipientReply,
+    Transaction,
+    TransactionRun,
+)
 
 __all__ = [
-    "Answer",
     "Connect",
     "ConnectFailed",
-    "Connection",
-    "Content",
     "Extensions",
     "Fence",
     "LongContent",
     "Observe",
-    "Reply",
-    "Stage",
+    "RecipientReply",
+    "SmtpConnection",
+    "SmtpContent",
+    "SmtpReply",
+    "SmtpStage",
     "Timeouts",
     "TlsInfo",
     "TlsMode",
@@ -40,10 +54,10 @@ __all__ = [
 ]
 
 
-class Connection:
+class SmtpConnection:
     """A session with a server that greeted us. One task at a time uses it."""
 
-    def __init__(self, opened: Opened, opening: Opening) -> None:
+    def __init__(self, opened: OpenedSession, opening: SessionOpening) -> None:
         self._wire = opened.wire
         self._timeouts = opening.timeouts
         self._needs_reset = False
@@ -69,13 +83,15 @@ class Connection:
         login: tuple[str, str] | None = None,
         trust: ssl.SSLContext | None = None,
         connect: Connect = tcp_connect,
-    ) -> Connection | ConnectFailed:
+    ) -> SmtpConnection | ConnectFailed:
         """Greet the server at `address`; `server_name` is the name that TLS asks for and checks.
 
         `login` is sent over TLS or to a loopback address only. `trust` replaces the system's
         authorities where the mode verifies certificates.
         """
-        opening = Opening(address, server_name, hello, tls, timeouts or Timeouts(), login, trust, connect)
+        opening = SessionOpening(
+            address, server_name, hello, tls, timeouts or Timeouts(), login, trust, connect
+        )
         opened = await opening.run()
         return opened if isinstance(opened, ConnectFailed) else cls(opened, opening)
 
@@ -93,7 +109,7 @@ class Connection:
         self,
         mail_from: str,
         recipients: Sequence[str],
-        content: bytes | Content | LongContent,
+        content: bytes | SmtpContent | LongContent,
         *,
         smtputf8: bool = False,
         before_final_dot: Fence | None = None,
@@ -112,7 +128,7 @@ class Connection:
             self.extensions,
             self._timeouts,
             envelope,
-            Content(content) if isinstance(content, bytes) else content,
+            SmtpContent(content) if isinstance(content, bytes) else content,
             before_final_dot,
             observe,
         )
@@ -141,11 +157,11 @@ class Connection:
         self.abort()
         return False
 
-    def hurry(self, seconds: float) -> None:
+    def abort_if_silent(self, seconds: float) -> None:
         """Give up on the transaction that is under way if the server has been silent for so long; never
         between the final dot and its answer."""
         if self._exchange is not None:
-            self._exchange.hurry(seconds)
+            self._exchange.abort_if_silent(seconds)
 
     async def quit(self) -> None:
         """Send QUIT and close; waits for the answer for a few seconds at most."""

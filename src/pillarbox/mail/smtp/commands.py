@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pillarbox.mail.smtp import answers
-from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.answers import SessionReply
 
 LONGEST_PATH = 256
 REMEMBERED = 512
@@ -42,7 +42,7 @@ class Path(NamedTuple):
 NULL = Path("", "")
 
 
-class Mail(NamedTuple):
+class MailCommand(NamedTuple):
     """A MAIL command that is understood."""
 
     sender: Path
@@ -65,7 +65,7 @@ def hello(rest: bytes) -> str | None:
 
 
 @lru_cache(REMEMBERED)
-def mail(rest: bytes, *, extended: bool) -> Mail | Answer:
+def mail(rest: bytes, *, extended: bool) -> MailCommand | SessionReply:
     """`FROM:<path> [parameters]`."""
     if rest[:5].upper() != b"FROM:":
         return answers.BAD_ARGUMENT
@@ -89,11 +89,11 @@ def mail(rest: bytes, *, extended: bool) -> Mail | Answer:
             return answers.BAD_PARAMETER if name not in ("SIZE", "BODY") else answers.BAD_ARGUMENT
     if not utf8 and not str(path).isascii():
         return answers.NEEDS_UTF8
-    return Mail(path, size, utf8, eight_bit)
+    return MailCommand(path, size, utf8, eight_bit)
 
 
 @lru_cache(REMEMBERED)
-def recipient(rest: bytes, *, utf8: bool) -> Path | Answer:
+def recipient(rest: bytes, *, utf8: bool) -> Path | SessionReply:
     """`TO:<path>`; no parameter is known."""
     if rest[:3].upper() != b"TO:":
         return answers.BAD_ARGUMENT

@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import cast
 
-from pillarbox.mail.smtp.reply import Reply, ReplyReader, our_reply
+from pillarbox.mail.smtp.reply import ReplyReader, SmtpReply, our_reply
 from pillarbox.mail.smtp.tls import TlsInfo, info_of
 
 FLUSH_INTERVAL = 0.002
@@ -51,9 +51,9 @@ class Wire(asyncio.Protocol):
         self._socket_transport: asyncio.Transport | None = None
         """The transport below TLS; without TLS the same as `_transport`."""
         self._reader = ReplyReader()
-        self._replies: deque[Reply] = deque()
+        self._replies: deque[SmtpReply] = deque()
         self._owed = 1  # the banner
-        self._failure: Reply | None = None
+        self._failure: SmtpReply | None = None
         self._paused = False
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -62,7 +62,7 @@ class Wire(asyncio.Protocol):
         self._moved_at = self._loop.time()
 
     @property
-    def failure(self) -> Reply | None:
+    def failure(self) -> SmtpReply | None:
         """What ended this connection, or nothing while it lives."""
         return self._failure
 
@@ -93,7 +93,7 @@ class Wire(asyncio.Protocol):
         if self._transport is not None and self._failure is None:
             self._transport.write(data)
 
-    async def reply(self, seconds: float, *, within_budget: bool = True) -> Reply:
+    async def reply(self, seconds: float, *, within_budget: bool = True) -> SmtpReply:
         """The next answer, or after `seconds` (or when the connection ends) the reply that says so."""
         if not self._replies:
             self._set_deadline(seconds, within_budget)
@@ -257,7 +257,7 @@ class Wire(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _fail(self, reply: Reply, *, abort: bool = True) -> None:
+    def _fail(self, reply: SmtpReply, *, abort: bool = True) -> None:
         if self._failure is None:
             self._failure = reply
             if self._transport is not None:

@@ -12,7 +12,7 @@ AHEAD: Final = 128 * 1024
 """Up to this size a message is made ready in full; a larger one only when it is sent."""
 
 
-class Content:
+class SmtpContent:
     """A message that may be written: clean CRLF, no NUL. Made once, where that costs the least (a thread
     of its own, say), and used for as many transactions as there are."""
 

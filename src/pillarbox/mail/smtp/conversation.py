@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer, Verdict
-from pillarbox.mail.smtp.intake import Intake
-from pillarbox.mail.smtp.lines import CRLF, Lines
+from pillarbox.mail.smtp.answers import SessionReply, Verdict
+from pillarbox.mail.smtp.intake import DataIntake
+from pillarbox.mail.smtp.lines import CRLF, LineBuffer
 
 MOST_PENDING = 64 * 1024
 """Octets that wait while a command is carried out; then reading stops."""
@@ -99,14 +99,14 @@ class Conversation(asyncio.Protocol, ABC):
         self._context = context
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None
-        self._lines = Lines()
+        self._lines = LineBuffer()
         self._out: list[bytes] = []
         self._busy = False
         self._paused = False
         self._writable = True
         self._at_end = False
         self._greeted = False
-        self._intake: Intake | None = None
+        self._intake: DataIntake | None = None
         self._text_since = 0.0
         self._task: asyncio.Task[None] | None = None
         self._errors = 0
@@ -204,7 +204,7 @@ class Conversation(asyncio.Protocol, ABC):
             self._answer(_ready(self._context.hostname, self.SPEAKS))
             self._flush()
 
-    def close(self, last: Answer) -> None:
+    def close(self, last: SessionReply) -> None:
         """Send a last reply and close the connection."""
         if not self._is_open():
             return
@@ -272,47 +272,49 @@ class Conversation(asyncio.Protocol, ABC):
             if self._at_end and self._is_open():
                 self._transport.close()
 
-    def _answer(self, said: Answer) -> None:
-        self._out.append(said.wire)
-        if said.closes and self._is_open():
+    def _answer(self, session_reply: SessionReply) -> None:
+        self._out.append(session_reply.wire)
+        if session_reply.closes and self._is_open():
             self._hang_up()
 
-    def _error(self, said: Answer) -> None:
+    def _error(self, session_reply: SessionReply) -> None:
         """Send a refusal and count it: a client with many errors is answered slowly, then disconnected."""
         self._errors += 1
-        if said.closes or self._errors < SLOW_FROM:
-            self._answer(said)
+        if session_reply.closes or self._errors < SLOW_FROM:
+            self._answer(session_reply)
         elif self._errors >= CLOSE_FROM:
             self._answer(say.TOO_MANY_ERRORS)
         else:
-            self._await(self._slowly(said), self._answer)
+            self._await(self._slowly(session_reply), self._answer)
 
-    async def _slowly(self, said: Answer) -> Answer:
+    async def _slowly(self, session_reply: SessionReply) -> SessionReply:
         await asyncio.sleep(self._context.timeouts.slow)
-        return said
+        return session_reply
 
     def _flush(self) -> None:
         if self._out and self._transport is not None:
             self._transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
             self._out.clear()
 
-    def _ask(self, then: Callable[[Answer], None], handler: Callable[..., Verdict], *args: object) -> None:
+    def _ask(
+        self, then: Callable[[SessionReply], None], handler: Callable[..., Verdict], *args: object
+    ) -> None:
         """Call the handler, and continue with its answer, now or when it is there."""
         try:
             verdict = handler(self, *args)
         except Exception as trouble:
             verdict = self._troubled(trouble)
-        if isinstance(verdict, Answer):
+        if isinstance(verdict, SessionReply):
             then(verdict)
         else:
             self._await(verdict, then)
 
-    def _await(self, verdict: Awaitable[Answer], then: Callable[[Answer], None]) -> None:
+    def _await(self, verdict: Awaitable[SessionReply], then: Callable[[SessionReply], None]) -> None:
         self._busy = True
         self._flush()
         self._task = self._loop.create_task(self._awaited(verdict, then))
 
-    async def _awaited(self, verdict: Awaitable[Answer], then: Callable[[Answer], None]) -> None:
+    async def _awaited(self, verdict: Awaitable[SessionReply], then: Callable[[SessionReply], None]) -> None:
         try:
             said = await verdict
         except Exception as trouble:
@@ -326,13 +328,13 @@ class Conversation(asyncio.Protocol, ABC):
         else:
             self._work()
 
-    def _troubled(self, trouble: Exception) -> Answer:
+    def _troubled(self, trouble: Exception) -> SessionReply:
         self._loop.call_exception_handler({"message": "an SMTP command failed", "exception": trouble})
         return say.TROUBLE
 
 
 @lru_cache(maxsize=16)
-def _ready(hostname: str, protocol: str) -> Answer:
+def _ready(hostname: str, protocol: str) -> SessionReply:
     return say.answer(220, None, f"{hostname} {protocol} ready")
 
 

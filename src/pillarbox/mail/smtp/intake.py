@@ -19,7 +19,7 @@ _HELD = (b"\r\n.\r", b"\r\n.", b"\r\n", b"\r")
 """What the end of the text may begin with; held back until more has come."""
 
 
-class Content:
+class ReceivedText:
     """A message as it was sent: lines ended by CR LF, no dots doubled. Close it when it is done with."""
 
     __slots__ = ("_file", "_text", "size")
@@ -55,7 +55,7 @@ class Content:
             self._file = None
 
 
-class Intake:
+class DataIntake:
     """One message on its way in. `most` is the largest size in octets that is kept, `folder` is where a
     large one waits (by default where the system has its temporary files, which may be in memory)."""
 
@@ -72,8 +72,8 @@ class Intake:
         "total",
     )
 
-    def __init__(self, most: int, *, normalize: bool = False, folder: str | None = None) -> None:
-        self._most = most
+    def __init__(self, limit: int, *, normalize: bool = False, folder: str | None = None) -> None:
+        self._most = limit
         self._folder = folder
         self._carry = b"\r\n"
         self._first = True
@@ -139,14 +139,14 @@ class Intake:
         self._size = 0
         self.close()
 
-    def content(self) -> Content:
+    def content(self) -> ReceivedText:
         """What was read, once `feed` has found the end."""
         if self._file is None:
             text = b"".join(self._parts)
-            return Content(text, None, len(text))
+            return ReceivedText(text, None, len(text))
         self._spill()
         file, self._file = self._file, None
-        return Content(b"", file, self.total)
+        return ReceivedText(b"", file, self.total)
 
     def close(self) -> None:
         """Forget it all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 CRLF = b"\r\n"
 
 
-class Lines:
+class LineBuffer:
     """A buffer. Of a line that is too long only its end is waited for, so it takes no memory (SMTP-05)."""
 
     __slots__ = ("_scanned", "_skipping", "pending", "was_too_long")
@@ -36,19 +36,19 @@ class Lines:
         """Whether the next line begins with this word, in any case of letters."""
         return self.pending[: len(word)].upper() == word
 
-    def next(self, most: int) -> bytes | None:
+    def next(self, limit: int) -> bytes | None:
         """The next line without its end; None while it is not complete."""
         end = self.pending.find(CRLF, self._scanned)
         if end < 0:
-            if len(self.pending) > most + 1:
+            if len(self.pending) > limit + 1:
                 self._skipping = True
             if self._skipping:
                 del self.pending[:-1]
             self._scanned = max(0, len(self.pending) - 1)
             return None
-        line = bytes(self.pending[: min(end, most)])
+        line = bytes(self.pending[: min(end, limit)])
         del self.pending[: end + 2]
         self._scanned = 0
-        self.was_too_long = self._skipping or end > most
+        self.was_too_long = self._skipping or end > limit
         self._skipping = False
         return line

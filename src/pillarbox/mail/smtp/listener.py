@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp.conversation import Conversation, SessionTimeouts
 from pillarbox.mail.smtp.lmtp import LmtpSession
-from pillarbox.mail.smtp.session import Session, SessionHandler
+from pillarbox.mail.smtp.session import SessionHandler, SmtpSession
 
 BACKLOG = 1024
 ACCEPTED_AT_ONCE = 16
@@ -81,7 +81,7 @@ class CurrentCertificate(Protocol):
     def context(self) -> ssl.SSLContext: ...
 
 
-class Listener:
+class SmtpListener:
     """One SMTP or LMTP listener."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Listener:
         """How many connections were refused for want of descriptors or memory."""
         self._limits = limits
         self._certificate = certificate
-        self._session = LmtpSession if options.lmtp else Session
+        self._session = LmtpSession if options.lmtp else SmtpSession
         self.implicit_tls = options.implicit_tls
         self._sessions: set[Conversation] = set()
         self._silent: deque[tuple[float, Conversation]] = deque()
@@ -271,10 +271,10 @@ class Listener:
         if not self._sessions:
             self._empty.set()
 
-    def may_login(self, session: Session) -> bool:
+    def may_login(self, session: SmtpSession) -> bool:
         return self._limits.may_login(session.peer)
 
-    def login_failed(self, session: Session) -> None:
+    def login_failed(self, session: SmtpSession) -> None:
         self._limits.login_failed(session.peer)
 
 

@@ -7,11 +7,11 @@ for them.
 from __future__ import annotations
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.session import Session
+from pillarbox.mail.smtp.answers import SessionReply
+from pillarbox.mail.smtp.session import SmtpSession
 
 
-class LmtpSession(Session):
+class LmtpSession(SmtpSession):
     """The state of one LMTP session."""
 
     __slots__ = ()
@@ -27,22 +27,22 @@ class LmtpSession(Session):
         name = "UTF8LMTP" if self.sender is not None and self.sender.utf8 else "LMTP"
         return f"{name}{'S' if self.tls else ''}"
 
-    def _error(self, said: Answer) -> None:
-        self._answer(said)
+    def _error(self, session_reply: SessionReply) -> None:
+        self._answer(session_reply)
 
     def _not_here(self, _: bytes) -> None:
         """HELO and EHLO (4.1)."""
         self._error(say.SAY_LHLO)
 
-    def _done(self, said: Answer) -> None:
+    def _done(self, session_reply: SessionReply) -> None:
         """An answer that is not one for each is that of everybody (4.2)."""
-        if said.replies == 1:
-            said = said._replace(wire=said.wire * len(self.recipients))
-        super()._done(said)
+        if session_reply.replies == 1:
+            session_reply = session_reply._replace(wire=session_reply.wire * len(self.recipients))
+        super()._done(session_reply)
 
 
 LmtpSession.COMMANDS = {
-    **Session.COMMANDS,
+    **SmtpSession.COMMANDS,
     b"LHLO": LmtpSession._ehlo,
     b"EHLO": LmtpSession._not_here,
     b"HELO": LmtpSession._not_here,

@@ -7,7 +7,7 @@ import binascii
 from typing import NamedTuple
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.answers import SessionReply
 
 LONGEST_RESPONSE = 12_288
 """Octets of one response, and of an AUTH command with its initial one (RFC 4954, 4)."""
@@ -23,14 +23,14 @@ class Prompt(NamedTuple):
         return b"334 " + base64.b64encode(self.text) + b"\r\n"
 
 
-class Credentials(NamedTuple):
+class LoginCredentials(NamedTuple):
     """What the client says it is, and its proof."""
 
     user: str
     password: str
 
 
-Step = Prompt | Credentials | Answer
+Step = Prompt | LoginCredentials | SessionReply
 
 
 class Plain:
@@ -44,7 +44,7 @@ class Plain:
         return _credentials(parts[1], parts[2]) if len(parts) == 3 else say.BAD_RESPONSE
 
 
-class Login:
+class LoginMechanism:
     """The name in one response, the password in the next."""
 
     def __init__(self) -> None:
@@ -60,12 +60,12 @@ class Login:
         return Prompt(b"Password:")
 
 
-Exchange = Plain | Login
-MECHANISMS: dict[bytes, type[Plain] | type[Login]] = {b"PLAIN": Plain, b"LOGIN": Login}
+Exchange = Plain | LoginMechanism
+MECHANISMS: dict[bytes, type[Plain] | type[LoginMechanism]] = {b"PLAIN": Plain, b"LOGIN": LoginMechanism}
 
 
 def next_step(exchange: Exchange, line: bytes) -> Step:
-    """What comes after this line of the client; an `Answer` ends the exchange."""
+    """What comes after this line of the client; an `SessionReply` ends the exchange."""
     if line == b"*":
         return say.CANCELED
     try:
@@ -74,5 +74,5 @@ def next_step(exchange: Exchange, line: bytes) -> Step:
         return say.BAD_RESPONSE
 
 
-def _credentials(user: bytes, password: bytes) -> Credentials:
-    return Credentials(user.decode("utf-8", "replace"), password.decode("utf-8", "replace"))
+def _credentials(user: bytes, password: bytes) -> LoginCredentials:
+    return LoginCredentials(user.decode("utf-8", "replace"), password.decode("utf-8", "replace"))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeVar
 
-from pillarbox.mail.smtp.reply import Reply, our_reply
+from pillarbox.mail.smtp.reply import SmtpReply, our_reply
 
 T_co = TypeVar("T_co", covariant=True)
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -27,7 +27,7 @@ _TUNNELS: Final = tuple(
 _GLOBAL_V6: Final = ipaddress.ip_network("2000::/3")
 
 
-class Answer(Protocol[T_co]):
+class LookupResult(Protocol[T_co]):
     """What a look-up gave: records only when `found`; `failed` says nothing about the name."""
 
     @property
@@ -37,14 +37,14 @@ class Answer(Protocol[T_co]):
     def records(self) -> Sequence[T_co]: ...
 
 
-class Lookup(Protocol):
+class MxLookup(Protocol):
     """The two questions that routing asks of DNS; CNAMEs are followed by whoever answers."""
 
-    async def mx(self, name: str) -> Answer[tuple[int, str]]:
+    async def mx(self, name: str) -> LookupResult[tuple[int, str]]:
         """Preference and exchange of each MX record; a null MX is `(0, ".")`."""
         ...
 
-    async def addresses(self, name: str, *, ipv6: bool = False) -> Answer[str]:
+    async def addresses(self, name: str, *, ipv6: bool = False) -> LookupResult[str]:
         """The IPv4 addresses, and after them the IPv6 addresses if they are asked for."""
         ...
 
@@ -68,7 +68,7 @@ class Hosts:
 class NoHosts:
     """Nowhere to go; classify `reply` at `Stage.ROUTE`. 4xx is for now, 5xx for good."""
 
-    reply: Reply
+    reply: SmtpReply
 
     @property
     def temporary(self) -> bool:
@@ -106,7 +106,9 @@ NOT_PUBLIC: Final = our_reply(550, "5.4.4", "the domain's mail hosts have no pub
 IT_IS_US: Final = our_reply(550, "5.4.6", "the domain's best mail host is this system itself")
 
 
-async def hosts_for(domain: str, lookup: Lookup, *, shuffle: Shuffle, policy: HostPolicy) -> Hosts | NoHosts:
+async def hosts_for(
+    domain: str, lookup: MxLookup, *, shuffle: Shuffle, policy: HostPolicy
+) -> Hosts | NoHosts:
     """The mail servers of `domain` (A-labels) in the order to try them, or why there are none."""
     if _NAME.fullmatch(domain) is None:
         return NoHosts(NOT_A_DOMAIN)
@@ -142,7 +144,7 @@ def _ordered(records: Sequence[tuple[int, str]], shuffle: Shuffle, own: Collecti
 
 
 async def _located(
-    names: Sequence[str], lookup: Lookup, policy: HostPolicy, *, nothing: Reply
+    names: Sequence[str], lookup: MxLookup, policy: HostPolicy, *, nothing: SmtpReply
 ) -> Hosts | NoHosts:
     hosts: list[Host] = []
     remaining = MAX_ADDRESSES

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pillarbox.mail.smtp.connection import Timeouts, Wire
-from pillarbox.mail.smtp.reply import Reply, Stage, our_reply
+from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage, our_reply
 from pillarbox.mail.smtp.tls import TlsInfo, TlsMode, context_for
 
 Connect = Callable[[asyncio.Protocol, str, int], Awaitable[None]]
@@ -33,8 +33,8 @@ class ConnectFailed:
 
     host: str
     address: str
-    stage: Stage
-    reply: Reply
+    stage: SmtpStage
+    reply: SmtpReply
 
     @property
     def reason(self) -> str:
@@ -69,17 +69,17 @@ class Extensions:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSession:
     """A greeted server, ready for MAIL."""
 
     wire: Wire
-    banner: Reply
+    banner: SmtpReply
     extensions: Extensions
     tls: TlsInfo | None
 
 
-class _Stopped(Exception):  # noqa: N818 - it carries a value out of nested steps and never leaves this file
-    def __init__(self, stage: Stage, reply: Reply) -> None:
+class _OpeningStopped(Exception):  # noqa: N818 - it carries a value out of nested steps and never leaves this file
+    def __init__(self, stage: SmtpStage, reply: SmtpReply) -> None:
         self.stage = stage
         self.reply = reply
 
@@ -90,7 +90,7 @@ async def tcp_connect(protocol: asyncio.Protocol, host: str, port: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class SessionOpening:
     """What one session is asked to be."""
 
     address: tuple[str, int]
@@ -102,7 +102,7 @@ class Opening:
     trust: ssl.SSLContext | None
     connect: Connect
 
-    async def run(self) -> Opened | ConnectFailed:
+    async def run(self) -> OpenedSession | ConnectFailed:
         """Open the session, or leave nothing open and say what failed."""
         if _PRINTABLE.fullmatch(self.hello) is None:
             raise ValueError("the name for EHLO must be printable ASCII")
@@ -110,7 +110,7 @@ class Opening:
         wire.allow(self.timeouts.total)
         try:
             return await self._dialogue(wire)
-        except _Stopped as stopped:
+        except _OpeningStopped as stopped:
             if wire.is_idle:
                 wire.write(b"QUIT\r\n", answers=1)
                 wire.close()
@@ -120,12 +120,12 @@ class Opening:
             wire.end("the session was given up")
             raise
 
-    async def _dialogue(self, wire: Wire) -> Opened:
+    async def _dialogue(self, wire: Wire) -> OpenedSession:
         await self._connect(wire)
         tls = await self._encrypt(wire) if self.tls is TlsMode.IMPLICIT else None
         banner = await wire.reply(self.timeouts.banner)
         if not banner.is_yes:
-            raise _Stopped(Stage.BANNER, banner)
+            raise _OpeningStopped(SmtpStage.BANNER, banner)
         extensions = await self._hello(wire)
         if tls is None and self.tls is not TlsMode.NONE:
             tls = await self._start_tls(wire, extensions)
@@ -134,7 +134,7 @@ class Opening:
                 extensions = await self._hello(wire)
         if self.login is not None:
             await self._authenticate(wire, extensions, self.login, tls is not None)
-        return Opened(wire, banner, extensions, tls)
+        return OpenedSession(wire, banner, extensions, tls)
 
     async def _connect(self, wire: Wire) -> None:
         host, port = self.address
@@ -142,13 +142,17 @@ class Opening:
             async with asyncio.timeout(self.timeouts.connect):
                 await self.connect(wire, host, port)
         except TimeoutError:
-            raise _Stopped(Stage.CONNECT, our_reply(421, "4.4.1", "connecting took too long")) from None
+            raise _OpeningStopped(
+                SmtpStage.CONNECT, our_reply(421, "4.4.1", "connecting took too long")
+            ) from None
         except socket.gaierror as error:
             # Without an address for the name it is no matter of the host (RFC 3463, 3.5).
             reason = f"the host name has no address: {error.strerror}"
-            raise _Stopped(Stage.CONNECT, our_reply(421, "4.4.3", reason)) from None
+            raise _OpeningStopped(SmtpStage.CONNECT, our_reply(421, "4.4.3", reason)) from None
         except OSError as error:
-            raise _Stopped(Stage.CONNECT, our_reply(421, "4.4.1", _connect_reason(error))) from None
+            raise _OpeningStopped(
+                SmtpStage.CONNECT, our_reply(421, "4.4.1", _connect_reason(error))
+            ) from None
 
     async def _hello(self, wire: Wire) -> Extensions:
         reply = await self._ask(wire, f"EHLO {self.hello}", self.timeouts.hello)
@@ -160,19 +164,19 @@ class Opening:
             if second.is_yes:
                 return Extensions({})
             reply = reply if second.ours else second
-        raise _Stopped(Stage.HELLO, reply)
+        raise _OpeningStopped(SmtpStage.HELLO, reply)
 
     async def _start_tls(self, wire: Wire, extensions: Extensions) -> TlsInfo | None:
         if "STARTTLS" not in extensions:
             if self.tls.may_be_clear:
                 return None
-            raise _Stopped(Stage.TLS, our_reply(451, "4.7.10", "TLS is required and not offered"))
+            raise _OpeningStopped(SmtpStage.TLS, our_reply(451, "4.7.10", "TLS is required and not offered"))
         reply = await self._ask(wire, "STARTTLS", self.timeouts.hello)
         if reply.is_yes:
             return await self._encrypt(wire)
         if self.tls.may_be_clear and reply.code != 421:
             return None
-        raise _Stopped(Stage.TLS, reply)
+        raise _OpeningStopped(SmtpStage.TLS, reply)
 
     async def _encrypt(self, wire: Wire) -> TlsInfo:
         verified = self.tls.is_verified
@@ -180,15 +184,15 @@ class Opening:
         name = self.server_name.rstrip(".")
         result = await wire.start_tls(context, name, self.timeouts.hello, verified=verified)
         if isinstance(result, str):
-            raise _Stopped(Stage.TLS, our_reply(454, "4.7.5", f"TLS failed: {result}"))
+            raise _OpeningStopped(SmtpStage.TLS, our_reply(454, "4.7.5", f"TLS failed: {result}"))
         return result
 
     async def _authenticate(
         self, wire: Wire, extensions: Extensions, login: tuple[str, str], is_encrypted: bool
     ) -> None:
         if not is_encrypted and not _is_loopback(self.address[0]):
-            raise _Stopped(
-                Stage.AUTH,
+            raise _OpeningStopped(
+                SmtpStage.AUTH,
                 our_reply(451, "4.7.11", "the password is not sent without TLS, which is not offered"),
             )
         mechanisms = extensions.login_mechanisms
@@ -204,14 +208,14 @@ class Opening:
         else:
             reply = our_reply(451, "4.7.4", "the server offers no way to log in that we know")
         if not reply.is_yes:
-            raise _Stopped(Stage.AUTH, reply)
+            raise _OpeningStopped(SmtpStage.AUTH, reply)
 
-    async def _ask(self, wire: Wire, line: str, seconds: float) -> Reply:
+    async def _ask(self, wire: Wire, line: str, seconds: float) -> SmtpReply:
         wire.write(f"{line}\r\n".encode("ascii"), answers=1)
         return await wire.reply(seconds)
 
 
-def parse_extensions(reply: Reply) -> Extensions:
+def parse_extensions(reply: SmtpReply) -> Extensions:
     """The keywords of an EHLO answer (RFC 5321, 4.1.1.1); the old `AUTH=` spelling is understood."""
     keywords: dict[str, str] = {}
     for line in reply.lines[1:]:

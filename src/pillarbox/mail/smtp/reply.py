@@ -24,7 +24,7 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-
 _CACHED_LINE = 64
 
 
-class Stage(StrEnum):
+class SmtpStage(StrEnum):
     """How far a delivery had come when an answer decided it, in the order of a session."""
 
     ROUTE = "route"
@@ -40,7 +40,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SmtpReply:
     """One answer: its code, the enhanced code if there was one (RFC 3463), and its text on one line.
 
     `text` is at most 2 kB of UTF-8 without control characters. `ours` marks an answer that no server
@@ -62,9 +62,9 @@ class Reply:
         return " ".join(part for part in (str(self.code), self.enhanced, self.text) if part)
 
 
-def our_reply(code: int, enhanced: str, text: str) -> Reply:
+def our_reply(code: int, enhanced: str, text: str) -> SmtpReply:
     """An answer that stands for the missing one of a server; its text is cleaned and cut like theirs."""
-    return Reply(code, enhanced, plain_text(text.encode("utf-8", "replace")), ours=True)
+    return SmtpReply(code, enhanced, plain_text(text.encode("utf-8", "replace")), ours=True)
 
 
 def plain_text(raw: bytes) -> str:
@@ -90,7 +90,7 @@ class ReplyReader:
         """Whether the beginning of a reply is waiting for its end."""
         return bool(self._pending or self._texts)
 
-    def feed(self, data: bytes, replies: deque[Reply]) -> str | None:
+    def feed(self, data: bytes, replies: deque[SmtpReply]) -> str | None:
         """Append each reply that `data` completes; the reason in words when the peer talks nonsense."""
         lines = (self._pending + data).split(b"\n")
         self._pending = lines.pop()
@@ -109,7 +109,7 @@ class ReplyReader:
             return "the answer is longer than 64 kB"
         return None
 
-    def _take(self, line: bytes, replies: deque[Reply]) -> str | None:
+    def _take(self, line: bytes, replies: deque[SmtpReply]) -> str | None:
         if not self._texts and len(line) <= _CACHED_LINE:
             reply = _short_reply(line)
             if reply is not None:
@@ -118,7 +118,7 @@ class ReplyReader:
                 return None
         return self._take_slowly(line, replies)
 
-    def _take_slowly(self, line: bytes, replies: deque[Reply]) -> str | None:
+    def _take_slowly(self, line: bytes, replies: deque[SmtpReply]) -> str | None:
         self._size += len(line) + 1
         if self._size > MAX_REPLY or len(self._texts) >= MAX_LINES:
             return "the answer is longer than 64 kB or 100 lines"
@@ -141,7 +141,7 @@ class ReplyReader:
 
 
 @lru_cache(maxsize=512)
-def _short_reply(line: bytes) -> Reply | None:
+def _short_reply(line: bytes) -> SmtpReply | None:
     """The reply that is this one line; servers say the same few lines all day."""
     match = _LINE.fullmatch(line.removesuffix(b"\r"))
     if match is None or match[2] == b"-":
@@ -149,7 +149,7 @@ def _short_reply(line: bytes) -> Reply | None:
     return _reply(int(match[1]), [match[3] or b""])
 
 
-def _reply(code: int, raw: list[bytes]) -> Reply:
+def _reply(code: int, raw: list[bytes]) -> SmtpReply:
     """The lines' text without the enhanced code that servers repeat on each line (RFC 2034, 4)."""
     texts = [plain_text(text) for text in raw]
     enhanced: str | None = None
@@ -163,4 +163,4 @@ def _reply(code: int, raw: list[bytes]) -> Reply:
     text = " ".join(word for word in words if word)
     if len(text) > MAX_TEXT // 3:
         text = plain_text(text.encode("utf-8"))
-    return Reply(code, enhanced, text, lines=tuple(texts) if len(texts) > 1 else ())
+    return SmtpReply(code, enhanced, text, lines=tuple(texts) if len(texts) > 1 else ())

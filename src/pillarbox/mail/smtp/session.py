@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Protocol
 
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp import commands, login
-from pillarbox.mail.smtp.answers import Answer, Verdict
-from pillarbox.mail.smtp.commands import NULL, Mail, Path
+from pillarbox.mail.smtp.answers import SessionReply, Verdict
+from pillarbox.mail.smtp.commands import NULL, MailCommand, Path
 from pillarbox.mail.smtp.conversation import ConnectionContext, Conversation, tls_of
-from pillarbox.mail.smtp.intake import Content, Intake
+from pillarbox.mail.smtp.intake import DataIntake, ReceivedText
 
 LONGEST_LINE = 512
 LONGEST_EXTENDED_LINE = 2048
@@ -28,25 +28,25 @@ MOST_LOGIN_FAILURES = 3
 class SessionHandler(Protocol):
     """Decides the replies. Every method may answer at once or later; an exception becomes 451 4.3.0."""
 
-    def mail(self, session: Session, mail: Mail) -> Verdict:
+    def mail(self, session: SmtpSession, mail: MailCommand) -> Verdict:
         """A sender was named."""
 
-    def recipient(self, session: Session, path: Path) -> Verdict:
+    def recipient(self, session: SmtpSession, path: Path) -> Verdict:
         """A recipient was named; with a positive answer the handler has appended one entry to
         `session.recipients`."""
 
-    def message(self, session: Session, content: Content) -> Verdict:
+    def message(self, session: SmtpSession, content: ReceivedText) -> Verdict:
         """The text is complete. A positive answer means that it is stored durably. The session closes the
         content.
 
         By LMTP each recipient gets this answer, or one of its own where the handler gives `each` of them one.
         """
 
-    def login(self, session: Session, user: str, password: str) -> Verdict:
+    def login(self, session: SmtpSession, user: str, password: str) -> Verdict:
         """Credentials were sent; with a positive answer the handler has set `session.user`. 535 counts as a
         failure."""
 
-    def ended(self, session: Session) -> None:
+    def ended(self, session: SmtpSession) -> None:
         """The transaction is over, however it ended."""
 
 
@@ -66,14 +66,14 @@ class ListenerContext(ConnectionContext, Protocol):
     def tls(self) -> ssl.SSLContext | None:
         """For the next handshake; None where there is no certificate."""
 
-    def may_login(self, session: Session) -> bool:
+    def may_login(self, session: SmtpSession) -> bool:
         """False while its address has failed too often."""
 
-    def login_failed(self, session: Session) -> None:
+    def login_failed(self, session: SmtpSession) -> None:
         """One more failure of its address."""
 
 
-class Session(Conversation):
+class SmtpSession(Conversation):
     """The state of one SMTP session. `user` and `notes` belong to the handler."""
 
     __slots__ = (
@@ -89,9 +89,9 @@ class Session(Conversation):
         "user",
     )
 
-    HELP: ClassVar[Answer] = say.HELP
-    HELLO_FIRST: ClassVar[Answer] = say.HELLO_FIRST
-    NO_RECIPIENTS: ClassVar[Answer] = say.NO_RECIPIENTS
+    HELP: ClassVar[SessionReply] = say.HELP
+    HELLO_FIRST: ClassVar[SessionReply] = say.HELLO_FIRST
+    NO_RECIPIENTS: ClassVar[SessionReply] = say.NO_RECIPIENTS
     COMMANDS: ClassVar[dict[bytes, Callable[[Any, bytes], None]]]
     _context: ListenerContext
 
@@ -105,7 +105,7 @@ class Session(Conversation):
         self.extended = False
         self.user: Any = None
         self.notes: Any = None
-        self.sender: Mail | None = None
+        self.sender: MailCommand | None = None
         self.recipients: list[Any] = []
 
     @property
@@ -137,7 +137,7 @@ class Session(Conversation):
             self._error(say.BAD_LINE)
         else:
             verb, rest = commands.split(line)
-            self.COMMANDS.get(verb, Session._unknown)(self, rest)
+            self.COMMANDS.get(verb, SmtpSession._unknown)(self, rest)
 
     def _refuse_long_line(self) -> None:
         self._too_long += 1
@@ -222,34 +222,34 @@ class Session(Conversation):
             self._error(say.NEEDS_TLS if needs_tls else say.NEEDS_LOGIN)
         else:
             wanted = commands.mail(rest, extended=self.extended)
-            if isinstance(wanted, Answer):
+            if isinstance(wanted, SessionReply):
                 self._error(wanted)
             elif wanted.size is not None and wanted.size > self._context.most_octets:
                 self._answer(say.TOO_BIG)
             else:
                 self._ask(lambda said: self._begun(wanted, said), self._context.handler.mail, wanted)
 
-    def _begun(self, wanted: Mail, said: Answer) -> None:
-        if said.is_yes:
-            self.sender = wanted
-        self._say(said)
+    def _begun(self, mail_command: MailCommand, session_reply: SessionReply) -> None:
+        if session_reply.is_yes:
+            self.sender = mail_command
+        self._say(session_reply)
 
     def _rcpt(self, rest: bytes) -> None:
         if self.sender is None:
             self._error(say.OUT_OF_ORDER)
             return
         path = commands.recipient(rest, utf8=self.sender.utf8)
-        if isinstance(path, Answer):
+        if isinstance(path, SessionReply):
             self._error(path)
         else:
             self._ask(self._say, self._context.handler.recipient, path)
 
-    def _say(self, said: Answer) -> None:
+    def _say(self, session_reply: SessionReply) -> None:
         """Send the handler's answer; a temporary refusal is not counted as an error of the client."""
-        if said.code < 500:
-            self._answer(said)
+        if session_reply.code < 500:
+            self._answer(session_reply)
         else:
-            self._error(said)
+            self._error(session_reply)
 
     def _data(self, rest: bytes) -> None:
         if rest.strip():
@@ -264,7 +264,7 @@ class Session(Conversation):
             self._error(self.NO_RECIPIENTS)
         else:
             context = self._context
-            self._intake = Intake(context.most_octets, normalize=context.normalize, folder=context.folder)
+            self._intake = DataIntake(context.most_octets, normalize=context.normalize, folder=context.folder)
             self._text_since = self._loop.time()
             self._wait(context.timeouts.text)
             self._answer(say.GO_AHEAD)
@@ -288,15 +288,15 @@ class Session(Conversation):
         content = intake.content()
         self._ask(lambda said: self._stored(content, said), self._context.handler.message, content)
 
-    def _stored(self, content: Content, said: Answer) -> None:
+    def _stored(self, content: ReceivedText, session_reply: SessionReply) -> None:
         content.close()
-        self._done(said)
+        self._done(session_reply)
 
-    def _done(self, said: Answer) -> None:
+    def _done(self, session_reply: SessionReply) -> None:
         self._forget()
-        if said.is_yes:
+        if session_reply.is_yes:
             self._errors = self._commands = 0
-        self._say(said)
+        self._say(session_reply)
         if self._context.stopping:
             self.close(say.STOPPING)
 
@@ -381,43 +381,52 @@ class Session(Conversation):
             self._out.append(step.wire)
             return
         self._exchange = None
-        if isinstance(step, Answer):
+        if isinstance(step, SessionReply):
             self._error(step)
         else:
             self._ask(self._checked, self._context.handler.login, step.user, step.password)
 
-    def _checked(self, said: Answer) -> None:
-        if said.code == say.BAD_LOGIN.code:
+    def _checked(self, session_reply: SessionReply) -> None:
+        if session_reply.code == say.BAD_LOGIN.code:
             self.user = None
             self.login_failures += 1
             self._context.login_failed(self)
             if self.login_failures >= MOST_LOGIN_FAILURES:
-                said = said._replace(closes=True)
-        self._answer(said)
+                session_reply = session_reply._replace(closes=True)
+        self._answer(session_reply)
 
 
 @lru_cache(maxsize=64)
-def _welcome(hostname: str, extensions: tuple[str, ...]) -> Answer:
+def _welcome(hostname: str, extensions: tuple[str, ...]) -> SessionReply:
     return say.lines(250, [hostname, *extensions])
 
 
-Session.COMMANDS = {
-    b"EHLO": Session._ehlo,
-    b"HELO": Session._helo,
-    b"MAIL": Session._mail,
-    b"RCPT": Session._rcpt,
-    b"DATA": Session._data,
-    b"RSET": Session._rset,
-    b"NOOP": Session._noop,
-    b"QUIT": Session._quit,
-    b"VRFY": Session._vrfy,
-    b"HELP": Session._help,
-    b"STARTTLS": Session._starttls,
-    b"AUTH": Session._auth,
-    b"EXPN": Session._not_implemented,
-    b"TURN": Session._not_implemented,
-    b"ETRN": Session._not_implemented,
-    b"BDAT": Session._not_implemented,
+SmtpSession.COMMANDS = {
+    b"EHLO": SmtpSession._ehlo,
+    b"HELO": SmtpSession._helo,
+    b"MAIL": SmtpSession._mail,
+    b"RCPT": SmtpSession._rcpt,
+    b"DATA": SmtpSession._data,
+    b"RSET": SmtpSession._rset,
+    b"NOOP": SmtpSession._noop,
+    b"QUIT": SmtpSession._quit,
+    b"VRFY": SmtpSession._vrfy,
+    b"HELP": SmtpSession._help,
+    b"STARTTLS": SmtpSession._starttls,
+    b"AUTH": SmtpSession._auth,
+    b"EXPN": SmtpSession._not_implemented,
+    b"TURN": SmtpSession._not_implemented,
+    b"ETRN": SmtpSession._not_implemented,
+    b"BDAT": SmtpSession._not_implemented,
 }
 
-__all__ = ["NULL", "Content", "ListenerContext", "Mail", "Path", "Session", "SessionHandler", "Verdict"]
+__all__ = [
+    "NULL",
+    "ListenerContext",
+    "MailCommand",
+    "Path",
+    "ReceivedText",
+    "SessionHandler",
+    "SmtpSession",
+    "Verdict",
+]

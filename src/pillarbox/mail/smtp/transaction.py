@@ -19,13 +19,13 @@ from typing import NamedTuple, cast
 
 from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.smtp.connection import Timeouts, Wire
-from pillarbox.mail.smtp.content import Content
+from pillarbox.mail.smtp.content import SmtpContent
 from pillarbox.mail.smtp.opening import Extensions
-from pillarbox.mail.smtp.reply import Reply, Stage, our_reply
+from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage, our_reply
 
 Fence = Callable[[], bool]
 
-Observe = Callable[[Stage], Awaitable[None]]
+Observe = Callable[[SmtpStage], Awaitable[None]]
 """Awaited as a transaction gets on: with RCPT once MAIL is accepted, with DATA when all but the final dot
 is on its way or may go (the fence is asked next), with DOT when the final dot is on the wire."""
 
@@ -42,12 +42,12 @@ _OUT_OF_STEP = (421, "4.5.0", "the server was not ready for another mail")
 _ABANDONED = (421, "4.3.0", "the transfer was given up before its end")
 
 
-class Answer(NamedTuple):
+class RecipientReply(NamedTuple):
     """What decided one recipient, and at which stage."""
 
     recipient: str
-    stage: Stage
-    reply: Reply
+    stage: SmtpStage
+    reply: SmtpReply
 
 
 @dataclass(slots=True)
@@ -60,9 +60,9 @@ class Transaction:
     or tired before its first answer; nothing was offered, a fresh connection may be tried at once.
     """
 
-    answers: list[Answer]
-    stage: Stage
-    final: Reply | None = None
+    answers: list[RecipientReply]
+    stage: SmtpStage
+    final: SmtpReply | None = None
     offered: bool = False
     uncertain: bool = False
     abandoned: bool = False
@@ -97,7 +97,7 @@ class TransactionRun:
         extensions: Extensions,
         timeouts: Timeouts,
         envelope: Envelope,
-        content: Content | LongContent,
+        content: SmtpContent | LongContent,
         fence: Fence | None,
         observe: Observe | None = None,
     ) -> None:
@@ -111,8 +111,8 @@ class TransactionRun:
         self._fence = fence
         self._observe = observe
         self._pipelined = "PIPELINING" in extensions
-        self._decided: dict[int, tuple[Stage, Reply]] = {}
-        self._state = Transaction([], Stage.MAIL)
+        self._decided: dict[int, tuple[SmtpStage, SmtpReply]] = {}
+        self._state = Transaction([], SmtpStage.MAIL)
         self.leaves_open = False
         """Whether the server still holds the envelope, so that RSET must go before the next mail."""
 
@@ -125,14 +125,15 @@ class TransactionRun:
             self._wire.allow(self._timeouts.budget(self._size))
             await self._offer(offered, reset, reused)
         self._state.answers = [
-            Answer(recipient, *self._decided[i]) for i, recipient in enumerate(self._envelope.recipients)
+            RecipientReply(recipient, *self._decided[i])
+            for i, recipient in enumerate(self._envelope.recipients)
         ]
         return self._state
 
-    def hurry(self, seconds: float) -> None:
+    def abort_if_silent(self, seconds: float) -> None:
         """End the connection if the server has been silent for so long and the final dot is not written: it
         has to forget the mail then (RFC 5321, 4.1.1.4)."""
-        if self._state.stage is not Stage.DOT and self._wire.silent_for >= seconds:
+        if self._state.stage is not SmtpStage.DOT and self._wire.silent_for >= seconds:
             self._wire.end("the server was silent while other mail waited for it")
 
     # Refusals that the server's EHLO has already given.
@@ -140,15 +141,15 @@ class TransactionRun:
     def _refuse_ourselves(self) -> None:
         limit = self._extensions.size_limit
         if limit is not None and self._size > limit:
-            self._decide_rest(Stage.MAIL, our_reply(*_TOO_LARGE))
+            self._decide_rest(SmtpStage.MAIL, our_reply(*_TOO_LARGE))
         elif "8BITMIME" not in self._extensions and not self._content.is_ascii:
-            self._decide_rest(Stage.MAIL, our_reply(*_NEEDS_8BIT))
+            self._decide_rest(SmtpStage.MAIL, our_reply(*_NEEDS_8BIT))
         elif "SMTPUTF8" not in self._extensions:
             if self._envelope.smtputf8 or not self._envelope.mail_from.isascii():
-                self._decide_rest(Stage.MAIL, our_reply(*_MESSAGE_NEEDS_UTF8))
+                self._decide_rest(SmtpStage.MAIL, our_reply(*_MESSAGE_NEEDS_UTF8))
             for i, recipient in enumerate(self._envelope.recipients):
                 if not recipient.isascii():
-                    self._decided.setdefault(i, (Stage.RCPT, our_reply(*_NEEDS_UTF8)))
+                    self._decided.setdefault(i, (SmtpStage.RCPT, our_reply(*_NEEDS_UTF8)))
 
     # The commands.
 
@@ -171,12 +172,12 @@ class TransactionRun:
             self._give_up(answer, stale=reused and not reset)
             return
         if answer.is_yes:
-            self._state.stage = Stage.RCPT
+            self._state.stage = SmtpStage.RCPT
             if self._observe is not None:
-                await self._observed(Stage.RCPT)
+                await self._observed(SmtpStage.RCPT)
             accepted = await self._name_recipients(offered, lines)
         else:
-            self._decide_rest(Stage.MAIL, answer)
+            self._decide_rest(SmtpStage.MAIL, answer)
             accepted = await self._name_recipients(offered, lines) if self._pipelined else []
         await self._data(accepted)
 
@@ -202,7 +203,7 @@ class TransactionRun:
             if answer.is_yes:
                 accepted.append(i)
             else:
-                self._decided.setdefault(i, (Stage.RCPT, answer))
+                self._decided.setdefault(i, (SmtpStage.RCPT, answer))
         return accepted
 
     async def _data(self, accepted: list[int] | None) -> None:
@@ -213,7 +214,7 @@ class TransactionRun:
             self.leaves_open = True
             return
         if wanted:
-            self._state.stage = Stage.DATA
+            self._state.stage = SmtpStage.DATA
         answer = await self._ask(b"DATA\r\n", self._timeouts.data)
         if answer.code == 354 and wanted:
             await self._content_and_dot()
@@ -222,7 +223,7 @@ class TransactionRun:
         elif answer.code == 421 or answer.code < 400:
             self._give_up(answer)
         else:
-            self._decide_rest(Stage.DATA, answer)
+            self._decide_rest(SmtpStage.DATA, answer)
             self.leaves_open = True
 
     async def _send_nothing(self, accepted: list[int]) -> None:
@@ -243,7 +244,7 @@ class TransactionRun:
             if not await self._blocks(self._content.stuffed()):
                 return
             stuffed, answers = b"", 0
-        await self._observed(Stage.DATA)
+        await self._observed(SmtpStage.DATA)
         if self._wire.failure is not None:
             self._give_up(self._wire.failure)
             return
@@ -251,12 +252,12 @@ class TransactionRun:
             self._state.abandoned = True
             self._give_up(our_reply(*_ABANDONED))
             return
-        self._state.stage = Stage.DOT
+        self._state.stage = SmtpStage.DOT
         self._wire.write(stuffed + b".\r\n", answers=answers)
-        await self._observed(Stage.DOT)
+        await self._observed(SmtpStage.DOT)
         await self._final_answer()
 
-    async def _observed(self, stage: Stage) -> None:
+    async def _observed(self, stage: SmtpStage) -> None:
         if self._observe is not None:
             await self._wire.flush(self._timeouts.block)
             await self._observe(stage)
@@ -293,23 +294,23 @@ class TransactionRun:
             self._give_up(answer)
             return
         self._state.final = answer
-        self._decide_rest(Stage.DOT, answer)
+        self._decide_rest(SmtpStage.DOT, answer)
         if answer.code == 421:
             self._wire.close()
 
     # Endings.
 
-    async def _ask(self, line: bytes, seconds: float) -> Reply:
+    async def _ask(self, line: bytes, seconds: float) -> SmtpReply:
         if not self._pipelined:
             self._wire.write(line, answers=1)
         return await self._wire.reply(seconds)
 
     @staticmethod
-    def _is_nonsense(answer: Reply) -> bool:
+    def _is_nonsense(answer: SmtpReply) -> bool:
         """A 3xx where only yes or no makes sense."""
         return 300 <= answer.code < 400
 
-    def _give_up(self, answer: Reply, *, stale: bool = False) -> None:
+    def _give_up(self, answer: SmtpReply, *, stale: bool = False) -> None:
         """End the connection; `answer` decides everybody who is not decided yet."""
         if answer.code < 400:
             answer = our_reply(421, "4.5.0", f"an answer out of place: {answer}")
@@ -319,6 +320,6 @@ class TransactionRun:
         self._decide_rest(self._state.stage, answer)
         self._wire.end(answer.text)
 
-    def _decide_rest(self, stage: Stage, answer: Reply) -> None:
+    def _decide_rest(self, stage: SmtpStage, answer: SmtpReply) -> None:
         for i in range(len(self._envelope.recipients)):
             self._decided.setdefault(i, (stage, answer))

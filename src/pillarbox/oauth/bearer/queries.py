@@ -52,7 +52,7 @@ class ListedGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Revoked:
+class GrantRevocation:
     """When a grant was revoked, and why."""
 
     revoked_at: datetime
@@ -119,10 +119,10 @@ async def page(db: TeamDb, page: Page) -> list[ListedGrant]:
     )
 
 
-async def revocation(db: TeamDb, grant_id: UUID) -> Revoked | None:
+async def revocation(db: TeamDb, grant_id: UUID) -> GrantRevocation | None:
     """When and why a grant was revoked; None where it is unknown or live."""
     return await db.one(
-        Revoked,
+        GrantRevocation,
         """
         SELECT revoked_at, revoked_reason
           FROM oauth_grants

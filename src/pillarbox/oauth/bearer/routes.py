@@ -14,7 +14,7 @@ from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.oauth import grants
 from pillarbox.oauth.bearer import queries, wire
-from pillarbox.oauth.bearer.queries import Revoked
+from pillarbox.oauth.bearer.queries import GrantRevocation
 from pillarbox.oauth.bearer.tokens import BearerTokens
 from pillarbox.oauth.grants import GrantRef, Reason
 from pillarbox.people.audit import Act, record_call
@@ -43,7 +43,7 @@ async def revoke(request: Request, db: TeamDb) -> Reply[wire.GrantRevoked]:
     return reply
 
 
-async def _revoked(request: Request, db: TeamDb, grant_id: UUID) -> Revoked:
+async def _revoked(request: Request, db: TeamDb, grant_id: UUID) -> GrantRevocation:
     """Of a grant that was revoked before, what was written then."""
     now = request.use(Clock).now()  # type: ignore[type-abstract]
     if await grants.revoke(db.connection, now, GrantRef(db.team_id, grant_id), Reason.FROM_API):

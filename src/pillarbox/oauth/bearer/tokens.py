@@ -14,39 +14,39 @@ import asyncpg
 
 from pillarbox.api_keys.credentials import LastUsed, Write
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.security.authentication import Caller, Credential, Permission, Scope
-from pillarbox.kernel.security.remembered import Remembered
+from pillarbox.kernel.security.authentication import Caller, Credential, Permission, TokenScope
+from pillarbox.kernel.security.remembered import SharedCache
 from pillarbox.oauth import access_tokens, prometheus
 from pillarbox.oauth.access_tokens import AccessToken
 from pillarbox.oauth.bearer import queries
 from pillarbox.oauth.bearer.queries import LiveGrant
 from pillarbox.oauth.grants import GrantRef
 from pillarbox.oauth.keys import SigningKeys
-from pillarbox.people.roles import Right, Role, may
+from pillarbox.people.roles import Right, TeamRole, may
 
 VERIFIED_SECONDS: Final = 60.0
 """How long a verified signature is remembered: after that a key that was withdrawn counts no more."""
 
 MOST_VERIFIED: Final = 10_000
-SCOPES: Final = {scope.value: scope for scope in Scope}
+SCOPES: Final = {scope.value: scope for scope in TokenScope}
 
 
-class Verified(NamedTuple):
+class VerifiedToken(NamedTuple):
     """A token whose signature and claims are right, until when that need not be checked again, and what it
     asks for."""
 
     token: AccessToken
     until: float
-    wanted: Wanted
+    wanted: TokenClaims
 
 
-class Wanted(NamedTuple):
+class TokenClaims(NamedTuple):
     """What a token claims: a grant, with these scopes, for this person and program."""
 
     ref: GrantRef
     person_id: UUID
     client_id: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[TokenScope]
 
 
 class GrantsLastUsed(LastUsed):
@@ -67,8 +67,8 @@ class BearerTokens:
         self._keys = keys
         self._issuer = issuer
         self._last_used = last_used
-        self._verified: dict[bytes, Verified] = {}
-        self._live: Remembered[Wanted, Credential] = Remembered(clock, self._ask)
+        self._verified: dict[bytes, VerifiedToken] = {}
+        self._live: SharedCache[TokenClaims, Credential] = SharedCache(clock, self._ask)
 
     async def find(self, token: str) -> Credential | None:
         found = await self._find(token)
@@ -93,7 +93,7 @@ class BearerTokens:
         """Ask the database again for every grant of the team; call it after the commit of a change."""
         self._live.forget(lambda wanted, _: wanted.ref.team_id == team_id)
 
-    async def _verify(self, name: bytes, token: str) -> Verified | None:
+    async def _verify(self, name: bytes, token: str) -> VerifiedToken | None:
         found = await access_tokens.verify(self._keys, token, self._clock.now(), issuer=self._issuer)
         if found is None:
             self._verified.pop(name, None)
@@ -102,36 +102,38 @@ class BearerTokens:
         if len(self._verified) >= MOST_VERIFIED:
             self._verified.clear()
         scopes = frozenset(SCOPES[scope] for scope in found.scopes if scope in SCOPES)
-        wanted = Wanted(GrantRef(found.team_id, found.grant_id), found.person_id, found.client_id, scopes)
-        made = Verified(found, self._clock.boottime() + VERIFIED_SECONDS, wanted)
+        wanted = TokenClaims(
+            GrantRef(found.team_id, found.grant_id), found.person_id, found.client_id, scopes
+        )
+        made = VerifiedToken(found, self._clock.boottime() + VERIFIED_SECONDS, wanted)
         self._verified[name] = made
         return made
 
-    async def _ask(self, wanted: Wanted) -> Credential | None:
-        row = await queries.live(self._pool, *wanted.ref)
-        return None if row is None else credential(wanted, row)
+    async def _ask(self, token_claims: TokenClaims) -> Credential | None:
+        row = await queries.live(self._pool, *token_claims.ref)
+        return None if row is None else credential(token_claims, row)
 
 
-def credential(wanted: Wanted, row: LiveGrant) -> Credential | None:
+def credential(token_claims: TokenClaims, row: LiveGrant) -> Credential | None:
     """What a token may do under its grant; None where it is another person's or program's, or where the
     person's role does not let programs act any more."""
-    if row.person_id != wanted.person_id or row.client_id != wanted.client_id:
+    if row.person_id != token_claims.person_id or row.client_id != token_claims.client_id:
         return None
-    if not may(Role(row.role), Right.USE):
+    if not may(TeamRole(row.role), Right.USE):
         return None
-    scopes = wanted.scopes & {SCOPES[scope] for scope in row.scopes if scope in SCOPES}
+    scopes = token_claims.scopes & {SCOPES[scope] for scope in row.scopes if scope in SCOPES}
     caller = Caller(
-        team_id=wanted.ref.team_id,
+        team_id=token_claims.ref.team_id,
         team_number=row.team_number,
         key_id=None,
-        permission=Permission.FULL if Scope.FULL in scopes else Permission.SENDING,
+        permission=Permission.FULL if TokenScope.FULL in scopes else Permission.SENDING,
         rate_limit=row.rate_limit,
         daily_quota=row.daily_quota,
         monthly_quota=row.monthly_quota,
         log_days=row.log_days,
         metrics_days=row.metrics_days,
         scopes=frozenset(scopes),
-        grant_id=wanted.ref.id,
+        grant_id=token_claims.ref.id,
         person_id=row.person_id,
     )
     return Credential(caller, "active", row.team_status)

@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
-from pillarbox.oauth.bearer.queries import ListedGrant, Revoked
+from pillarbox.oauth.bearer.queries import GrantRevocation, ListedGrant
 
 
 class GrantClient(Struct):
@@ -51,6 +51,8 @@ def item(grant: ListedGrant) -> GrantItem:
     )
 
 
-def revoked(grant_id: UUID, found: Revoked) -> GrantRevoked:
+def revoked(grant_id: UUID, grant_revocation: GrantRevocation) -> GrantRevoked:
     """A grant that was revoked, now or before."""
-    return GrantRevoked("oauth_grant", grant_id, iso_style(found.revoked_at), found.revoked_reason)
+    return GrantRevoked(
+        "oauth_grant", grant_id, iso_style(grant_revocation.revoked_at), grant_revocation.revoked_reason
+    )

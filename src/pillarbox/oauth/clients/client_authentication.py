@@ -15,7 +15,7 @@ from pillarbox.oauth.failures import InvalidClient, InvalidRequest
 from pillarbox.oauth.parameters import Parameters
 
 
-class Presented(NamedTuple):
+class ClientCredentials(NamedTuple):
     """What a request says about who sends it. `method` is what it used; a secret that is empty is none."""
 
     client_id: str
@@ -32,9 +32,9 @@ class DescribedClient(NamedTuple):
     id: str
 
 
-def presented(request: Request, found: Parameters) -> Presented:
+def presented(request: Request, parameters: Parameters) -> ClientCredentials:
     """Who a request says it is; raises InvalidRequest and InvalidClient."""
-    named, secret = found.get("client_id"), found.get("client_secret")
+    named, secret = parameters.get("client_id"), parameters.get("client_secret")
     authorization = request.header("authorization")
     if authorization is not None:
         client_id, password = _basic(authorization)
@@ -42,13 +42,13 @@ def presented(request: Request, found: Parameters) -> Presented:
             raise InvalidRequest("only one way of client authentication may be used")
         if named is not None and named != client_id:
             raise InvalidClient("client_id: is not the one of the Authorization header", with_basic=True)
-        return Presented(client_id, password or None, BASIC)
+        return ClientCredentials(client_id, password or None, BASIC)
     if named is None:
         raise InvalidRequest("client_id: is missing")
-    return Presented(named, secret, NONE if secret is None else POST)
+    return ClientCredentials(named, secret, NONE if secret is None else POST)
 
 
-async def authenticated(source: Source, who: Presented) -> Client | DescribedClient:
+async def authenticated(source: Source, who: ClientCredentials) -> Client | DescribedClient:
     """The program, where it proves who it is; raises InvalidClient."""
     if clients.is_document_url(who.client_id):
         if who.secret is not None:
@@ -60,7 +60,7 @@ async def authenticated(source: Source, who: Presented) -> Client | DescribedCli
     return found
 
 
-def _proves(who: Presented, client: Client) -> bool:
+def _proves(who: ClientCredentials, client: Client) -> bool:
     if client.auth_method == NONE:
         return who.secret is None
     if who.method != client.auth_method or who.secret is None or client.secret_hash is None:

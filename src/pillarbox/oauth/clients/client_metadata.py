@@ -23,9 +23,9 @@ SEEN: Final = "LNPS"
 Metadata = Mapping[str, Any]
 
 
-def name_of(said: Metadata) -> str | None:
+def name_of(metadata: Metadata) -> str | None:
     """The name, trimmed; None where none is given."""
-    name = said.get("client_name")
+    name = metadata.get("client_name")
     if name is None:
         return None
     if not isinstance(name, str) or not 1 <= len(trimmed := name.strip()) <= LONGEST_NAME:
@@ -37,9 +37,9 @@ def name_of(said: Metadata) -> str | None:
     return trimmed
 
 
-def listed_redirects(said: Metadata) -> tuple[str, ...]:
+def listed_redirects(metadata: Metadata) -> tuple[str, ...]:
     """The redirect URIs, each once, before `refuse_redirects`."""
-    found = _texts(said, "redirect_uris")
+    found = _texts(metadata, "redirect_uris")
     if found is None:
         raise InvalidRequest("redirect_uris: is missing")
     if not 1 <= len(found) <= redirects.MOST:
@@ -55,8 +55,8 @@ def refuse_redirects(uris: Sequence[str]) -> None:
             raise InvalidRequest(f"redirect_uris[{number}]: {reason}")
 
 
-def grant_types_of(said: Metadata) -> tuple[str, ...]:
-    found = _texts(said, "grant_types")
+def grant_types_of(metadata: Metadata) -> tuple[str, ...]:
+    found = _texts(metadata, "grant_types")
     if found is None:
         return GRANT_TYPES
     if AUTHORIZATION_CODE not in found or any(name not in GRANT_TYPES for name in found):
@@ -64,15 +64,15 @@ def grant_types_of(said: Metadata) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def check_response_types(said: Metadata) -> None:
-    found = _texts(said, "response_types")
+def check_response_types(metadata: Metadata) -> None:
+    found = _texts(metadata, "response_types")
     if found is not None and (not found or any(name != CODE for name in found)):
         raise InvalidRequest("response_types: only code is supported")
 
 
-def url_of(said: Metadata, field: str, *schemes: str) -> str | None:
+def url_of(metadata: Metadata, field: str, *schemes: str) -> str | None:
     """A URL as it was given; None where none is."""
-    url = said.get(field)
+    url = metadata.get(field)
     if url is None:
         return None
     expected = " or ".join(schemes)
@@ -91,8 +91,8 @@ def is_url(text: str, *schemes: str) -> bool:
         return False
 
 
-def _texts(said: Metadata, field: str) -> list[str] | None:
-    found = said.get(field)
+def _texts(metadata: Metadata, field: str) -> list[str] | None:
+    found = metadata.get(field)
     if found is None:
         return None
     if not isinstance(found, list) or not all(isinstance(value, str) for value in found):

@@ -76,27 +76,27 @@ def document_of(body: bytes) -> dict[str, Any]:
     return found
 
 
-def described(url: str, host: str, said: Mapping[str, Any]) -> Client:
+def described(url: str, host: str, document: Mapping[str, Any]) -> Client:
     """The program that a document describes; raises UnknownClient where it may not say that."""
-    if said.get("client_id") != url:
+    if document.get("client_id") != url:
         raise UnknownClient("the document of the client names another client_id")
-    if any(name in said for name in _SECRETS):
+    if any(name in document for name in _SECRETS):
         raise UnknownClient("the document of the client must not have a secret")
-    if said.get("token_endpoint_auth_method", NONE) != NONE:
+    if document.get("token_endpoint_auth_method", NONE) != NONE:
         raise UnknownClient("the document of the client must have the token_endpoint_auth_method none")
     try:
-        uris = client_metadata.listed_redirects(said)
+        uris = client_metadata.listed_redirects(document)
         client_metadata.refuse_redirects(uris)
-        client_metadata.check_response_types(said)
+        client_metadata.check_response_types(document)
         return Client(
             url,
-            client_metadata.name_of(said) or host,
+            client_metadata.name_of(document) or host,
             uris,
-            client_metadata.grant_types_of(said),
+            client_metadata.grant_types_of(document),
             NONE,
-            _scopes(said.get("scope")),
-            _url(said, "client_uri", "http", "https"),
-            _url(said, "logo_uri", "https"),
+            _scopes(document.get("scope")),
+            _url(document, "client_uri", "http", "https"),
+            _url(document, "logo_uri", "https"),
             host,
         )
     except UnknownClient:
@@ -115,7 +115,7 @@ def _scopes(text: object) -> tuple[str, ...]:
     return found
 
 
-def _url(said: Mapping[str, Any], field: str, *schemes: str) -> str | None:
+def _url(document: Mapping[str, Any], field: str, *schemes: str) -> str | None:
     """A URL, where it is one: what a document says besides what counts is not held against it."""
-    url = said.get(field)
+    url = document.get(field)
     return url if isinstance(url, str) and client_metadata.is_url(url, *schemes) else None

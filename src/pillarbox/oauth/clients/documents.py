@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from pillarbox.kernel.network.fetch_result import Fetched, FetchError
+from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.security.rate_limit import key_for
@@ -59,7 +59,7 @@ class DocumentPolicy:
         return not self.hosts or host in self.hosts
 
 
-class Picture(NamedTuple):
+class ClientLogo(NamedTuple):
     """A logo that may be shown."""
 
     media: str
@@ -88,13 +88,13 @@ class Documents:
         except BadUrl:
             return False
 
-    async def client(self, at: datetime, url: str, address: str) -> Client:
+    async def client(self, now: datetime, url: str, address: str) -> Client:
         """The program that the document of a URL describes, for somebody at this address; raises
         UnknownClient and TooManyRequests."""
         where = document_rules.address_of(url)
         if not self._policy.permits(where.host):
             raise UnknownClient("client_id: documents of this host are not accepted")
-        kept = await self._pool.fetchval(document_queries.FIND, _hashed(url), at)
+        kept = await self._pool.fetchval(document_queries.FIND, _hashed(url), now)
         said: dict[str, Any]
         if kept is not None:
             said = json.loads(kept)
@@ -104,15 +104,15 @@ class Documents:
             raise UnknownClient("the document of the client could not be fetched")
         said = document_rules.document_of(answer.body)
         found = document_rules.described(url, where.host, said)
-        until = at + document_rules.lifetime(answer.headers.get("cache-control"))
-        await self._pool.execute(document_queries.KEEP, _hashed(url), url, json.dumps(said), at, until)
+        until = now + document_rules.lifetime(answer.headers.get("cache-control"))
+        await self._pool.execute(document_queries.KEEP, _hashed(url), url, json.dumps(said), now, until)
         return found
 
-    async def logo(self, at: datetime, url: str, address: str) -> Picture | None:
+    async def logo(self, now: datetime, url: str, address: str) -> ClientLogo | None:
         """The logo of a program; None where there is none that can be shown. Raises TooManyRequests."""
-        row = await self._pool.fetchrow(document_queries.FIND_LOGO, _hashed(url), at)
+        row = await self._pool.fetchrow(document_queries.FIND_LOGO, _hashed(url), now)
         if row is not None:
-            return Picture(*row)
+            return ClientLogo(*row)
         try:
             where = parse_url(url)
         except BadUrl:
@@ -125,11 +125,15 @@ class Documents:
         media = None if answer is None or answer.status != 200 else picture_media(answer.body)
         if answer is None or media is None:
             return None
-        until = at + LOGO_KEPT
-        await self._pool.execute(document_queries.KEEP_LOGO, _hashed(url), url, media, answer.body, at, until)
-        return Picture(media, answer.body)
+        until = now + LOGO_KEPT
+        await self._pool.execute(
+            document_queries.KEEP_LOGO, _hashed(url), url, media, answer.body, now, until
+        )
+        return ClientLogo(media, answer.body)
 
-    async def _fetched(self, where: WebAddress, address: str, accepted: str, most: int) -> Fetched | None:
+    async def _fetched(
+        self, where: WebAddress, address: str, accepted: str, max_count: int
+    ) -> HttpAnswer | None:
         """The answer of a site, whatever its status; None where it gave none that can be read."""
         # The address first: who is refused for it cannot have rows counted of hosts that it makes up.
         for key, limit in (
@@ -144,7 +148,7 @@ class Documents:
             answer = await self._outbound.fetch(
                 "GET",
                 str(target),
-                max_bytes=most,
+                max_bytes=max_count,
                 headers={"Accept": accepted, "Host": where.authority},
                 connect_timeout=CONNECT_SECONDS,
                 total_timeout=SECONDS,
@@ -163,7 +167,7 @@ def picture_media(octets: bytes) -> str | None:
     return None
 
 
-def _media(answer: Fetched) -> str | None:
+def _media(answer: HttpAnswer) -> str | None:
     return answer.headers.get("content-type")
 
 

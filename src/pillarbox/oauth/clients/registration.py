@@ -24,14 +24,14 @@ MOST_AN_HOUR: Final = 20
 HOUR: Final = 3600.0
 
 
-class Registered(NamedTuple):
+class NewClient(NamedTuple):
     """A new program with its secret, which is known nowhere else."""
 
     client: Client
     secret: str | None
 
 
-class Places:
+class RegistrationLimit:
     """The registrations that one address may make within an hour."""
 
     def __init__(self, limits: SharedLimits, address: str) -> None:
@@ -55,25 +55,25 @@ class Places:
         return min(self._limits.wait(key, 1) for key in self._keys)
 
 
-def wanted(said: Any) -> Client:
+def wanted(document: Any) -> Client:
     """The program that a body describes, without an id; raises the first failure of the contract's order."""
-    if not isinstance(said, dict):
+    if not isinstance(document, dict):
         raise InvalidRequest("the body must be a JSON object")
-    name = client_metadata.name_of(said)
+    name = client_metadata.name_of(document)
     if name is None:
         raise InvalidRequest("client_name: is missing")
-    uris = client_metadata.listed_redirects(said)
-    grant_types = client_metadata.grant_types_of(said)
-    client_metadata.check_response_types(said)
-    if not isinstance(said.get("scope", ""), str | None):
+    uris = client_metadata.listed_redirects(document)
+    grant_types = client_metadata.grant_types_of(document)
+    client_metadata.check_response_types(document)
+    if not isinstance(document.get("scope", ""), str | None):
         raise InvalidRequest("scope: must be a text")
-    method = said.get("token_endpoint_auth_method")
+    method = document.get("token_endpoint_auth_method")
     if method is not None and method not in METHODS:
         raise InvalidRequest(f"token_endpoint_auth_method: must be one of {', '.join(METHODS)}")
-    client_uri = client_metadata.url_of(said, "client_uri", "http", "https")
-    logo_uri = client_metadata.url_of(said, "logo_uri", "https")
+    client_uri = client_metadata.url_of(document, "client_uri", "http", "https")
+    logo_uri = client_metadata.url_of(document, "logo_uri", "https")
     client_metadata.refuse_redirects(uris)
-    scopes = _scopes(said.get("scope"))
+    scopes = _scopes(document.get("scope"))
     return Client("", name, uris, grant_types, method or NONE, scopes, client_uri, logo_uri)
 
 
@@ -86,7 +86,7 @@ def _scopes(text: str | None) -> tuple[str, ...]:
     return found
 
 
-async def register(pool: asyncpg.Pool, at: datetime, client: Client) -> Registered:
+async def register(pool: asyncpg.Pool, now: datetime, client: Client) -> NewClient:
     """Store a program under a new id, with a new secret where its method needs one."""
     row_id = uuid4()
     secret = None if client.auth_method == NONE else clients.new_secret()
@@ -101,6 +101,6 @@ async def register(pool: asyncpg.Pool, at: datetime, client: Client) -> Register
         client.client_uri,
         client.logo_uri,
         None if secret is None else clients.hashed(secret),
-        at,
+        now,
     )
-    return Registered(clients.named(client, str(row_id)), secret)
+    return NewClient(clients.named(client, str(row_id)), secret)

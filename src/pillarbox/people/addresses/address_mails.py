@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Mail(NamedTuple):
+class MailText(NamedTuple):
     """A subject and a text with places."""
 
     subject: str
     text: str
 
 
-LINK: Final = Mail(
+LINK: Final = MailText(
     "Your login address at Pillarbox",
     """\
 Somebody who is logged in as {email} at {site} wants to log in with this address, {new}, from now on.
@@ -26,7 +26,7 @@ If it was not you, ignore this mail: nothing changes.
 )
 """To the new address."""
 
-TAKEN: Final = Mail(
+TAKEN: Final = MailText(
     "Your login address at Pillarbox",
     """\
 Somebody who is logged in as {email} at {site} wants to log in with this address, {new}, from now on.
@@ -39,7 +39,7 @@ If it was not you, ignore this mail: nothing changes.
 )
 """To the new address, in place of a link, where somebody has it."""
 
-ASKED: Final = Mail(
+ASKED: Final = MailText(
     "Somebody asks to change your login address at Pillarbox",
     """\
 Somebody who is logged in as you at {site} wants to log in with {new} in place of {email}.
@@ -55,7 +55,7 @@ If it was not you, choose another password now. That ends the change, and logs y
 )
 """To the address of before, when a change is asked for."""
 
-CHANGED: Final = Mail(
+CHANGED: Final = MailText(
     "Your login address at Pillarbox has changed",
     """\
 The account {email} at {site} logs in with {new} from now on. Its mail, for a lost password too, goes there.

@@ -55,6 +55,6 @@ FOLLOW = """
 """
 
 
-async def pending(source: Source, person_id: UUID, at: datetime) -> PendingChange | None:
-    row = await source.fetchrow(PENDING, person_id, at)
+async def pending(source: Source, person_id: UUID, now: datetime) -> PendingChange | None:
+    row = await source.fetchrow(PENDING, person_id, now)
     return None if row is None else PendingChange(**row)

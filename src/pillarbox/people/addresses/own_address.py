@@ -21,13 +21,13 @@ from pillarbox.kernel.wire.email_address import EmailAddress, email_address
 from pillarbox.people import accounts, queries, sessions
 from pillarbox.people.accounts import AddressTaken
 from pillarbox.people.addresses import address_mails, address_queries
-from pillarbox.people.addresses.address_mails import Mail
+from pillarbox.people.addresses.address_mails import MailText
 from pillarbox.people.addresses.address_queries import PendingChange
 from pillarbox.people.audit import Act
 from pillarbox.people.links import TOKEN_BYTES
 from pillarbox.people.logins import TooManyTries, network_of
 from pillarbox.people.mails import SystemMail
-from pillarbox.people.own_account import Acting, Renewed, SessionEnded, renew_session
+from pillarbox.people.own_account import AccountChange, RenewedSession, SessionEnded, renew_session
 from pillarbox.people.visitors import Visitor
 
 LASTS: Final = timedelta(hours=1)
@@ -38,7 +38,7 @@ PER_PAIR: Final = 3
 PER_ADDRESS: Final = 6
 
 
-class Refusal(Enum):
+class AddressRefusal(Enum):
     """Why the address was not changed."""
 
     OWN = "own"
@@ -55,12 +55,12 @@ class OwnAddress:
     mail: SystemMail
     site: str
 
-    async def ask(self, acting: Acting, address: EmailAddress) -> TooManyTries | Refusal | None:
+    async def ask(self, acting: AccountChange, address: EmailAddress) -> TooManyTries | AddressRefusal | None:
         """Mail a link to the new address, and to the one of now that a change is asked for. A change that was
         asked for before ends."""
         visitor = acting.visitor
         if address.address == email_address(visitor.email).address:
-            return Refusal.OWN
+            return AddressRefusal.OWN
         if (refused := self._count(acting, address)) is not None:
             return refused
         token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -76,11 +76,11 @@ class OwnAddress:
             await acting.record(conn, Act.ADDRESS_CHANGE_ASKED, {"address": address.shown})
         return None
 
-    async def pending(self, at: datetime, visitor: Visitor) -> PendingChange | None:
+    async def pending(self, now: datetime, visitor: Visitor) -> PendingChange | None:
         """The change that waits for its link."""
-        return await address_queries.pending(self.pool, visitor.person_id, at)
+        return await address_queries.pending(self.pool, visitor.person_id, now)
 
-    async def withdraw(self, acting: Acting) -> bool:
+    async def withdraw(self, acting: AccountChange) -> bool:
         """End the change that is under way; False where there is none."""
         async with transaction(self.pool) as conn:
             address = await conn.fetchval(address_queries.END, acting.visitor.person_id)
@@ -88,36 +88,38 @@ class OwnAddress:
                 await acting.record(conn, Act.ADDRESS_CHANGE_WITHDRAWN, {"address": address})
         return address is not None
 
-    async def find(self, at: datetime, visitor: Visitor, token: str) -> str | None:
+    async def find(self, now: datetime, visitor: Visitor, token: str) -> str | None:
         """The address that this person's link leads to; None where the link does not work (any more), or is
         of somebody else."""
         hash_ = sessions.token_hash(token)
-        found: str | None = await self.pool.fetchval(address_queries.FIND, hash_, visitor.person_id, at)
+        found: str | None = await self.pool.fetchval(address_queries.FIND, hash_, visitor.person_id, now)
         return found
 
-    async def change(self, acting: Acting, token: str) -> Renewed | Refusal:
+    async def change(self, acting: AccountChange, token: str) -> RenewedSession | AddressRefusal:
         """Log in with the new address from now on: all other sessions end, and so do all links of before.
         Raises SessionEnded."""
         try:
             async with transaction(self.pool) as conn:
                 return await self._changed(conn, acting, token)
         except AddressTaken:
-            return Refusal.TAKEN
+            return AddressRefusal.TAKEN
 
-    async def _changed(self, conn: Connection, acting: Acting, token: str) -> Renewed | Refusal:
+    async def _changed(
+        self, conn: Connection, acting: AccountChange, token: str
+    ) -> RenewedSession | AddressRefusal:
         visitor = acting.visitor
         before = await self._held(conn, acting)
         hash_ = sessions.token_hash(token)
         found = await conn.fetchval(address_queries.USE, hash_, visitor.person_id, acting.at)
         if found is None:
-            return Refusal.GONE
+            return AddressRefusal.GONE
         address = email_address(found)
         await accounts.set_address(conn, visitor.person_id, address, keep=visitor.token)
         await acting.record(conn, Act.ADDRESS_CHANGED, {"address": address.shown})
         await self._send(conn, acting.at, before, address_mails.CHANGED, before, address.shown)
         return await renew_session(conn, acting)
 
-    async def _held(self, conn: Connection, acting: Acting) -> str:
+    async def _held(self, conn: Connection, acting: AccountChange) -> str:
         """The address of now; nobody else changes what this person logs in with until the transaction ends.
         Raises SessionEnded for whoever was logged out before its turn came."""
         email: str | None = await conn.fetchval(queries.HOLD, acting.visitor.person_id)
@@ -125,7 +127,7 @@ class OwnAddress:
             raise SessionEnded
         return email
 
-    def _count(self, acting: Acting, address: EmailAddress) -> TooManyTries | None:
+    def _count(self, acting: AccountChange, address: EmailAddress) -> TooManyTries | None:
         person, network = acting.visitor.person_id, network_of(acting.origin.address)
         for key, most in (
             (f"address change from {network}", PER_NETWORK),
@@ -139,8 +141,8 @@ class OwnAddress:
         return None
 
     async def _send(
-        self, conn: Connection, at: datetime, to: str, mail: Mail, email: str, new: str, link: str = ""
+        self, conn: Connection, now: datetime, to: str, mail: MailText, email: str, new: str, link: str = ""
     ) -> None:
         minutes = int(LASTS.total_seconds() // 60)
         text = mail.text.format(email=email, new=new, site=self.site, link=link, minutes=minutes)
-        await self.mail.send(conn, at, to=to, subject=mail.subject, text=text)
+        await self.mail.send(conn, now, to=to, subject=mail.subject, text=text)

@@ -117,7 +117,7 @@ OPERATOR: Final = Actor(name="operator")
 
 async def record(
     conn: Source,
-    at: datetime,
+    now: datetime,
     what: Act,
     *,
     team_id: UUID | None,
@@ -130,8 +130,8 @@ async def record(
     ACTS.add(1, (what.value,))
     await audit_queries.insert(
         TeamDb(conn, team_id or NO_TEAM),
-        uuid7((at - EPOCH) // MICROSECOND, secrets.token_bytes(8)),
-        at,
+        uuid7((now - EPOCH) // MICROSECOND, secrets.token_bytes(8)),
+        now,
         what.value,
         actor.person_id,
         actor.key_id,

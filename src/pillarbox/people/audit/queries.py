@@ -11,7 +11,7 @@ from pillarbox.kernel.wire.paging import Page
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One entry, as it is shown."""
 
     id: UUID
@@ -44,7 +44,7 @@ INSERT = """
 async def insert(
     db: TeamDb,
     entry_id: UUID,
-    at: datetime,
+    now: datetime,
     what: str,
     person_id: UUID | None,
     key_id: UUID | None,
@@ -58,7 +58,7 @@ async def insert(
     await db.run(
         INSERT,
         entry_id,
-        at,
+        now,
         what,
         person_id,
         key_id,
@@ -71,9 +71,9 @@ async def insert(
     )
 
 
-async def page(db: TeamDb, page: Page) -> list[Entry]:
+async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
     return await db.all(
-        Entry,
+        AuditEntry,
         """
         SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details FROM (
             (SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details
@@ -103,7 +103,7 @@ REMOVE_OLD = """
 """
 
 
-async def remove_old(source: Source, before: datetime, most: int) -> int:
+async def remove_old(source: Source, before: datetime, limit: int) -> int:
     """Remove entries of before this instant, the oldest first; returns how many."""
-    status: str = await source.execute(REMOVE_OLD, before, most)
+    status: str = await source.execute(REMOVE_OLD, before, limit)
     return int(status.rsplit(" ", 1)[-1])

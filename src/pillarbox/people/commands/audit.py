@@ -10,11 +10,11 @@ import typer
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, perform, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.people.audit import NO_TEAM
 from pillarbox.people.audit import queries as audit_queries
-from pillarbox.people.audit.queries import Entry
+from pillarbox.people.audit.queries import AuditEntry
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 
 Limit = Annotated[
@@ -33,7 +33,7 @@ def audit(
     perform(lambda connected: show(connected, team, limit, json=json), data=data, database_url=database_url)
 
 
-async def show(connected: Connected, team: str | None, limit: int, *, json: bool) -> int:
+async def show(connected: CommandDatabase, team: str | None, limit: int, *, json: bool) -> int:
     names: dict[UUID, str | None] = {one.id: one.name for one in await chosen_teams(connected, team)}
     if team is None:
         names[NO_TEAM] = None
@@ -56,7 +56,7 @@ async def show(connected: Connected, team: str | None, limit: int, *, json: bool
     return 0
 
 
-def shape(team_id: UUID, entry: Entry) -> dict[str, object]:
+def shape(team_id: UUID, entry: AuditEntry) -> dict[str, object]:
     """An entry as JSON."""
     return {
         "id": entry.id,

@@ -9,39 +9,39 @@ import typer
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people.audit import OPERATOR
 from pillarbox.people.membership import invitations, member_queries
 from pillarbox.people.membership import members as changes
-from pillarbox.people.membership.invitations import Refusal
+from pillarbox.people.membership.invitations import InvitationRefusal
 from pillarbox.people.membership.member_queries import Member
-from pillarbox.people.membership.members import By, Change
-from pillarbox.people.roles import Role
+from pillarbox.people.membership.members import MemberChange, MemberChangeActor
+from pillarbox.people.roles import TeamRole
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 
 Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's email address.")]
-InvitedRole = Annotated[Role, typer.Option("--role", help="What the person may do in the team.")]
-NewRole = Annotated[Role, typer.Argument(help="What the person may do in the team from now on.")]
+InvitedRole = Annotated[TeamRole, typer.Option("--role", help="What the person may do in the team.")]
+NewRole = Annotated[TeamRole, typer.Argument(help="What the person may do in the team from now on.")]
 WithKeys = Annotated[
     bool, typer.Option("--delete-keys", help="Delete the API keys too that the person has made.")
 ]
 
 REFUSED = {
-    Refusal.IS_MEMBER: "{email} belongs to the team {team!r} already.",
-    Refusal.TOO_MANY: "The team {team!r} has had its invitations of today.",
+    InvitationRefusal.IS_MEMBER: "{email} belongs to the team {team!r} already.",
+    InvitationRefusal.TOO_MANY: "The team {team!r} has had its invitations of today.",
 }
 NOT_CHANGED = {
-    Change.GONE: "{email} does not belong to the team {team!r}.",
-    Change.LAST_OWNER: "The team {team!r} needs an owner who can log in.",
+    MemberChange.GONE: "{email} does not belong to the team {team!r}.",
+    MemberChange.LAST_OWNER: "The team {team!r} needs an owner who can log in.",
 }
 
 
 def invite(
     email: Email,
     team: TeamOption = None,
-    role: InvitedRole = Role.MEMBER,
+    role: InvitedRole = TeamRole.MEMBER,
     json: Json = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -84,7 +84,7 @@ def remove(
 
 
 async def make_invitation(
-    connected: Connected, email: str, team: str | None, role: Role, *, json: bool
+    connected: CommandDatabase, email: str, team: str | None, role: TeamRole, *, json: bool
 ) -> int:
     address, ids = address_of(email), Ids(SystemClock())
     owner = await one_team(connected, team)
@@ -96,8 +96,8 @@ async def make_invitation(
         role,
         site=connected.settings.public_url,
     )
-    if isinstance(made, Refusal):
-        raise Refused(REFUSED[made].format(email=address.shown, team=owner.name))
+    if isinstance(made, InvitationRefusal):
+        raise CommandRefused(REFUSED[made].format(email=address.shown, team=owner.name))
     if json:
         show_json({"object": "invitation", "id": made.id, "email": address.shown, "url": made.link})
         return 0
@@ -106,7 +106,7 @@ async def make_invitation(
     return 0
 
 
-async def show_members(connected: Connected, team: str | None, *, json: bool) -> int:
+async def show_members(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     found = [
         (owner, member)
         for owner in await chosen_teams(connected, team)
@@ -134,7 +134,7 @@ async def show_members(connected: Connected, team: str | None, *, json: bool) ->
     return 0
 
 
-async def change_role(connected: Connected, email: str, team: str | None, role: Role) -> int:
+async def change_role(connected: CommandDatabase, email: str, team: str | None, role: TeamRole) -> int:
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
     member = await found(db, email, owner.name)
@@ -143,7 +143,7 @@ async def change_role(connected: Connected, email: str, team: str | None, role: 
     return 0
 
 
-async def take_out(connected: Connected, email: str, team: str | None, *, delete_keys: bool) -> int:
+async def take_out(connected: CommandDatabase, email: str, team: str | None, *, delete_keys: bool) -> int:
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
     member = await found(db, email, owner.name)
@@ -155,21 +155,21 @@ async def take_out(connected: Connected, email: str, team: str | None, *, delete
     return 0
 
 
-def answer(change: Change, member: Member, team: str) -> None:
+def answer(change: MemberChange, member: Member, team: str) -> None:
     """Refuse what was not done."""
-    if change is not Change.DONE:
-        raise Refused(NOT_CHANGED[change].format(email=member.email, team=team))
+    if change is not MemberChange.DONE:
+        raise CommandRefused(NOT_CHANGED[change].format(email=member.email, team=team))
 
 
-def by_operator() -> By:
-    return By(OPERATOR, SystemClock().now())
+def by_operator() -> MemberChangeActor:
+    return MemberChangeActor(OPERATOR, SystemClock().now())
 
 
 def address_of(text: str) -> EmailAddress:
     try:
         return email_address(text)
     except NotAnAddress as wrong:
-        raise Refused(f"{text!r} is not an email address. {wrong.reason}") from None
+        raise CommandRefused(f"{text!r} is not an email address. {wrong.reason}") from None
 
 
 def key_of(text: str) -> str:
@@ -187,7 +187,7 @@ async def found(db: TeamDb, email: str, team: str) -> Member:
         if key_of(member.email) == wanted:
             return member
     address_of(email)
-    raise Refused(NOT_CHANGED[Change.GONE].format(email=email, team=team))
+    raise CommandRefused(NOT_CHANGED[MemberChange.GONE].format(email=email, team=team))
 
 
 def account(member: Member) -> str:

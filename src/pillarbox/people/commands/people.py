@@ -11,8 +11,16 @@ import typer
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
-from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import (
+    CommandRefused,
+    Json,
+    counted,
+    perform,
+    say,
+    show_json,
+    show_table,
+)
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people import accounts, audit, links, queries, sessions
 from pillarbox.people.audit import OPERATOR, Act
@@ -20,7 +28,7 @@ from pillarbox.people.commands import audit as audit_command
 from pillarbox.people.commands import members
 from pillarbox.people.factors import passkey_queries, second_factor
 from pillarbox.people.queries import Person
-from pillarbox.people.roles import Role
+from pillarbox.people.roles import TeamRole
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
 group = typer.Typer(
@@ -37,7 +45,7 @@ Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's emai
 NewAddress = Annotated[
     str, typer.Argument(metavar="NEW-ADDRESS", help="The address that the person logs in with from now on.")
 ]
-RoleOption = Annotated[Role, typer.Option("--role", help="What the person may do in the team.")]
+RoleOption = Annotated[TeamRole, typer.Option("--role", help="What the person may do in the team.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the person is called.")]
 
 Factors = Annotated[
@@ -51,7 +59,7 @@ def create(
     email: Email,
     name: Name = None,
     team: TeamOption = None,
-    role: RoleOption = Role.OWNER,
+    role: RoleOption = TeamRole.OWNER,
     json: Json = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -107,14 +115,14 @@ def enable(email: Email, data: Data = None, database_url: DatabaseUrl = None) ->
 
 
 async def make(
-    connected: Connected, email: str, name: str | None, team: str | None, role: Role, *, json: bool
+    connected: CommandDatabase, email: str, name: str | None, team: str | None, role: TeamRole, *, json: bool
 ) -> int:
     address, ids = address_of(email), Ids(SystemClock())
     wanted = await one_team(connected, team)
     async with transaction(connected.pool) as conn:
         person = await queries.person_of_address(conn, address.address)
         if person is not None and person.password is not None:
-            raise Refused(f"{address.shown} has an account already.")
+            raise CommandRefused(f"{address.shown} has an account already.")
         if person is None:
             person_id = await accounts.create(conn, ids.stamp(), address, accounts.clean_name(name or ""))
             at = ids.now()
@@ -126,7 +134,7 @@ async def make(
         if await accounts.join(conn, ids.stamp(), person_id, address, wanted.id, role):
             details = {"role": role.value}
             await audit.record_command(TeamDb(conn, wanted.id), Act.MEMBER_ADDED, address.shown, details)
-        token = await links.make(conn, ids.now(), links.Kind.SET_UP, person_id=person_id)
+        token = await links.make(conn, ids.now(), links.LinkKind.SET_UP, person_id=person_id)
     link = f"{connected.settings.public_url}/set-up/{token}"
     if json:
         show_json({"object": "person", "id": person_id, "email": address.shown, "set_up_url": link})
@@ -136,7 +144,7 @@ async def make(
     return 0
 
 
-async def show_all(connected: Connected, *, json: bool) -> int:
+async def show_all(connected: CommandDatabase, *, json: bool) -> int:
     people = await queries.every_person(connected.pool, Ids(SystemClock()).now())
     teams: dict[UUID, list[tuple[str, str]]] = {}
     for person_id, team, role in await queries.every_membership(connected.pool):
@@ -163,14 +171,14 @@ async def show_all(connected: Connected, *, json: bool) -> int:
     return 0
 
 
-async def new_link(connected: Connected, email: str, *, factors: bool) -> int:
+async def new_link(connected: CommandDatabase, email: str, *, factors: bool) -> int:
     person = await found(connected, email)
     if person.disabled_at is not None:
-        raise Refused(f"{person.email} is disabled.")
+        raise CommandRefused(f"{person.email} is disabled.")
     at = Ids(SystemClock()).now()
     async with transaction(connected.pool) as conn:
         token = await links.make(
-            conn, at, links.Kind.PASSWORD, person_id=person.id, lifetime=links.BY_OPERATOR
+            conn, at, links.LinkKind.PASSWORD, person_id=person.id, lifetime=links.BY_OPERATOR
         )
         if factors:
             await forget_factors(conn, at, person)
@@ -181,17 +189,17 @@ async def new_link(connected: Connected, email: str, *, factors: bool) -> int:
     return 0
 
 
-async def forget_factors(conn: Connection, at: datetime, person: Person) -> None:
+async def forget_factors(conn: Connection, now: datetime, person: Person) -> None:
     """The person logs in by password alone again; sessions that are there end."""
     removed = {Act.FACTOR_REMOVED: await second_factor.remove(conn, person.id)}
     removed[Act.PASSKEY_REMOVED] = await passkey_queries.remove_all(conn, person.id) > 0
     await sessions.end_all(conn, person.id)
     for act, is_done in removed.items():
         if is_done:
-            await audit.record(conn, at, act, team_id=None, actor=OPERATOR, target=person.email)
+            await audit.record(conn, now, act, team_id=None, actor=OPERATOR, target=person.email)
 
 
-async def log_out(connected: Connected, email: str) -> int:
+async def log_out(connected: CommandDatabase, email: str) -> int:
     person = await found(connected, email)
     at = Ids(SystemClock()).now()
     async with transaction(connected.pool) as conn:
@@ -203,18 +211,18 @@ async def log_out(connected: Connected, email: str) -> int:
     return 0
 
 
-async def move(connected: Connected, email: str, new: str) -> int:
+async def move(connected: CommandDatabase, email: str, new: str) -> int:
     person, address = await found(connected, email), address_of(new)
     if address.address == address_of(person.email).address:
-        raise Refused(f"{person.email} is the address already.")
+        raise CommandRefused(f"{person.email} is the address already.")
     at = Ids(SystemClock()).now()
     async with transaction(connected.pool) as conn:
         if await conn.fetchval(queries.HOLD, person.id) is None:
-            raise Refused(f"{person.email} is disabled.")
+            raise CommandRefused(f"{person.email} is disabled.")
         try:
             await accounts.set_address(conn, person.id, address)
         except accounts.AddressTaken:
-            raise Refused(f"There is a person with the address {address.shown} already.") from None
+            raise CommandRefused(f"There is a person with the address {address.shown} already.") from None
         details = {"address": address.shown}
         await audit.record(
             conn, at, Act.ADDRESS_CHANGED, team_id=None, actor=OPERATOR, target=person.email, details=details
@@ -223,7 +231,7 @@ async def move(connected: Connected, email: str, new: str) -> int:
     return 0
 
 
-async def shut_out(connected: Connected, email: str) -> int:
+async def shut_out(connected: CommandDatabase, email: str) -> int:
     person = await found(connected, email)
     at = Ids(SystemClock()).now()
     async with transaction(connected.pool) as conn:
@@ -235,7 +243,7 @@ async def shut_out(connected: Connected, email: str) -> int:
     return 0
 
 
-async def let_in(connected: Connected, email: str) -> int:
+async def let_in(connected: CommandDatabase, email: str) -> int:
     person = await found(connected, email)
     at = Ids(SystemClock()).now()
     async with transaction(connected.pool) as conn:
@@ -251,44 +259,44 @@ def address_of(text: str) -> EmailAddress:
     try:
         return email_address(text)
     except NotAnAddress as wrong:
-        raise Refused(f"{text!r} is not an email address. {wrong.reason}") from None
+        raise CommandRefused(f"{text!r} is not an email address. {wrong.reason}") from None
 
 
-async def found(connected: Connected, email: str) -> Person:
+async def found(connected: CommandDatabase, email: str) -> Person:
     """The person of this address."""
     person = await queries.person_of_address(connected.pool, address_of(email).address)
     if person is None:
-        raise Refused(f"There is nobody with the address {email}.")
+        raise CommandRefused(f"There is nobody with the address {email}.")
     return person
 
 
-def state(one: queries.ListedPerson) -> str:
-    if one.disabled_at is not None:
+def state(listed_person: queries.ListedPerson) -> str:
+    if listed_person.disabled_at is not None:
         return "disabled"
-    return "active" if one.has_password or one.passkeys else "not set up"
+    return "active" if listed_person.has_password or listed_person.passkeys else "not set up"
 
 
-def factors(one: queries.ListedPerson) -> str:
+def factors(listed_person: queries.ListedPerson) -> str:
     found = [
-        *(["password"] if one.has_password else []),
-        *(["codes"] if one.has_totp else []),
-        *([counted(one.passkeys, "passkey")] if one.passkeys else []),
+        *(["password"] if listed_person.has_password else []),
+        *(["codes"] if listed_person.has_totp else []),
+        *([counted(listed_person.passkeys, "passkey")] if listed_person.passkeys else []),
     ]
     return ", ".join(found)
 
 
-def shape(one: queries.ListedPerson, teams: list[tuple[str, str]]) -> dict[str, object]:
+def shape(listed_person: queries.ListedPerson, teams: list[tuple[str, str]]) -> dict[str, object]:
     """A person as JSON."""
     return {
-        "id": one.id,
-        "email": one.email,
-        "name": one.name,
-        "state": state(one),
-        "has_password": one.has_password,
-        "has_totp": one.has_totp,
-        "passkeys": one.passkeys,
-        "sessions": one.sessions,
-        "created_at": one.created_at,
-        "last_login_at": one.last_login_at,
+        "id": listed_person.id,
+        "email": listed_person.email,
+        "name": listed_person.name,
+        "state": state(listed_person),
+        "has_password": listed_person.has_password,
+        "has_totp": listed_person.has_totp,
+        "passkeys": listed_person.passkeys,
+        "sessions": listed_person.sessions,
+        "created_at": listed_person.created_at,
+        "last_login_at": listed_person.last_login_at,
         "teams": [{"name": team, "role": role} for team, role in teams],
     }

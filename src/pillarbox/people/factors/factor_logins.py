@@ -19,11 +19,11 @@ from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.people import queries, sessions
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.factors import totp
-from pillarbox.people.factors.passkeys import Asked, Passkeys
+from pillarbox.people.factors.passkeys import PasskeyChallenge, Passkeys
 from pillarbox.people.factors.second_factor import Factor, SecondFactor
-from pillarbox.people.logins import TooManyTries, Wrong, network_of
-from pillarbox.people.queries import Session
-from pillarbox.people.sessions import Origin, Stage
+from pillarbox.people.logins import LoginRefused, TooManyTries, network_of
+from pillarbox.people.queries import PersonSession
+from pillarbox.people.sessions import SessionOrigin, SessionStage
 from pillarbox.people.visitors import Visitor
 
 PENDING_FOR: Final = timedelta(minutes=10)
@@ -34,7 +34,7 @@ MOST_CHALLENGES: Final = 60
 PASSKEY: Final = "passkey"
 
 
-class Admitted(NamedTuple):
+class FullSession(NamedTuple):
     """A full session by its new token; `factor` is how the second factor was given."""
 
     token: str
@@ -51,16 +51,20 @@ class FactorLogins:
     factor: SecondFactor
     passkeys: Passkeys
 
-    async def pending(self, at: datetime, token: str | None) -> Session | None:
+    async def pending(self, now: datetime, token: str | None) -> PersonSession | None:
         """The session that waits for its second factor; None where none does any more."""
-        found = await sessions.find(self.pool, at, token)
-        if found is None or found.stage != Stage.PENDING.value or at - found.confirmed_at > PENDING_FOR:
+        found = await sessions.find(self.pool, now, token)
+        if (
+            found is None
+            or found.stage != SessionStage.PENDING.value
+            or now - found.confirmed_at > PENDING_FOR
+        ):
             return None
         return found
 
     async def give(
-        self, at: datetime, pending: Session, code: str, origin: Origin
-    ) -> Admitted | TooManyTries | Wrong:
+        self, now: datetime, pending: PersonSession, code: str, origin: SessionOrigin
+    ) -> FullSession | TooManyTries | LoginRefused:
         """Give the second factor of a pending session."""
         is_short = len("".join(code.split())) <= totp.DIGITS
         kind = "code" if is_short else f"recovery code from {network_of(origin.address)}"
@@ -69,68 +73,70 @@ class FactorLogins:
         if not taken.allowed:
             return TooManyTries(taken.reset)
         async with transaction(self.pool) as conn:
-            factor = await self.factor.accept(conn, at, pending.person_id, code)
+            factor = await self.factor.accept(conn, now, pending.person_id, code)
             actor = Actor(pending.person_id, None, None, pending.email, origin.address, origin.user_agent)
             if factor is None:
-                await record(conn, at, Act.LOGIN_FAILED, team_id=None, actor=actor, details={"way": "code"})
-                return Wrong()
+                await record(conn, now, Act.LOGIN_FAILED, team_id=None, actor=actor, details={"way": "code"})
+                return LoginRefused()
             ways = [*pending.ways, factor.value]
-            token = await sessions.renew(conn, at, pending.hash, ways)
+            token = await sessions.renew(conn, now, pending.hash, ways)
             if token is None:
-                return Wrong()
-            await conn.execute(queries.LOGGED_IN, pending.person_id, at)
+                return LoginRefused()
+            await conn.execute(queries.LOGGED_IN, pending.person_id, now)
             if factor is Factor.RECOVERY:
-                await record(conn, at, Act.RECOVERY_CODE_USED, team_id=None, actor=actor)
-            await record(conn, at, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": ways})
+                await record(conn, now, Act.RECOVERY_CODE_USED, team_id=None, actor=actor)
+            await record(conn, now, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": ways})
         self.windows.give_back(window)
-        return Admitted(token, factor)
+        return FullSession(token, factor)
 
-    async def ask_for_passkey(self, at: datetime, origin: Origin) -> Asked | TooManyTries:
+    async def ask_for_passkey(self, now: datetime, origin: SessionOrigin) -> PasskeyChallenge | TooManyTries:
         """What the browser of somebody who is not logged in is asked."""
         refused = self._too_many(f"passkeys from {network_of(origin.address)}")
-        return refused or await self.passkeys.ask_to_log_in(self.pool, at)
+        return refused or await self.passkeys.ask_to_log_in(self.pool, now)
 
-    async def ask_to_confirm(self, at: datetime, visitor: Visitor) -> Asked | TooManyTries:
+    async def ask_to_confirm(self, now: datetime, visitor: Visitor) -> PasskeyChallenge | TooManyTries:
         """What the browser of a visitor is asked who proves again who it is."""
         refused = self._too_many(f"passkeys of {visitor.person_id}")
-        return refused or await self.passkeys.ask_to_confirm(self.pool, at, visitor.person_id)
+        return refused or await self.passkeys.ask_to_confirm(self.pool, now, visitor.person_id)
 
-    async def ask_for_new(self, at: datetime, visitor: Visitor) -> Asked | TooManyTries:
+    async def ask_for_new(self, now: datetime, visitor: Visitor) -> PasskeyChallenge | TooManyTries:
         """What the browser of a visitor is asked, to make a passkey."""
         refused, who = self._too_many(f"passkeys of {visitor.person_id}"), visitor
-        return refused or await self.passkeys.ask_for_new(self.pool, at, who.person_id, who.email, who.name)
+        return refused or await self.passkeys.ask_for_new(self.pool, now, who.person_id, who.email, who.name)
 
     async def by_passkey(
-        self, at: datetime, asked: str, answer: str, origin: Origin, replaced: str | None = None
-    ) -> Admitted | Wrong:
+        self, now: datetime, asked: str, answer: str, origin: SessionOrigin, replaced: str | None = None
+    ) -> FullSession | LoginRefused:
         """A new session of whoever's passkey has signed; the session of the token `replaced` ends with it."""
         async with transaction(self.pool) as conn:
-            person_id = await self.passkeys.log_in(conn, at, asked, answer)
+            person_id = await self.passkeys.log_in(conn, now, asked, answer)
             if person_id is None:
-                return Wrong()
+                return LoginRefused()
             if replaced is not None:
                 await sessions.end(conn, replaced)
             session_id = self.ids.stamp().id
-            token = await sessions.begin(conn, at, session_id, person_id, [PASSKEY], origin)
+            token = await sessions.begin(conn, now, session_id, person_id, [PASSKEY], origin)
             person = await queries.person(conn, person_id)
             if token is None or person is None:
-                return Wrong()
-            await conn.execute(queries.LOGGED_IN, person_id, at)
+                return LoginRefused()
+            await conn.execute(queries.LOGGED_IN, person_id, now)
             actor = Actor(person_id, None, None, person.email, origin.address, origin.user_agent)
             await record(
-                conn, at, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": [PASSKEY]}
+                conn, now, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": [PASSKEY]}
             )
-        return Admitted(token)
+        return FullSession(token)
 
-    async def confirm(self, at: datetime, visitor: Visitor, asked: str, answer: str) -> Admitted | Wrong:
+    async def confirm(
+        self, now: datetime, visitor: Visitor, asked: str, answer: str
+    ) -> FullSession | LoginRefused:
         """Whether a passkey of the visitor has signed: its session is confirmed, with a new token."""
         async with transaction(self.pool) as conn:
-            if not await self.passkeys.confirm(conn, at, visitor.person_id, asked, answer):
-                return Wrong()
+            if not await self.passkeys.confirm(conn, now, visitor.person_id, asked, answer):
+                return LoginRefused()
             token = await sessions.renew(
-                conn, at, sessions.token_hash(visitor.token), with_way(visitor.ways, PASSKEY)
+                conn, now, sessions.token_hash(visitor.token), with_way(visitor.ways, PASSKEY)
             )
-        return Wrong() if token is None else Admitted(token)
+        return LoginRefused() if token is None else FullSession(token)
 
     def _too_many(self, what: str) -> TooManyTries | None:
         """Each question is a row for some minutes: nobody makes them without end."""

@@ -45,7 +45,7 @@ async def seed(source: Source, person_id: UUID) -> StoredSeed | None:
     return None if row is None else StoredSeed(**row)
 
 
-async def confirm_seed(source: Source, person_id: UUID, sealed: bytes, step: int, at: datetime) -> bool:
+async def confirm_seed(source: Source, person_id: UUID, sealed: bytes, step: int, now: datetime) -> bool:
     """Let the seed count from now on; False where it is not the one that waits, or counts already."""
     found = await source.fetchval(
         """
@@ -56,7 +56,7 @@ async def confirm_seed(source: Source, person_id: UUID, sealed: bytes, step: int
         person_id,
         sealed,
         step,
-        at,
+        now,
     )
     return found is not None
 
@@ -112,7 +112,7 @@ async def store_codes(source: Source, person_id: UUID, hashes: Sequence[bytes]) 
     )
 
 
-async def use_code(source: Source, person_id: UUID, code_hash: bytes, at: datetime) -> bool:
+async def use_code(source: Source, person_id: UUID, code_hash: bytes, now: datetime) -> bool:
     """Take a recovery code; False where there is no such one, or it was taken before."""
     found = await source.fetchval(
         """
@@ -122,7 +122,7 @@ async def use_code(source: Source, person_id: UUID, code_hash: bytes, at: dateti
         """,
         person_id,
         code_hash,
-        at,
+        now,
     )
     return found is not None
 

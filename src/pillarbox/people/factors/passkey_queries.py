@@ -64,7 +64,7 @@ async def store_challenge(
 
 
 async def take_challenge(
-    source: Source, token_hash: bytes, person_id: UUID | None, purpose: str, at: datetime
+    source: Source, token_hash: bytes, person_id: UUID | None, purpose: str, now: datetime
 ) -> bytes | None:
     """The challenge, which nobody can take again; None where there is none of this person and purpose."""
     found: bytes | None = await source.fetchval(
@@ -76,12 +76,12 @@ async def take_challenge(
         token_hash,
         person_id,
         purpose,
-        at,
+        now,
     )
     return found
 
 
-async def store(source: Source, passkey: NewPasskey, at: datetime, most: int) -> bool:
+async def store(source: Source, passkey: NewPasskey, now: datetime, limit: int) -> bool:
     """Keep a passkey; False where its id is known, or its person has as many as it may."""
     found = await source.fetchval(
         """
@@ -97,8 +97,8 @@ async def store(source: Source, passkey: NewPasskey, at: datetime, most: int) ->
         passkey.sign_count,
         passkey.transports,
         passkey.name,
-        at,
-        most,
+        now,
+        limit,
     )
     return found is not None
 
@@ -117,7 +117,7 @@ async def of_id(source: Source, passkey_id: bytes) -> StoredPasskey | None:
     return None if row is None else StoredPasskey(**row)
 
 
-async def use(source: Source, passkey_id: bytes, sign_count: int, at: datetime) -> bool:
+async def use(source: Source, passkey_id: bytes, sign_count: int, now: datetime) -> bool:
     """Note that it signed; False where it is gone, or another answer with this count or a later one came
     first. Passkeys that do not count stay at 0."""
     found = await source.fetchval(
@@ -128,7 +128,7 @@ async def use(source: Source, passkey_id: bytes, sign_count: int, at: datetime) 
         """,
         passkey_id,
         sign_count,
-        at,
+        now,
     )
     return found is not None
 

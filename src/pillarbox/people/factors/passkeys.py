@@ -67,7 +67,7 @@ class RelyingParty:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PasskeyChallenge:
     """What a browser is asked: the options as JSON, and the token that its answer has to bring."""
 
     token: str
@@ -93,8 +93,8 @@ class Passkeys:
         return "" if self._party is None else self._party.origin
 
     async def ask_for_new(
-        self, source: Source, at: datetime, person_id: UUID, email: str, name: str | None
-    ) -> Asked:
+        self, source: Source, now: datetime, person_id: UUID, email: str, name: str | None
+    ) -> PasskeyChallenge:
         """Ask for a new passkey of a person who is logged in."""
         await _load()
         from webauthn import generate_registration_options, options_to_json
@@ -105,7 +105,7 @@ class Passkeys:
             UserVerificationRequirement,
         )
 
-        challenge, token = await self._challenge(source, at, person_id, Purpose.REGISTER)
+        challenge, token = await self._challenge(source, now, person_id, Purpose.REGISTER)
         known = await queries.of_person(source, person_id)
         options = generate_registration_options(
             rp_id=self._at.id,
@@ -121,16 +121,16 @@ class Passkeys:
             ),
             exclude_credentials=[PublicKeyCredentialDescriptor(id=one.id) for one in known],
         )
-        return Asked(token, options_to_json(options))
+        return PasskeyChallenge(token, options_to_json(options))
 
     async def add(
-        self, conn: Connection, at: datetime, person_id: UUID, token: str, answer: str, name: str
+        self, conn: Connection, now: datetime, person_id: UUID, token: str, answer: str, name: str
     ) -> bool:
         """Keep the passkey that a browser made; False where the answer is not right, or it is known."""
         await _load()
         from webauthn import verify_registration_response
 
-        challenge = await self._taken(conn, at, person_id, Purpose.REGISTER, token)
+        challenge = await self._taken(conn, now, person_id, Purpose.REGISTER, token)
         if challenge is None:
             return False
         made = _judged(
@@ -153,23 +153,25 @@ class Passkeys:
             _transports(answer),
             name[:MOST_NAME],
         )
-        return await queries.store(conn, passkey, at, MOST_PASSKEYS)
+        return await queries.store(conn, passkey, now, MOST_PASSKEYS)
 
-    async def ask_to_log_in(self, source: Source, at: datetime) -> Asked:
+    async def ask_to_log_in(self, source: Source, now: datetime) -> PasskeyChallenge:
         """Ask for a passkey of whomever it belongs to."""
-        return await self._ask(source, at, None, Purpose.LOGIN)
+        return await self._ask(source, now, None, Purpose.LOGIN)
 
-    async def ask_to_confirm(self, source: Source, at: datetime, person_id: UUID) -> Asked:
+    async def ask_to_confirm(self, source: Source, now: datetime, person_id: UUID) -> PasskeyChallenge:
         """Ask for a passkey of this person."""
-        return await self._ask(source, at, person_id, Purpose.CONFIRM)
+        return await self._ask(source, now, person_id, Purpose.CONFIRM)
 
-    async def log_in(self, conn: Connection, at: datetime, token: str, answer: str) -> UUID | None:
+    async def log_in(self, conn: Connection, now: datetime, token: str, answer: str) -> UUID | None:
         """Whose passkey has signed; None where it is not right, or nobody's who may log in."""
-        return await self._signed(conn, at, None, Purpose.LOGIN, token, answer)
+        return await self._signed(conn, now, None, Purpose.LOGIN, token, answer)
 
-    async def confirm(self, conn: Connection, at: datetime, person_id: UUID, token: str, answer: str) -> bool:
+    async def confirm(
+        self, conn: Connection, now: datetime, person_id: UUID, token: str, answer: str
+    ) -> bool:
         """Whether a passkey of this person has signed."""
-        return await self._signed(conn, at, person_id, Purpose.CONFIRM, token, answer) is not None
+        return await self._signed(conn, now, person_id, Purpose.CONFIRM, token, answer) is not None
 
     @property
     def _at(self) -> RelyingParty:
@@ -177,12 +179,14 @@ class Passkeys:
             raise RuntimeError("passkeys are not possible here")
         return self._party
 
-    async def _ask(self, source: Source, at: datetime, person_id: UUID | None, purpose: Purpose) -> Asked:
+    async def _ask(
+        self, source: Source, now: datetime, person_id: UUID | None, purpose: Purpose
+    ) -> PasskeyChallenge:
         await _load()
         from webauthn import generate_authentication_options, options_to_json
         from webauthn.helpers.structs import PublicKeyCredentialDescriptor, UserVerificationRequirement
 
-        challenge, token = await self._challenge(source, at, person_id, purpose)
+        challenge, token = await self._challenge(source, now, person_id, purpose)
         known = [] if person_id is None else await queries.of_person(source, person_id)
         options = generate_authentication_options(
             rp_id=self._at.id,
@@ -191,12 +195,12 @@ class Passkeys:
             allow_credentials=[PublicKeyCredentialDescriptor(id=one.id) for one in known],
             user_verification=UserVerificationRequirement.REQUIRED,
         )
-        return Asked(token, options_to_json(options))
+        return PasskeyChallenge(token, options_to_json(options))
 
     async def _signed(
         self,
         conn: Connection,
-        at: datetime,
+        now: datetime,
         person_id: UUID | None,
         purpose: Purpose,
         token: str,
@@ -206,7 +210,7 @@ class Passkeys:
         from webauthn import verify_authentication_response
         from webauthn.helpers import parse_authentication_credential_json
 
-        challenge = await self._taken(conn, at, person_id, purpose, token)
+        challenge = await self._taken(conn, now, person_id, purpose, token)
         credential = None if challenge is None else _judged(answer, parse_authentication_credential_json)
         if challenge is None or credential is None:
             return None
@@ -228,25 +232,25 @@ class Passkeys:
                 require_user_verification=True,
             ),
         )
-        if signed is None or not await queries.use(conn, credential.raw_id, signed.new_sign_count, at):
+        if signed is None or not await queries.use(conn, credential.raw_id, signed.new_sign_count, now):
             return None
         return known.person_id
 
     async def _challenge(
-        self, source: Source, at: datetime, person_id: UUID | None, purpose: Purpose
+        self, source: Source, now: datetime, person_id: UUID | None, purpose: Purpose
     ) -> tuple[bytes, str]:
         challenge, token = secrets.token_bytes(CHALLENGE_BYTES), secrets.token_urlsafe(TOKEN_BYTES)
         await queries.store_challenge(
-            source, _hash_of(token), person_id, purpose.value, challenge, at + LASTS
+            source, _hash_of(token), person_id, purpose.value, challenge, now + LASTS
         )
         return challenge, token
 
     async def _taken(
-        self, conn: Connection, at: datetime, person_id: UUID | None, purpose: Purpose, token: str
+        self, conn: Connection, now: datetime, person_id: UUID | None, purpose: Purpose, token: str
     ) -> bytes | None:
         if self._party is None:
             return None
-        return await queries.take_challenge(conn, _hash_of(token), person_id, purpose.value, at)
+        return await queries.take_challenge(conn, _hash_of(token), person_id, purpose.value, now)
 
 
 async def _load() -> None:

@@ -72,27 +72,27 @@ class SecondFactor:
         seed = self._seed(person_id, stored)
         return Enrolment(totp.as_text(seed), totp.as_uri(seed, email, ISSUER))
 
-    async def finish(self, conn: Connection, at: datetime, person_id: UUID, code: str) -> list[str] | None:
+    async def finish(self, conn: Connection, now: datetime, person_id: UUID, code: str) -> list[str] | None:
         """Let the seed count, where this is a code of it: the recovery codes, which nobody can see again.
         None where it is not, and where no seed waits."""
         stored = await queries.seed(conn, person_id)
         if stored is None or stored.is_confirmed:
             return None
-        step = totp.step_of(self._seed(person_id, stored), _digits(code), at, stored.step)
-        if step is None or not await queries.confirm_seed(conn, person_id, stored.sealed, step, at):
+        step = totp.step_of(self._seed(person_id, stored), _digits(code), now, stored.step)
+        if step is None or not await queries.confirm_seed(conn, person_id, stored.sealed, step, now):
             return None
         return await self._codes(conn, person_id)
 
-    async def accept(self, conn: Connection, at: datetime, person_id: UUID, code: str) -> Factor | None:
+    async def accept(self, conn: Connection, now: datetime, person_id: UUID, code: str) -> Factor | None:
         """Take a code of the phone or for recovery; None where it is neither, or was taken before."""
         digits = _digits(code)
         if len(digits) != totp.DIGITS:
-            is_taken = await queries.use_code(conn, person_id, recovery_codes.hash_of(person_id, code), at)
+            is_taken = await queries.use_code(conn, person_id, recovery_codes.hash_of(person_id, code), now)
             return Factor.RECOVERY if is_taken else None
         stored = await queries.seed(conn, person_id)
         if stored is None or not stored.is_confirmed:
             return None
-        step = totp.step_of(self._seed(person_id, stored), digits, at, stored.step)
+        step = totp.step_of(self._seed(person_id, stored), digits, now, stored.step)
         is_taken = step is not None and await queries.use_step(conn, person_id, step)
         return Factor.TOTP if is_taken else None
 

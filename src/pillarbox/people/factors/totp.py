@@ -23,9 +23,9 @@ def new_seed() -> bytes:
     return secrets.token_bytes(SEED_BYTES)
 
 
-def step_at(at: datetime) -> int:
+def step_at(instant: datetime) -> int:
     """The number of the time step that an instant lies in (RFC 6238, 4.2)."""
-    return int(at.timestamp()) // STEP_SECONDS
+    return int(instant.timestamp()) // STEP_SECONDS
 
 
 def code_of(seed: bytes, step: int) -> str:
@@ -36,10 +36,10 @@ def code_of(seed: bytes, step: int) -> str:
     return f"{number % LARGEST_CODE:0{DIGITS}}"
 
 
-def step_of(seed: bytes, code: str, at: datetime, after: int) -> int | None:
+def step_of(seed: bytes, code: str, instant: datetime, after: int) -> int | None:
     """The time step whose code this is, near an instant and later than `after`; None where it is no code.
     A code counts once: whoever takes it keeps its step as the next `after`."""
-    now = step_at(at)
+    now = step_at(instant)
     found = None
     for beside in STEPS_BESIDE:
         step = now + beside

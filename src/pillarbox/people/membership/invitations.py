@@ -21,14 +21,14 @@ from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.mails import SystemMail
 from pillarbox.people.membership import member_queries
 from pillarbox.people.membership.member_queries import OpenInvitation
-from pillarbox.people.membership.members import By, hold
+from pillarbox.people.membership.members import MemberChangeActor, hold
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.queries import Person
-from pillarbox.people.roles import Role, may_manage
-from pillarbox.people.sessions import Origin
+from pillarbox.people.roles import TeamRole, may_manage
+from pillarbox.people.sessions import SessionOrigin
 
 WAY: Final = "invitation"
-LASTS: Final = links.LIFETIME[links.Kind.INVITATION]
+LASTS: Final = links.LIFETIME[links.LinkKind.INVITATION]
 A_DAY: Final = timedelta(days=1)
 MOST_A_DAY: Final = 50
 """Each is a mail to an address that somebody typed in."""
@@ -45,7 +45,7 @@ If you expected no invitation, ignore this mail.
 """
 
 
-class Refusal(Enum):
+class InvitationRefusal(Enum):
     """Why somebody was not invited, or an invitation not ended."""
 
     NOT_ALLOWED = "not allowed"
@@ -54,26 +54,26 @@ class Refusal(Enum):
     GONE = "gone"
 
 
-class Invited(NamedTuple):
+class NewInvitation(NamedTuple):
     """A new invitation with its link, which is nowhere else."""
 
     id: UUID
     link: str
 
 
-class Opened(NamedTuple):
+class OpenedInvitation(NamedTuple):
     """What a link means now. `person` is who has that address and can log in."""
 
     invitation: OpenInvitation
     person: Person | None
 
 
-class Taken(NamedTuple):
+class AcceptedInvitation(NamedTuple):
     """An invitation that was just accepted."""
 
     team_id: UUID
     email: str
-    role: Role
+    role: TeamRole
 
 
 class NoLongerOpen(Exception):  # noqa: N818 - takes back what the transaction did
@@ -92,37 +92,41 @@ class Invitations:
         self._mail = mail
         self._site = site
 
-    async def invite(self, db: TeamDb, by: By, address: EmailAddress, role: Role) -> Invited | Refusal:
+    async def invite(
+        self, db: TeamDb, by: MemberChangeActor, address: EmailAddress, role: TeamRole
+    ) -> NewInvitation | InvitationRefusal:
         """Invite an address to the team by mail; an earlier invitation of it ends."""
         return await invite(db, by, self._ids, address, role, site=self._site, mail=self._mail)
 
-    async def find(self, at: datetime, token: str) -> Opened | None:
+    async def find(self, now: datetime, token: str) -> OpenedInvitation | None:
         """What the link means; None where it does not work (any more)."""
-        link = await links.find(self._pool, at, links.Kind.INVITATION, token)
+        link = await links.find(self._pool, now, links.LinkKind.INVITATION, token)
         if link is None or link.team_id is None:
             return None
-        found = await member_queries.open_invitation(TeamDb(self._pool, link.team_id), link.invitation_id, at)
+        found = await member_queries.open_invitation(
+            TeamDb(self._pool, link.team_id), link.invitation_id, now
+        )
         if found is None:
             return None
         person = await queries.person_of_address(self._pool, email_address(found.email).address)
-        return Opened(found, person if person is not None and can_log_in(person) else None)
+        return OpenedInvitation(found, person if person is not None and can_log_in(person) else None)
 
-    async def join(self, at: datetime, token: str, person_id: UUID, actor: Actor) -> bool:
+    async def join(self, now: datetime, token: str, person_id: UUID, actor: Actor) -> bool:
         """Make somebody who has logged in, with the address of the invitation, a member."""
         async with transaction(self._pool) as conn:
-            taken = await self._take(conn, at, token)
+            taken = await self._take(conn, now, token)
             if taken is not None:
-                await self._join(conn, at, taken, person_id, actor)
+                await self._join(conn, now, taken, person_id, actor)
         return taken is not None
 
     async def join_newly(
         self,
-        at: datetime,
+        now: datetime,
         token: str,
         *,
         name: str | None,
         password: str,
-        origin: Origin,
+        origin: SessionOrigin,
         replaced: str | None = None,
     ) -> str | None:
         """Make a person of the address of the invitation, and it a member; returns the token of its session.
@@ -130,22 +134,22 @@ class Invitations:
         Busy."""
         hashed = await self._passwords.hashed(password)
         try:
-            return await self._begin(at, token, name, hashed, origin, replaced)
+            return await self._begin(now, token, name, hashed, origin, replaced)
         except NoLongerOpen:
             return None
 
     async def _begin(
         self,
-        at: datetime,
+        now: datetime,
         token: str,
         name: str | None,
         hashed: str,
-        origin: Origin,
+        origin: SessionOrigin,
         replaced: str | None,
     ) -> str | None:
         async with transaction(self._pool) as conn:
             # First of all: of several who open the link at once, one makes the person.
-            taken = await self._take(conn, at, token)
+            taken = await self._take(conn, now, token)
             if taken is None:
                 return None
             address = email_address(taken.email)
@@ -155,59 +159,59 @@ class Invitations:
             person_id = person.id if person else await accounts.create(conn, self._ids.stamp(), address, name)
             shown = name or address.shown
             actor = Actor(person_id, name=shown, address=origin.address, user_agent=origin.user_agent)
-            await self._join(conn, at, taken, person_id, actor)
+            await self._join(conn, now, taken, person_id, actor)
             if name is not None:
                 await accounts.set_name(conn, person_id, name)
-            await accounts.set_password(conn, at, person_id, hashed)
-            await record(conn, at, Act.PERSON_SET_UP, team_id=None, actor=actor)
+            await accounts.set_password(conn, now, person_id, hashed)
+            await record(conn, now, Act.PERSON_SET_UP, team_id=None, actor=actor)
             if replaced is not None:
                 await sessions.end(conn, replaced)
-            await conn.execute(queries.LOGGED_IN, person_id, at)
-            return await sessions.begin(conn, at, self._ids.new(), person_id, [WAY], origin)
+            await conn.execute(queries.LOGGED_IN, person_id, now)
+            return await sessions.begin(conn, now, self._ids.new(), person_id, [WAY], origin)
 
-    async def _take(self, conn: Connection, at: datetime, token: str) -> Taken | None:
+    async def _take(self, conn: Connection, now: datetime, token: str) -> AcceptedInvitation | None:
         """The invitation behind the link, once."""
-        link = await links.use(conn, at, links.Kind.INVITATION, token)
+        link = await links.use(conn, now, links.LinkKind.INVITATION, token)
         if link is None or link.team_id is None:
             return None
         db = TeamDb(conn, link.team_id)
         await hold(db)
-        found = await member_queries.accept(db, link.invitation_id, at)
-        return None if found is None else Taken(link.team_id, found.email, Role(found.role))
+        found = await member_queries.accept(db, link.invitation_id, now)
+        return None if found is None else AcceptedInvitation(link.team_id, found.email, TeamRole(found.role))
 
     async def _join(
-        self, conn: Connection, at: datetime, taken: Taken, person_id: UUID, actor: Actor
+        self, conn: Connection, now: datetime, taken: AcceptedInvitation, person_id: UUID, actor: Actor
     ) -> None:
         address = email_address(taken.email)
         await accounts.join(conn, self._ids.stamp(), person_id, address, taken.team_id, taken.role)
         db, details = TeamDb(conn, taken.team_id), {"role": taken.role.value}
-        await By(actor, at).record(db, Act.INVITATION_ACCEPTED, taken.email, details)
+        await MemberChangeActor(actor, now).record(db, Act.INVITATION_ACCEPTED, taken.email, details)
 
 
 async def invite(
     db: TeamDb,
-    by: By,
+    by: MemberChangeActor,
     ids: Ids,
     address: EmailAddress,
-    role: Role,
+    role: TeamRole,
     *,
     site: str,
     mail: SystemMail | None = None,
-) -> Invited | Refusal:
+) -> NewInvitation | InvitationRefusal:
     """Invite an address to the team, by mail if there is any; an earlier invitation of it ends."""
     async with db.transaction() as inner:
         await hold(inner)
         acting = await by.role(inner)
         if acting is None or not may_manage(acting, role):
-            return Refusal.NOT_ALLOWED
+            return InvitationRefusal.NOT_ALLOWED
         if await inner.value(member_queries.IS_MEMBER, address.address):
-            return Refusal.IS_MEMBER
+            return InvitationRefusal.IS_MEMBER
         # What the address has is lost: only whoever might take it away may put something else there.
         held = await inner.values(member_queries.HELD_ROLES, address.shown, by.at)
-        if not all(may_manage(acting, Role(one)) for one in held):
-            return Refusal.NOT_ALLOWED
+        if not all(may_manage(acting, TeamRole(one)) for one in held):
+            return InvitationRefusal.NOT_ALLOWED
         if await inner.value(member_queries.INVITED_SINCE, by.at - A_DAY) >= MOST_A_DAY:
-            return Refusal.TOO_MANY
+            return InvitationRefusal.TOO_MANY
         made = await _store(inner, by, ids.new(), address, role, site)
         if mail is not None:
             await _send(inner, by, mail, address, made, site)
@@ -216,8 +220,8 @@ async def invite(
 
 
 async def _store(
-    db: TeamDb, by: By, invitation_id: UUID, address: EmailAddress, role: Role, site: str
-) -> Invited:
+    db: TeamDb, by: MemberChangeActor, invitation_id: UUID, address: EmailAddress, role: TeamRole, site: str
+) -> NewInvitation:
     await db.run(member_queries.END_EARLIER, address.shown, by.at)
     await db.run(
         member_queries.INVITE,
@@ -229,13 +233,18 @@ async def _store(
         by.at + LASTS,
     )
     token = await links.make(
-        db.connection, by.at, links.Kind.INVITATION, team_id=db.team_id, invitation_id=invitation_id
+        db.connection, by.at, links.LinkKind.INVITATION, team_id=db.team_id, invitation_id=invitation_id
     )
-    return Invited(invitation_id, f"{site}/invitation/{token}")
+    return NewInvitation(invitation_id, f"{site}/invitation/{token}")
 
 
 async def _send(
-    db: TeamDb, by: By, mail: SystemMail, address: EmailAddress, made: Invited, site: str
+    db: TeamDb,
+    by: MemberChangeActor,
+    mail: SystemMail,
+    address: EmailAddress,
+    new_invitation: NewInvitation,
+    site: str,
 ) -> None:
     team = one_line(await db.value(member_queries.TEAM_NAME))
     text = TEXT.format(
@@ -243,21 +252,21 @@ async def _send(
         team=team,
         site=site,
         until=f"{by.at + LASTS:%Y-%m-%d %H:%M}",
-        link=made.link,
+        link=new_invitation.link,
     )
     await mail.send(db.connection, by.at, to=address.shown, subject=SUBJECT.format(team=team), text=text)
 
 
-async def end(db: TeamDb, by: By, invitation_id: UUID) -> Refusal | None:
+async def end(db: TeamDb, by: MemberChangeActor, invitation_id: UUID) -> InvitationRefusal | None:
     """End an invitation that nobody has accepted yet."""
     async with db.transaction() as inner:
         await hold(inner)
         acting = await by.role(inner)
         role = await inner.value(member_queries.INVITATION_ROLE, invitation_id, by.at)
         if role is None:
-            return Refusal.GONE
-        if acting is None or not may_manage(acting, Role(role)):
-            return Refusal.NOT_ALLOWED
+            return InvitationRefusal.GONE
+        if acting is None or not may_manage(acting, TeamRole(role)):
+            return InvitationRefusal.NOT_ALLOWED
         email = await inner.value(member_queries.END_ONE, invitation_id, by.at)
         await by.record(inner, Act.INVITATION_REVOKED, email)
     return None

@@ -48,7 +48,7 @@ class OpenInvitation:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedMember:
     """An invitation that was just accepted."""
 
     email: str
@@ -241,19 +241,19 @@ async def member(db: TeamDb, member_id: UUID) -> Member | None:
     return await db.one(Member, MEMBER, member_id)
 
 
-async def invitations(db: TeamDb, at: datetime) -> list[Invitation]:
+async def invitations(db: TeamDb, now: datetime) -> list[Invitation]:
     """Those that can still be accepted, the newest first."""
-    return await db.all(Invitation, INVITATIONS, at)
+    return await db.all(Invitation, INVITATIONS, now)
 
 
-async def open_invitation(db: TeamDb, invitation_id: UUID | None, at: datetime) -> OpenInvitation | None:
+async def open_invitation(db: TeamDb, invitation_id: UUID | None, now: datetime) -> OpenInvitation | None:
     """The invitation, if it can still be accepted."""
-    return await db.one(OpenInvitation, OPEN, invitation_id, at)
+    return await db.one(OpenInvitation, OPEN, invitation_id, now)
 
 
-async def accept(db: TeamDb, invitation_id: UUID | None, at: datetime) -> Accepted | None:
+async def accept(db: TeamDb, invitation_id: UUID | None, now: datetime) -> AcceptedMember | None:
     """Take the invitation, once."""
-    return await db.one(Accepted, ACCEPT, invitation_id, at)
+    return await db.one(AcceptedMember, ACCEPT, invitation_id, now)
 
 
 async def teams_of(source: Source, person_id: UUID) -> list[TeamOfPerson]:
@@ -261,7 +261,7 @@ async def teams_of(source: Source, person_id: UUID) -> list[TeamOfPerson]:
     return [TeamOfPerson(**row) for row in await source.fetch(TEAMS_OF, person_id)]
 
 
-async def remove_old(source: Source, before: datetime, most: int) -> int:
+async def remove_old(source: Source, before: datetime, limit: int) -> int:
     """Remove invitations that ended before this instant; returns how many."""
-    status: str = await source.execute(REMOVE_OLD, before, most)
+    status: str = await source.execute(REMOVE_OLD, before, limit)
     return int(status.rsplit(" ", 1)[-1])

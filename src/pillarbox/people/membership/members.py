@@ -19,14 +19,14 @@ from pillarbox.oauth import grants
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.membership import member_queries
 from pillarbox.people.membership.member_queries import Member
-from pillarbox.people.roles import Right, Role, may, may_manage
+from pillarbox.people.roles import Right, TeamRole, may, may_manage
 from pillarbox.teams.allowances import hold_count
 
 MEMBERS: Final = "members"
 LONGEST_TEAM_NAME: Final = 100
 
 
-class Change(Enum):
+class MemberChange(Enum):
     """What became of it."""
 
     DONE = "done"
@@ -36,18 +36,18 @@ class Change(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class MemberChangeActor:
     """Who changes members, and when. The operator, who is no person, may do all of it."""
 
     actor: Actor
     at: datetime
 
-    async def role(self, db: TeamDb) -> Role | None:
+    async def role(self, db: TeamDb) -> TeamRole | None:
         """The role that counts, at this moment; None for whoever is no member."""
         if self.actor.person_id is None:
-            return Role.OWNER
+            return TeamRole.OWNER
         found = await db.value(member_queries.ROLE, self.actor.person_id)
-        return None if found is None else Role(found)
+        return None if found is None else TeamRole(found)
 
     async def record(
         self, db: TeamDb, what: Act, target: str | None, details: Mapping[str, object] | None = None
@@ -58,7 +58,7 @@ class By:
         )
 
 
-class MadeKey(NamedTuple):
+class MemberApiKey(NamedTuple):
     """An API key that a member has made."""
 
     id: UUID
@@ -70,46 +70,50 @@ async def hold(db: TeamDb) -> None:
     await hold_count(db, MEMBERS)
 
 
-async def set_role(db: TeamDb, by: By, member_id: UUID, role: Role) -> Change:
+async def set_role(db: TeamDb, by: MemberChangeActor, member_id: UUID, role: TeamRole) -> MemberChange:
     """Give a member another role; what it has invited others to ends."""
     async with db.transaction() as inner:
         await hold(inner)
         acting, member = await by.role(inner), await member_queries.member(inner, member_id)
         if member is None or acting is None:
-            return Change.GONE if member is None else Change.NOT_ALLOWED
-        before = Role(member.role)
+            return MemberChange.GONE if member is None else MemberChange.NOT_ALLOWED
+        before = TeamRole(member.role)
         if not (may_manage(acting, before) and may_manage(acting, role)):
-            return Change.NOT_ALLOWED
+            return MemberChange.NOT_ALLOWED
         if before is role:
-            return Change.DONE
+            return MemberChange.DONE
         if not await inner.run(member_queries.SET_ROLE, member_id, role.value):
-            return Change.LAST_OWNER
+            return MemberChange.LAST_OWNER
         await _end_invitations(inner, by, member)
         details = {"from": before.value, "to": role.value}
         await by.record(inner, Act.MEMBER_ROLE_CHANGED, member.email, details)
-    return Change.DONE
+    return MemberChange.DONE
 
 
-async def remove(db: TeamDb, by: By, member_id: UUID, *, with_keys: bool = False) -> Change:
+async def remove(
+    db: TeamDb, by: MemberChangeActor, member_id: UUID, *, with_keys: bool = False
+) -> MemberChange:
     """Take somebody out of the team, or leave it. The sessions that look at the team end, and what the
     person let programs do in the team; API keys that it made stay, unless they are to go too."""
     async with db.transaction() as inner:
         await hold(inner)
         acting, member = await by.role(inner), await member_queries.member(inner, member_id)
         if member is None or acting is None:
-            return Change.GONE if member is None else Change.NOT_ALLOWED
+            return MemberChange.GONE if member is None else MemberChange.NOT_ALLOWED
         is_self = member.person_id is not None and member.person_id == by.actor.person_id
-        if not is_self and not may_manage(acting, Role(member.role)):
-            return Change.NOT_ALLOWED
+        if not is_self and not may_manage(acting, TeamRole(member.role)):
+            return MemberChange.NOT_ALLOWED
         if not await inner.run(member_queries.REMOVE, member_id):
-            return Change.LAST_OWNER
+            return MemberChange.LAST_OWNER
         details = await _what_follows(inner, by, member, with_keys=with_keys)
         act = Act.MEMBER_LEFT if is_self else Act.MEMBER_REMOVED
         await by.record(inner, act, member.email, {"role": member.role, **details})
-    return Change.DONE
+    return MemberChange.DONE
 
 
-async def _what_follows(db: TeamDb, by: By, member: Member, *, with_keys: bool) -> dict[str, object]:
+async def _what_follows(
+    db: TeamDb, by: MemberChangeActor, member: Member, *, with_keys: bool
+) -> dict[str, object]:
     if member.person_id is None:
         return {}
     revoked = await grants.revoke_of_person(db.source, by.at, db.team_id, member.person_id)
@@ -124,15 +128,15 @@ async def _what_follows(db: TeamDb, by: By, member: Member, *, with_keys: bool) 
     return {"grants_revoked": len(revoked), "keys_deleted": [key.name for key in made]}
 
 
-async def _end_invitations(db: TeamDb, by: By, member: Member) -> None:
+async def _end_invitations(db: TeamDb, by: MemberChangeActor, member: Member) -> None:
     """What somebody has invited others to ends with the power to do so."""
     if member.person_id is not None:
         await db.run(member_queries.END_OF_INVITER, member.person_id, by.at)
 
 
-async def keys_of(db: TeamDb, person_id: UUID) -> list[MadeKey]:
+async def keys_of(db: TeamDb, person_id: UUID) -> list[MemberApiKey]:
     """The API keys of the team that somebody has made, the oldest first."""
-    return await db.all(MadeKey, member_queries.KEYS_MADE_BY, person_id)
+    return await db.all(MemberApiKey, member_queries.KEYS_MADE_BY, person_id)
 
 
 async def member_of(db: TeamDb, person_id: UUID) -> UUID | None:
@@ -141,12 +145,12 @@ async def member_of(db: TeamDb, person_id: UUID) -> UUID | None:
     return found
 
 
-async def rename_team(db: TeamDb, by: By, name: str) -> Change:
+async def rename_team(db: TeamDb, by: MemberChangeActor, name: str) -> MemberChange:
     """Call the team something else."""
     async with db.transaction() as inner:
         acting = await by.role(inner)
         if acting is None or not may(acting, Right.OWN):
-            return Change.NOT_ALLOWED
+            return MemberChange.NOT_ALLOWED
         if await inner.run(member_queries.RENAME_TEAM, name):
             await by.record(inner, Act.TEAM_RENAMED, name)
-    return Change.DONE
+    return MemberChange.DONE

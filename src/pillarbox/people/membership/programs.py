@@ -13,12 +13,12 @@ from pillarbox.oauth import grants
 from pillarbox.oauth.grants import GrantRef, Reason
 from pillarbox.people.audit import Act
 from pillarbox.people.membership import member_queries
-from pillarbox.people.membership.members import By, Change
+from pillarbox.people.membership.members import MemberChange, MemberChangeActor
 from pillarbox.people.roles import Right, may
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class GrantedProgram:
     """A program that may act. `client` is the JSON of what was known of it when it was let in."""
 
     id: UUID
@@ -44,24 +44,24 @@ class Program:
         return found
 
 
-async def listed(db: TeamDb, person_id: UUID | None) -> list[Program]:
+async def listed(db: TeamDb, person_id: UUID | None) -> list[GrantedProgram]:
     """What this person has let in, or what anybody has, the newest first."""
-    return await db.all(Program, member_queries.PROGRAMS, person_id)
+    return await db.all(GrantedProgram, member_queries.PROGRAMS, person_id)
 
 
-async def revoke(db: TeamDb, by: By, grant_id: UUID) -> Change:
+async def revoke(db: TeamDb, by: MemberChangeActor, grant_id: UUID) -> MemberChange:
     """Shut a program out: what one has let in oneself, or whoever has where one manages the team. Its tokens
     mean nothing a second later."""
     async with db.transaction() as inner:
         role, ref = await by.role(inner), GrantRef(inner.team_id, grant_id)
         grant = await grants.get(inner.source, ref)
         if grant is None:
-            return Change.GONE
+            return MemberChange.GONE
         is_own = grant.person_id == by.actor.person_id
         if role is None or not may(role, Right.USE if is_own else Right.MANAGE):
-            return Change.NOT_ALLOWED
+            return MemberChange.NOT_ALLOWED
         if not await grants.revoke(inner.source, by.at, ref, Reason.FROM_DASHBOARD):
-            return Change.GONE
+            return MemberChange.GONE
         details = {"client_id": grant.client_id, "reason": Reason.FROM_DASHBOARD.value}
         await by.record(inner, Act.GRANT_REVOKED, grant.client.get("name"), details)
-    return Change.DONE
+    return MemberChange.DONE

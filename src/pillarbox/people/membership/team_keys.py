@@ -7,12 +7,12 @@ from uuid import UUID
 
 from pillarbox.api_keys import keys
 from pillarbox.api_keys import queries as key_queries
-from pillarbox.api_keys.keys import MadeKey
+from pillarbox.api_keys.keys import CreatedKey
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
 from pillarbox.people.audit import Act
-from pillarbox.people.membership.members import By, Change, hold
+from pillarbox.people.membership.members import MemberChange, MemberChangeActor, hold
 from pillarbox.people.roles import Right, may
 from pillarbox.teams.allowances import Allowances
 
@@ -26,7 +26,9 @@ class WantedKey:
     domain_id: UUID | None
 
 
-async def make(db: TeamDb, by: By, ids: Ids, allowances: Allowances, wanted: WantedKey) -> MadeKey | None:
+async def make(
+    db: TeamDb, by: MemberChangeActor, ids: Ids, allowances: Allowances, wanted_key: WantedKey
+) -> CreatedKey | None:
     """A new key, whose token is nowhere else; None where the person may not make one. Raises TooMany, and
     NotFound for a domain that the team has not."""
     async with db.transaction() as inner:
@@ -39,26 +41,26 @@ async def make(db: TeamDb, by: By, ids: Ids, allowances: Allowances, wanted: Wan
         made = await keys.create(
             inner,
             ids,
-            name=wanted.name,
-            permission=wanted.permission,
-            domain_id=wanted.domain_id,
+            name=wanted_key.name,
+            permission=wanted_key.permission,
+            domain_id=wanted_key.domain_id,
             created_by=by.actor.person_id,
         )
-        details = {"id": made.id, "permission": wanted.permission.value}
-        await by.record(inner, Act.KEY_CREATED, wanted.name, details)
+        details = {"id": made.id, "permission": wanted_key.permission.value}
+        await by.record(inner, Act.KEY_CREATED, wanted_key.name, details)
     return made
 
 
-async def remove(db: TeamDb, by: By, key_id: UUID) -> Change:
+async def remove(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
     """Delete a key: one's own, or whosever it is where the person may manage the team. Raises
     NotFound where somebody else has just deleted it."""
     async with db.transaction() as inner:
         role, name = await by.role(inner), await key_queries.name_of(inner, key_id)
         if name is None:
-            return Change.GONE
+            return MemberChange.GONE
         is_own = await key_queries.made_by(inner, key_id) == by.actor.person_id
         if role is None or not may(role, Right.USE if is_own else Right.MANAGE):
-            return Change.NOT_ALLOWED
+            return MemberChange.NOT_ALLOWED
         await keys.delete(inner, key_id)
         await by.record(inner, Act.KEY_DELETED, name, {"id": key_id})
-    return Change.DONE
+    return MemberChange.DONE

@@ -16,35 +16,37 @@ from uuid import UUID
 import asyncpg
 from msgspec.json import decode
 
-from pillarbox.inboxes.joining import join
-from pillarbox.inboxes.joining import queries as joining
-from pillarbox.inboxes.joining.deciding import Plan
-from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.locking import Briefly, InboxKey, lock_at
+from pillarbox.inboxes.locking import InboxKey, LockTimeout, lock_at
+from pillarbox.inboxes.threading import join
+from pillarbox.inboxes.threading import queries as threading_queries
+from pillarbox.inboxes.threading.new_messages import NewMessage
+from pillarbox.inboxes.threading.thread_plan import ThreadPlan
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.receiving import store_queries
 from pillarbox.receiving.arrivals.inbox_addresses import by_inbox
 from pillarbox.receiving.arrivals.message_fields import MessageFields
-from pillarbox.receiving.rows import Draft
-from pillarbox.receiving.store_queries import Written, with_inboxes
+from pillarbox.receiving.rows import PreparedReceipt
+from pillarbox.receiving.store_queries import WrittenRow, with_inboxes
 from pillarbox.webhooks.publish import Publisher
 
 MOST_KNOWN: Final = 10_000
 
-StoreRows = Callable[[Connection, Sequence[Draft], Sequence[Statement]], Awaitable[list[Written]]]
+StoreRows = Callable[
+    [Connection, Sequence[PreparedReceipt], Sequence[Statement]], Awaitable[list[WrittenRow]]
+]
 """Stores rows with the statements beside them."""
 
 
 class ForInbox(NamedTuple):
     """A mail of a team, with what its inboxes keep of it."""
 
-    draft: Draft
+    draft: PreparedReceipt
     fields: MessageFields
 
 
-class Joinable(Protocol):
+class JoinableMails(Protocol):
     """The mails of a commit, each once for each team; more for the same `addresses` may join them."""
 
     @property
@@ -63,11 +65,11 @@ class Routes(NamedTuple):
     busy: Mapping[str, InboxKey]
 
 
-class Committed(NamedTuple):
+class InboxCommitResult(NamedTuple):
     """What was written, and what was not, by team and fingerprint, because one of its inboxes is locked by
     somebody else: with that inbox. `busy` are the addresses of such inboxes."""
 
-    rows: list[Written]
+    rows: list[WrittenRow]
     left: Mapping[tuple[UUID, bytes], InboxKey]
     busy: Mapping[str, InboxKey]
 
@@ -86,12 +88,12 @@ class KnownAddresses:
     def has_one_of(self, addresses: Collection[str] | None) -> bool:
         return addresses is not None and not self._addresses.isdisjoint(addresses)
 
-    def learn(self, asked: Collection[str], found: Collection[str]) -> None:
+    def learn(self, asked: Collection[str], addresses: Collection[str]) -> None:
         """Of those that were asked about these are addresses of inboxes."""
         self._addresses.difference_update(asked)
-        if len(self._addresses) + len(found) > MOST_KNOWN:
+        if len(self._addresses) + len(addresses) > MOST_KNOWN:
             self._addresses.clear()
-        self._addresses.update(found)
+        self._addresses.update(addresses)
 
 
 class InboxCommits:
@@ -105,12 +107,12 @@ class InboxCommits:
     async def write(
         self,
         conn: Connection,
-        batch: Joinable,
-        at: datetime,
+        batch: JoinableMails,
+        now: datetime,
         store_rows: StoreRows,
-        waited: InboxKey | Briefly | None = None,
+        waited: InboxKey | LockTimeout | None = None,
         expired: datetime | None = None,
-    ) -> Committed:
+    ) -> InboxCommitResult:
         """Store them with their messages, threads and events, but for what all of its inboxes have already
         and for what has to wait for an inbox other than the one `waited` for.
 
@@ -125,28 +127,28 @@ class InboxCommits:
         left = _left(mails, routes) if routes.busy else {}
         mails = [mail for mail in mails if mail.draft.key not in left]
         if not mails:
-            return Committed([], left, routes.busy)
+            return InboxCommitResult([], left, routes.busy)
         if expired is not None:
             seen = await store_queries.seen(conn, [mail.draft.key for mail in mails], expired)
             mails = [mail for mail in mails if mail.draft.key not in seen]
         placed = [_messages(mail, routes.inboxes) for mail in mails]
         messages = [one for of_mail in placed for one in of_mail]
-        plan = await join.planned(conn, self._ids, at, messages, if_new=expired is None)
+        plan = await join.planned(conn, self._ids, now, messages, if_new=expired is None)
         drafts = _to_store(mails, placed, plan)
         told = [event for event in plan.told if event.team_id in routes.with_webhooks]
         telling = self._publisher.referring(told) if told else None
-        beside = joining.all_writes(plan, at, telling, routes.described)
+        beside = threading_queries.all_writes(plan, now, telling, routes.described)
         try:
             written = await store_rows(conn, drafts, beside)
         except asyncpg.DivisionByZeroError:
             raise SeenBefore from None
         if len([row for row in written if row.is_stored]) < len(drafts):
             raise SeenBefore
-        await joining.follow(conn, plan)
-        return Committed(written, left, routes.busy)
+        await threading_queries.follow(conn, plan)
+        return InboxCommitResult(written, left, routes.busy)
 
     async def _routes(
-        self, conn: Connection, asked: Collection[str], waited: InboxKey | Briefly | None
+        self, conn: Connection, asked: Collection[str], waited: InboxKey | LockTimeout | None
     ) -> Routes:
         """The inboxes of each team by these addresses; they are locked."""
         found = await lock_at(conn, asked, waited)
@@ -154,8 +156,8 @@ class InboxCommits:
         for address, one in found.items():
             inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
         self.known.learn(asked, found)
-        busy = {address: one.inbox for address, one in found.items() if one.described_to is None}
-        described = {one.inbox: one.described_to for one in found.values() if one.described_to is not None}
+        busy = {address: one.inbox for address, one in found.items() if one.indexed_up_to is None}
+        described = {one.inbox: one.indexed_up_to for one in found.values() if one.indexed_up_to is not None}
         with_webhooks = frozenset(one.inbox[0] for one in found.values() if one.has_webhooks)
         return Routes(inboxes, described, with_webhooks, busy)
 
@@ -179,7 +181,9 @@ def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> 
     return [mail.fields.message(row, inbox_id, to) for (_, inbox_id), to in inboxes.items()]
 
 
-def _to_store(mails: Sequence[ForInbox], placed: Sequence[Sequence[NewMessage]], plan: Plan) -> list[Draft]:
+def _to_store(
+    mails: Sequence[ForInbox], placed: Sequence[Sequence[NewMessage]], plan: ThreadPlan
+) -> list[PreparedReceipt]:
     """The received emails that are to be stored, each with the inboxes that have it.
 
     What comes again to inboxes alone that have it is not stored again (inboxes.md 9.3); where another address

@@ -15,11 +15,11 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.inboxes.locking import Briefly, InboxKey
+from pillarbox.inboxes.locking import InboxKey, LockTimeout
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.wire.problems import DatabaseGone
 from pillarbox.kernel.work.keyed_commits import KeyedCommits
-from pillarbox.receiving.arrivals.inbox_commits import Committed, ForInbox
+from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommitResult
 
 MOST_TOGETHER: Final = 200
 """Messages of one commit."""
@@ -32,19 +32,19 @@ MOST_BUSY: Final = 10_000
 _SHARED: Final = (DatabaseGone, asyncpg.InsufficientResourcesError, asyncpg.LockNotAvailableError)
 
 
-class _Waiting(NamedTuple):
+class _QueuedMails(NamedTuple):
     """Mails of one message, and the inbox in whose queue they are."""
 
     mails: Sequence[ForInbox]
     waited: InboxKey | None
 
 
-class Batch:
+class InboxCommit:
     """The mails of a commit. Until it has the locks of their inboxes those for the same inboxes may join it:
     a commit that waits becomes larger, so mail that comes at a high rate needs fewer of them."""
 
     def __init__(
-        self, waiting: Sequence[_Waiting], group: GroupCommit[_Waiting, _Done] | None = None
+        self, waiting: Sequence[_QueuedMails], group: GroupCommit[_QueuedMails, _CommitDone] | None = None
     ) -> None:
         self.waiting = list(waiting)
         self._group = group
@@ -61,11 +61,11 @@ class Batch:
             self.waiting += self._group.join_flush(lambda waiting: _is_for(waiting, addresses))
 
 
-Write = Callable[[Batch, InboxKey | Briefly | None], Awaitable[Committed]]
+Write = Callable[[InboxCommit, InboxKey | LockTimeout | None], Awaitable[InboxCommitResult]]
 """Commits mails; for the lock of one inbox it may wait, or for those of all briefly."""
 
 
-class _Done(NamedTuple):
+class _CommitDone(NamedTuple):
     """What was stored of them, and what was not, each with the inbox that is locked."""
 
     ids: tuple[UUID, ...]
@@ -80,7 +80,7 @@ class InboxQueues:
         self._write = write
         self._busy: dict[str, InboxKey] = {}
         """Addresses of the inboxes that the group leaves out."""
-        self._group: GroupCommit[_Waiting, _Done] = GroupCommit(
+        self._group: GroupCommit[_QueuedMails, _CommitDone] = GroupCommit(
             self._flush,
             kind="receive_for_inboxes",
             flushers=1,
@@ -89,7 +89,7 @@ class InboxQueues:
             most_waiting=most_waiting,
             shared=_SHARED,
         )
-        self._queues: KeyedCommits[_Waiting, _Done] = KeyedCommits(
+        self._queues: KeyedCommits[_QueuedMails, _CommitDone] = KeyedCommits(
             self._flush,
             kind="receive_for_locked_inbox",
             most_items=MOST_TOGETHER,
@@ -118,8 +118,8 @@ class InboxQueues:
         await self._group.drain()
         await self._queues.drain()
 
-    async def _submitted(self, mails: Sequence[ForInbox], waited: InboxKey | None) -> _Done:
-        waiting = _Waiting(mails, waited)
+    async def _submitted(self, mails: Sequence[ForInbox], waited: InboxKey | None) -> _CommitDone:
+        waiting = _QueuedMails(mails, waited)
         return await (self._group.submit(waiting) if waited is None else self._queues.submit(waited, waiting))
 
     def _queue_of(self, mails: Sequence[ForInbox]) -> InboxKey | None:
@@ -131,9 +131,9 @@ class InboxQueues:
                     return inbox
         return None
 
-    async def _flush(self, batch: Sequence[_Waiting]) -> Sequence[_Done]:
+    async def _flush(self, batch: Sequence[_QueuedMails]) -> Sequence[_CommitDone]:
         waited = batch[0].waited
-        shared = Batch(batch, self._group if waited is None else None)
+        shared = InboxCommit(batch, self._group if waited is None else None)
         done = await self._written(shared, waited)
         if waited is not None:
             self._busy = {address: one for address, one in self._busy.items() if one != waited}
@@ -142,7 +142,7 @@ class InboxQueues:
         self._busy.update(done.busy)
         stored = {row.id for row in done.rows if row.is_stored}
         return [
-            _Done(
+            _CommitDone(
                 tuple([mail.draft.row.id for mail in mails if mail.draft.row.id in stored]),
                 # A repetition of what is not stored yet has to wait as well.
                 [(done.left[mail.draft.key], mail) for mail in mails if mail.draft.key in done.left],
@@ -150,18 +150,20 @@ class InboxQueues:
             for mails, _ in shared.waiting
         ]
 
-    async def _written(self, batch: Batch, waited: InboxKey | None) -> Committed:
+    async def _written(self, batch: InboxCommit, waited: InboxKey | None) -> InboxCommitResult:
         if waited is not None:
             return await self._write(batch, waited)
         try:
-            return await self._write(batch, Briefly(frozenset([inbox for _, inbox in self._busy.values()])))
+            return await self._write(
+                batch, LockTimeout(frozenset([inbox for _, inbox in self._busy.values()]))
+            )
         except asyncpg.LockNotAvailableError:
             return await self._write(batch, None)
 
 
-def _is_for(waiting: _Waiting, addresses: Collection[str]) -> bool:
+def _is_for(waiting: _QueuedMails, addresses: Collection[str]) -> bool:
     return all(address in addresses for mail in waiting.mails for address in mail.draft.row.candidates or ())
 
 
-def _weight(waiting: _Waiting) -> int:
+def _weight(waiting: _QueuedMails) -> int:
     return sum([mail.draft.weight for mail in waiting.mails])

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.search.searched_text import Searched, searched_text
+from pillarbox.inboxes.search.searched_text import SearchedMessage, searched_text
+from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.mail.message import header_text
 from pillarbox.mail.message.automatic import is_automatic
-from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.mail.message.threading import earlier_ids
 from pillarbox.receiving.arrival import Arrival
-from pillarbox.receiving.store_queries import Row
+from pillarbox.receiving.store_queries import ReceivedRow
 
 BODY_OCTETS = 16
 """Of the hash by which two messages with one Message-ID are the same."""
@@ -35,7 +35,7 @@ class MessageFields(msgspec.Struct, frozen=True):
     searched: str
 
     @classmethod
-    def of(cls, message: Message, arrival: Arrival) -> MessageFields:
+    def of(cls, message: ParsedMessage, arrival: Arrival) -> MessageFields:
         mailboxes = message.authors.mailboxes
         addresses = [mailbox.address for mailbox in mailboxes if "@" in mailbox.address]
         named = message.named
@@ -47,7 +47,7 @@ class MessageFields(msgspec.Struct, frozen=True):
             "in-reply-to" in named or "references" in named,
             sha256(memoryview(message.raw)[message.root.content_start :]).digest()[:BODY_OCTETS],
             searched_text(
-                Searched(
+                SearchedMessage(
                     message.subject,
                     message.author,
                     [str(one) for one in (*message.to, *message.cc)],
@@ -58,7 +58,7 @@ class MessageFields(msgspec.Struct, frozen=True):
             ),
         )
 
-    def message(self, row: Row, inbox_id: UUID, recipients: Sequence[str]) -> NewMessage:
+    def message(self, row: ReceivedRow, inbox_id: UUID, recipients: Sequence[str]) -> NewMessage:
         """The message of an inbox that has these addresses of the envelope."""
         return NewMessage(
             team_id=row.team_id,

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from pillarbox.emails.commands.emails import show_sent
-from pillarbox.kernel.terminal.answers import Json, Refused, as_id, perform
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, as_id, perform
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.receiving.commands.received import show_received
 
 group = typer.Typer()
@@ -22,8 +22,8 @@ def show(email: EmailId, json: Json = False, data: Data = None, database_url: Da
     perform(lambda connected: show_one(connected, email, json=json), data=data, database_url=database_url)
 
 
-async def show_one(connected: Connected, wanted: str, *, json: bool) -> int:
-    email_id = as_id(wanted, "an email")
+async def show_one(connected: CommandDatabase, id_text: str, *, json: bool) -> int:
+    email_id = as_id(id_text, "an email")
     if await show_sent(connected, email_id, json=json) or await show_received(connected, email_id, json=json):
         return 0
-    raise Refused(f"There is no email {email_id}.")
+    raise CommandRefused(f"There is no email {email_id}.")

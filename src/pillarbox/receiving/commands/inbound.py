@@ -22,31 +22,31 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
-from pillarbox.kernel.settings.kinds import Role
-from pillarbox.kernel.slices import Externals, Kit, Pools
+from pillarbox.kernel.settings.kinds import ProcessRole
+from pillarbox.kernel.slices import Container, Externals, Pools
 from pillarbox.kernel.storage.store_check import refuse_other_store
 from pillarbox.kernel.terminal.answers import Json, perform, say, show_json, stopped
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.transfer_encoding import is_clean
-from pillarbox.mail.smtp.intake import Content
-from pillarbox.receiving.addresses import Addresses, ForBounces, ForTeam
-from pillarbox.receiving.addresses import Refused as NotOurs
-from pillarbox.receiving.arrival import Arrival, Fate, Outcome, Recipient
-from pillarbox.receiving.receive import MOST_OCTETS, Receiving
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.receiving.addresses import AddressLookup, ForBounces, ForTeam
+from pillarbox.receiving.addresses import AddressRefusalReason as NotOurs
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate, ArrivalOutcome
+from pillarbox.receiving.receive import MOST_OCTETS, MessageReceiver
 from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.return_path import ReturnPath
 
 NO_USER, UNAVAILABLE, TRY_AGAIN = 67, 69, 75
 STATUSES: Final = {
-    Fate.STORED: 0,
-    Fate.REPEATED: 0,
-    Fate.LOOPING: UNAVAILABLE,
-    Fate.FORGED: UNAVAILABLE,
-    Fate.NO_ROOM: TRY_AGAIN,
-    Fate.BUSY: TRY_AGAIN,
-    Fate.TROUBLE: TRY_AGAIN,
+    ArrivalFate.STORED: 0,
+    ArrivalFate.REPEATED: 0,
+    ArrivalFate.LOOPING: UNAVAILABLE,
+    ArrivalFate.FORGED: UNAVAILABLE,
+    ArrivalFate.NO_ROOM: TRY_AGAIN,
+    ArrivalFate.BUSY: TRY_AGAIN,
+    ArrivalFate.TROUBLE: TRY_AGAIN,
 }
 PROTOCOL: Final = "LMTP"
 
@@ -87,32 +87,34 @@ def command(
 
 
 async def receive(
-    connected: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool
+    connected: CommandDatabase, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool
 ) -> int:
     """Store the message for all recipients, or for none of them when one is not ours."""
     connected.key_ring()
     async with connected.pool.acquire() as conn:
         await refuse_other_store(conn, connected.settings)
-    settings = replace(connected.settings, roles=(Role.API,))
+    settings = replace(connected.settings, roles=(ProcessRole.API,))
     memory = shared_memory.create()
     try:
         runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
         pools = Pools(connected.pool, connected.pool)
-        kit = Kit(running_program().slices(), settings, runtime, pools, Externals.real(settings))
+        kit = Container(running_program().slices(), settings, runtime, pools, Externals.real(settings))
         return await receive_message(kit, rcpt, arrival, raw, json=json)
     finally:
         os.close(memory)
 
 
-async def receive_message(kit: Kit, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
-    teams: list[Recipient] = []
+async def receive_message(
+    kit: Container, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool
+) -> int:
+    teams: list[AcceptedRecipient] = []
     reports: list[ForBounces] = []
     for address in rcpt:
-        place = await kit.need(Addresses).find(*local_and_domain(address))
+        place = await kit.need(AddressLookup).find(*local_and_domain(address))
         if isinstance(place, NotOurs):
             raise stopped(f"{address}: {place.value}.", TRY_AGAIN if place is NotOurs.FULL else NO_USER)
         if isinstance(place, ForTeam):
-            teams.append(Recipient(*place))
+            teams.append(AcceptedRecipient(*place))
         else:
             reports.append(place)
     now = kit.clock.now()
@@ -120,13 +122,13 @@ async def receive_message(kit: Kit, rcpt: Sequence[str], arrival: Arrival, raw: 
         await kit.need(ReturnPath).take(BounceMail(report.token, report.address, arrival.mail_from, raw, now))
     if not teams:
         return 0
-    content = Content(raw, None, len(raw))
+    content = ReceivedText(raw, None, len(raw))
     return show_outcome(
-        await kit.need(Receiving).take(arrival._replace(recipients=tuple(teams)), content), json=json
+        await kit.need(MessageReceiver).take(arrival._replace(recipients=tuple(teams)), content), json=json
     )
 
 
-def show_outcome(outcome: Outcome, *, json: bool) -> int:
+def show_outcome(outcome: ArrivalOutcome, *, json: bool) -> int:
     status = STATUSES[outcome.fate]
     if status:
         raise stopped(f"The message was not stored: {outcome.fate.value}.", status)

@@ -11,12 +11,12 @@ import msgspec
 from pillarbox.delivery.commands.queue import team_names
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import instant, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.receiving import overview
-from pillarbox.receiving.queries import Part, StoredEmail
+from pillarbox.receiving.queries import AttachmentPart, ReceivedEmailRow
 
 
-async def show_received(connected: Connected, email_id: UUID, *, json: bool) -> bool:
+async def show_received(connected: CommandDatabase, email_id: UUID, *, json: bool) -> bool:
     """Show the received email of this id; False when there is none."""
     team_id = await overview.owner_of(connected.pool, email_id)
     found = None if team_id is None else await overview.get(TeamDb(connected.pool, team_id), email_id)
@@ -37,7 +37,7 @@ async def show_received(connected: Connected, email_id: UUID, *, json: bool) -> 
     return True
 
 
-def show_head(email: StoredEmail, team: str) -> None:
+def show_head(email: ReceivedEmailRow, team: str) -> None:
     facts: list[tuple[str, object]] = [
         ("Email", f"{email.id} (received)"),
         ("Team", team),
@@ -58,7 +58,7 @@ def show_head(email: StoredEmail, team: str) -> None:
             say(f"{name + ':':<13} {value}")
 
 
-def shape(team_id: UUID, email: StoredEmail, parts: Sequence[Part]) -> dict[str, Any]:
+def shape(team_id: UUID, email: ReceivedEmailRow, parts: Sequence[AttachmentPart]) -> dict[str, Any]:
     return {
         "object": "received_email",
         "id": email.id,

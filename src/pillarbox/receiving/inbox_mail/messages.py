@@ -1,4 +1,4 @@
-"""Received mail as messages of inboxes: gives `pillarbox.inboxes.received_mail.ReceivedMail`."""
+"""Received mail as messages of inboxes: gives `pillarbox.inboxes.received_mail.ReceivedMailSource`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pillarbox.inboxes.received_mail import MessageBody, MessageFile
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.receiving import files, queries
 from pillarbox.receiving.inbox_mail import queries as inbox_queries
-from pillarbox.receiving.reading import DATA_URI, Reading
+from pillarbox.receiving.reading import DATA_URI, MessageReader
 from pillarbox.usage import counting
 
 
 class InboxMail:
     """Reads received mail for inboxes."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: MessageReader) -> None:
         self._reading = reading
 
     async def sizes(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, int]:

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.inboxes.sending.originals import Content, OriginalFile, ReceivedFields
+from pillarbox.inboxes.sending.originals import OriginalContent, OriginalFile, ReceivedFields
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.mail.message import header_block
 from pillarbox.receiving import queries
 from pillarbox.receiving.files import UNNAMED
-from pillarbox.receiving.reading import Reading
+from pillarbox.receiving.reading import MessageReader
 from pillarbox.usage import counting
 
 # Of a message in the row its header, at most 256 KiB; of one in the blob store what was read of it.
@@ -34,7 +34,7 @@ SIZE: Final = """
 _texts = msgspec.json.Decoder(list[str]).decode
 
 
-class _Fields(NamedTuple):
+class _ReceivedFields(NamedTuple):
     to_list: str
     cc_list: str | None
     reply_to_list: str | None
@@ -46,11 +46,11 @@ class _Fields(NamedTuple):
 class InboxOriginals:
     """Reads received mail for its answers."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: MessageReader) -> None:
         self._reading = reading
 
     async def fields(self, db: TeamDb, email_id: UUID) -> ReceivedFields | None:
-        row = await db.one(_Fields, FIELDS, email_id)
+        row = await db.one(_ReceivedFields, FIELDS, email_id)
         if row is None:
             return None
         references, in_reply_to = row.references, row.in_reply_to
@@ -69,12 +69,12 @@ class InboxOriginals:
     ) -> AbstractAsyncContextManager[None]:
         return self._reading.turn(team_id, size, is_gone)
 
-    async def content(self, db: TeamDb, email_id: UUID, most: int) -> Content | None:
+    async def content(self, db: TeamDb, email_id: UUID, limit: int) -> OriginalContent | None:
         source = await queries.source(db, email_id)
         if source is None:
             return None
         parts = await queries.parts(db, email_id)
-        if sum([part.size for part in parts]) > most:
+        if sum([part.size for part in parts]) > limit:
             raise ValueError("more than may be attached")
         parsed = await self._reading.parsed(source)
         files = [
@@ -86,7 +86,7 @@ class InboxOriginals:
             )
             for part in parts
         ]
-        return Content(parsed.html, parsed.text, files)
+        return OriginalContent(parsed.html, parsed.text, files)
 
     async def refuse_above(self, db: TeamDb, email_id: UUID) -> None:
         await counting.refuse_above(db, email_id)

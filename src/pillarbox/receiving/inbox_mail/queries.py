@@ -26,14 +26,14 @@ RELEASE = """
 """
 
 
-class Sized(NamedTuple):
+class ReceivedSize(NamedTuple):
     """How many octets a message has."""
 
     id: UUID
     size: int
 
 
-class File(NamedTuple):
+class ReceivedFile(NamedTuple):
     """An attachment."""
 
     id: UUID
@@ -46,12 +46,12 @@ class File(NamedTuple):
 
 
 async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
-    return {found.id: found.size for found in await db.all(Sized, SIZES, ids)}
+    return {found.id: found.size for found in await db.all(ReceivedSize, SIZES, ids)}
 
 
-async def files(db: TeamDb, ids: Sequence[UUID]) -> list[File]:
+async def files(db: TeamDb, ids: Sequence[UUID]) -> list[ReceivedFile]:
     """The attachments of these emails, in the order of each."""
-    return await db.all(File, FILES, ids)
+    return await db.all(ReceivedFile, FILES, ids)
 
 
 async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:

@@ -14,18 +14,18 @@ from datetime import datetime
 from typing import Final
 
 from pillarbox.mail.reports.dsn import DeliveryReport, RecipientReport
-from pillarbox.mail.reports.replies import BounceType, Outcome, SubType, Verdict
+from pillarbox.mail.reports.replies import BounceType, DeliveryOutcome, ReplyVerdict, SubType
 from pillarbox.receiving.reports.bounce_queries import SentTo
-from pillarbox.receiving.reports.consequences import Consequences, may_be_suppressed, named
-from pillarbox.suppressions.changes import Cause
-from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
+from pillarbox.receiving.reports.consequences import ReportEffects, may_be_suppressed, named
+from pillarbox.suppressions.changes import SuppressionCause
+from pillarbox.timeline.rules import Bounce, EventDetail, EventKind, TimelineEntry
 
 KINDS: Final = {
-    Outcome.BOUNCED: Kind.BOUNCED,
-    Outcome.DELAYED: Kind.DELIVERY_DELAYED,
-    Outcome.DELIVERED: Kind.DELIVERED,
+    DeliveryOutcome.BOUNCED: EventKind.BOUNCED,
+    DeliveryOutcome.DELAYED: EventKind.DELIVERY_DELAYED,
+    DeliveryOutcome.DELIVERED: EventKind.DELIVERED,
 }
-SEVERITY: Final = {Outcome.BOUNCED: 2, Outcome.DELAYED: 1, Outcome.DELIVERED: 0}
+SEVERITY: Final = {DeliveryOutcome.BOUNCED: 2, DeliveryOutcome.DELAYED: 1, DeliveryOutcome.DELIVERED: 0}
 """Which of several reports about one recipient counts: an alias may lead to two mailboxes."""
 
 UNTRUSTED: Final = (
@@ -36,26 +36,26 @@ UNTRUSTED: Final = (
 def consequences(
     report: DeliveryReport,
     recipients: Sequence[SentTo],
-    at: datetime,
+    instant: datetime,
     simulators: Collection[str] = frozenset(),
     *,
     is_trusted: bool = True,
-) -> Consequences:
+) -> ReportEffects:
     """The events of those recipients that the report is about, and the bad addresses among them: none of
     several recipients where the report is not trusted."""
-    found = Consequences(shown_by=Kind.BOUNCED)
+    found = ReportEffects(shown_by=EventKind.BOUNCED)
     for recipient, part in _most_severe(report, recipients):
         if not is_trusted and part.verdict.suppresses:
             part = replace(part, verdict=_undetermined(part.verdict))
-        found.entries += _entries(recipient, part, report, at)
+        found.entries += _entries(recipient, part, report, instant)
         if part.verdict.suppresses and may_be_suppressed(recipient, simulators):
-            found.causes[recipient.position] = Cause(
-                recipient.team_id, recipient.address, "bounce", recipient.email_id, at
+            found.causes[recipient.position] = SuppressionCause(
+                recipient.team_id, recipient.address, "bounce", recipient.email_id, instant
             )
     return found
 
 
-def _undetermined(verdict: Verdict) -> Verdict:
+def _undetermined(verdict: ReplyVerdict) -> ReplyVerdict:
     return replace(
         verdict, bounce_type=BounceType.UNDETERMINED, sub_type=SubType.UNDETERMINED, reason=UNTRUSTED
     )
@@ -75,23 +75,25 @@ def _most_severe(
     return sorted(reports.items(), key=lambda pair: pair[0].position)
 
 
-def _entries(recipient: SentTo, part: RecipientReport, report: DeliveryReport, at: datetime) -> list[Entry]:
+def _entries(
+    recipient: SentTo, part: RecipientReport, report: DeliveryReport, instant: datetime
+) -> list[TimelineEntry]:
     """The event; before it `sent`, for the server was offered the mail (contract decision 12)."""
     key = (recipient.team_id, recipient.email_id, recipient.position)
     host = part.remote_host or report.reporting_host
     kind = KINDS[part.verdict.outcome]
     return [
-        Entry(*key, Kind.SENT, at, Detail(host=host)),
-        Entry(*key, kind, at, _detail(part, host, kind)),
+        TimelineEntry(*key, EventKind.SENT, instant, EventDetail(host=host)),
+        TimelineEntry(*key, kind, instant, _detail(part, host, kind)),
     ]
 
 
-def _detail(part: RecipientReport, host: str | None, kind: Kind) -> Detail:
+def _detail(part: RecipientReport, host: str | None, kind: EventKind) -> EventDetail:
     verdict = part.verdict
     bounce = None
-    if kind is Kind.BOUNCED:
+    if kind is EventKind.BOUNCED:
         bounce = Bounce(str(verdict.bounce_type or "Undetermined"), str(verdict.sub_type or "General"))
-    return Detail(
+    return EventDetail(
         host=host,
         code=part.reply.code,
         enhanced=part.reply.enhanced or part.status,

@@ -12,9 +12,9 @@ from typing import Final
 
 from pillarbox.mail.reports.arf import FeedbackReport
 from pillarbox.receiving.reports.bounce_queries import SentTo
-from pillarbox.receiving.reports.consequences import Consequences, may_be_suppressed, named
-from pillarbox.suppressions.changes import Cause
-from pillarbox.timeline.rules import Detail, Entry, Kind
+from pillarbox.receiving.reports.consequences import ReportEffects, may_be_suppressed, named
+from pillarbox.suppressions.changes import SuppressionCause
+from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 
 REASONS: Final = {
     "opt-out": "The recipient asked for no more mail of this kind.",
@@ -27,29 +27,29 @@ ARRIVED: Final = "The recipient has reported the mail, so it has arrived."
 def consequences(
     report: FeedbackReport,
     recipients: Sequence[SentTo],
-    at: datetime,
+    instant: datetime,
     simulators: Collection[str] = frozenset(),
     *,
     is_trusted: bool = True,
-) -> Consequences:
+) -> ReportEffects:
     """The complaint of the recipient whom the report names, or of the only one where it names nobody. Where
     nobody vouches for it, none of several is suppressed."""
-    found = Consequences(shown_by=Kind.COMPLAINED)
+    found = ReportEffects(shown_by=EventKind.COMPLAINED)
     recipient = named(recipients, report.recipients) if report.is_complaint else None
     if recipient is not None:
         key = (recipient.team_id, recipient.email_id, recipient.position)
-        detail = Detail(
+        detail = EventDetail(
             host=(report.reporter or "")[:255] or None, reason=REASONS.get(report.feedback_type, REPORTED)
         )
         # Who complains about a mail has got it, whatever we know of that (metrics: complained of delivered).
-        arrived = Detail(reason=ARRIVED)
+        arrived = EventDetail(reason=ARRIVED)
         found.entries += [
-            Entry(*key, Kind.SENT, at, arrived),
-            Entry(*key, Kind.DELIVERED, at, arrived),
-            Entry(*key, Kind.COMPLAINED, at, detail),
+            TimelineEntry(*key, EventKind.SENT, instant, arrived),
+            TimelineEntry(*key, EventKind.DELIVERED, instant, arrived),
+            TimelineEntry(*key, EventKind.COMPLAINED, instant, detail),
         ]
         if is_trusted and may_be_suppressed(recipient, simulators):
-            found.causes[recipient.position] = Cause(
-                recipient.team_id, recipient.address, "complaint", recipient.email_id, at
+            found.causes[recipient.position] = SuppressionCause(
+                recipient.team_id, recipient.address, "complaint", recipient.email_id, instant
             )
     return found

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.receiving.reports.bounce_queries import SentTo
-from pillarbox.suppressions.changes import Cause
-from pillarbox.timeline.rules import Entry, Kind
+from pillarbox.suppressions.changes import SuppressionCause
+from pillarbox.timeline.rules import EventKind, TimelineEntry
 
 
 @dataclass(slots=True)
-class Consequences:
+class ReportEffects:
     """`causes` count only for recipients whose event of the kind `shown_by` took effect."""
 
-    shown_by: Kind
-    entries: list[Entry] = field(default_factory=list)
-    causes: dict[int, Cause] = field(default_factory=dict)
+    shown_by: EventKind
+    entries: list[TimelineEntry] = field(default_factory=list)
+    causes: dict[int, SuppressionCause] = field(default_factory=dict)
 
-    def causes_of(self, taken: Iterable[Entry]) -> list[Cause]:
+    def causes_of(self, taken: Iterable[TimelineEntry]) -> list[SuppressionCause]:
         """The addresses to be suppressed, now that it is known which events took effect."""
         shown = {entry.position for entry in taken if entry.kind is self.shown_by}
         return [cause for position, cause in self.causes.items() if position in shown]

@@ -24,16 +24,16 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.security import rate_limit
 from pillarbox.kernel.security.rate_limit import Windows
-from pillarbox.mail.authentication.spf import Lookup
+from pillarbox.mail.authentication.spf import SpfLookup
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import arf, dsn
 from pillarbox.mail.reports.arf import FeedbackReport
 from pillarbox.mail.reports.dsn import DeliveryReport
-from pillarbox.mail.reports.verp import Bounced, VerpSigner
+from pillarbox.mail.reports.verp import BouncedItem, VerpSigner
 from pillarbox.receiving.reports import bounce_queries, bounces, complaints
 from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.bounce_queries import SentTo
-from pillarbox.receiving.reports.consequences import Consequences
+from pillarbox.receiving.reports.consequences import ReportEffects
 from pillarbox.receiving.reports.prometheus import REPORTS
 from pillarbox.receiving.reports.spf_check import is_from_authorised_host
 from pillarbox.suppressions import changes
@@ -60,7 +60,7 @@ FEEDBACK_PER_SECOND: Final = 50
 HOUR: Final = 3600.0
 
 
-class Taken(Enum):
+class ReportOutcome(Enum):
     """What became of a report."""
 
     RECORDED = "recorded"
@@ -91,7 +91,7 @@ class ReturnPath:
         ids: Ids,
         publisher: Publisher,
         windows: Windows,
-        lookup: Lookup,
+        lookup: SpfLookup,
         simulators: Collection[str] = frozenset(),
     ) -> None:
         self._pool = pool
@@ -108,20 +108,20 @@ class ReturnPath:
         """Whether a local part is a bounce address that we made, for mail that is not too old."""
         return self._named(local_part) is not None
 
-    async def take(self, mail: BounceMail) -> Taken:
+    async def take(self, mail: BounceMail) -> ReportOutcome:
         """Record what follows from this mail; on return it is committed. Raises where that failed, and
         TooManyReports where the sender is to try again later."""
         outcome = await self._take(mail)
         REPORTS.add(1, (outcome.value,))
         return outcome
 
-    async def _take(self, mail: BounceMail) -> Taken:
+    async def _take(self, mail: BounceMail) -> ReportOutcome:
         own = self._named(mail.token) if mail.token else None
         if mail.token and own is None:
-            return Taken.UNSIGNED
+            return ReportOutcome.UNSIGNED
         if own is not None and not self._allows(mail.token.lower(), REPORTS_PER_ADDRESS, HOUR):
             log.warning("reports.too_many", email=own.email_id)
-            return Taken.TOO_MANY
+            return ReportOutcome.TOO_MANY
         if own is None and not self._allows(FEEDBACK, FEEDBACK_PER_SECOND, 1.0):
             raise TooManyReports("too many reports at once")
         head = mail.raw[:LONGEST_READ]
@@ -131,32 +131,34 @@ class ReturnPath:
             return await self._complain(read.complaint, about, mail)
         if own is None:
             # The feedback address takes complaints only: a bounce comes to the address that it is about.
-            return Taken.NOT_A_REPORT
+            return ReportOutcome.NOT_A_REPORT
         if read.bounce is None:
             log.info("reports.no_bounce", email=own.email_id, outcome=read.otherwise.value)
             return read.otherwise
         return await self._bounce(read.bounce, own, mail)
 
-    async def _bounce(self, report: DeliveryReport, about: Bounced, mail: BounceMail) -> Taken:
+    async def _bounce(self, report: DeliveryReport, about: BouncedItem, mail: BounceMail) -> ReportOutcome:
         recipients = await self._recipients(about)
         if not recipients:
-            return Taken.FORGOTTEN
+            return ReportOutcome.FORGOTTEN
         found = bounces.consequences(report, recipients, mail.at, self._simulators)
         # A text names its recipients in any sentence; only fields say surely whom a server means.
         if found.causes and not (await self._is_trusted(mail, recipients, is_exact=report.is_structured)):
             found = bounces.consequences(report, recipients, mail.at, self._simulators, is_trusted=False)
         return await self._record(found, about)
 
-    async def _complain(self, report: FeedbackReport, about: Bounced | None, mail: BounceMail) -> Taken:
+    async def _complain(
+        self, report: FeedbackReport, about: BouncedItem | None, mail: BounceMail
+    ) -> ReportOutcome:
         if about is None:
             log.info("reports.unsigned_complaint", kind=report.feedback_type)
-            return Taken.UNSIGNED
+            return ReportOutcome.UNSIGNED
         if not report.is_complaint:
             log.info("reports.no_complaint", email=about.email_id, kind=report.feedback_type)
-            return Taken.NO_COMPLAINT
+            return ReportOutcome.NO_COMPLAINT
         recipients = await self._recipients(about)
         if not recipients:
-            return Taken.FORGOTTEN
+            return ReportOutcome.FORGOTTEN
         found = complaints.consequences(report, recipients, mail.at, self._simulators)
         if found.causes and not await self._is_trusted(mail, recipients, is_exact=True):
             found = complaints.consequences(report, recipients, mail.at, self._simulators, is_trusted=False)
@@ -169,50 +171,50 @@ class ReturnPath:
         domain = recipients[0].address.rpartition("@")[2]
         return is_exact and await is_from_authorised_host(mail, domain, self._lookup)
 
-    async def _record(self, found: Consequences, about: Bounced) -> Taken:
-        if not found.entries:
+    async def _record(self, report_effects: ReportEffects, about: BouncedItem) -> ReportOutcome:
+        if not report_effects.entries:
             log.info("reports.nobody", email=about.email_id, grp=about.group)
-            return Taken.NOBODY
+            return ReportOutcome.NOBODY
         async with transaction(self._pool) as conn:
-            taken = await self._timeline.record(conn, found.entries)
-            await changes.add(conn, found.causes_of(taken), self._ids, self._publisher)
+            taken = await self._timeline.record(conn, report_effects.entries)
+            await changes.add(conn, report_effects.causes_of(taken), self._ids, self._publisher)
         for entry in taken:
             log.info("reports.recorded", email=entry.email_id, position=entry.position, kind=str(entry.kind))
-        return Taken.RECORDED if taken else Taken.UNCHANGED
+        return ReportOutcome.RECORDED if taken else ReportOutcome.UNCHANGED
 
-    async def _recipients(self, about: Bounced) -> list[SentTo]:
+    async def _recipients(self, about: BouncedItem) -> list[SentTo]:
         return await bounce_queries.recipients(self._pool, about.team_number, about.email_id, about.group)
 
-    def _first_named(self, local_parts: Collection[str]) -> Bounced | None:
+    def _first_named(self, local_parts: Collection[str]) -> BouncedItem | None:
         return next(filter(None, map(self._named, local_parts)), None)
 
-    def _named(self, local_part: str) -> Bounced | None:
+    def _named(self, local_part: str) -> BouncedItem | None:
         about = self._signer.read(local_part)
         if about is None or self._clock.now() - _made_at(about) > VALID_FOR:
             return None
         return about
 
-    def _allows(self, who: str, most: int, seconds: float) -> bool:
-        return self._windows.take(rate_limit.key_for(f"reports {who}"), most, seconds).allowed
+    def _allows(self, who: str, limit: int, seconds: float) -> bool:
+        return self._windows.take(rate_limit.key_for(f"reports {who}"), limit, seconds).allowed
 
 
-class _Read(NamedTuple):
+class _ReadReport(NamedTuple):
     """What a mail is: a complaint, a bounce, or neither."""
 
     complaint: FeedbackReport | None
     bounce: DeliveryReport | None
-    otherwise: Taken = Taken.NOT_A_REPORT
+    otherwise: ReportOutcome = ReportOutcome.NOT_A_REPORT
 
 
-def _read(raw: bytes) -> _Read:
+def _read(raw: bytes) -> _ReadReport:
     message = parse(raw)
     complaint = arf.read(message)
     bounce = dsn.read(message) if complaint is None else None
     if complaint is None and bounce is None and dsn.is_automatic_reply(message):
-        return _Read(None, None, Taken.AUTOMATIC)
-    return _Read(complaint, bounce)
+        return _ReadReport(None, None, ReportOutcome.AUTOMATIC)
+    return _ReadReport(complaint, bounce)
 
 
-def _made_at(about: Bounced) -> datetime:
+def _made_at(about: BouncedItem) -> datetime:
     """When the email was made: its id tells (RFC 9562, 5.7)."""
     return EPOCH + timedelta(milliseconds=about.email_id.int >> 80)

@@ -10,13 +10,13 @@ import asyncio
 from typing import Final
 
 from pillarbox.mail.authentication import spf
-from pillarbox.mail.authentication.spf import Lookup
+from pillarbox.mail.authentication.spf import SpfLookup
 from pillarbox.receiving.reports.bounce_mail import BounceMail
 
 SECONDS: Final = 10.0
 
 
-async def is_from_authorised_host(mail: BounceMail, domain: str, lookup: Lookup) -> bool:
+async def is_from_authorised_host(mail: BounceMail, domain: str, lookup: SpfLookup) -> bool:
     """Whether the report has the null sender and came from a host that may send mail of this domain by its
     SPF record: people with a mailbox there cannot send that. False where it cannot be found out."""
     if "@" in mail.sender or not mail.client:

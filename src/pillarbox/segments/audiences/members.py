@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.contacts.change import Belonging, Change
+from pillarbox.contacts.change import ContactChange, ContactMemberships
 from pillarbox.contacts.store import Contacts, find
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
@@ -24,12 +24,12 @@ async def member(db: TeamDb, audience_id: UUID, named: str) -> UUID:
 
 
 async def add(
-    db: TeamDb, contacts: Contacts, audience_id: UUID, address: EmailAddress, wanted: Change
+    db: TeamDb, contacts: Contacts, audience_id: UUID, address: EmailAddress, contact_change: ContactChange
 ) -> UUID:
     """Find or make the contact of an address, and make it a member; returns its id."""
     await changes.found(db, audience_id, AUDIENCE)
     try:
-        stored = await contacts.upsert(db, address, wanted, Belonging([audience_id]))
+        stored = await contacts.upsert(db, address, contact_change, ContactMemberships([audience_id]))
     except NotFound:
         # It was deleted since.
         raise NotFound(AUDIENCE) from None

@@ -17,7 +17,7 @@ from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.segments import changes, queries
 from pillarbox.segments.audiences import members, wire
 from pillarbox.segments.audiences.members import AUDIENCE
-from pillarbox.segments.wire import NamedSegment, SegmentItem, item
+from pillarbox.segments.wire import NamedSegment, SegmentsSegmentItem, item
 
 
 @route("POST", "/audiences", needs=Access.FULL, status=201, body=NamedSegment, summary="Create an audience")
@@ -28,7 +28,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.AudienceCreated]:
 
 
 @route("GET", "/audiences", needs=Access.FULL, query=PAGING, summary="List audiences")
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[SegmentItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[SegmentsSegmentItem]]:
     page = Page.read(request.query, default=None)
     return Reply(await listed(partial(queries.page, db), page, item))
 

@@ -13,16 +13,16 @@ import typer
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, as_id, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, as_id, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, identifier
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.people.audit import Act, record_command
 from pillarbox.suppressions import changes, queries
 from pillarbox.suppressions.addresses import listed_address
-from pillarbox.suppressions.changes import Cause
+from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.suppressions.commands import transfer
-from pillarbox.suppressions.queries import Entry
+from pillarbox.suppressions.queries import SuppressionRow
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.queries import Team
 from pillarbox.webhooks.publish import Publisher
@@ -118,7 +118,7 @@ def import_file(
 ) -> None:
     """Put the addresses of a CSV file on the list: its column `email`, or the first one of a file without
     names of columns."""
-    wanted = transfer.Import(file, column, None if origin is None else origin.value, errors)
+    wanted = transfer.SuppressionImport(file, column, None if origin is None else origin.value, errors)
     perform(
         lambda connected: transfer.import_file(connected, team, wanted), data=data, database_url=database_url
     )
@@ -142,7 +142,7 @@ def export_file(
 
 
 async def show_list(
-    connected: Connected,
+    connected: CommandDatabase,
     team: str | None,
     origin: OriginName | None,
     limit: int,
@@ -151,7 +151,7 @@ async def show_list(
     json: bool,
 ) -> int:
     page = Page(limit, after=None if after is None else as_id(after, "a suppression"))
-    found: list[tuple[Team, Entry]] = []
+    found: list[tuple[Team, SuppressionRow]] = []
     for owner in await chosen_teams(connected, team):
         db = TeamDb(connected.pool, owner.id)
         if origin is None:
@@ -177,12 +177,14 @@ async def show_list(
     return 0
 
 
-async def suppress(connected: Connected, texts: Sequence[str], team: str | None) -> int:
+async def suppress(connected: CommandDatabase, texts: Sequence[str], team: str | None) -> int:
     addresses = [parsed(text) for text in texts]
     owner = await one_team(connected, team)
     ids = Ids(SystemClock())
     async with TeamDb(connected.pool, owner.id).transaction() as db:
-        causes = [Cause(owner.id, one.address, "manual", None, ids.now(), one.given) for one in addresses]
+        causes = [
+            SuppressionCause(owner.id, one.address, "manual", None, ids.now(), one.given) for one in addresses
+        ]
         added = {entry.address for entry in await changes.add(db.connection, causes, ids, Publisher(ids))}
     for address in dict.fromkeys(addresses):
         word = "is now" if address.address in added else "was already"
@@ -190,7 +192,7 @@ async def suppress(connected: Connected, texts: Sequence[str], team: str | None)
     return 0
 
 
-async def take_off(connected: Connected, texts: Sequence[str], team: str | None) -> int:
+async def take_off(connected: CommandDatabase, texts: Sequence[str], team: str | None) -> int:
     named = [reference(text) for text in texts]
     owner = await one_team(connected, team)
     ids = Ids(SystemClock())
@@ -214,18 +216,18 @@ def parsed(text: str) -> EmailAddress:
     try:
         return listed_address(text)
     except NotAnAddress as wrong:
-        raise Refused(f"{text!r} is not an address: {wrong.reason}") from None
+        raise CommandRefused(f"{text!r} is not an address: {wrong.reason}") from None
 
 
 def reference(text: str) -> UUID | str:
     """The entry that an argument means."""
     found = identifier(text.strip())
     if found is None:
-        raise Refused(f"{text!r} is neither an address nor the id of a suppression.")
+        raise CommandRefused(f"{text!r} is neither an address nor the id of a suppression.")
     return found
 
 
-def shape(owner: Team, entry: Entry) -> dict[str, object]:
+def shape(owner: Team, entry: SuppressionRow) -> dict[str, object]:
     return {
         "id": entry.id,
         "team_id": owner.id,

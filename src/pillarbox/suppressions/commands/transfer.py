@@ -19,14 +19,14 @@ import asyncpg
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, transaction
-from pillarbox.kernel.terminal.answers import Refused, clean, counted, say
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import CommandRefused, clean, counted, say
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.progress import transfer
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.people.audit import Act, record_command
 from pillarbox.suppressions import changes, queries
-from pillarbox.suppressions.changes import Cause
+from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.suppressions.commands.csv_rows import AddressRow, CsvRows, NotReadable, RefusedRow
 from pillarbox.teams.commands.choosing import one_team
 from pillarbox.teams.queries import Team
@@ -44,7 +44,7 @@ LONGEST_SHOWN: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
+class SuppressionImport:
     """What is read, and how."""
 
     file: str
@@ -60,7 +60,7 @@ class Import:
 
 
 @dataclass(slots=True)
-class Outcome:
+class ImportOutcome:
     """What became of the rows so far."""
 
     rows: int = 0
@@ -89,14 +89,16 @@ class RefusedRows:
             self._file.close()
 
 
-async def import_file(connected: Connected, team: str | None, wanted: Import) -> int:
+async def import_file(
+    connected: CommandDatabase, team: str | None, suppression_import: SuppressionImport
+) -> int:
     """Put the addresses of a file on the list; one that is there already keeps its origin."""
     owner = await one_team(connected, team)
-    refused = RefusedRows(wanted.errors_path)
-    outcome = Outcome()
+    refused = RefusedRows(suppression_import.errors_path)
+    outcome = ImportOutcome()
     try:
-        with opened(wanted.file) as (file, size), transfer("Importing", size) as shown:
-            rows = CsvRows(file, wanted.column, wanted.origin)
+        with opened(suppression_import.file) as (file, size), transfer("Importing", size) as shown:
+            rows = CsvRows(file, suppression_import.column, suppression_import.origin)
             each = iter(rows)
             # In a thread, so that a signal ends the command also while a file is long in coming.
             while block := await asyncio.to_thread(lambda: list(islice(each, BLOCK))):
@@ -104,23 +106,25 @@ async def import_file(connected: Connected, team: str | None, wanted: Import) ->
                 shown.reach(rows.octets, outcome.rows)
             summary = shown.summary
     except NotReadable as wrong:
-        raise Refused(str(wrong)) from None
+        raise CommandRefused(str(wrong)) from None
     except OSError as wrong:
-        raise Refused(f"{wrong.filename or wanted.file} cannot be used: {wrong.strerror or wrong}.") from None
+        raise CommandRefused(
+            f"{wrong.filename or suppression_import.file} cannot be used: {wrong.strerror or wrong}."
+        ) from None
     finally:
         refused.close()
         if outcome.rows:
-            say(told(outcome, owner, wanted))
+            say(told(outcome, owner, suppression_import))
     say(summary[0].upper() + summary[1:] + ".")
     return 1 if outcome.refused else 0
 
 
 async def take(
-    connected: Connected,
+    connected: CommandDatabase,
     owner: Team,
     block: Sequence[AddressRow | RefusedRow],
     refused: RefusedRows,
-    outcome: Outcome,
+    outcome: ImportOutcome,
 ) -> None:
     """Write one block, in a transaction of its own."""
     wrong = [row for row in block if isinstance(row, RefusedRow)]
@@ -131,12 +135,12 @@ async def take(
     outcome.refused += len(wrong)
 
 
-async def written(connected: Connected, owner: Team, rows: Sequence[AddressRow]) -> int:
+async def written(connected: CommandDatabase, owner: Team, rows: Sequence[AddressRow]) -> int:
     """How many addresses are new. Rows that somebody else holds are waited for."""
     ids = Ids(SystemClock())
     for left in reversed(range(TRIES)):
         at = ids.now()
-        causes = [Cause(owner.id, row.address, row.origin, None, at, row.given) for row in rows]
+        causes = [SuppressionCause(owner.id, row.address, row.origin, None, at, row.given) for row in rows]
         try:
             async with transaction(connected.pool) as conn:
                 return len(await changes.add(conn, causes, ids, Publisher(ids)))
@@ -147,17 +151,18 @@ async def written(connected: Connected, owner: Team, rows: Sequence[AddressRow])
     raise AssertionError("the last try returns or raises")
 
 
-def told(outcome: Outcome, owner: Team, wanted: Import) -> str:
+def told(outcome: ImportOutcome, owner: Team, suppression_import: SuppressionImport) -> str:
     known = outcome.rows - outcome.added - outcome.refused
     parts = [
         f"{counted(outcome.added, 'address', 'addresses')} added to the suppression list of {owner.name}",
         f"{known:,} on it already",
-        f"{outcome.refused:,} refused" + (f" (see {wanted.errors_path})" if outcome.refused else ""),
+        f"{outcome.refused:,} refused"
+        + (f" (see {suppression_import.errors_path})" if outcome.refused else ""),
     ]
     return ", ".join(parts) + "."
 
 
-async def export_file(connected: Connected, team: str | None, path: str, origin: str | None) -> int:
+async def export_file(connected: CommandDatabase, team: str | None, path: str, origin: str | None) -> int:
     """Write the list of a team; a file is there only when it is whole."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
@@ -177,7 +182,9 @@ async def export_file(connected: Connected, team: str | None, path: str, origin:
     except BrokenPipeError:
         raise
     except OSError as wrong:
-        raise Refused(f"{wrong.filename or path} cannot be written: {wrong.strerror or wrong}.") from None
+        raise CommandRefused(
+            f"{wrong.filename or path} cannot be written: {wrong.strerror or wrong}."
+        ) from None
     await record_command(db, Act.SUPPRESSIONS_EXPORTED, origin, {"count": rows})
     if path != STANDARD:
         say(f"{path}: {summary}.")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pillarbox.kernel.terminal.answers import Refused
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import CommandRefused
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.teams import bootstrap
 from pillarbox.teams.queries import Team
 
@@ -17,26 +17,26 @@ TeamOption = Annotated[
 ]
 
 
-async def one_team(connected: Connected, wanted: str | None) -> Team:
+async def one_team(connected: CommandDatabase, name: str | None) -> Team:
     """The team of that name or id; without one, the only team there is."""
     teams = await bootstrap.list_teams(connected.pool)
-    if wanted is None:
+    if name is None:
         if len(teams) != 1:
-            raise Refused(
+            raise CommandRefused(
                 "There are several teams; name one with --team." if teams else "There is no team yet."
             )
         return teams[0]
-    found = [team for team in teams if wanted in (str(team.id), team.name)]
+    found = [team for team in teams if name in (str(team.id), team.name)]
     if not found:
-        raise Refused(f"There is no team {wanted!r}.")
+        raise CommandRefused(f"There is no team {name!r}.")
     if len(found) > 1:
         ids = ", ".join(str(team.id) for team in found)
-        raise Refused(f"Several teams are named {wanted!r}; use an id: {ids}.")
+        raise CommandRefused(f"Several teams are named {name!r}; use an id: {ids}.")
     return found[0]
 
 
-async def chosen_teams(connected: Connected, wanted: str | None) -> list[Team]:
+async def chosen_teams(connected: CommandDatabase, name: str | None) -> list[Team]:
     """The team that was named, or all of them."""
-    if wanted is not None:
-        return [await one_team(connected, wanted)]
+    if name is not None:
+        return [await one_team(connected, name)]
     return list(await bootstrap.list_teams(connected.pool))

@@ -11,8 +11,8 @@ import typer
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.table import RATE_LIMIT
-from pillarbox.kernel.terminal.answers import Refused, say
-from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.answers import CommandRefused, say
+from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams import bootstrap
 from pillarbox.teams.commands.choosing import one_team
@@ -34,7 +34,7 @@ DEFAULT: Final = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class TeamLimitOption:
     """One of them. `absent` is the word that takes it away; `setting` is what holds then, if anything."""
 
     column: str
@@ -50,48 +50,48 @@ class Limit:
         if text.isascii() and text.isdigit() and int(text) <= self.most:
             return int(text)
         flag = self.column.replace("_", "-")
-        raise Refused(f"--{flag} is a number from 0 to {self.most}, or {self.absent!r}, not {text!r}.")
+        raise CommandRefused(f"--{flag} is a number from 0 to {self.most}, or {self.absent!r}, not {text!r}.")
 
 
 LIMITS: Final = (
-    Limit("rate_limit", "Requests/s", 1_000_000, DEFAULT, RATE_LIMIT),
-    Limit("daily_quota", "Emails a day", 10**15, NONE),
-    Limit("monthly_quota", "Emails a month", 10**15, NONE),
-    Limit(
+    TeamLimitOption("rate_limit", "Requests/s", 1_000_000, DEFAULT, RATE_LIMIT),
+    TeamLimitOption("daily_quota", "Emails a day", 10**15, NONE),
+    TeamLimitOption("monthly_quota", "Emails a month", 10**15, NONE),
+    TeamLimitOption(
         "email_retention_days",
         "Days emails are kept",
         36_500,
         DEFAULT,
         EMAIL_RETENTION_DAYS,
     ),
-    Limit(
+    TeamLimitOption(
         "log_retention_days",
         "Days logs are kept",
         36_500,
         DEFAULT,
         LOG_RETENTION_DAYS,
     ),
-    Limit(
+    TeamLimitOption(
         "metrics_retention_days",
         "Days metrics are kept",
         36_500,
         DEFAULT,
         METRICS_RETENTION_DAYS,
     ),
-    Limit("most_domains", "Domains", 1_000_000, DEFAULT, MOST_DOMAINS),
-    Limit("most_webhooks", "Webhooks", 500, DEFAULT, MOST_WEBHOOKS),
-    Limit("most_api_keys", "API keys", 100_000, DEFAULT, MOST_API_KEYS),
+    TeamLimitOption("most_domains", "Domains", 1_000_000, DEFAULT, MOST_DOMAINS),
+    TeamLimitOption("most_webhooks", "Webhooks", 500, DEFAULT, MOST_WEBHOOKS),
+    TeamLimitOption("most_api_keys", "API keys", 100_000, DEFAULT, MOST_API_KEYS),
 )
 
 
-async def set_limits(connected: Connected, wanted: str, texts: Mapping[str, str | None]) -> int:
+async def set_limits(connected: CommandDatabase, team_name: str, texts: Mapping[str, str | None]) -> int:
     """Set those that were given."""
     given = {
         limit.column: limit.read(text) for limit in LIMITS if (text := texts.get(limit.column)) is not None
     }
     if not given:
-        raise Refused("Nothing to set; `pillarbox teams set --help` shows what there is.")
-    team = await one_team(connected, wanted)
+        raise CommandRefused("Nothing to set; `pillarbox teams set --help` shows what there is.")
+    team = await one_team(connected, team_name)
     async with TeamDb(connected.pool, team.id).transaction() as db:
         await bootstrap.set_limits(db.source, team.id, given)
         await record_command(db, Act.TEAM_LIMITS_SET, team.name, given)
@@ -102,7 +102,7 @@ async def set_limits(connected: Connected, wanted: str, texts: Mapping[str, str 
     return 0
 
 
-def shown(connected: Connected, team: Team, limit: Limit) -> str:
+def shown(connected: CommandDatabase, team: Team, limit: TeamLimitOption) -> str:
     """The number that holds, and where it comes from when it is not the team's own."""
     own = getattr(team, limit.column)
     if own is not None:

@@ -9,8 +9,8 @@ import typer
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
-from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams import bootstrap
 from pillarbox.teams.bootstrap import TeamStatus
@@ -122,11 +122,11 @@ def set_(
 ACTS = {TeamStatus.BLOCKED: Act.TEAM_BLOCKED, TeamStatus.ACTIVE: Act.TEAM_UNBLOCKED}
 
 
-async def make(connected: Connected, name: str, email: str, *, json: bool) -> int:
+async def make(connected: CommandDatabase, name: str, email: str, *, json: bool) -> int:
     try:
         made = await bootstrap.create_team(connected.pool, name=name, email=email, ids=Ids(SystemClock()))
     except ValueError as wrong:
-        raise Refused(str(wrong)) from None
+        raise CommandRefused(str(wrong)) from None
     await record_command(TeamDb(connected.pool, made.id), Act.TEAM_CREATED, name)
     if json:
         show_json({"object": "team", "id": made.id, "name": name, "email": email, "token": made.token})
@@ -136,7 +136,7 @@ async def make(connected: Connected, name: str, email: str, *, json: bool) -> in
     return 0
 
 
-async def show_all(connected: Connected, *, json: bool) -> int:
+async def show_all(connected: CommandDatabase, *, json: bool) -> int:
     teams = await bootstrap.list_teams(connected.pool)
     if json:
         show_json({"object": "list", "data": [shape(team) for team in teams]})
@@ -160,11 +160,11 @@ async def show_all(connected: Connected, *, json: bool) -> int:
     return 0
 
 
-async def change(connected: Connected, wanted: str, before: TeamStatus, after: TeamStatus) -> int:
+async def change(connected: CommandDatabase, team_name: str, before: TeamStatus, after: TeamStatus) -> int:
     """Take a team from one status to another; a team that is there already stays there."""
-    team = await one_team(connected, wanted)
+    team = await one_team(connected, team_name)
     if team.status not in (before.value, after.value):
-        raise Refused(f"The team {team.name!r} is {team.status}; that cannot be changed this way.")
+        raise CommandRefused(f"The team {team.name!r} is {team.status}; that cannot be changed this way.")
     async with TeamDb(connected.pool, team.id).transaction() as db:
         await bootstrap.set_status(db.source, team.id, after)
         if team.status != after.value:

@@ -14,11 +14,11 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
-from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
-from pillarbox.webhooks.bodies import Bodies, QueuedEvent
+from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
+from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
 from pillarbox.webhooks.dispatch import lease_queries, prometheus, queries
 from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, WebhookKey
-from pillarbox.webhooks.dispatch.lease_queries import Holder
+from pillarbox.webhooks.dispatch.lease_queries import DeliveryHolder
 from pillarbox.webhooks.dispatch.queries import ClaimedRow, WebhookRow
 from pillarbox.webhooks.signing_secrets import signing_keys
 
@@ -39,7 +39,7 @@ HOPELESS = timedelta(days=1)
 """How old an event is whose body still cannot be made when its delivery has failed."""
 
 
-class Claim(NamedTuple):
+class ClaimedDeliveries(NamedTuple):
     """What one claim brought. `more`: there may be more due; `elsewhere`: another process has the webhook."""
 
     endpoint: Endpoint | None = None
@@ -48,10 +48,12 @@ class Claim(NamedTuple):
     elsewhere: bool = False
 
 
-class Claims:
+class DeliveryClaims:
     """Leases deliveries to this process."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID, ring: KeyRing, bodies: Bodies) -> None:
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, ring: KeyRing, bodies: WebhookBodies
+    ) -> None:
         self._pool = pool
         self._clock = clock
         self._owner = owner
@@ -68,24 +70,24 @@ class Claims:
         self._after = (found[-1].team_id, found[-1].webhook_id) if is_full else START
         return [(webhook.team_id, webhook.webhook_id) for webhook in found if webhook.due], not is_full
 
-    async def claim(self, webhook: WebhookKey, most: int) -> Claim:
-        """Lease up to `most` deliveries of one webhook, with their bodies.
+    async def claim(self, webhook: WebhookKey, limit: int) -> ClaimedDeliveries:
+        """Lease up to `limit` deliveries of one webhook, with their bodies.
 
         Where a body cannot be made the first delivery alone is tried, and if it is the one it is put off, for
         a day at most. Raises KeyRingError where the secrets of the webhook cannot be opened.
         """
         try:
-            return await self._claim(webhook, most)
+            return await self._claim(webhook, limit)
         except (*TROUBLE, KeyRingError):
             raise
         except Exception as trouble:
             # The text of the exception may contain parts of an event.
             log.error("webhooks.unreadable", webhook=webhook[1], trouble=type(trouble).__name__)
-            if most > 1:
+            if limit > 1:
                 return await self.claim(webhook, 1)
             now = self._clock.now()
             await queries.put_off(self._pool, webhook, now, now + PUT_OFF, now - HOPELESS)
-            return Claim()
+            return ClaimedDeliveries()
 
     async def endpoint(self, webhook: WebhookKey) -> Endpoint | None:
         """Where deliveries of this webhook go now; None where it takes none."""
@@ -114,9 +116,9 @@ class Claims:
         """Free deliveries whose lease has surely run out, and those of dead processes; returns how many."""
         holders = await lease_queries.holders(self._pool)
         lost = self._watch.lost(
-            [Holding(*holder[:3]) for holder in holders], self._clock.now(), self._clock.boottime()
+            [HeldLeases(*holder[:3]) for holder in holders], self._clock.now(), self._clock.boottime()
         )
-        lost += [Lost(h.owner, FAR) for h in holders if h.owner != self._owner and _is_dead(h)]
+        lost += [LostLeases(h.owner, FAR) for h in holders if h.owner != self._owner and _is_dead(h)]
         freed = sum([await lease_queries.free(self._pool, *one) for one in lost])
         if freed:
             log.warning("webhooks.recovered", deliveries=freed)
@@ -127,19 +129,19 @@ class Claims:
         """Write the heartbeat of this process; before the first claim."""
         await record_process(self._pool, self._owner, roles, self._clock.now())
 
-    async def _claim(self, webhook: WebhookKey, most: int) -> Claim:
+    async def _claim(self, webhook: WebhookKey, limit: int) -> ClaimedDeliveries:
         deadline = self._deadline()
         async with transaction(self._pool) as conn:
             found = await queries.lock_webhook(conn, webhook)
             if found is None and await queries.webhook(conn, webhook) is not None:
-                return Claim(elsewhere=True)
+                return ClaimedDeliveries(elsewhere=True)
             endpoint = self._endpoint(webhook, found) if found is not None and found.enabled else None
             now = self._clock.now()
             taken = await queries.claim(
-                conn, webhook, _live_epoch(found), self._owner, now + LEASE, now, most
+                conn, webhook, _live_epoch(found), self._owner, now + LEASE, now, limit
             )
             deliveries = await self._ready(conn, webhook, taken.rows, deadline)
-        return Claim(endpoint, deliveries, taken.met == most, taken.elsewhere)
+        return ClaimedDeliveries(endpoint, deliveries, taken.met == limit, taken.elsewhere)
 
     async def _ready(
         self, conn: Connection, webhook: WebhookKey, rows: Sequence[ClaimedRow], deadline: float
@@ -168,7 +170,7 @@ def _live_epoch(row: WebhookRow | None) -> int:
     return row.epoch if row.enabled else row.epoch + 1
 
 
-def _is_dead(holder: Holder) -> bool:
+def _is_dead(holder: DeliveryHolder) -> bool:
     """Not in the table `processes` any more, or not on this host any more."""
     if not holder.known or holder.pid is None:
         return True

@@ -59,7 +59,7 @@ class Delivery:
         return self.replay != SCHEDULED
 
 
-class Answer(NamedTuple):
+class AttemptResult(NamedTuple):
     """How one attempt ended. `code` is 0 where no HTTP answer came, and `response` then a short reason;
     `hung`: nothing came in time."""
 
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
         return 200 <= self.code <= 299
 
 
-class Verdict(Enum):
+class AttemptVerdict(Enum):
     """What an attempt means for its delivery."""
 
     SUCCESS = "success"
@@ -81,13 +81,13 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class DeliverySettlement:
     """What is written of an attempt; `due_at` is the next one's time after the verdict RETRY."""
 
     delivery: Delivery
     attempt_id: UUID
     sent_at: datetime
     ended_at: datetime
-    answer: Answer
-    verdict: Verdict
+    answer: AttemptResult
+    verdict: AttemptVerdict
     due_at: datetime

@@ -15,12 +15,12 @@ from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.webhooks.dispatch import prometheus
-from pillarbox.webhooks.dispatch.claims import RENEW_EVERY, Claims
-from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Key, WebhookKey
+from pillarbox.webhooks.dispatch.claims import RENEW_EVERY, DeliveryClaims
+from pillarbox.webhooks.dispatch.deliveries import AttemptResult, Delivery, Key, WebhookKey
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.schedule import RETRIES, settlement
 from pillarbox.webhooks.dispatch.scheduler import EndpointScheduler, EndpointSlots
-from pillarbox.webhooks.dispatch.settle import Settler
+from pillarbox.webhooks.dispatch.settle import DeliverySettler
 
 log = get("webhooks")
 
@@ -44,7 +44,7 @@ STOP_SECONDS = 3.0
 """A stop waits so long for answers: who answers at all does so by then, and what is cut off is repeated."""
 
 
-class Dispatcher:
+class WebhookDispatcher:
     """Bounded in deliveries, bytes and requests; what does not fit stays a free row of the queue."""
 
     def __init__(
@@ -52,8 +52,8 @@ class Dispatcher:
         *,
         clock: Clock,
         ids: Ids,
-        claims: Claims,
-        settler: Settler,
+        claims: DeliveryClaims,
+        settler: DeliverySettler,
         poster: Poster,
         retries: Sequence[timedelta] = RETRIES,
         notify: Callable[[], None] | None = None,
@@ -219,8 +219,8 @@ class Dispatcher:
             capacity = 0
         return max(0, min(capacity, self._scheduler.wants(webhook)))
 
-    async def _take(self, webhook: WebhookKey, most: int, *, notifies: bool) -> None:
-        found = await self._claims.claim(webhook, most)
+    async def _take(self, webhook: WebhookKey, limit: int, *, notifies: bool) -> None:
+        found = await self._claims.claim(webhook, limit)
         if found.elsewhere and notifies and self._notify is not None:
             self._notify()
         queue = self._scheduler.queue_of(webhook)
@@ -258,7 +258,7 @@ class Dispatcher:
     async def _run(self, queue: EndpointSlots, delivery: Delivery) -> None:
         """One attempt with all that belongs to it. The slot is free as soon as the answer is here; the
         delivery stays in memory until its outcome is committed."""
-        answer: Answer | None = None
+        answer: AttemptResult | None = None
         sent_at = self._clock.now()
         try:
             answer = await self._attempt(queue, delivery)
@@ -267,7 +267,7 @@ class Dispatcher:
             await _quietly(self._claims.give_back([delivery]))
         except Exception:
             log.exception("webhooks.attempt_failed", webhook=delivery.webhook_id)
-            answer = Answer(0, "internal error")
+            answer = AttemptResult(0, "internal error")
         finally:
             self._scheduler.finish(queue, answer, self._clock.boottime())
             if queue.more and self._wanted(queue.webhook) and not self._stopping:
@@ -283,7 +283,7 @@ class Dispatcher:
         finally:
             self._drop(delivery)
 
-    async def _attempt(self, queue: EndpointSlots, delivery: Delivery) -> Answer | None:
+    async def _attempt(self, queue: EndpointSlots, delivery: Delivery) -> AttemptResult | None:
         """The answer; None where the delivery was not tried and is not ours any more."""
         if self._clock.boottime() >= queue.seen_at + FRESH_SECONDS and not await self._renewed(queue):
             await _quietly(self._claims.give_back([delivery]))
@@ -310,7 +310,7 @@ class Dispatcher:
         return True
 
     async def _settle(
-        self, delivery: Delivery, answer: Answer, sent_at: datetime, ended_at: datetime
+        self, delivery: Delivery, answer: AttemptResult, sent_at: datetime, ended_at: datetime
     ) -> None:
         await self._settler.settle(
             settlement(

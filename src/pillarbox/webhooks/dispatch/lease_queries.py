@@ -85,7 +85,7 @@ FREE = """
 """
 
 
-class Holder(NamedTuple):
+class DeliveryHolder(NamedTuple):
     """A process that holds leases, from the `first` that ends to the `last`; `known` where it is in the
     register."""
 
@@ -112,12 +112,12 @@ async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, earliest: da
     await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, earliest)
 
 
-async def holders(conn: Source) -> list[Holder]:
+async def holders(conn: Source) -> list[DeliveryHolder]:
     """Everybody who holds leases."""
-    return [Holder(*row) for row in await conn.fetch(HOLDERS)]
+    return [DeliveryHolder(*row) for row in await conn.fetch(HOLDERS)]
 
 
-async def free(conn: Source, owner: UUID, until: datetime, most: int = 2000) -> int:
+async def free(conn: Source, owner: UUID, until: datetime, limit: int = 2000) -> int:
     """Free deliveries of this holder whose lease ends until then; returns how many."""
-    status: str = await conn.execute(FREE, owner, until, most)
+    status: str = await conn.execute(FREE, owner, until, limit)
     return int(status.rsplit(" ", 1)[-1])

@@ -11,7 +11,7 @@ from pillarbox.kernel.network.fetch_result import FetchError
 from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.process import faults
-from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX, Answer, Delivery, Endpoint
+from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX, AttemptResult, Delivery, Endpoint
 from pillarbox.webhooks.dispatch.signing import headers
 from pillarbox.webhooks.endpoints import EndpointRules
 
@@ -42,12 +42,12 @@ class Poster:
     def __init__(self, client: PostClient, rules: EndpointRules) -> None:
         self._client = client
         self._rules = rules
-        self._targets: dict[str, WebAddress | Answer] = {}
+        self._targets: dict[str, WebAddress | AttemptResult] = {}
 
-    async def attempt(self, delivery: Delivery, endpoint: Endpoint, now: datetime) -> Answer:
+    async def attempt(self, delivery: Delivery, endpoint: Endpoint, now: datetime) -> AttemptResult:
         """Sign with the time `now`, send, and say how it ended."""
         target = self._target(endpoint.url)
-        if isinstance(target, Answer):
+        if isinstance(target, AttemptResult):
             return target
         event = tagged(EVENT_PREFIX, delivery.event_id)
         signed = headers(endpoint.keys, event, int(now.timestamp()), delivery.body)
@@ -55,13 +55,13 @@ class Poster:
         try:
             answer = await self._client.post(target, SENT_ALWAYS | signed, delivery.body)
         except FetchError as failure:
-            return Answer(0, REASONS.get(failure.kind, REASONS["protocol"]), failure.kind == "timeout")
-        return Answer(answer.status, readable(answer.body))
+            return AttemptResult(0, REASONS.get(failure.kind, REASONS["protocol"]), failure.kind == "timeout")
+        return AttemptResult(answer.status, readable(answer.body))
 
     async def close(self) -> None:
         await self._client.close()
 
-    def _target(self, url: str) -> WebAddress | Answer:
+    def _target(self, url: str) -> WebAddress | AttemptResult:
         """Where a URL leads by the operator's rules of today, or the answer that it must not be called."""
         found = self._targets.get(url)
         if found is None:
@@ -70,14 +70,14 @@ class Poster:
             found = self._targets[url] = self._judged(url)
         return found
 
-    def _judged(self, url: str) -> WebAddress | Answer:
+    def _judged(self, url: str) -> WebAddress | AttemptResult:
         refusal = self._rules.refusal(url)
         if refusal in ("port", "address", "scheme"):
-            return Answer(0, REASONS["refused"])
+            return AttemptResult(0, REASONS["refused"])
         try:
             return parse_url(url)
         except BadUrl:
-            return Answer(0, REASONS["url"])
+            return AttemptResult(0, REASONS["url"])
 
 
 def readable(body: bytes) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from pillarbox.kernel.observability.metrics import SECONDS, Counter, Gauge, Histogram
-from pillarbox.webhooks.dispatch.deliveries import Answer, Settlement
+from pillarbox.webhooks.dispatch.deliveries import AttemptResult, DeliverySettlement
 
 
-class Dispatcher(Protocol):
+class MeasuredDispatcher(Protocol):
     @property
     def items_in_memory(self) -> int: ...
 
@@ -51,7 +51,7 @@ QUEUE_OLDEST = Gauge(
 )
 
 
-def watch(dispatcher: Dispatcher) -> None:
+def watch(dispatcher: MeasuredDispatcher) -> None:
     """Show what this dispatcher holds."""
     ITEMS_IN_MEMORY.read = lambda: {(): dispatcher.items_in_memory}
     RUNNING.read = lambda: {(): dispatcher.running}
@@ -60,12 +60,12 @@ def watch(dispatcher: Dispatcher) -> None:
 CLASSES = {2: ("2xx",), 3: ("3xx",), 4: ("4xx",), 5: ("5xx",)}
 
 
-def settled(batch: Iterable[Settlement]) -> None:
+def settled(batch: Iterable[DeliverySettlement]) -> None:
     """Count a batch of attempts that is committed."""
     for settlement in batch:
         ATTEMPTS.add(1, answer_class(settlement.answer))
         OUTCOMES.add(1, (settlement.verdict.value,))
 
 
-def answer_class(answer: Answer) -> tuple[str, ...]:
+def answer_class(answer: AttemptResult) -> tuple[str, ...]:
     return CLASSES.get(answer.code // 100, ("other",)) if answer.code else ("none",)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.combined_statement import rows_json
 from pillarbox.kernel.postgres.database import Connection, Source
-from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Key, Settlement, WebhookKey
+from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, DeliverySettlement, Key, WebhookKey
 
 # Across teams: which webhooks have due work. One index descent per webhook, so one with a million deliveries
 # costs as much as one with a single one.
@@ -221,7 +221,7 @@ class ClaimedRow(NamedTuple):
     payload: bytes | None
 
 
-class Taken(NamedTuple):
+class ClaimCounts(NamedTuple):
     """What a claim found: `elsewhere` where another process has the webhook, how many rows it met, void ones
     too, and those that it took, in the order in which they are due."""
 
@@ -230,9 +230,9 @@ class Taken(NamedTuple):
     rows: Sequence[ClaimedRow]
 
 
-async def due_webhooks(conn: Source, now: datetime, after: WebhookKey, most: int) -> list[DueWebhook]:
-    """Up to `most` webhooks with free work behind `after`, in key order, due or not."""
-    return [DueWebhook(*row) for row in await conn.fetch(DUE_WEBHOOKS, now, *after, most)]
+async def due_webhooks(conn: Source, now: datetime, after: WebhookKey, limit: int) -> list[DueWebhook]:
+    """Up to `limit` webhooks with free work behind `after`, in key order, due or not."""
+    return [DueWebhook(*row) for row in await conn.fetch(DUE_WEBHOOKS, now, *after, limit)]
 
 
 async def lock_webhook(conn: Connection, webhook: WebhookKey) -> WebhookRow | None:
@@ -254,12 +254,12 @@ async def claim(
     owner: UUID,
     until: datetime,
     now: datetime,
-    most: int,
-) -> Taken:
-    """Lease up to `most` due deliveries of one webhook."""
-    rows = await conn.fetch(CLAIM, *webhook, epoch, owner, until, now, most, SCHEDULED)
+    limit: int,
+) -> ClaimCounts:
+    """Lease up to `limit` due deliveries of one webhook."""
+    rows = await conn.fetch(CLAIM, *webhook, epoch, owner, until, now, limit, SCHEDULED)
     taken = [ClaimedRow(*row[2:]) for row in rows if row["event_id"] is not None]
-    return Taken(rows[0]["held"], rows[0]["met"], taken)
+    return ClaimCounts(rows[0]["held"], rows[0]["met"], taken)
 
 
 async def put_off(
@@ -270,7 +270,9 @@ async def put_off(
     await conn.execute(PUT_OFF, *webhook, now, until, hopeless, SCHEDULED)
 
 
-async def settle(conn: Source, batch: Sequence[Settlement], owner: UUID, *, all_well: bool) -> dict[Key, str]:
+async def settle(
+    conn: Source, batch: Sequence[DeliverySettlement], owner: UUID, *, all_well: bool
+) -> dict[Key, str]:
     """Write attempts and what they mean; returns the fate of every delivery that was still there.
 
     `all_well` where all of them succeeded: then this is all there is to write.
@@ -280,7 +282,7 @@ async def settle(conn: Source, batch: Sequence[Settlement], owner: UUID, *, all_
     return {(row[0], row[1], row[2], row[3]): row[4] for row in found}
 
 
-def _settle_row(settlement: Settlement) -> dict[str, Any]:
+def _settle_row(settlement: DeliverySettlement) -> dict[str, Any]:
     delivery, answer = settlement.delivery, settlement.answer
     return {
         "team_id": delivery.team_id,

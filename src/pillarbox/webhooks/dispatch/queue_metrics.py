@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.observability.queue_counts import Counting, QueueCounts
+from pillarbox.kernel.observability.queue_counts import QueueCounting, QueueCounts
 from pillarbox.webhooks.dispatch import prometheus
 
 # Across teams: the installation's queue. At most $2 rows are read.
@@ -42,7 +42,7 @@ SIZE = """
 """
 
 
-COUNTING = Counting(
+COUNTING = QueueCounting(
     name="webhook_deliveries",
     states=("due", "waiting", "leased"),
     count=COUNT,

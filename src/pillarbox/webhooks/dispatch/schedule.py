@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Settlement, Verdict
+from pillarbox.webhooks.dispatch.deliveries import AttemptResult, AttemptVerdict, Delivery, DeliverySettlement
 
 RETRIES = (
     timedelta(seconds=5),
@@ -22,17 +22,17 @@ RETRIES = (
 
 def settlement(
     delivery: Delivery,
-    answer: Answer,
+    answer: AttemptResult,
     *,
     attempt_id: UUID,
     sent_at: datetime,
     ended_at: datetime,
     retries: Sequence[timedelta] = RETRIES,
-) -> Settlement:
+) -> DeliverySettlement:
     """What an answer means: the end, or the next attempt. A replay is one attempt and no more."""
-    verdict, due_at = Verdict.FAILED, ended_at
+    verdict, due_at = AttemptVerdict.FAILED, ended_at
     if answer.succeeded:
-        verdict = Verdict.SUCCESS
+        verdict = AttemptVerdict.SUCCESS
     elif not delivery.is_replay and delivery.tries < len(retries):
-        verdict, due_at = Verdict.RETRY, ended_at + retries[delivery.tries]
-    return Settlement(delivery, attempt_id, sent_at, ended_at, answer, verdict, due_at)
+        verdict, due_at = AttemptVerdict.RETRY, ended_at + retries[delivery.tries]
+    return DeliverySettlement(delivery, attempt_id, sent_at, ended_at, answer, verdict, due_at)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint, WebhookKey
+from pillarbox.webhooks.dispatch.deliveries import AttemptResult, Delivery, Endpoint, WebhookKey
 
 MOST_SLOTS = 10
 FIRST_SLOTS = 2
@@ -58,7 +58,7 @@ class EndpointSlots:
             return 1
         return min(MOST_CLAIMED, self.slots * 2 + int(self.rate * AHEAD_SECONDS))
 
-    def note(self, answer: Answer, now: float) -> None:
+    def note(self, answer: AttemptResult, now: float) -> None:
         """Learn from an attempt that ended."""
         self.silent = answer.hung
         self.proven = self.proven or not answer.hung
@@ -131,7 +131,7 @@ class EndpointScheduler:
                 return self._start(queue)
         return None
 
-    def finish(self, queue: EndpointSlots, answer: Answer | None, now: float) -> None:
+    def finish(self, queue: EndpointSlots, answer: AttemptResult | None, now: float) -> None:
         """Free the slot of a delivery that `take` gave; None where nothing was tried."""
         queue.running -= 1
         self.running -= 1

@@ -20,8 +20,8 @@ from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
 from pillarbox.webhooks import health
 from pillarbox.webhooks.dispatch import prometheus, queries
-from pillarbox.webhooks.dispatch.deliveries import Key, Settlement, Verdict
-from pillarbox.webhooks.failure_clock import Result
+from pillarbox.webhooks.dispatch.deliveries import AttemptVerdict, DeliverySettlement, Key
+from pillarbox.webhooks.failure_clock import AttemptEnd
 
 log = get("webhooks")
 
@@ -31,7 +31,7 @@ LINGER_SECONDS = 0.01
 COUNTED = frozenset({"success", "retry", "failed"})
 
 
-class Settler:
+class DeliverySettler:
     """Writes settlements; `settle` returns when one is committed."""
 
     def __init__(self, pool: asyncpg.Pool, ids: Ids, owner: UUID) -> None:
@@ -39,7 +39,7 @@ class Settler:
         self._ids = ids
         self._owner = owner
         self._failures = LoopFailures("webhooks.settle")
-        self._commits: GroupCommit[Settlement, None] = GroupCommit(
+        self._commits: GroupCommit[DeliverySettlement, None] = GroupCommit(
             self._flush,
             kind="webhooks",
             weigh=lambda s: len(s.answer.response),
@@ -49,7 +49,7 @@ class Settler:
             shared=RETRIED,
         )
 
-    async def settle(self, settlement: Settlement) -> None:
+    async def settle(self, settlement: DeliverySettlement) -> None:
         """Return when the settlement is committed, however long the database is away."""
         refusals = 0
         while True:
@@ -67,8 +67,8 @@ class Settler:
                 self._failures.failed(trouble, refusals=refusals)
             await asyncio.sleep(PAUSE)
 
-    async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
-        if all(settlement.verdict is Verdict.SUCCESS for settlement in batch):
+    async def _flush(self, batch: Sequence[DeliverySettlement]) -> Sequence[None]:
+        if all(settlement.verdict is AttemptVerdict.SUCCESS for settlement in batch):
             await faults.point("webhooks.in_settle")
             await queries.settle(self._pool, batch, self._owner, all_well=True)
         else:
@@ -76,7 +76,7 @@ class Settler:
         prometheus.settled(batch)
         return [None] * len(batch)
 
-    async def _with_failures(self, batch: Sequence[Settlement]) -> None:
+    async def _with_failures(self, batch: Sequence[DeliverySettlement]) -> None:
         """What failures mean for a webhook depends on its health, which is read in between."""
         async with transaction(self._pool) as conn:
             outcomes = await queries.settle(conn, batch, self._owner, all_well=False)
@@ -84,15 +84,15 @@ class Settler:
             await faults.point("webhooks.in_settle")
 
 
-def _results(batch: Sequence[Settlement], outcomes: dict[Key, str]) -> list[Result]:
+def _results(batch: Sequence[DeliverySettlement], outcomes: dict[Key, str]) -> list[AttemptEnd]:
     """What counts for the failure clocks: every attempt of a delivery that was ours to settle."""
     return [
-        Result(
+        AttemptEnd(
             *s.delivery.key[:3],
             s.ended_at,
             s.answer.code,
             s.answer.succeeded,
-            exhausted=s.verdict is Verdict.FAILED and not s.delivery.is_replay,
+            exhausted=s.verdict is AttemptVerdict.FAILED and not s.delivery.is_replay,
             replayed=s.delivery.is_replay,
         )
         for s in batch

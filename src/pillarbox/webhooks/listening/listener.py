@@ -15,7 +15,7 @@ from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.webhooks import signing_secrets
-from pillarbox.webhooks.bodies import Bodies, QueuedEvent
+from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Delivery, Endpoint
 from pillarbox.webhooks.listening import queries
 
@@ -34,11 +34,11 @@ class ReceivedEvent(NamedTuple):
     body: bytes
 
 
-class Listener:
+class WebhookListener:
     """An open listener of one team; `secret` signs what it forwards."""
 
     def __init__(
-        self, db: TeamDb, pool: asyncpg.Pool, clock: Clock, bodies: Bodies, id: UUID, secret: str
+        self, db: TeamDb, pool: asyncpg.Pool, clock: Clock, bodies: WebhookBodies, id: UUID, secret: str
     ) -> None:
         self._db = db
         self._pool = pool
@@ -73,12 +73,12 @@ async def listen(
     clock: Clock,
     ids: Ids,
     ring: KeyRing,
-    bodies: Bodies,
-) -> Listener:
+    bodies: WebhookBodies,
+) -> WebhookListener:
     """A new listener for these kinds of events."""
     db, stamp, secret = TeamDb(pool, team_id), ids.stamp(), signing_secrets.new_secret()
     await queries.open_listener(db, stamp, list(kinds), signing_secrets.seal(ring, stamp.id, secret))
-    return Listener(db, pool, clock, bodies, stamp.id, secret)
+    return WebhookListener(db, pool, clock, bodies, stamp.id, secret)
 
 
 def listener_periodic(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Periodic]:

@@ -79,9 +79,9 @@ async def close(db: TeamDb, listener: UUID, job_id: UUID, now: datetime) -> None
     await db.run(CLOSE, listener, job_id, JOB_REMOVE, now)
 
 
-async def take(conn: Connection, team_id: UUID, listener: UUID, most: int) -> list[TakenRow]:
+async def take(conn: Connection, team_id: UUID, listener: UUID, limit: int) -> list[TakenRow]:
     """Take the oldest events out of the queue."""
-    return sorted(TakenRow(*row) for row in await conn.fetch(TAKE, team_id, listener, most))
+    return sorted(TakenRow(*row) for row in await conn.fetch(TAKE, team_id, listener, limit))
 
 
 async def abandoned(conn: Source, before: datetime) -> list[tuple[UUID, UUID]]:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pillarbox.inboxes.boxes.addresses import LONGEST_FROM_NAME, LONGEST_NAME
-from pillarbox.inboxes.boxes.queries import Inbox
+from pillarbox.inboxes.inbox.addresses import LONGEST_FROM_NAME, LONGEST_NAME
+from pillarbox.inboxes.inbox.queries import InboxRow
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
@@ -85,7 +85,7 @@ def ref(inbox_id: UUID) -> InboxRef:
     return InboxRef("inbox", inbox_id)
 
 
-def item(inbox: Inbox) -> InboxItem:
+def item(inbox: InboxRow) -> InboxItem:
     return InboxItem(
         id=inbox.id,
         name=inbox.name,
@@ -99,7 +99,7 @@ def item(inbox: Inbox) -> InboxItem:
     )
 
 
-def full(inbox: Inbox) -> FullInbox:
+def full(inbox: InboxRow) -> FullInbox:
     return FullInbox(
         object="inbox",
         id=inbox.id,
@@ -143,5 +143,5 @@ def _one(given: list[str]) -> str:
     return names.pop() if names else ""
 
 
-def _last(inbox: Inbox) -> IsoTime | None:
+def _last(inbox: InboxRow) -> IsoTime | None:
     return None if inbox.last_received is None else iso_style(inbox.last_received)

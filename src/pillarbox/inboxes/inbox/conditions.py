@@ -9,12 +9,12 @@ from pillarbox.directory import domains as directory
 from pillarbox.domains import lookup
 from pillarbox.domains import queries as domains
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, capability_state, state_of
-from pillarbox.inboxes.boxes.addresses import domains_in
+from pillarbox.domains.status import SENDING_RECORDS, DomainState, RecordKey, capability_state, state_of
+from pillarbox.inboxes.inbox.addresses import domains_in
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
 
-MX_IS_COMING: Final = frozenset({State.VERIFIED, State.PENDING, State.TEMPORARY_FAILURE})
+MX_IS_COMING: Final = frozenset({DomainState.VERIFIED, DomainState.PENDING, DomainState.TEMPORARY_FAILURE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class NoSuchDomain(InvalidField):
         super().__init__("email_address", "Its domain must be a domain of your team.")
 
 
-class NotReady(Invalid):
+class InboxDomainNotReady(Invalid):
     """The domain has not shown what an inbox needs."""
 
     def __init__(self, name: str, missing: str) -> None:
@@ -62,15 +62,18 @@ async def refuse_not_ready(db: TeamDb, domain: Domain, rules: InboxRules, *, for
     if forwarding and rules.inbound_domain is None:
         raise InvalidField("forwarding", "This installation has no domain of its own that receives.")
     if domain.claim_id is not None or await directory.owned_elsewhere(db, domain.name):
-        raise NotReady(domain.name, "it is verified by another team.")
-    if rules.verified_domains and capability_state(SENDING_RECORDS, domain.states) is not State.VERIFIED:
-        raise NotReady(domain.name, "its DKIM and SPF records are not verified.")
+        raise InboxDomainNotReady(domain.name, "it is verified by another team.")
+    if (
+        rules.verified_domains
+        and capability_state(SENDING_RECORDS, domain.states) is not DomainState.VERIFIED
+    ):
+        raise InboxDomainNotReady(domain.name, "its DKIM and SPF records are not verified.")
     if forwarding:
         return
     if not domain.receiving:
-        raise NotReady(domain.name, "receiving is not enabled for it.")
+        raise InboxDomainNotReady(domain.name, "receiving is not enabled for it.")
     if rules.inbound_dns and state_of(RecordKey.RECEIVING, domain.states) not in MX_IS_COMING:
-        raise NotReady(domain.name, "its MX record for receiving is neither verified nor pending.")
+        raise InboxDomainNotReady(domain.name, "its MX record for receiving is neither verified nor pending.")
 
 
 async def refuse_foreign_name(db: TeamDb, name: str, rules: InboxRules) -> None:

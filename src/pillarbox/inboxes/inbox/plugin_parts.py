@@ -9,24 +9,24 @@ from pillarbox.domains.settings import INBOUND_DOMAIN
 from pillarbox.emails.settings import verified_domain_required
 from pillarbox.inboxes import event_data
 from pillarbox.inboxes.agents import routes as agent_routes
-from pillarbox.inboxes.boxes import routes
-from pillarbox.inboxes.boxes.changes import Inboxes
-from pillarbox.inboxes.boxes.conditions import InboundDns, InboxRules
-from pillarbox.inboxes.boxes.invariants import INVARIANTS as INVARIANTS
-from pillarbox.inboxes.boxes.removal import LIMIT, InboxRemoval
+from pillarbox.inboxes.inbox import routes
+from pillarbox.inboxes.inbox.changes import Inboxes
+from pillarbox.inboxes.inbox.conditions import InboundDns, InboxRules
+from pillarbox.inboxes.inbox.invariants import INVARIANTS as INVARIANTS
+from pillarbox.inboxes.inbox.removal import LIMIT, InboxRemoval
 from pillarbox.inboxes.labels import routes as label_routes
 from pillarbox.inboxes.labels.changes import Labels
-from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.settings import MOST_INBOXES
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kit
+from pillarbox.kernel.slices import Container
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.webhooks.publish import Publisher
 
 
-def _rules(kit: Kit) -> InboxRules:
+def _rules(kit: Container) -> InboxRules:
     inbound = kit.find(InboundDns)
     return InboxRules(
         inbound_domain=kit.settings[INBOUND_DOMAIN],
@@ -36,12 +36,12 @@ def _rules(kit: Kit) -> InboxRules:
     )
 
 
-def _inboxes(kit: Kit) -> Inboxes:
+def _inboxes(kit: Container) -> Inboxes:
     return Inboxes(kit.need(Ids), kit.need(Publisher), kit.need(InboxRules))
 
 
-def jobs(kit: Kit) -> Mapping[str, Handler]:
-    received = kit.need(ReceivedMail)  # type: ignore[type-abstract]
+def jobs(kit: Container) -> Mapping[str, Handler]:
+    received = kit.need(ReceivedMailSource)  # type: ignore[type-abstract]
     return InboxRemoval(kit.pool, kit.need(BlobStore), received).handlers()
 
 

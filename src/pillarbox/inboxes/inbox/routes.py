@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from pillarbox.inboxes.boxes import queries, wire
-from pillarbox.inboxes.boxes.changes import Inboxes
+from pillarbox.inboxes.inbox import queries, wire
+from pillarbox.inboxes.inbox.changes import Inboxes
 from pillarbox.inboxes.paths import inbox_of
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route

@@ -16,16 +16,16 @@ from msgspec import UNSET
 
 from pillarbox.directory import inboxes as directory
 from pillarbox.inboxes import events, prometheus
-from pillarbox.inboxes.boxes import addresses, queries, wire
-from pillarbox.inboxes.boxes.conditions import (
+from pillarbox.inboxes.events import InboxOfEvent, Source
+from pillarbox.inboxes.inbox import addresses, queries, wire
+from pillarbox.inboxes.inbox.conditions import (
     InboxRules,
     domain_of,
     refuse_foreign_name,
     refuse_not_ready,
 )
-from pillarbox.inboxes.boxes.queries import NewRow
-from pillarbox.inboxes.boxes.wire import InboxChange, NewInbox
-from pillarbox.inboxes.events import InboxRef, Source
+from pillarbox.inboxes.inbox.queries import NewInboxRow
+from pillarbox.inboxes.inbox.wire import InboxChange, NewInbox
 from pillarbox.inboxes.waiting.changes import changed
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
@@ -47,13 +47,13 @@ class Inboxes:
     publisher: Publisher
     rules: InboxRules
 
-    async def create(self, db: TeamDb, wanted: NewInbox, source: Source = events.API) -> UUID:
+    async def create(self, db: TeamDb, new_inbox: NewInbox, source: Source = events.API) -> UUID:
         """A new inbox that is empty."""
-        address = addresses.inbox_address(wanted.email_address)
-        name = addresses.inbox_name(wanted.name or "") or address.address
-        shown = wire.new_from_name(wanted)
+        address = addresses.inbox_address(new_inbox.email_address)
+        name = addresses.inbox_name(new_inbox.name or "") or address.address
+        shown = wire.new_from_name(new_inbox)
         from_name = None if shown is None else addresses.from_name(shown)
-        forwarding = wanted.forwarding is True
+        forwarding = new_inbox.forwarding is True
         domain = await domain_of(db, address.domain)
         await refuse_not_ready(db, domain, self.rules, forwarding=forwarding)
         if from_name is not None:
@@ -63,9 +63,9 @@ class Inboxes:
         stamp = self.ids.stamp()
         await self._take(db, stamp.id, address.address, receiving)
         await queries.insert(
-            db, NewRow(stamp.id, name, address.address, receiving, from_name, domain.id, stamp.at)
+            db, NewInboxRow(stamp.id, name, address.address, receiving, from_name, domain.id, stamp.at)
         )
-        ref = InboxRef(db.team_id, stamp.id, source)
+        ref = InboxOfEvent(db.team_id, stamp.id, source)
         await self.publisher.refer(db.connection, [events.created(ref, self.ids.now())])
         _count(db, "created")
         return stamp.id
@@ -84,7 +84,7 @@ class Inboxes:
         at = self.ids.now()
         if not await queries.change(db, inbox_id, name, from_name, at, sets_from_name=shown is not UNSET):
             return
-        ref = InboxRef(db.team_id, inbox_id, source)
+        ref = InboxOfEvent(db.team_id, inbox_id, source)
         await self.publisher.refer(db.connection, [events.updated(ref, at)])
         _count(db, "changed")
 
@@ -106,7 +106,7 @@ class Inboxes:
             return False
         await directory.remove(db, gone)
         await changed(db.connection, gone)
-        told = [events.deleted(InboxRef(db.team_id, inbox_id, source), at) for inbox_id in gone]
+        told = [events.deleted(InboxOfEvent(db.team_id, inbox_id, source), at) for inbox_id in gone]
         await self.publisher.refer(db.connection, told)
         _count(db, "deleted", len(gone))
         return True

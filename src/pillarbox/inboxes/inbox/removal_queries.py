@@ -68,9 +68,9 @@ TAKE_OFF: Final = """
 """
 
 
-async def drop_drafts(db: TeamDb, inbox_id: UUID, most: int) -> Sequence[UUID]:
+async def drop_drafts(db: TeamDb, inbox_id: UUID, limit: int) -> Sequence[UUID]:
     """Remove drafts, sent ones too; returns which."""
-    return await db.values(DROP_DRAFTS, inbox_id, most)
+    return await db.values(DROP_DRAFTS, inbox_id, limit)
 
 
 async def drop_files(db: TeamDb, drafts: Sequence[UUID]) -> Sequence[str | None]:
@@ -78,14 +78,14 @@ async def drop_files(db: TeamDb, drafts: Sequence[UUID]) -> Sequence[str | None]
     return await db.values(DROP_FILES, drafts)
 
 
-async def drop_messages(db: TeamDb, inbox_id: UUID, after: UUID, most: int) -> Sequence[UUID]:
+async def drop_messages(db: TeamDb, inbox_id: UUID, after: UUID, limit: int) -> Sequence[UUID]:
     """Remove the messages behind this one; returns the emails that they are of."""
-    return await db.values(DROP_MESSAGES, inbox_id, after, most)
+    return await db.values(DROP_MESSAGES, inbox_id, after, limit)
 
 
-async def drop_threads(db: TeamDb, inbox_id: UUID, most: int) -> Sequence[UUID]:
+async def drop_threads(db: TeamDb, inbox_id: UUID, limit: int) -> Sequence[UUID]:
     """Remove threads whose messages are gone; returns which."""
-    return await db.values(DROP_THREADS, inbox_id, most)
+    return await db.values(DROP_THREADS, inbox_id, limit)
 
 
 async def drop_thread_labels(db: TeamDb, threads: Sequence[UUID]) -> None:
@@ -100,6 +100,6 @@ async def drop_agent(db: TeamDb, inbox_id: UUID) -> int:
     return await db.run(DROP_AGENT, inbox_id)
 
 
-async def take_off(db: TeamDb, label_id: UUID, most: int) -> int:
+async def take_off(db: TeamDb, label_id: UUID, limit: int) -> int:
     """Take a label off some threads; returns off how many."""
-    return await db.run(TAKE_OFF, label_id, most)
+    return await db.run(TAKE_OFF, label_id, limit)

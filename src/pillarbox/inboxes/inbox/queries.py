@@ -75,7 +75,7 @@ DELETE: Final = """
 """
 
 
-class Inbox(NamedTuple):
+class InboxRow(NamedTuple):
     """An inbox with its counts, and when something came into one of its threads last."""
 
     id: UUID
@@ -91,7 +91,7 @@ class Inbox(NamedTuple):
     last_received: datetime | None
 
 
-class NewRow(NamedTuple):
+class NewInboxRow(NamedTuple):
     """The row of a new inbox."""
 
     id: UUID
@@ -103,28 +103,34 @@ class NewRow(NamedTuple):
     created_at: datetime
 
 
-async def get(db: TeamDb, inbox_id: UUID) -> Inbox | None:
-    return await db.one(Inbox, BY_IDS, [inbox_id])
+async def get(db: TeamDb, inbox_id: UUID) -> InboxRow | None:
+    return await db.one(InboxRow, BY_IDS, [inbox_id])
 
 
-async def some(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, Inbox]:
+async def some(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, InboxRow]:
     """Those of these inboxes that there are."""
-    return {inbox.id: inbox for inbox in await db.all(Inbox, BY_IDS, ids)}
+    return {inbox.id: inbox for inbox in await db.all(InboxRow, BY_IDS, ids)}
 
 
-async def page(db: TeamDb, page: Page) -> list[Inbox]:
-    return await db.all(Inbox, PAGE, *page.args)
+async def page(db: TeamDb, page: Page) -> list[InboxRow]:
+    return await db.all(InboxRow, PAGE, *page.args)
 
 
-async def insert(db: TeamDb, new: NewRow) -> None:
+async def insert(db: TeamDb, new: NewInboxRow) -> None:
     await db.run(INSERT, *new)
 
 
 async def change(
-    db: TeamDb, inbox_id: UUID, name: str | None, from_name: str | None, at: datetime, *, sets_from_name: bool
+    db: TeamDb,
+    inbox_id: UUID,
+    name: str | None,
+    from_name: str | None,
+    now: datetime,
+    *,
+    sets_from_name: bool,
 ) -> bool:
     """Change what is another than before; False where nothing is, or there is no such inbox."""
-    return await db.run(CHANGE, inbox_id, name, sets_from_name, from_name, at) == 1
+    return await db.run(CHANGE, inbox_id, name, sets_from_name, from_name, now) == 1
 
 
 async def count(db: TeamDb) -> int:
@@ -136,6 +142,6 @@ async def lock_of_domain(db: TeamDb, domain_id: UUID) -> Sequence[UUID]:
     return await db.values(LOCK_OF_DOMAIN, domain_id)
 
 
-async def delete(db: TeamDb, ids: Sequence[UUID], job_ids: Sequence[UUID], at: datetime) -> Sequence[UUID]:
+async def delete(db: TeamDb, ids: Sequence[UUID], job_ids: Sequence[UUID], now: datetime) -> Sequence[UUID]:
     """Remove the rows of these inboxes, and leave the rest to a job for each; returns which there were."""
-    return await db.values(DELETE, ids, job_ids, JOB_REMOVE, at)
+    return await db.values(DELETE, ids, job_ids, JOB_REMOVE, now)

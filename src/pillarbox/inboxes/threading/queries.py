@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.inboxes.folders import KEPT_IN_TRASH, Folder
-from pillarbox.inboxes.joining.deciding import KnownMessage, Plan, Thread, key_of_subject
+from pillarbox.inboxes.folders import KEPT_IN_TRASH, ThreadFolder
 from pillarbox.inboxes.locking import InboxKey
+from pillarbox.inboxes.threading.thread_plan import KnownMessage, ThreadPlan, ThreadState, key_of_subject
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.threading import bare_id, id_key
@@ -123,7 +123,7 @@ ADD = """
                  body_key text, attachments smallint, marks integer, is_automatic boolean, is_new boolean)
 """
 
-# Of the messages that are added those that searches would miss: `described_to` is behind them already.
+# Of the messages that are added those that searches would miss: `indexed_up_to` is behind them already.
 LATE = """
     INSERT INTO inbox_search_late (team_id, inbox_id, id)
     SELECT k.team_id, k.inbox_id, k.id
@@ -170,7 +170,7 @@ HAS_WEBHOOKS = """
 """
 
 
-class SubjectWanted(NamedTuple):
+class SubjectQuery(NamedTuple):
     """A subject that somebody has answered without naming an earlier message."""
 
     inbox: InboxKey
@@ -179,18 +179,18 @@ class SubjectWanted(NamedTuple):
     since: datetime
 
 
-class Found(NamedTuple):
+class ThreadLookup(NamedTuple):
     """What was found of messages and threads."""
 
-    threads: list[Thread]
+    threads: list[ThreadState]
     messages: list[KnownMessage]
 
 
-async def by_ids(conn: Connection, wanted: Iterable[tuple[InboxKey, str]]) -> Found:
+async def by_ids(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, str]]) -> ThreadLookup:
     """The messages of these inboxes with these ids (without brackets), and their threads."""
-    keys = sorted({(*inbox, id_key(message_id)) for inbox, message_id in wanted})
+    keys = sorted({(*inbox, id_key(message_id)) for inbox, message_id in inbox_keys})
     if not keys:
-        return Found([], [])
+        return ThreadLookup([], [])
     rows = await conn.fetch(BY_IDS, *zip(*keys, strict=True), MOST_SAME)
     messages = [
         KnownMessage(
@@ -204,30 +204,32 @@ async def by_ids(conn: Connection, wanted: Iterable[tuple[InboxKey, str]]) -> Fo
         )
         for row in rows
     ]
-    return Found([_thread(row) for row in {row["thread_id"]: row for row in rows}.values()], messages)
+    return ThreadLookup([_thread(row) for row in {row["thread_id"]: row for row in rows}.values()], messages)
 
 
-async def threads(conn: Connection, wanted: Iterable[tuple[InboxKey, UUID]]) -> list[Thread]:
+async def threads(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, UUID]]) -> list[ThreadState]:
     """These threads of these inboxes, as far as they exist."""
-    keys = sorted({(*inbox, thread_id) for inbox, thread_id in wanted})
+    keys = sorted({(*inbox, thread_id) for inbox, thread_id in inbox_keys})
     if not keys:
         return []
     return [_thread(row) for row in await conn.fetch(THREADS, *zip(*keys, strict=True))]
 
 
-async def by_subject(conn: Connection, wanted: Sequence[SubjectWanted]) -> list[Thread]:
+async def by_subject(conn: Connection, subjects: Sequence[SubjectQuery]) -> list[ThreadState]:
     """Threads with these subjects, each with the person that takes part in it."""
-    if not wanted:
+    if not subjects:
         return []
-    keys = [(*one.inbox, one.key, one.person, one.since) for one in wanted]
+    keys = [(*one.inbox, one.key, one.person, one.since) for one in subjects]
     rows = await conn.fetch(BY_SUBJECT, *zip(*keys, strict=True), MOST_SAME, MOST_PEOPLE)
-    found: dict[UUID, Thread] = {}
+    found: dict[UUID, ThreadState] = {}
     for row in rows:
         found.setdefault(row["thread_id"], _thread(row)).people.add(row["person"])
     return list(found.values())
 
 
-def writes(plan: Plan, at: datetime, described: Mapping[InboxKey, UUID] | None = None) -> list[Statement]:
+def writes(
+    plan: ThreadPlan, instant: datetime, described: Mapping[InboxKey, UUID] | None = None
+) -> list[Statement]:
     """What carries out the plan, except for its events; none of the statements sees another's rows.
     `described`: how far searches know the messages of each inbox, where the lock has told it."""
     found = []
@@ -235,7 +237,7 @@ def writes(plan: Plan, at: datetime, described: Mapping[InboxKey, UUID] | None =
         found.append(Statement(BEGIN, (rows_json([_new_row(thread) for thread in new]),)))
     if changed := [thread for thread in plan.threads if not thread.is_new]:
         rows = rows_json([_changed_row(thread) for thread in changed])
-        found.append(Statement(CHANGE, (rows, at + KEPT_IN_TRASH)))
+        found.append(Statement(CHANGE, (rows, instant + KEPT_IN_TRASH)))
     if plan.placed:
         marks = {thread.id: thread.marks for thread in plan.threads}
         rows = rows_json([_message_row(plan, place, marks) for place in range(len(plan.placed))])
@@ -256,34 +258,34 @@ def writes(plan: Plan, at: datetime, described: Mapping[InboxKey, UUID] | None =
 
 
 def all_writes(
-    plan: Plan, at: datetime, telling: Statement | None, described: Mapping[InboxKey, UUID]
+    plan: ThreadPlan, instant: datetime, telling: Statement | None, described: Mapping[InboxKey, UUID]
 ) -> list[Statement]:
     """What carries out the plan, with what queues its events; `follow` comes after it. It fails with a
     division by zero where a message was taken for new and its id is known."""
-    return [*writes(plan, at, described), *([] if telling is None else [telling])]
+    return [*writes(plan, instant, described), *([] if telling is None else [telling])]
 
 
-async def carry_out(conn: Connection, plan: Plan, at: datetime, telling: Statement) -> bool:
+async def carry_out(conn: Connection, plan: ThreadPlan, now: datetime, telling: Statement) -> bool:
     """Write all of the plan, with what queues its events; whether somebody may want these."""
     teams = list({thread.inbox[0] for thread in plan.threads})
-    rows = await combined(conn, [*writes(plan, at), telling], Statement(HAS_WEBHOOKS, (teams,)))
+    rows = await combined(conn, [*writes(plan, now), telling], Statement(HAS_WEBHOOKS, (teams,)))
     await follow(conn, plan)
     return bool(rows[0]["found"])
 
 
-async def follow(conn: Connection, plan: Plan) -> None:
+async def follow(conn: Connection, plan: ThreadPlan) -> None:
     """Let the labels of changed threads stand where these stand now."""
     changed = [(thread.inbox[0], thread.id) for thread in plan.threads if not thread.is_new]
     if changed:
         await conn.execute(FOLLOW, *zip(*changed, strict=True))
 
 
-def _thread(row: Any) -> Thread:
-    return Thread(
+def _thread(row: Any) -> ThreadState:
+    return ThreadState(
         (row["team_id"], row["inbox_id"]),
         row["thread_id"],
         row["subject"],
-        Folder(row["folder"]),
+        ThreadFolder(row["folder"]),
         row["messages"],
         row["inbound"],
         row["unread"],
@@ -295,7 +297,7 @@ def _thread(row: Any) -> Thread:
     )
 
 
-def _changed_row(thread: Thread) -> dict[str, Any]:
+def _changed_row(thread: ThreadState) -> dict[str, Any]:
     return {
         "team_id": thread.inbox[0],
         "id": thread.id,
@@ -309,7 +311,7 @@ def _changed_row(thread: Thread) -> dict[str, Any]:
     }
 
 
-def _new_row(thread: Thread) -> dict[str, Any]:
+def _new_row(thread: ThreadState) -> dict[str, Any]:
     return _changed_row(thread) | {
         "inbox_id": thread.inbox[1],
         "subject": thread.subject,
@@ -318,7 +320,7 @@ def _new_row(thread: Thread) -> dict[str, Any]:
     }
 
 
-def _message_row(plan: Plan, place: int, marks: Mapping[UUID, int]) -> dict[str, Any]:
+def _message_row(plan: ThreadPlan, place: int, marks: Mapping[UUID, int]) -> dict[str, Any]:
     message, thread_id = plan.placed[place]
     return {
         "place": place + 1,

@@ -12,21 +12,21 @@ from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.people.audit import visitor_actor
-from pillarbox.people.membership.members import By, Change
-from pillarbox.people.roles import Right, Role, may, may_manage
+from pillarbox.people.membership.members import MemberChange, MemberChangeActor
+from pillarbox.people.roles import Right, TeamRole, may, may_manage
 from pillarbox.people.visitors import Visitor
 
 ROLES: Final = {
-    Role.OWNER: "role.owner",
-    Role.ADMIN: "role.admin",
-    Role.MEMBER: "role.member",
-    Role.VIEWER: "role.viewer",
+    TeamRole.OWNER: "role.owner",
+    TeamRole.ADMIN: "role.admin",
+    TeamRole.MEMBER: "role.member",
+    TeamRole.VIEWER: "role.viewer",
 }
 
 REFUSED: Final = {
-    Change.GONE: (404, "team.gone"),
-    Change.NOT_ALLOWED: (403, "team.not_allowed"),
-    Change.LAST_OWNER: (409, "team.last_owner"),
+    MemberChange.GONE: (404, "team.gone"),
+    MemberChange.NOT_ALLOWED: (403, "team.not_allowed"),
+    MemberChange.LAST_OWNER: (409, "team.last_owner"),
 }
 """What is said where nothing was changed, with the status."""
 
@@ -46,9 +46,9 @@ def team_db(request: Request, visitor: Visitor) -> TeamDb:
     return TeamDb(request.use(asyncpg.Pool), visitor.team_id)
 
 
-def by(request: Request, visitor: Visitor) -> By:
+def by(request: Request, visitor: Visitor) -> MemberChangeActor:
     """Who acts now."""
-    return By(visitor_actor(request, visitor), request.at)
+    return MemberChangeActor(visitor_actor(request, visitor), request.at)
 
 
 def draw_team(
@@ -81,11 +81,11 @@ def done_text(request: Request, texts: Mapping[str, str]) -> str | None:
     return texts.get(request.query.last("done") or "")
 
 
-def role_of(text: str) -> Role | None:
+def role_of(text: str) -> TeamRole | None:
     """The role that a form names."""
-    return next((role for role in Role if role.value == text), None)
+    return next((role for role in TeamRole if role.value == text), None)
 
 
-def manageable(role: Role | None) -> list[str]:
+def manageable(role: TeamRole | None) -> list[str]:
     """The roles whose members somebody with this role may invite, change and remove."""
-    return [other.value for other in Role if role is not None and may_manage(role, other)]
+    return [other.value for other in TeamRole if role is not None and may_manage(role, other)]

@@ -1,7 +1,7 @@
 """Which thread a message joins, and what that makes of the thread (inboxes.md sections 8 and 9). Pure.
 
 The messages are decided one after the other, so one may answer another of the same commit. Who asks holds the
-locks of the inboxes, so what is `Known` is so until the commit.
+locks of the inboxes, so what is `KnownThreads` is so until the commit.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from uuid import UUID
 
 from pillarbox.inboxes import events, folders
 from pillarbox.inboxes.events import ThreadRef
-from pillarbox.inboxes.folders import Folder
-from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
+from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.locking import InboxKey
+from pillarbox.inboxes.threading.new_messages import JoinedThread, NewMessage
 from pillarbox.mail.message.threading import bare_id, compared_subject, subject_key
 from pillarbox.webhooks.publish import Reference
 
@@ -37,14 +37,14 @@ class KnownMessage(NamedTuple):
 
 
 @dataclass(slots=True)
-class Thread:
+class ThreadState:
     """A thread as it is, or as it will be. `subject` is that of its first message; `people` are the addresses
     of those who take part, as far as somebody asked for them."""
 
     inbox: InboxKey
     id: UUID
     subject: str | None
-    folder: Folder
+    folder: ThreadFolder
     messages: int
     inbound: int
     unread: int
@@ -60,13 +60,13 @@ class Thread:
     @property
     def is_counted(self) -> bool:
         """Whether it is one of the unread threads of its inbox."""
-        return self.folder is Folder.INBOX and self.unread > 0
+        return self.folder is ThreadFolder.INBOX and self.unread > 0
 
 
-class Known:
+class KnownThreads:
     """What the inboxes have, as far as the messages of a commit may need it."""
 
-    def __init__(self, threads: Iterable[Thread], messages: Iterable[KnownMessage]) -> None:
+    def __init__(self, threads: Iterable[ThreadState], messages: Iterable[KnownMessage]) -> None:
         self.threads = {(thread.inbox, thread.id): thread for thread in threads}
         self._messages: dict[tuple[InboxKey, str], list[KnownMessage]] = {}
         for message in messages:
@@ -84,14 +84,14 @@ class Known:
         found[found.index(old)] = new
 
 
-class Placed(NamedTuple):
+class PlacedMessage(NamedTuple):
     """A message that is to be written, with its thread."""
 
     message: NewMessage
     thread_id: UUID
 
 
-class Returned(NamedTuple):
+class ReturnedMessage(NamedTuple):
     """A message that the inbox has sent and that came back to it: its row becomes that of a received one."""
 
     inbox: InboxKey
@@ -100,35 +100,37 @@ class Returned(NamedTuple):
 
 
 @dataclass(slots=True)
-class Plan:
+class ThreadPlan:
     """What is to be written, and what became of each message. `are_new`: nobody has looked whether the
     inboxes know the ids of the messages, so whoever writes them does."""
 
-    joined: list[Joined] = field(default_factory=list)
-    placed: list[Placed] = field(default_factory=list)
-    returned: list[Returned] = field(default_factory=list)
-    threads: list[Thread] = field(default_factory=list)
+    joined: list[JoinedThread] = field(default_factory=list)
+    placed: list[PlacedMessage] = field(default_factory=list)
+    returned: list[ReturnedMessage] = field(default_factory=list)
+    threads: list[ThreadState] = field(default_factory=list)
     unread: dict[InboxKey, int] = field(default_factory=dict)
     told: list[Reference] = field(default_factory=list)
     are_new: bool = False
 
 
-def plan(messages: Sequence[NewMessage], known: Known, new_id: Callable[[], UUID], at: datetime) -> Plan:
+def plan(
+    messages: Sequence[NewMessage], known: KnownThreads, new_id: Callable[[], UUID], instant: datetime
+) -> ThreadPlan:
     """Decide about these messages, in their order."""
-    return _Planning(known, new_id, at).of(messages)
+    return _ThreadPlanner(known, new_id, instant).of(messages)
 
 
-class _Planning:
-    def __init__(self, known: Known, new_id: Callable[[], UUID], at: datetime) -> None:
+class _ThreadPlanner:
+    def __init__(self, known: KnownThreads, new_id: Callable[[], UUID], instant: datetime) -> None:
         self._known = known
         self._new_id = new_id
-        self._at = at
-        self._plan = Plan()
-        self._by_subject: dict[tuple[InboxKey, str], list[Thread]] = {}
+        self._at = instant
+        self._plan = ThreadPlan()
+        self._by_subject: dict[tuple[InboxKey, str], list[ThreadState]] = {}
         for thread in known.threads.values():
             self._note_subject(thread)
 
-    def of(self, messages: Sequence[NewMessage]) -> Plan:
+    def of(self, messages: Sequence[NewMessage]) -> ThreadPlan:
         before = {key: thread.is_counted for key, thread in self._known.threads.items()}
         for message in messages:
             self._plan.joined.append(self._decide(message))
@@ -140,7 +142,7 @@ class _Planning:
                 self._plan.unread[thread.inbox] = self._plan.unread.get(thread.inbox, 0) + change
         return self._plan
 
-    def _decide(self, message: NewMessage) -> Joined:
+    def _decide(self, message: NewMessage) -> JoinedThread:
         if message.is_inbound and message.message_id is not None:
             same = self._known.with_id(message.inbox, bare_id(message.message_id))
             for one in same if not message.is_spam else ():
@@ -150,31 +152,31 @@ class _Planning:
                 is_equal = one.is_inbound and one.body_key is not None and one.body_key == message.body_key
                 # A copy that came another way and is no spam is not hidden behind one that is.
                 if is_equal and (message.is_spam or not self._is_spam(one)):
-                    return Joined(one.thread_id, one.id, is_stored=False)
+                    return JoinedThread(one.thread_id, one.id, is_stored=False)
         thread = self._thread_of(message)
         if thread is None:
             thread = self._begin(message)
             self._tell(events.thread_created, thread, message.id)
         else:
             self._join(thread, message)
-        self._plan.placed.append(Placed(message, thread.id))
+        self._plan.placed.append(PlacedMessage(message, thread.id))
         self._tell(events.email_received if message.is_inbound else events.email_sent, thread, message.id)
         self._remember(thread, message)
-        return Joined(thread.id, message.id, is_stored=True)
+        return JoinedThread(thread.id, message.id, is_stored=True)
 
     # Which thread -----------------------------------------------------------------------------------
 
-    def _thread_of(self, message: NewMessage) -> Thread | None:
+    def _thread_of(self, message: NewMessage) -> ThreadState | None:
         if not message.is_inbound:
             return None if message.thread_id is None else self._of(message.inbox, message.thread_id)
         thread = self._by_ids(message)
         if thread is None and not message.names_earlier:
             thread = self._of_subject(message)
-        if thread is not None and message.is_spam and thread.folder is not Folder.SPAM:
+        if thread is not None and message.is_spam and thread.folder is not ThreadFolder.SPAM:
             return None
         return thread
 
-    def _by_ids(self, message: NewMessage) -> Thread | None:
+    def _by_ids(self, message: NewMessage) -> ThreadState | None:
         """The first id that the inbox knows decides. Of several messages with it the one that was sent from
         here counts, whose id nobody else has made, then the first that is in no spam, then the first: whoever
         uses an id again draws no answers to themselves."""
@@ -185,18 +187,20 @@ class _Planning:
                 if (thread := self._of(message.inbox, one.thread_id)) is not None
             ]
             if found:
-                ranked = [(not one.is_inbound, thread.folder is not Folder.SPAM) for one, thread in found]
+                ranked = [
+                    (not one.is_inbound, thread.folder is not ThreadFolder.SPAM) for one, thread in found
+                ]
                 return found[max(range(len(found)), key=lambda place: (*ranked[place], -place))][1]
         return None
 
-    def _of_subject(self, message: NewMessage) -> Thread | None:
+    def _of_subject(self, message: NewMessage) -> ThreadState | None:
         subject = compared_subject(message.subject)
         if not subject.is_answer or not subject.text:
             return None
         threads = [
             thread
             for thread in self._by_subject.get((message.inbox, subject.text), ())
-            if thread.folder not in (Folder.SPAM, Folder.TRASH)
+            if thread.folder not in (ThreadFolder.SPAM, ThreadFolder.TRASH)
             and thread.received_at > message.received_at - ACTIVE
             and message.sender_key in thread.people
         ]
@@ -204,16 +208,16 @@ class _Planning:
 
     def _is_spam(self, message: KnownMessage) -> bool:
         thread = self._of(message.inbox, message.thread_id)
-        return thread is not None and thread.folder is Folder.SPAM
+        return thread is not None and thread.folder is ThreadFolder.SPAM
 
-    def _of(self, inbox: InboxKey, thread_id: UUID) -> Thread | None:
+    def _of(self, inbox: InboxKey, thread_id: UUID) -> ThreadState | None:
         return self._known.threads.get((inbox, thread_id))
 
     # What it makes of the thread --------------------------------------------------------------------
 
-    def _begin(self, message: NewMessage) -> Thread:
+    def _begin(self, message: NewMessage) -> ThreadState:
         inbound = int(message.is_inbound)
-        thread = Thread(
+        thread = ThreadState(
             message.inbox,
             message.new_thread_id or self._new_id(),
             message.subject or None,
@@ -231,7 +235,7 @@ class _Planning:
         self._note_subject(thread)
         return thread
 
-    def _join(self, thread: Thread, message: NewMessage) -> None:
+    def _join(self, thread: ThreadState, message: NewMessage) -> None:
         thread.is_changed = True
         thread.messages += 1
         thread.inbound += message.is_inbound
@@ -244,7 +248,7 @@ class _Planning:
         else:
             self._move(thread, folders.after_outbound(thread.folder, has_inbound=thread.inbound > 0))
 
-    def _return(self, sent: KnownMessage, message: NewMessage) -> Joined:
+    def _return(self, sent: KnownMessage, message: NewMessage) -> JoinedThread:
         """The inbox has sent this to itself: the row it has is of a received message from now on (9.3)."""
         thread = self._of(sent.inbox, sent.thread_id)
         if thread is None:
@@ -254,11 +258,11 @@ class _Planning:
         thread.unread += 1
         self._move(thread, folders.after_inbound(thread.folder))
         self._known.replace(sent, sent._replace(is_inbound=True, body_key=message.body_key))
-        self._plan.returned.append(Returned(sent.inbox, sent.id, message.body_key))
+        self._plan.returned.append(ReturnedMessage(sent.inbox, sent.id, message.body_key))
         self._tell(events.email_received, thread, sent.id)
-        return Joined(thread.id, sent.id, is_stored=False)
+        return JoinedThread(thread.id, sent.id, is_stored=False)
 
-    def _move(self, thread: Thread, folder: Folder) -> None:
+    def _move(self, thread: ThreadState, folder: ThreadFolder) -> None:
         if folder is thread.folder:
             return
         team_id, inbox_id = thread.inbox
@@ -268,7 +272,7 @@ class _Planning:
 
     # What the next messages of the commit find ------------------------------------------------------
 
-    def _remember(self, thread: Thread, message: NewMessage) -> None:
+    def _remember(self, thread: ThreadState, message: NewMessage) -> None:
         thread.people.add(message.sender_key)
         if message.message_id is not None:
             self._known.add(
@@ -283,12 +287,12 @@ class _Planning:
                 )
             )
 
-    def _note_subject(self, thread: Thread) -> None:
+    def _note_subject(self, thread: ThreadState) -> None:
         text = compared_subject(thread.subject).text
         if text:
             self._by_subject.setdefault((thread.inbox, text), []).append(thread)
 
-    def _tell(self, event: events.MessageEvent, thread: Thread, email_id: UUID) -> None:
+    def _tell(self, event: events.MessageEvent, thread: ThreadState, email_id: UUID) -> None:
         team_id, inbox_id = thread.inbox
         self._plan.told.append(event(team_id, self._at, inbox_id, thread.id, email_id))
 

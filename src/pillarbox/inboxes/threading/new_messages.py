@@ -49,7 +49,7 @@ class NewMessage:
         return self.team_id, self.inbox_id
 
 
-class Joined(NamedTuple):
+class JoinedThread(NamedTuple):
     """What became of a message: its thread; `is_stored` is false for one that the inbox had already. The id
     is that of an earlier row where the inbox has sent the message itself."""
 

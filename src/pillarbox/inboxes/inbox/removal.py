@@ -15,10 +15,10 @@ import asyncpg
 
 from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.inboxes import prometheus
-from pillarbox.inboxes.boxes import removal_queries as queries
-from pillarbox.inboxes.boxes.queries import JOB_REMOVE
+from pillarbox.inboxes.inbox import removal_queries as queries
+from pillarbox.inboxes.inbox.queries import JOB_REMOVE
 from pillarbox.inboxes.labels.queries import JOB_REMOVE as JOB_REMOVE_LABEL
-from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.search import block_queries as search_blocks
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
@@ -26,7 +26,7 @@ from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.wire.paging import OLDEST
 from pillarbox.kernel.work.collectors import in_batches
-from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
+from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
 
 log = get("inboxes")
 
@@ -41,7 +41,7 @@ LIMIT: Final = JobLimit((JOB_REMOVE, JOB_REMOVE_LABEL), running=2, batch=2, paus
 class InboxRemoval:
     """The jobs, and what they need."""
 
-    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, received: ReceivedMail) -> None:
+    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, received: ReceivedMailSource) -> None:
         self._pool = pool
         self._blobs = blobs
         self._received = received
@@ -49,7 +49,7 @@ class InboxRemoval:
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB_REMOVE: self.remove, JOB_REMOVE_LABEL: self.remove_label}
 
-    async def remove(self, job: Job) -> Finished:
+    async def remove(self, job: Job) -> JobFinished:
         """All that the inbox had. Messages go before their threads, so that each message has a thread."""
         db = TeamDb(self._pool, job.team_id)
         inbox_id = job.subject_id
@@ -58,13 +58,13 @@ class InboxRemoval:
         await in_batches(lambda: self._threads(db, inbox_id))
         await in_batches(lambda: _labels_and_agent(db, inbox_id))
         await in_batches(lambda: search_blocks.forget(db, inbox_id))
-        return Finished()
+        return JobFinished()
 
-    async def remove_label(self, job: Job) -> Finished:
+    async def remove_label(self, job: Job) -> JobFinished:
         """A label from all threads."""
         db = TeamDb(self._pool, job.team_id)
         await in_batches(lambda: queries.take_off(db, job.subject_id, BATCH))
-        return Finished()
+        return JobFinished()
 
     async def _drafts(self, db: TeamDb, inbox_id: UUID) -> int:
         async with db.transaction() as inner:

@@ -5,7 +5,7 @@ What a deleted inbox has left behind is nobody's any more; there is a job that r
 
 from __future__ import annotations
 
-from pillarbox.inboxes.boxes.queries import JOB_REMOVE
+from pillarbox.inboxes.inbox.queries import JOB_REMOVE
 from pillarbox.inboxes.threads.purge_queries import JOB_REMOVE as JOB_REMOVE_THREAD
 from pillarbox.kernel.postgres.invariant import Invariant
 

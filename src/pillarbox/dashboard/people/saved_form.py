@@ -29,7 +29,7 @@ SECRETS: Final = frozenset({"password", "code", "asked", "answer", "csrf_token"}
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedForm:
     """The fields of a form, as they were sent, for the page that shows it."""
 
     page: str = ""
@@ -45,7 +45,7 @@ class Kept:
         return self.fields.get(name, default) if self.form == form else default
 
 
-NOTHING: Final = Kept()
+NOTHING: Final = SavedForm()
 
 
 def keeping(request: Request, visitor: Visitor, page: str, fields: Mapping[str, str]) -> str:
@@ -57,7 +57,7 @@ def keeping(request: Request, visitor: Visitor, page: str, fields: Mapping[str, 
     return set_cookie(NAME, urlsafe_b64encode(sealed).decode("ascii"), LASTS)
 
 
-def kept(request: Request, visitor: Visitor) -> Kept:
+def kept(request: Request, visitor: Visitor) -> SavedForm:
     """What the page that is asked for may fill in. Nothing where it says what was done: then it was done."""
     found = _opened(request, visitor)
     return found if _is_here(request, found) and not request.query.last("done") else NOTHING
@@ -84,7 +84,7 @@ def _written(request: Request, page: str, fields: Mapping[str, str]) -> bytes:
     return json.dumps(found, ensure_ascii=False).encode()
 
 
-def _opened(request: Request, visitor: Visitor) -> Kept:
+def _opened(request: Request, visitor: Visitor) -> SavedForm:
     """What the cookie holds; nothing where it is of another session, too old, or not ours."""
     value = cookie(request, NAME)
     if not value or len(value) > 2 * MOST_BYTES:
@@ -96,14 +96,14 @@ def _opened(request: Request, visitor: Visitor) -> Kept:
     return _read(json.loads(plain), request.at)
 
 
-def _read(found: dict[str, Any], at: datetime) -> Kept:
-    if found["until"] < at.timestamp():
+def _read(fields: dict[str, Any], instant: datetime) -> SavedForm:
+    if fields["until"] < instant.timestamp():
         return NOTHING
-    return Kept(found["page"], found["form"], found["fields"])
+    return SavedForm(fields["page"], fields["form"], fields["fields"])
 
 
-def _is_here(request: Request, found: Kept) -> bool:
-    return request.method == "GET" and found.page == request.path
+def _is_here(request: Request, saved_form: SavedForm) -> bool:
+    return request.method == "GET" and saved_form.page == request.path
 
 
 def _context(visitor: Visitor) -> bytes:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from pillarbox.inboxes.joining import deciding, queries
-from pillarbox.inboxes.joining.deciding import Known, Plan
-from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
-from pillarbox.inboxes.joining.queries import SubjectWanted
+from pillarbox.inboxes.threading import queries, thread_plan
+from pillarbox.inboxes.threading.new_messages import JoinedThread, NewMessage
+from pillarbox.inboxes.threading.queries import SubjectQuery
+from pillarbox.inboxes.threading.thread_plan import KnownThreads, ThreadPlan
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, after_commit
 from pillarbox.kernel.wire.problems import NotFound
@@ -25,26 +25,26 @@ from pillarbox.webhooks.publish import Publisher
 
 
 async def join(
-    conn: Connection, publisher: Publisher, ids: Ids, at: datetime, messages: Sequence[NewMessage]
-) -> list[Joined]:
+    conn: Connection, publisher: Publisher, ids: Ids, now: datetime, messages: Sequence[NewMessage]
+) -> list[JoinedThread]:
     """Put each message into its thread or a new one; returns what became of each, in the same order.
 
     Raises NotFound where mail that is sent names a thread that its inbox has not.
     """
-    plan = await planned(conn, ids, at, messages)
-    await carry_out(conn, publisher, at, plan)
+    plan = await planned(conn, ids, now, messages)
+    await carry_out(conn, publisher, now, plan)
     return plan.joined
 
 
-async def carry_out(conn: Connection, publisher: Publisher, at: datetime, plan: Plan) -> None:
+async def carry_out(conn: Connection, publisher: Publisher, now: datetime, plan: ThreadPlan) -> None:
     """Write what was decided, with its events."""
-    if await queries.carry_out(conn, plan, at, publisher.referring(plan.told)):
+    if await queries.carry_out(conn, plan, now, publisher.referring(plan.told)):
         after_commit(conn, publisher.wake)
 
 
 async def planned(
-    conn: Connection, ids: Ids, at: datetime, messages: Sequence[NewMessage], *, if_new: bool = False
-) -> Plan:
+    conn: Connection, ids: Ids, now: datetime, messages: Sequence[NewMessage], *, if_new: bool = False
+) -> ThreadPlan:
     """Decide about these messages, without writing: for a caller that has to know it before it writes.
 
     With `if_new` messages that name no earlier ones are not looked up: the plan holds if the inboxes do not
@@ -57,13 +57,13 @@ async def planned(
         conn, [(message.inbox, message.thread_id) for message in messages if message.thread_id is not None]
     )
     by_subject = await queries.by_subject(conn, [one for m in messages if (one := _subject_of(m))])
-    known = Known([*found.threads, *answered], found.messages)
+    known = KnownThreads([*found.threads, *answered], found.messages)
     for thread in by_subject:
         known.threads.setdefault((thread.inbox, thread.id), thread).people.update(thread.people)
     for message in messages:
         if message.thread_id is not None and (message.inbox, message.thread_id) not in known.threads:
             raise NotFound("Thread")
-    plan = deciding.plan(messages, known, ids.new, at)
+    plan = thread_plan.plan(messages, known, ids.new, now)
     plan.are_new = are_new
     return plan
 
@@ -76,7 +76,7 @@ def _ids_of(message: NewMessage) -> list[tuple[tuple[UUID, UUID], str]]:
     return [(message.inbox, one) for one in (*own, *message.earlier_ids)]
 
 
-def _subject_of(message: NewMessage) -> SubjectWanted | None:
+def _subject_of(message: NewMessage) -> SubjectQuery | None:
     """By which subject the thread of a message is looked for that names no earlier one."""
     if not message.is_inbound or message.names_earlier:
         return None
@@ -84,4 +84,4 @@ def _subject_of(message: NewMessage) -> SubjectWanted | None:
     key = subject_key(subject.text) if subject.is_answer else None
     if key is None:
         return None
-    return SubjectWanted(message.inbox, key, message.sender_key, message.received_at - deciding.ACTIVE)
+    return SubjectQuery(message.inbox, key, message.sender_key, message.received_at - thread_plan.ACTIVE)

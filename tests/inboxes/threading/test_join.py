@@ -11,10 +11,10 @@ import pytest
 
 from kit.inbox_rows import BEGAN, Inbox, an_inbox
 from kit.world import world
-from pillarbox.inboxes.joining.join import join
-from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
-from pillarbox.inboxes.joining.queries import MOST_SAME
 from pillarbox.inboxes.locking import lock
+from pillarbox.inboxes.threading.join import join
+from pillarbox.inboxes.threading.new_messages import JoinedThread, NewMessage
+from pillarbox.inboxes.threading.queries import MOST_SAME
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.problems import NotFound
@@ -46,7 +46,7 @@ def message(inbox: Inbox, at: float = 0, **fields: Any) -> NewMessage:
     return NewMessage(team_id=inbox.team.id, inbox_id=inbox.id, **(wanted | fields))
 
 
-async def joined(inbox: Inbox, *messages: NewMessage) -> list[Joined]:
+async def joined(inbox: Inbox, *messages: NewMessage) -> list[JoinedThread]:
     app = inbox.team.world.app
     async with transaction(inbox.team.world.pool) as conn:
         await lock(conn, [(inbox.team.id, inbox.id)])
@@ -75,7 +75,7 @@ async def test_an_answer_joins_by_the_id_that_it_names(database_url: str, tmp_pa
             attachments=2,
         )
         [found] = await joined(inbox, answer)
-        assert found == Joined(first.thread_id, answer.id, is_stored=True)
+        assert found == JoinedThread(first.thread_id, answer.id, is_stored=True)
         one, two = await threads(inbox)
         assert (one["messages"], one["inbound"], one["unread"], one["has_attachment"]) == (2, 2, 2, True)
         assert (one["last_message_id"], one["received_at"]) == (answer.id, answer.received_at)
@@ -135,7 +135,7 @@ async def test_many_mails_with_one_id_push_the_first_out_of_nothing(
         assert answer.thread_id == sent.thread_id
         returned = message(inbox, 91, message_id="<a@harbor.example>", sender_key=inbox.address)
         [found] = await joined(inbox, returned)
-        assert found == Joined(sent.thread_id, ours.id, is_stored=False)
+        assert found == JoinedThread(sent.thread_id, ours.id, is_stored=False)
 
 
 async def test_a_copy_that_is_no_spam_is_not_hidden_behind_one_that_is(
@@ -265,7 +265,7 @@ async def test_what_an_inbox_sends_to_itself_is_one_message_that_came_in(
         assert stranger.is_stored
         for _ in range(2):
             [found] = await joined(inbox, message(inbox, 2, sender_key=inbox.address, **back))
-            assert found == Joined(out.thread_id, sent.id, is_stored=False)
+            assert found == JoinedThread(out.thread_id, sent.id, is_stored=False)
         first, _ = await threads(inbox)
         assert (first["folder"], first["inbound"], first["unread"]) == ("inbox", 1, 1)
         [email] = (await inbox.get(f"/threads/{out.thread_id}/emails")).json()["data"]

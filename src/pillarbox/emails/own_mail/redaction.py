@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from pillarbox.emails.outgoing import Tag
+from pillarbox.emails.outgoing import EmailTag
 
-MARK: Final = Tag("pillarbox_mail", "people")
+MARK: Final = EmailTag("pillarbox_mail", "people")
 """The tag of such mail."""
 
-SAID_INSTEAD: Final = "This email is for its recipient alone."
+REDACTED_TEXT: Final = "This email is for its recipient alone."
 
 
 def is_withheld(tags: str | None) -> bool:

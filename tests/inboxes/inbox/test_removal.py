@@ -18,7 +18,7 @@ from kit.searched_inboxes import SearchedInbox
 from kit.webhooks import hook
 from kit.world import Team, World, world
 from pillarbox.emails.integrity.reconcile import reconcile
-from pillarbox.inboxes.boxes import removal
+from pillarbox.inboxes.inbox import removal
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.storage.blobs import BlobStore
 
@@ -87,7 +87,7 @@ async def full_inbox(team: Team, local: str = "help") -> tuple[Inbox, list[str]]
     label_id = await inbox.label("Late")
     threads = [await inbox.thread(at=number) for number in range(3)]
     await threads[0].received(PLAIN + local.encode(), at=9)
-    await threads[1].sent(at=9)
+    await threads[1].sent(now=9)
     for thread in threads:
         assert (await thread.put_labels([label_id])).status_code == 200
     blobs = [

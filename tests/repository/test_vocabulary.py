@@ -1,0 +1,103 @@
+"""One word means one thing: names of classes are unique and say what the thing is, parameters what they hold.
+
+What to do where one of these tests fails: take the word that the API, the RFC or PostgreSQL has for it. A row
+or a result carries its resource (`ContactRow`, `ClaimVerdict`), a shape of the wire the name that
+`/openapi.json` shows.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from kit.sources import nodes_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "pillarbox"
+
+IRREGULAR = frozenset(
+    {
+        *("Begun", "Born", "Broken", "Chosen", "Cut", "Done", "Found", "Frozen", "Given", "Gone", "Held"),
+        *("Hidden", "Kept", "Known", "Lost", "Made", "Met", "Put", "Read", "Said", "Seen", "Sent", "Set"),
+        *("Shown", "Spoken", "Taken", "Told", "Wanted", "Won", "Written"),
+    }
+)
+NOUNS = frozenset({"Greeting", "Setting", "Speed"})
+"""Words that end like participles and are nouns of the field."""
+
+SHAPES = frozenset({"Assigned", "Counted", "Embedded"})
+"""Shapes of the wire whose names stand in `/openapi.json`."""
+
+REFUSED = {
+    "at": "now, instant, or index",
+    "found": "the name of what was found",
+    "made": "the name of what was made",
+    "most": "limit",
+    "one": "the name of the item",
+    "others": "the name of the items",
+    "said": "reply, text, or line",
+    "told": "the name of the message",
+    "wanted": "the name of what is asked for",
+}
+"""Parameter names that do not say what they hold, and what to write."""
+
+
+def classes() -> Iterator[tuple[str, str]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in nodes_of(path):
+            if isinstance(node, ast.ClassDef):
+                yield node.name, str(path.relative_to(SOURCE))
+
+
+def is_participle(name: str) -> bool:
+    word = name.lstrip("_")
+    if not word.isalpha() or word[1:] != word[1:].lower() or word in NOUNS | SHAPES:
+        return False
+    return word.endswith(("ed", "ing")) or word in IRREGULAR
+
+
+def refused_parameters(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = node.args
+            for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+                if argument.arg in REFUSED:
+                    yield f"{node.name}({argument.arg}): say {REFUSED[argument.arg]}"
+
+
+def test_the_name_of_a_class_is_unique() -> None:
+    places = defaultdict(list)
+    for name, path in classes():
+        places[name].append(path)
+    shared = {name: paths for name, paths in places.items() if len(paths) > 1}
+    assert shared == {}, "name each after its resource"
+
+
+def test_no_class_is_a_single_participle() -> None:
+    offenders = [f"{path}: {name}" for name, path in classes() if is_participle(name)]
+    assert offenders == [], "name the thing, not what happened to it"
+
+
+def test_parameters_say_what_they_hold() -> None:
+    offenders = [
+        f"{path.relative_to(SOURCE)}: {offence}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for offence in refused_parameters(ast.parse(path.read_text()))
+    ]
+    assert offenders == []
+
+
+def test_these_lints_find_violations() -> None:
+    assert is_participle("Asked")
+    assert is_participle("_Taken")
+    assert is_participle("Sending")
+    assert not is_participle("AskedName")
+    assert not is_participle("Setting")
+    assert list(refused_parameters(ast.parse("def f(db, *, most): ..."))) == ["f(most): say limit"]
+
+
+def test_every_exception_is_needed() -> None:
+    names = {name for name, _ in classes()}
+    assert names >= NOUNS | SHAPES
