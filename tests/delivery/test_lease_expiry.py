@@ -46,6 +46,15 @@ def test_what_no_longer_looks_expired_is_dropped() -> None:
     assert expiry.lost([lease(1)], 100 + CONFIRM_SECONDS) == []
 
 
+def test_time_in_which_nothing_can_be_written_does_not_count() -> None:
+    """A holder with an outcome cannot store it either, and does so before another process sends the mail."""
+    expiry = LeaseExpiry()
+    expiry.lost([lease(1)], 100)
+    expiry.restart()
+    assert expiry.lost([lease(1)], 100 + CONFIRM_SECONDS) == []
+    assert expiry.lost([lease(1)], 100 + 2 * CONFIRM_SECONDS) == [lease(1)]
+
+
 async def renewed(team: Team, before: datetime) -> datetime:
     """The new end of the only lease."""
     async with asyncio.timeout(10):

@@ -85,8 +85,14 @@ AUTOMATIONS = {"automations.claimed", "automations.written", "automations.commit
 """Tried in tests/automations/test_deaths.py."""
 
 
+IDEMPOTENCY = {"idempotency.looked_up"}
+"""Tried in tests/inboxes/test_sends_at_once.py."""
+
+
 def test_every_point_is_tried() -> None:
-    elsewhere = DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING | EVENTS | AUTOMATIONS
+    elsewhere = (
+        IDEMPOTENCY | DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING | EVENTS | AUTOMATIONS
+    )
     assert {point.partition("@")[0] for point in KILLED} | elsewhere == set(POINTS)
     assert KILLED.keys() == RAISED.keys()
 

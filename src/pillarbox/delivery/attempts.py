@@ -82,6 +82,11 @@ class Attempts:
         self._last_check = last_check
         self._copies = ByteBudget(MOST_COPIES)
 
+    @property
+    def may_begin(self) -> bool:
+        """False while outcomes cannot be stored: what is sent meanwhile might be sent again."""
+        return not self._settler.is_out
+
     async def run(self, item: Item) -> SiteSignal:
         """Attempt an item that this process has claimed; returns what was learned of its site."""
         await faults.point("delivery.claimed")

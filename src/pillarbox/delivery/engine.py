@@ -32,6 +32,8 @@ MOST_ITEMS = 500
 MOST_BYTES = 64 * 1024 * 1024
 MOST_RUNNING = 200
 CLAIM_EVERY = 1.0
+OUTAGE_LOOK = 0.5
+"""Seconds between two looks whether outcomes can be stored again."""
 
 
 class Engine:
@@ -323,7 +325,7 @@ class Engine:
         self._bytes -= item.email.weight
 
     def _pump(self) -> None:
-        while not self._stopping:
+        while not self._stopping and self._attempts.may_begin:
             item = self._scheduler.take(self._clock.boottime())
             if item is None:
                 break
@@ -338,6 +340,8 @@ class Engine:
             self._alarm.cancel()
             self._alarm = None
         pause = self._scheduler.next_change_in(self._clock.boottime())
+        if not self._attempts.may_begin:
+            pause = OUTAGE_LOOK
         if pause is not None and not self._stopping:
             self._alarm = asyncio.get_running_loop().call_later(pause, self._pump)
 

@@ -5,7 +5,8 @@ all processes look as if they had ended long ago, and another process whose cloc
 the time. One that was given by a clock ahead ends too late, by a year perhaps, and shows it: no lease is
 that long. But a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only
 when it has looked expired, or too long, unchanged, for longer than the renewals are apart, on a clock that
-never jumps.
+never jumps. Time in which the database took no writes does not count: its holder has the outcome of a mail
+that went out, and stores it as soon as it can.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class LeaseExpiry:
 
     def __init__(self) -> None:
         self._since: dict[Lease, float] = {}
+
+    def restart(self) -> None:
+        """Begin to count anew: this process could not write, so holders could not renew or settle either."""
+        self._since = {}
 
     def lost(self, expired: Sequence[Lease], boottime: float) -> list[Lease]:
         """The leases that look expired now and have looked so, unchanged, for `CONFIRM_SECONDS`."""

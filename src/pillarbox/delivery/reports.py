@@ -108,7 +108,8 @@ def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], f
 
 def refuse(item: Item, kind: EventKind, detail: EventDetail, instant: datetime) -> AttemptSettlement:
     """End every recipient of an item that may not leave."""
-    entries = [_entry(item, target.position, kind, instant, detail) for target in item.targets]
+    marked = _with_doubt(item, detail)
+    entries = [_entry(item, target.position, kind, instant, marked) for target in item.targets]
     return AttemptSettlement(item, entries, None)
 
 
@@ -120,7 +121,7 @@ def suppressed(item: Item, targets: Sequence[OpenRecipient], instant: datetime) 
             t.position,
             EventKind.SUPPRESSED,
             instant,
-            EventDetail(suppressed=SUPPRESSED_REASON[t.origin or ""]),
+            _with_doubt(item, EventDetail(suppressed=SUPPRESSED_REASON[t.origin or ""])),
         )
         for t in targets
     ]
@@ -129,7 +130,8 @@ def suppressed(item: Item, targets: Sequence[OpenRecipient], instant: datetime) 
 def refused(item: Item, targets: Sequence[OpenRecipient], instant: datetime) -> list[TimelineEntry]:
     """The events of recipients who may not get this mail, each for its own reason."""
     return [
-        _entry(item, t.position, EventKind.FAILED, instant, EventDetail(reason=t.refusal)) for t in targets
+        _entry(item, t.position, EventKind.FAILED, instant, _with_doubt(item, EventDetail(reason=t.refusal)))
+        for t in targets
     ]
 
 
@@ -175,6 +177,11 @@ def _is_bad_address(kind: EventKind, detail: EventDetail) -> bool:
 
 def _with_next(detail: EventDetail, due: datetime) -> EventDetail:
     return _replace(detail, next_attempt_at=due, bounce=None)
+
+
+def _with_doubt(item: Item, detail: EventDetail) -> EventDetail:
+    """The detail of an end without an attempt: an earlier one may have reached the recipient all the same."""
+    return _replace(detail, uncertain=True) if item.uncertain else detail
 
 
 def _with_attempt(item: Item, detail: EventDetail) -> EventDetail:

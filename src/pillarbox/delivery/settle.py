@@ -27,7 +27,7 @@ from pillarbox.kernel.postgres.combined_statement import (
     Statement,
     execute_all,
 )
-from pillarbox.kernel.postgres.database import RETRIED, Connection, transaction
+from pillarbox.kernel.postgres.database import OUTAGES, RETRIED, Connection, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.work.team_queues import TeamQueues
@@ -87,6 +87,9 @@ class AttemptSettler:
         self._keep = keep
         self._known_domains = known_domains
         self._failures = LoopFailures("delivery.settle")
+        self.is_out = False
+        """Whether the last outcome could not be stored for an outage: nothing new is to begin meanwhile."""
+
         self._commits: GroupCommit[AttemptSettlement, None] = GroupCommit(
             self._flush,
             kind="settle",
@@ -114,10 +117,12 @@ class AttemptSettler:
                 else:
                     await self._commits.submit(settlement)
                 self._failures.succeeded()
+                self.is_out = False
                 return
             except _NeedsTeamQueue:
                 continue
             except RETRIED as trouble:
+                self.is_out = self.is_out or isinstance(trouble, OUTAGES)
                 self._failures.failed(trouble, email=settlement.item.email_id)
             except Exception as trouble:
                 # Given up at last: a settlement that waits for ever would hold its slot and its lease.

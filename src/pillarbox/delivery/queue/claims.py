@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from pillarbox.delivery.queue import held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import RETRIED, TROUBLE, Connection, transaction
+from pillarbox.kernel.postgres.database import OUTAGES, RETRIED, TROUBLE, Connection, transaction
 from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.work import recovery
@@ -162,7 +163,8 @@ class ItemClaims:
             return 0
         deadline = self.deadline()
         until = self._clock.now() + LEASE
-        renewed = await queries.renew(self._pool, list(held), self._owner, until, until + LEASE / 2)
+        with self._restarting_expiry():
+            renewed = await queries.renew(self._pool, list(held), self._owner, until, until + LEASE / 2)
         for key in renewed:
             held[key].deadline = deadline
         return len(held) - len(renewed)
@@ -214,7 +216,8 @@ class ItemClaims:
         now = self._clock.now()
         expired = await queries.expired(self._pool, now, now + 2 * LEASE)
         lost = self._expiry.lost(expired, self._clock.boottime())
-        freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
+        with self._restarting_expiry():
+            freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
         for process in await self._dead_processes():
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
             if not await queries.owns_items(self._pool, process):
@@ -236,7 +239,17 @@ class ItemClaims:
 
     async def write_heartbeat(self, roles: str) -> None:
         """Write the heartbeat of this process."""
-        await record_process(self._pool, self._owner, roles, self._clock.now(), route=self._route)
+        with self._restarting_expiry():
+            await record_process(self._pool, self._owner, roles, self._clock.now(), route=self._route)
+
+    @contextmanager
+    def _restarting_expiry(self) -> Iterator[None]:
+        """Count anew since when leases look expired where this write fails for an outage."""
+        try:
+            yield
+        except OUTAGES:
+            self._expiry.restart()
+            raise
 
     async def leave(self) -> None:
         """Take this process out of the register, so that the others divide its slots among them; not while it

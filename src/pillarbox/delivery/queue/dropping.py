@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 
@@ -36,12 +37,12 @@ TAKE = """
     DELETE FROM deliveries d
      USING free
      WHERE d.team_id = free.team_id AND d.email_id = free.email_id AND d.grp = free.grp
-    RETURNING d.team_id, d.email_id, d.grp
+    RETURNING d.team_id, d.email_id, d.grp, d.uncertain > 0 AS is_uncertain
 """
 
 # Across teams, as above: who is still open in these groups.
 STILL_OPEN = """
-    SELECT r.team_id, r.email_id, r.position
+    SELECT r.team_id, r.email_id, r.grp, r.position
       FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
       JOIN recipients r ON r.team_id = k.team_id AND r.email_id = k.email_id AND r.grp = k.grp
      WHERE r.state = ANY ($4::text[])
@@ -68,10 +69,21 @@ async def drop(
 
 async def ends(conn: Connection, gone: Sequence[Any], now: datetime) -> list[TimelineEntry]:
     """The ends of the recipients of work items that were dropped."""
-    keys = sorted((row["team_id"], row["email_id"], row["grp"]) for row in gone)
+    keys = sorted(_key(row) for row in gone)
     rows = await conn.fetch(STILL_OPEN, *zip(*keys, strict=True), sorted(OPEN))
-    detail = EventDetail(reason=REASON)
+    doubtful = {_key(row) for row in gone if row.get("is_uncertain")}
     return [
-        TimelineEntry(row["team_id"], row["email_id"], row["position"], EventKind.FAILED, now, detail)
+        TimelineEntry(
+            row["team_id"],
+            row["email_id"],
+            row["position"],
+            EventKind.FAILED,
+            now,
+            EventDetail(reason=REASON, uncertain=_key(row) in doubtful),
+        )
         for row in rows
     ]
+
+
+def _key(row: Any) -> tuple[UUID, UUID, int]:
+    return row["team_id"], row["email_id"], row["grp"]

@@ -58,6 +58,7 @@ from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE, TeamDb, transaction
 from pillarbox.kernel.postgres.team_share import TeamShares, Turn
 from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
 from pillarbox.kernel.security.authentication import (
     FAILURES,
@@ -339,12 +340,20 @@ class Api:
                 stored = await self._answers.find(team, as_written, key)
             if stored is not None:
                 return replayed(same(stored, wanted))
+            await faults.point("idempotency.looked_up")
             try:
                 return await self._handle(request, route, values, holds_nul)
             except AlreadyAnswered:
                 stored = await self._answers.find(team, wanted.scope, key)
                 if stored is None:
                     raise ConcurrentIdempotentRequest from None
+                return replayed(same(stored, wanted))
+            except Problem as refusal:
+                # What refuses this one may be the effect of the same request in another process, whose answer
+                # was committed with it since the key was looked up.
+                stored = await self._answers.find(team, wanted.scope, key) if refusal.status < 500 else None
+                if stored is None:
+                    raise
                 return replayed(same(stored, wanted))
 
     async def _handle(self, request: Request, route: Route, values: list[str], holds_nul: bool) -> Reply:

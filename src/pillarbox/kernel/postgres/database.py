@@ -65,7 +65,10 @@ conversations at every byte to find them; a lint keeps other modules from lists 
 TROUBLE = (*GONE, asyncpg.PostgresError)
 """Whatever the database may answer with: for work that is left for the next time."""
 
-RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
+OUTAGES = (*GONE, asyncpg.InsufficientResourcesError)
+"""While these are raised nothing can be stored: the database is away, or its disk or memory is full."""
+
+RETRIED = (*OUTAGES, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 """What says nothing about the statement itself: it is tried again as it is."""
 
 count_as_away(RETRIED)

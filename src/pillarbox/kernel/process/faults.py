@@ -30,6 +30,7 @@ from typing import Final
 VARIABLE: Final = "PILLARBOX_FAULT"
 
 POINTS: Final[Mapping[str, str]] = {
+    "idempotency.looked_up": "no answer is kept for the key of a request, its handler is not begun",
     "accept.within": "the work that came with an email is done, the email is not written",
     "accept.before_commit": "all rows of a group commit are written, nothing is committed",
     "accept.after_commit": "the group commit is done, nobody was answered and no work was handed over",
