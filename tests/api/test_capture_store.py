@@ -92,7 +92,7 @@ async def test_what_the_carrier_wants_done_after_the_commit_is_still_done(
         given_back = []
         settlement = settled(uuid4(), uuid4())
         assert settlement.report is not None
-        settlement.report.after = lambda: given_back.append("connection")
+        settlement.report.on_settled = lambda: given_back.append("connection")
         await world.keeps(settlement)
         assert given_back == ["connection"]
 

@@ -94,8 +94,8 @@ class CaptureWorld:
             await self.capture.keep(conn, settlements)
         for settlement in settlements:
             assert settlement.report is not None
-            assert settlement.report.after is not None
-            settlement.report.after()
+            assert settlement.report.on_settled is not None
+            settlement.report.on_settled()
 
     async def mail(self, **fields: Any) -> UUID:
         """Keep a mail of a new team; the id of its email."""

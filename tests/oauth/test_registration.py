@@ -351,3 +351,15 @@ def test_how_an_answer_is_added(uri: str, expected: str) -> None:
 )
 def test_what_people_are_shown_of_a_redirect(uri: str, shown: str) -> None:
     assert redirects.place(uri) == shown
+
+
+@pytest.mark.parametrize(
+    "host", ["ex%61mple.com", "example%2ecom", "exam ple.com", "ex\u0430mple.com", "a,b.example"]
+)
+async def test_a_redirect_host_is_what_people_read(host: str, database_url: str, tmp_path: Path) -> None:
+    """oauth.md 3: a host that is written otherwise than it is understood is no host."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        body = {"client_name": "Quill", "redirect_uris": [f"https://{host}/cb"]}
+        answer = await pillarbox.client(None).post("/oauth/register", json=body)
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["error_description"].startswith("redirect_uris[0]: must ")

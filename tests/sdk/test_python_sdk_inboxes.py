@@ -73,7 +73,7 @@ class Sdk:
         ready = next(line for line in self._server.out.all if line.startswith("ready"))
         port = int(dict(part.split("=") for part in ready.split()[1:])["smtp"].rpartition(":")[2])
         with smtplib.SMTP("127.0.0.1", port, "[127.0.0.1]", timeout=30) as client:
-            client.send_message(made, "", [self.address])
+            client.send_message(made, "iris@customer.example", [self.address])
 
 
 @pytest.fixture(params=[True, False], ids=["waiting", "asynchronous"])

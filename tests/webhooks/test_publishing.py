@@ -248,7 +248,7 @@ async def test_a_move_of_time_is_the_only_order_there_is(database_url: str, tmp_
         made = await hook(team)
         for at in range(5):
             clock_of(pillarbox).advance(1)
-            await publish(team, now=at)
+            await publish(team, at=at)
         dues = [row["due_at"] for row in await made.owed()]
         assert dues == sorted(dues)
         assert [body["data"]["at"] for body in await made.payloads()] == list(range(5))

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
+from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
 from pillarbox.kernel.security.rate_limit import key_for
@@ -109,7 +110,8 @@ class Authorization:
 
     async def _count(self, address: str) -> None:
         """Nobody has to be known for a request to be stored: each address may have so many."""
-        taken = await self._limits.take(key_for(f"oauth requests of {address}"), MOST_OF_ADDRESS, MINUTE)
+        key = key_for(f"oauth requests of {client_of(address)}")
+        taken = await self._limits.take(key, MOST_OF_ADDRESS, MINUTE)
         if not taken.allowed:
             raise TooManyRequests(taken.reset)
 

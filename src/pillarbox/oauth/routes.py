@@ -249,7 +249,7 @@ class FailureLimiter:
         if self._failures is not None:
             self._failures.add(1, (failure.name,))
         # The address first: who is refused for it cannot have rows counted of names that it makes up.
-        keys = [f"oauth failures at {self._address}"]
+        keys = [f"oauth failures at {client_of(self._address)}"]
         if self.who is not None:
             keys.append(f"oauth failures of {self.who.client_id}")
         for key in keys:

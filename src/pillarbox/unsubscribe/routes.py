@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.security import link_tokens
@@ -88,7 +89,8 @@ async def submit(request: Request) -> Reply[Html]:
 async def _link(request: Request) -> LinkToken | Reply[Html]:
     """What the link of the request says, or the page that refuses it."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
-    taken = request.use(Windows).take(key_for(f"unsubscribe {request.client}"), MOST_REQUESTS, MINUTE)
+    key = key_for(f"unsubscribe {client_of(request.client)}")
+    taken = request.use(Windows).take(key, MOST_REQUESTS, MINUTE)
     if not taken.allowed:
         REQUESTS.add(1, ("too_many",))
         return screens.too_many(taken.reset)

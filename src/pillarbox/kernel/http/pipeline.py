@@ -25,6 +25,7 @@ from pillarbox.kernel.http.body import (
     next_part,
     within,
 )
+from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.failures import failed, problem_for
 from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.idempotency import (
@@ -289,7 +290,8 @@ class Api:
         try:
             return await self._authentication.caller(request.raw_header(b"authorization"))
         except FAILURES:
-            taken = self._windows.take(key_for(request.client), FAILED_LOGINS, FAILED_LOGINS_WINDOW)
+            key = key_for(client_of(request.client))
+            taken = self._windows.take(key, FAILED_LOGINS, FAILED_LOGINS_WINDOW)
             if not taken.allowed:
                 raise too_many(taken) from None
             raise

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
+from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
@@ -30,7 +31,7 @@ CONNECT_SECONDS: Final = 2.0
 SECONDS: Final = 5.0
 
 MINUTE: Final = 60.0
-MOST_OF_HOST: Final = 10
+MOST_OF_PATH: Final = 10
 MOST_OF_ADDRESS: Final = 30
 LOGO_KEPT: Final = timedelta(hours=1)
 
@@ -137,8 +138,8 @@ class Documents:
         """The answer of a site, whatever its status; None where it gave none that can be read."""
         # The address first: who is refused for it cannot have rows counted of hosts that it makes up.
         for key, limit in (
-            (f"oauth fetch for {address}", MOST_OF_ADDRESS),
-            (f"oauth fetch of {where.host}", MOST_OF_HOST),
+            (f"oauth fetch for {client_of(address)}", MOST_OF_ADDRESS),
+            (f"oauth fetch of {where.host}{where.path}", MOST_OF_PATH),
         ):
             taken = await self._limits.take(key_for(key), limit, MINUTE)
             if not taken.allowed:

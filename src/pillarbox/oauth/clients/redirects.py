@@ -17,6 +17,9 @@ REFUSED_SCHEMES: Final = frozenset({"file", "ftp", "data", "javascript", "blob",
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.+)", re.ASCII)
 _PRINTABLE = re.compile(r"[!-~]+")
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::[0-9]*)?")
+"""A host that browsers and people read as it is written: nothing is percent-encoded in it."""
+
 _LOOPBACK = re.compile(
     r"(http://(?:127\.0\.0\.1|localhost|\[::1\]))(?::([0-9]{1,5}))?((?:[/?].*)?)", re.IGNORECASE
 )
@@ -46,8 +49,10 @@ def _https_refusal(uri: str) -> str | None:
         parts = urlsplit(uri)
         is_whole = bool(parts.hostname) and uri[6:8] == "//" and (parts.port is None or parts.port > 0)
     except ValueError:
-        is_whole = False
-    return None if is_whole else "must have a host"
+        return "must have a host"
+    if not is_whole:
+        return "must have a host"
+    return None if _HOST.fullmatch(parts.netloc.rpartition("@")[2]) else "must have a plain ASCII host name"
 
 
 def is_loopback(uri: str) -> bool:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import asyncpg
 
+from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.oauth.clients import client_metadata, client_queries, clients
@@ -36,7 +37,8 @@ class RegistrationLimit:
 
     def __init__(self, limits: SharedLimits, address: str) -> None:
         self._limits = limits
-        self._keys = [key_for(f"oauth register {number} {address}") for number in range(MOST_AN_HOUR)]
+        client = client_of(address)
+        self._keys = [key_for(f"oauth register {number} {client}") for number in range(MOST_AN_HOUR)]
 
     def check(self) -> None:
         """Raise TooManyRequests where none is free."""
