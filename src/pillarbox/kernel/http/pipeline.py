@@ -344,6 +344,12 @@ class Api:
                 if stored is None:
                     raise ConcurrentIdempotentRequest from None
                 return replayed(same(stored, wanted))
+            except Problem as refusal:
+                # What refused may be what another process committed since, together with its answer.
+                stored = await self._answers.find(team, wanted.scope, key) if refusal.status < 500 else None
+                if stored is None:
+                    raise
+                return replayed(same(stored, wanted))
 
     async def _handle(self, request: Request, route: Route, values: list[str], holds_nul: bool) -> Reply:
         take_parameters(request, route, values)
