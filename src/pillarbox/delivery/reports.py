@@ -144,6 +144,9 @@ def _sent(item: Item, report: Report) -> list[Entry]:
 
 
 def _entry(item: Item, position: int, kind: Kind, at: datetime, detail: Detail) -> Entry:
+    """An event of an item; where an earlier attempt may have reached the server, whatever ends it says so."""
+    if item.uncertain and kind is not Kind.SENT:
+        detail = _replace(detail, uncertain=True)
     return Entry(item.team_id, item.email_id, position, kind, at, detail)
 
 
@@ -166,7 +169,7 @@ def _with_next(detail: Detail, due: datetime) -> Detail:
 
 
 def _with_attempt(item: Item, detail: Detail) -> Detail:
-    return _replace(detail, attempt=item.attempt, uncertain=detail.uncertain or item.uncertain)
+    return _replace(detail, attempt=item.attempt)
 
 
 def _replace(detail: Detail, **changes: object) -> Detail:

@@ -36,15 +36,16 @@ TAKE = """
     DELETE FROM deliveries d
      USING free
      WHERE d.team_id = free.team_id AND d.email_id = free.email_id AND d.grp = free.grp
-    RETURNING d.team_id, d.email_id, d.grp
+    RETURNING d.team_id, d.email_id, d.grp, d.uncertain > 0 AS uncertain
 """
 
 # Across teams, as above: who is still open in these groups.
 STILL_OPEN = """
-    SELECT r.team_id, r.email_id, r.position
-      FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
+    SELECT r.team_id, r.email_id, r.position, k.uncertain
+      FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::boolean[])
+           AS k (team_id, email_id, grp, uncertain)
       JOIN recipients r ON r.team_id = k.team_id AND r.email_id = k.email_id AND r.grp = k.grp
-     WHERE r.state = ANY ($4::text[])
+     WHERE r.state = ANY ($5::text[])
      ORDER BY r.team_id, r.email_id, r.position
 """
 
@@ -67,8 +68,17 @@ async def drop(
 
 
 async def ends(conn: Connection, gone: Sequence[Any], at: datetime) -> list[Entry]:
-    """The ends of the recipients of work items that were dropped."""
-    keys = sorted((row["team_id"], row["email_id"], row["grp"]) for row in gone)
-    rows = await conn.fetch(STILL_OPEN, *zip(*keys, strict=True), sorted(OPEN))
-    detail = Detail(reason=REASON)
-    return [Entry(row["team_id"], row["email_id"], row["position"], Kind.FAILED, at, detail) for row in rows]
+    """The ends of the recipients of work items that were dropped; `gone` says which of them are uncertain."""
+    items = sorted((row["team_id"], row["email_id"], row["grp"], row["uncertain"]) for row in gone)
+    rows = await conn.fetch(STILL_OPEN, *zip(*items, strict=True), sorted(OPEN))
+    return [
+        Entry(
+            row["team_id"],
+            row["email_id"],
+            row["position"],
+            Kind.FAILED,
+            at,
+            Detail(reason=REASON, uncertain=row["uncertain"]),
+        )
+        for row in rows
+    ]
