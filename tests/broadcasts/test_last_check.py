@@ -91,6 +91,28 @@ async def test_a_copy_whose_session_is_open_is_stopped(
         assert "MAIL" in sink.sessions[0].verbs
 
 
+@pytest.mark.parametrize("change", ["cancel", "suppress"])
+async def test_a_copy_that_may_have_left_already_says_so_when_it_is_stopped(
+    database_url: str, tmp_path: Path, change: str
+) -> None:
+    """Its process died after the final dot, before the outcome was committed."""
+    async with harbor(database_url, tmp_path) as (team, sink):
+        ada, topic = await a_contact(team, "ada@quay.example"), await a_topic(team)
+        broadcast = await a_broadcast(team, [ada], topic_id=topic)
+        sink.script("CONNECT", then="421 4.3.2 shutting down")
+        await team.world.turn()
+        await changed(team, change, broadcast, ada, topic)
+        await team.db.run("UPDATE deliveries SET due_at = now(), uncertain = 1 WHERE team_id = $1")
+        async with asyncio.timeout(60):
+            while await open_work(team.world.pool):
+                await team.world.turn()
+                await asyncio.sleep(0.2)
+        [copy] = await copies_of(team, broadcast)
+        last = (await team.events(str(copy["email_id"])))[-1]
+        assert last["event"] == ("suppressed" if change == "suppress" else "canceled")
+        assert last["uncertain"] is True
+
+
 @pytest.mark.parametrize("change", ["cancel", "unsubscribe", "suppress"])
 async def test_a_copy_whose_server_is_out_of_reach_is_stopped_too(
     database_url: str, tmp_path: Path, change: str

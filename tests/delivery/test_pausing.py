@@ -161,6 +161,9 @@ async def test_a_drop_ends_what_waits_and_leaves_what_is_held(database_url: str,
         held = await team.send()
         other = await team.send(to=["ada@pier.example"])
         await team.db.run(
+            "UPDATE deliveries SET uncertain = 1 WHERE team_id = $1 AND email_id = $2", UUID(due)
+        )
+        await team.db.run(
             "UPDATE deliveries SET owner = $2, leased_until = $3 WHERE team_id = $1 AND email_id = $4",
             ANOTHER,
             pillarbox.clock.now() + timedelta(seconds=30),
@@ -175,6 +178,7 @@ async def test_a_drop_ends_what_waits_and_leaves_what_is_held(database_url: str,
         for email in (delayed, due, scheduled):
             assert (await team.email(email))["last_event"] == "failed"
             assert (await team.events(email))[-1]["reason"] == "dropped_by_operator"
+            assert (await team.events(email))[-1]["uncertain"] is (email == due)
         assert [event["event"] for event in await team.events(due)].count("failed") == 2
         assert (await team.email(held))["last_event"] == "queued"
         assert (await team.email(other))["last_event"] == "queued"

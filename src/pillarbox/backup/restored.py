@@ -150,7 +150,7 @@ TAKE = """
     DELETE FROM deliveries d
      USING chosen
      WHERE d.team_id = chosen.team_id AND d.email_id = chosen.email_id AND d.grp = chosen.grp
-    RETURNING d.team_id, d.email_id, d.grp
+    RETURNING d.team_id, d.email_id, d.grp, d.uncertain > 0 AS uncertain
 """
 
 # An attempt by hand that is lost needs no outcome.

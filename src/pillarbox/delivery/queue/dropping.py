@@ -45,7 +45,7 @@ STILL_OPEN = """
     SELECT r.team_id, r.email_id, r.grp, r.position
       FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
       JOIN recipients r ON r.team_id = k.team_id AND r.email_id = k.email_id AND r.grp = k.grp
-     WHERE r.state = ANY ($4::text[])
+     WHERE r.state = ANY ($5::text[])
      ORDER BY r.team_id, r.email_id, r.position
 """
 
