@@ -16,7 +16,7 @@ import pytest
 from kit.inbox_rows import Inbox, inbox_world
 from kit.inboxes import inbox_domain
 from kit.world import Team, mail, world
-from pillarbox.kernel.http.idempotency import IdempotencyRows, Stored
+from pillarbox.kernel.http.idempotency import IdempotencyRows, StoredAnswer
 from pillarbox.kernel.http.routing import RouteTable
 
 ORIGINAL = (
@@ -90,7 +90,9 @@ async def test_who_comes_second_gets_the_answer_of_the_first(
         first: list[httpx.Response] = []
         find = IdempotencyRows.find
 
-        async def overtaken(rows: IdempotencyRows, team_id: UUID, scope: str, name: str) -> Stored | None:
+        async def overtaken(
+            rows: IdempotencyRows, team_id: UUID, scope: str, name: str
+        ) -> StoredAnswer | None:
             found = await find(rows, team_id, scope, name)
             if not first:
                 monkeypatch.setattr(IdempotencyRows, "find", find)

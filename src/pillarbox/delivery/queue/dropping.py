@@ -37,7 +37,7 @@ TAKE = """
     DELETE FROM deliveries d
      USING free
      WHERE d.team_id = free.team_id AND d.email_id = free.email_id AND d.grp = free.grp
-    RETURNING d.team_id, d.email_id, d.grp, d.uncertain > 0 AS is_uncertain
+    RETURNING d.team_id, d.email_id, d.grp, d.uncertain > 0 AS uncertain
 """
 
 # Across teams, as above: who is still open in these groups.
@@ -45,7 +45,7 @@ STILL_OPEN = """
     SELECT r.team_id, r.email_id, r.grp, r.position
       FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
       JOIN recipients r ON r.team_id = k.team_id AND r.email_id = k.email_id AND r.grp = k.grp
-     WHERE r.state = ANY ($5::text[])
+     WHERE r.state = ANY ($4::text[])
      ORDER BY r.team_id, r.email_id, r.position
 """
 
@@ -71,7 +71,7 @@ async def ends(conn: Connection, gone: Sequence[Any], now: datetime) -> list[Tim
     """The ends of the recipients of work items that were dropped."""
     keys = sorted(_key(row) for row in gone)
     rows = await conn.fetch(STILL_OPEN, *zip(*keys, strict=True), sorted(OPEN))
-    doubtful = {_key(row) for row in gone if row.get("is_uncertain")}
+    doubtful = {_key(row) for row in gone if row["uncertain"]}
     return [
         TimelineEntry(
             row["team_id"],
