@@ -193,3 +193,11 @@ def test_acts_are_named_by_what_was_acted_on() -> None:
     names = [act.value for act in Act]
     assert len(names) == len(set(names)) == len(Act)
     assert all(name.count(".") == 1 for name in names)
+
+
+def test_a_person_is_named_by_their_address() -> None:
+    """Somebody who calls themselves "operator" does not look like the operator."""
+    with pytest.raises(ValueError, match="address"):
+        Actor(person_id=UUID(int=1), name="operator")
+    assert Actor(person_id=UUID(int=1), name="ada@harbor.example").name == "ada@harbor.example"
+    assert OPERATOR.name == "operator"

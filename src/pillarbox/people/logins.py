@@ -150,7 +150,7 @@ class Logins:
     ) -> None:
         actor = Actor(
             person_id=person.id if person else None,
-            name=(person.name or person.email) if person else None,
+            name=person.email if person else None,
             address=origin.address,
             user_agent=origin.user_agent,
         )

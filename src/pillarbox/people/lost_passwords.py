@@ -83,7 +83,7 @@ class LostPasswords:
             await accounts.set_password(conn, now, person.id, hashed)
             actor = Actor(
                 person_id=person.id,
-                name=person.name or person.email,
+                name=person.email,
                 address=origin.address,
                 user_agent=origin.user_agent,
             )
@@ -116,5 +116,5 @@ class PasswordMail:
         link = f"{self._public_url}/password/reset/{token}"
         text = TEXT.format(email=person.email, site=self._public_url, minutes=minutes, link=link)
         await self._mail.send(conn, at, to=person.email, subject=SUBJECT, text=text)
-        actor = Actor(person_id=person.id, name=person.name or person.email)
+        actor = Actor(person_id=person.id, name=person.email)
         await audit.record(conn, at, Act.PASSWORD_LINK_ASKED, team_id=None, actor=actor)

@@ -78,14 +78,14 @@ class SetUp:
             if name is not None:
                 await accounts.set_name(conn, person_id, name)
             await accounts.set_password(conn, now, person_id, hashed)
-            await self._record(conn, now, person_id, name or person.name or person.email, origin)
+            await self._record(conn, now, person_id, person.email, origin)
             if replaced is not None:
                 await sessions.end(conn, replaced)
             await conn.execute(queries.LOGGED_IN, person_id, now)
             return await sessions.begin(conn, now, self._ids.new(), person_id, [WAY], origin)
 
     async def _record(
-        self, conn: Connection, now: datetime, person_id: UUID, name: str, o: SessionOrigin
+        self, conn: Connection, now: datetime, person_id: UUID, email: str, o: SessionOrigin
     ) -> None:
-        actor = Actor(person_id=person_id, name=name, address=o.address, user_agent=o.user_agent)
+        actor = Actor(person_id=person_id, name=email, address=o.address, user_agent=o.user_agent)
         await audit.record(conn, now, Act.PERSON_SET_UP, team_id=None, actor=actor)

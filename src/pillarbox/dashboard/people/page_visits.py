@@ -139,7 +139,7 @@ def origin_of(request: Request) -> SessionOrigin:
 def actor_of(request: Request, visitor: Visitor) -> Actor:
     """The visitor, as the log of acts names whoever acts."""
     address, agent = origin_of(request)
-    return Actor(person_id=visitor.person_id, name=visitor.shown_name, address=address, user_agent=agent)
+    return Actor(person_id=visitor.person_id, name=visitor.email, address=address, user_agent=agent)
 
 
 def is_from_our_page(request: Request) -> bool:

@@ -101,7 +101,10 @@ class Act(Enum):
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who acts. Without any id it is the operator, or nobody that is known. Of a key or a grant of the team
-    the name is looked up where it is not given."""
+    the name is looked up where it is not given.
+
+    The `name` of a person is their address: what people call themselves may be anything, "operator" too.
+    """
 
     person_id: UUID | None = None
     key_id: UUID | None = None
@@ -109,6 +112,11 @@ class Actor:
     name: str | None = None
     address: str | None = None
     user_agent: str | None = None
+
+    def __post_init__(self) -> None:
+        is_person = self.person_id is not None and self.key_id is None and self.grant_id is None
+        if is_person and self.name is not None and "@" not in self.name:
+            raise ValueError("a person is named by their address")
 
 
 OPERATOR: Final = Actor(name="operator")

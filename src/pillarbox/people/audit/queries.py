@@ -26,6 +26,17 @@ class AuditEntry:
     user_agent: str | None
     details: str | None
 
+    @property
+    def kind(self) -> str:
+        """What acted: `person`, `program`, `key`, `operator`, or `unknown`."""
+        if self.grant_id is not None:
+            return "program"
+        if self.key_id is not None:
+            return "key"
+        if self.person_id is not None:
+            return "person"
+        return "unknown" if self.actor is None else "operator"
+
 
 # What a key or a program is called is kept: it may be gone when somebody reads the entry.
 INSERT = """

@@ -49,11 +49,18 @@ async def show(connected: CommandDatabase, team: str | None, limit: int, *, json
     show_table(
         ("At", "Team", "What", "On", "Who", "From"),
         [
-            (entry.at, names[team_id], entry.what, entry.target, entry.actor, entry.address)
+            (entry.at, names[team_id], entry.what, entry.target, _who(entry), entry.address)
             for team_id, entry in rows
         ],
     )
     return 0
+
+
+def _who(entry: AuditEntry) -> str:
+    """Who acted, with the kind before the name: a key may be called anything."""
+    return (
+        entry.kind if entry.kind in ("operator", "unknown") else f"{entry.kind} {entry.actor or ''}".strip()
+    )
 
 
 def shape(team_id: UUID, entry: AuditEntry) -> dict[str, object]:
@@ -65,6 +72,7 @@ def shape(team_id: UUID, entry: AuditEntry) -> dict[str, object]:
         "what": entry.what,
         "target": entry.target,
         "actor": entry.actor,
+        "actor_kind": entry.kind,
         "person_id": entry.person_id,
         "key_id": entry.key_id,
         "grant_id": entry.grant_id,

@@ -157,8 +157,7 @@ class Invitations:
             if person is not None and (can_log_in(person) or person.disabled_at is not None):
                 raise NoLongerOpen
             person_id = person.id if person else await accounts.create(conn, self._ids.stamp(), address, name)
-            shown = name or address.shown
-            actor = Actor(person_id, name=shown, address=origin.address, user_agent=origin.user_agent)
+            actor = Actor(person_id, name=address.shown, address=origin.address, user_agent=origin.user_agent)
             await self._join(conn, now, taken, person_id, actor)
             if name is not None:
                 await accounts.set_name(conn, person_id, name)
