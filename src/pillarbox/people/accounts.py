@@ -11,6 +11,7 @@ from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.wire.problems import Conflict
+from pillarbox.oauth import grants
 from pillarbox.people import queries, sessions
 from pillarbox.people.addresses import address_queries
 from pillarbox.people.roles import TeamRole
@@ -93,8 +94,12 @@ async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
 
 
 async def disable(conn: Connection, now: datetime, person_id: UUID) -> bool:
-    """The person cannot log in any more, and its sessions and links end; False where it was so already."""
+    """The person cannot log in any more; sessions and links end, and for good what they let programs do.
+
+    False where it was so already.
+    """
     done = await conn.fetchval(queries.DISABLE, person_id, now)
+    await grants.revoke_of_person(conn, now, None, person_id)
     await sessions.end_all(conn, person_id)
     await end_links(conn, person_id)
     return done is not None

@@ -71,7 +71,7 @@ async def hold(db: TeamDb) -> None:
 
 
 async def set_role(db: TeamDb, by: MemberChangeActor, member_id: UUID, role: TeamRole) -> MemberChange:
-    """Give a member another role; what it has invited others to ends."""
+    """Give a member another role; what they invited others to ends, and what a viewer let programs do."""
     async with db.transaction() as inner:
         await hold(inner)
         acting, member = await by.role(inner), await member_queries.member(inner, member_id)
@@ -85,6 +85,9 @@ async def set_role(db: TeamDb, by: MemberChangeActor, member_id: UUID, role: Tea
         if not await inner.run(member_queries.SET_ROLE, member_id, role.value):
             return MemberChange.LAST_OWNER
         await _end_invitations(inner, by, member)
+        if role is TeamRole.VIEWER and member.person_id is not None:
+            # Programs act with the role of who let them in, and a viewer lets nobody in.
+            await grants.revoke_of_person(inner.source, by.at, inner.team_id, member.person_id)
         details = {"from": before.value, "to": role.value}
         await by.record(inner, Act.MEMBER_ROLE_CHANGED, member.email, details)
     return MemberChange.DONE
