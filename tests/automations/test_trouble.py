@@ -16,6 +16,7 @@ from kit.automation_runs import ADA, a_template, errors, mails, run_of, runs, se
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
 from pillarbox.automations.execution import work_queries
+from pillarbox.automations.execution.claims import StepClaims
 from pillarbox.automations.execution.engine import MOST_DEATHS, StepEngine
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.kernel.postgres.database import TeamDb
@@ -309,13 +310,8 @@ async def test_what_somebody_has_locked_holds_up_nobody_who_gives_back(
         while await run_jobs(pillarbox):
             pass
         engine = pillarbox.app.need(StepEngine)
-        items = await work_queries.claim(
-            pillarbox.pool,
-            [(UUID(str(team.id)), 3)],
-            engine._owner,
-            pillarbox.clock.now() + timedelta(seconds=60),
-            pillarbox.clock.now(),
-        )
+        claims = StepClaims(pillarbox.pool, engine._owner)
+        items = await claims.claim([(UUID(str(team.id)), 3)], pillarbox.clock.now())
         db = TeamDb(pillarbox.pool, items[0].team_id)
         async with pillarbox.pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM automation_work WHERE run_id = $1 FOR UPDATE", items[0].run_id)

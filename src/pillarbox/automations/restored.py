@@ -18,7 +18,8 @@ BATCH: Final = 2000
 
 HOLD: Final = """
     UPDATE automation_work
-       SET restored_due_at = due_at, due_at = $1, owner = NULL, leased_until = NULL, reason = $2
+       SET restored_due_at = due_at, due_at = $1, owner = NULL, leased_until = NULL, reason = $2,
+           order_at = NULL
      WHERE due_at < $1
 """
 

@@ -742,7 +742,8 @@ CREATE TABLE automation_steps (
 
 -- What runs have to do, a row for each step that is ready or waits: `waiting` says that the step has begun and
 -- ends at `due_at`. One that waits for an event has its name in `event_name`; only events from `waits_from` on
--- count. Same lease rules as `deliveries`; `failing_since` is null while nothing went wrong.
+-- count. Same lease rules as `deliveries`; `failing_since` is null while nothing went wrong. Of a contact the first by
+-- `order_at` is carried out alone; it is null while a delay or wait goes on.
 CREATE TABLE automation_work (
     team_id         uuid        NOT NULL,
     run_id          uuid        NOT NULL,
@@ -759,6 +760,7 @@ CREATE TABLE automation_work (
     failing_since   timestamptz,
     reason          text,
     restored_due_at timestamptz,
+    order_at        timestamptz,
     PRIMARY KEY (team_id, run_id, position),
     CHECK ((owner IS NULL) = (leased_until IS NULL)),
     CHECK ((event_name IS NULL) = (waits_from IS NULL)),
@@ -772,6 +774,10 @@ CREATE TABLE automation_work (
     autovacuum_analyze_threshold = 5000
 );
 CREATE INDEX automation_work_due ON automation_work (team_id, due_at) WHERE owner IS NULL;
+CREATE INDEX automation_work_order ON automation_work (team_id, contact_id, order_at, run_id, position)
+ WHERE order_at IS NOT NULL;
+CREATE INDEX automation_work_unordered ON automation_work (team_id, due_at)
+ WHERE order_at IS NULL AND owner IS NULL;
 CREATE INDEX automation_work_leased ON automation_work (leased_until) WHERE owner IS NOT NULL;
 CREATE INDEX automation_work_waits ON automation_work (team_id, event_name, contact_id)
  WHERE event_name IS NOT NULL;

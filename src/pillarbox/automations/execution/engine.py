@@ -21,6 +21,7 @@ from uuid import UUID
 
 from pillarbox.automations.execution import prometheus, timers, work_queries
 from pillarbox.automations.execution.changes import ContactSteps
+from pillarbox.automations.execution.claims import LEASE, StepClaims
 from pillarbox.automations.execution.mail import MailSteps
 from pillarbox.automations.execution.state import RunLocks
 from pillarbox.automations.execution.walks import StepFailure
@@ -42,7 +43,6 @@ from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
 
 log = get("automations")
 
-LEASE: Final = timedelta(seconds=60)
 SILENT: Final = 10.0
 """Seconds after which leases that have run out and do not move are nobody's."""
 
@@ -108,6 +108,7 @@ class StepEngine:
             StepKind.DELETIONS: contacts.delete,
         }
         self._watch = LeaseWatch(LEASE.total_seconds(), SILENT)
+        self._claims = StepClaims(self._pool, self._owner)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._heavy = asyncio.Semaphore(1)
@@ -157,7 +158,7 @@ class StepEngine:
         share = max(1, min(StepKind.TIMERS.value, free // len(teams)))
         now = self._clock.now()
         shares = [(team_id, min(share, self._room(team_id))) for team_id in teams]
-        items = await work_queries.claim(self._pool, shares, self._owner, now + LEASE, now)
+        items = await self._claims.claim(shares, now)
         await faults.point("automations.claimed")
         for item in items:
             prometheus.LATE.observe(max(0.0, (now - item.due_at).total_seconds()))
@@ -242,7 +243,7 @@ class StepEngine:
                 pass
 
     async def _look_until_empty(self) -> None:
-        while await self.look():
+        while await self.look() or self._claims.has_more:
             pass
 
     # Carrying out ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -25,6 +25,9 @@ from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
 
 MOST_FILTERS: Final = 10
 """Filters that are decided while the event's contact is held; more of them, and large ones, come before."""
+
+
+TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +73,28 @@ class AutomationTriggers:
             if not triggers:
                 return
             contact_id = (await self.contacts.upsert(db, event.email, NOTHING)).id
-        await self._end_waits(db, now, event, waits or await self._waits(db, contact_id, event))
+        order_at = await _behind(db, contact_id, now)
+        waits = waits or await self._waits(db, contact_id, event)
+        await self._end_waits(db, now, order_at, event, waits)
         for trigger in triggers:
-            await self._start(db, contact_id, now, event, trigger)
+            await self._start(db, contact_id, now, order_at, event, trigger)
         after_commit(conn, self.wake)
 
     async def _start(
-        self, db: TeamDb, contact_id: UUID, now: datetime, event: StoredEvent, trigger: FoundTrigger
+        self,
+        db: TeamDb,
+        contact_id: UUID,
+        now: datetime,
+        order_at: datetime,
+        event: StoredEvent,
+        trigger: FoundTrigger,
     ) -> None:
         new = NewRun(self.ids.new(), trigger, event.id, event.name, contact_id, event.payload, now)
         if await state_queries.insert_run(db, new):
             graph = await self.versions.graph(db, trigger.automation_id, trigger.version)
             position = graph.positions[trigger.trigger_key]
-            await state_queries.add_work(db, [(new.id, position, contact_id, now, False, None, None)])
+            row = (new.id, position, contact_id, now, False, None, None, order_at)
+            await state_queries.add_work(db, [row])
             after_commit(db.connection, partial(prometheus.STARTED.add, 1))
 
     async def _waits(self, db: TeamDb, contact_id: UUID, event: StoredEvent) -> Waits:
@@ -108,7 +120,9 @@ class AutomationTriggers:
         dates = await contact_queries.dates(db, [event.name])
         return EvaluationInput(event.values, event_name=event.name, dates=dates)
 
-    async def _end_waits(self, db: TeamDb, now: datetime, event: StoredEvent, waits: Waits) -> None:
+    async def _end_waits(
+        self, db: TeamDb, now: datetime, order_at: datetime, event: StoredEvent, waits: Waits
+    ) -> None:
         for first in range(0, len(waits.run_ids), AT_ONCE):
             runs = await open_runs(db, self.versions, waits.run_ids[first : first + AT_ONCE], now)
             ended = [one for one in runs.values() if await end_waits(one, event, waits)]
@@ -116,7 +130,14 @@ class AutomationTriggers:
             for one in ended:
                 before: dict[str, Any] = msgspec.json.decode(known.get(one.walk.run.id, "{}"))
                 one.walk.waited = {**before, event.name: waits.facts.event}
+                one.walk.order_at = order_at
             await write(db, [one.walk for one in runs.values()])
+
+
+async def _behind(db: TeamDb, contact_id: UUID, now: datetime) -> datetime:
+    """Return a place behind all steps that are ready for a contact, also where another clock was ahead."""
+    last = await state_queries.last_order(db, contact_id)
+    return now if last is None else max(now, last + TICK)
 
 
 async def end_waits(opened: OpenedRun, event: StoredEvent, waits: Waits) -> bool:

@@ -163,11 +163,13 @@ class RunLocks:
         self, runs: dict[UUID, OpenedRun], items: Iterable[ClaimedStep]
     ) -> list[tuple[ClaimedStep, Walk]]:
         """The steps that may still be carried out, with their runs."""
-        return [
-            (item, runs[item.run_id].walk)
-            for item in items
-            if item.run_id in runs and runs[item.run_id].ours(item, self.owner)
-        ]
+        found: list[tuple[ClaimedStep, Walk]] = []
+        for item in items:
+            opened = runs.get(item.run_id)
+            if opened is not None and opened.ours(item, self.owner):
+                opened.walk.order_at = item.order_at
+                found.append((item, opened.walk))
+        return found
 
     async def fail(self, item: ClaimedStep, failure: StepFailure) -> None:
         """Let a step fail."""
@@ -192,7 +194,10 @@ def _step_rows(walk: Walk) -> list[tuple[Any, ...]]:
 
 
 def _work_rows(walk: Walk) -> list[tuple[Any, ...]]:
-    return [(walk.run.id, position, walk.run.contact_id, *work) for position, work in walk.ready.items()]
+    return [
+        (walk.run.id, position, walk.run.contact_id, *work, None if work.waiting else walk.order_at)
+        for position, work in walk.ready.items()
+    ]
 
 
 def _run_row(walk: Walk) -> tuple[Any, ...]:

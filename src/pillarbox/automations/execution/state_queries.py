@@ -88,11 +88,20 @@ REMOVE_WORK: Final = """
 
 ADD_WORK: Final = """
     INSERT INTO automation_work (team_id, run_id, position, contact_id, due_at, waiting, event_name,
-                                 waits_from)
-    SELECT $1, k.run_id, k.position, k.contact_id, k.due_at, k.waiting, k.event_name, k.waits_from
+                                 waits_from, order_at)
+    SELECT $1, k.run_id, k.position, k.contact_id, k.due_at, k.waiting, k.event_name, k.waits_from,
+           k.order_at
       FROM unnest($2::uuid[], $3::smallint[], $4::uuid[], $5::timestamptz[], $6::boolean[], $7::text[],
-                  $8::timestamptz[])
-           AS k (run_id, position, contact_id, due_at, waiting, event_name, waits_from)
+                  $8::timestamptz[], $9::timestamptz[])
+           AS k (run_id, position, contact_id, due_at, waiting, event_name, waits_from, order_at)
+"""
+
+LAST_ORDER: Final = """
+    SELECT order_at
+      FROM automation_work
+     WHERE team_id = $1 AND contact_id = $2 AND order_at IS NOT NULL
+     ORDER BY order_at DESC
+     LIMIT 1
 """
 
 WRITE_RUNS: Final = """
@@ -263,6 +272,12 @@ async def remove_work(db: TeamDb, rows: Sequence[tuple[UUID, int]]) -> None:
 
 async def add_work(db: TeamDb, rows: Sequence[tuple[Any, ...]]) -> None:
     await db.run(ADD_WORK, *zip(*rows, strict=True))
+
+
+async def last_order(db: TeamDb, contact_id: UUID) -> datetime | None:
+    """The place of the last step that is ready for a contact."""
+    found: datetime | None = await db.value(LAST_ORDER, contact_id)
+    return found
 
 
 async def write_runs(db: TeamDb, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -68,7 +68,8 @@ class NewWork(NamedTuple):
 @dataclass(slots=True)
 class Walk:
     """`reached` are steps with rows, `work` those with work: of both, what was there before the walk. At
-    `now` it takes place."""
+    `now` it takes place. What becomes ready has its place among the steps of the contact at `order_at`, as
+    the step had that it follows."""
 
     run: LockedRun
     graph: Graph
@@ -82,9 +83,11 @@ class Walk:
     undecided: list[int] = field(default_factory=list)
     waited: dict[str, Any] | None = None
     contact_deleted_at: datetime | None = None
+    order_at: datetime = field(init=False)
 
     def __post_init__(self) -> None:
         self.contact_deleted_at = self.run.contact_deleted_at
+        self.order_at = self.now
 
     @property
     def is_over(self) -> bool:

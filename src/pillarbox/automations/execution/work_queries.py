@@ -31,19 +31,67 @@ TEAMS: Final = """
     SELECT team_id, due_at <= $1 AS due FROM places LIMIT $3
 """
 
-# For several teams at once, each up to its share. `due` is a CTE because a subquery may be read again for
-# every row that it is joined to, and would then lock other rows each time.
-CLAIM: Final = """
+# Across teams: a delay or wait that is over gets its place, by when it was due. `due` is a CTE because a
+# subquery may be read again for every row that it is joined to, and would then lock other rows each time.
+ORDER: Final = """
     WITH due AS MATERIALIZED (
         SELECT d.team_id, d.run_id, d.position
-          FROM unnest($1::uuid[], $2::integer[]) AS k (team_id, most)
+          FROM unnest($1::uuid[]) AS k (team_id)
          CROSS JOIN LATERAL (
                SELECT d.team_id, d.run_id, d.position
                  FROM automation_work d
-                WHERE d.team_id = k.team_id AND d.owner IS NULL AND d.due_at <= $5
+                WHERE d.team_id = k.team_id AND d.order_at IS NULL AND d.owner IS NULL AND d.due_at <= $2
                 ORDER BY d.due_at
-                LIMIT k.most
+                LIMIT $3
                   FOR UPDATE SKIP LOCKED) AS d
+    )
+    UPDATE automation_work w
+       SET order_at = w.due_at
+      FROM due
+     WHERE w.team_id = due.team_id AND w.run_id = due.run_id AND w.position = due.position
+"""
+
+# Across teams: the first step of each contact behind `after`, one index descent for each contact, as far as
+# $4 contacts; of them those that are free and due, as many as the range may have, and the last one of $4.
+FIRST: Final = """
+    SELECT k.team_id, f.contact_id, f.run_id, f.position, f.is_due
+      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $6::integer[]) AS k (team_id, after, until, share)
+     CROSS JOIN LATERAL (
+           WITH RECURSIVE first AS (
+               (SELECT w.contact_id, w.run_id, w.position, w.owner IS NULL AND w.due_at <= $5 AS is_due,
+                       1 AS nth
+                  FROM automation_work w
+                 WHERE w.team_id = k.team_id AND w.order_at IS NOT NULL AND w.contact_id > k.after
+                 ORDER BY w.contact_id, w.order_at, w.run_id, w.position
+                 LIMIT 1)
+               UNION ALL
+               SELECT next.contact_id, next.run_id, next.position, next.is_due, first.nth + 1
+                 FROM first
+                CROSS JOIN LATERAL (
+                      SELECT w.contact_id, w.run_id, w.position,
+                             w.owner IS NULL AND w.due_at <= $5 AS is_due
+                        FROM automation_work w
+                       WHERE w.team_id = k.team_id AND w.order_at IS NOT NULL
+                         AND w.contact_id > first.contact_id
+                       ORDER BY w.contact_id, w.order_at, w.run_id, w.position
+                       LIMIT 1) AS next
+                WHERE first.nth < $4 AND first.contact_id < k.until
+           )
+           SELECT contact_id, run_id, position, is_due
+             FROM first
+            WHERE contact_id <= k.until AND (is_due OR nth = $4)
+            LIMIT k.share) AS f
+"""
+
+# Across teams: these steps, as far as they are still free.
+CLAIM: Final = """
+    WITH due AS MATERIALIZED (
+        SELECT w.team_id, w.run_id, w.position
+          FROM unnest($1::uuid[], $2::uuid[], $6::smallint[]) AS k (team_id, run_id, position)
+          JOIN automation_work w
+            ON w.team_id = k.team_id AND w.run_id = k.run_id AND w.position = k.position
+         WHERE w.owner IS NULL AND w.due_at <= $5
+           FOR UPDATE OF w SKIP LOCKED
     )
     UPDATE automation_work w
        SET owner = $3, leased_until = $4, attempt = w.attempt + 1
@@ -51,7 +99,8 @@ CLAIM: Final = """
       JOIN automation_runs r ON r.team_id = due.team_id AND r.id = due.run_id
      WHERE w.team_id = due.team_id AND w.run_id = due.run_id AND w.position = due.position
     RETURNING w.team_id, w.run_id, w.position, w.attempt, w.tries, w.due_at, w.waiting, w.failing_since,
-              r.automation_id, r.version, w.contact_id, r.event_name
+              r.automation_id, r.version, w.contact_id, r.event_name,
+              coalesce(w.order_at, w.due_at) AS order_at
 """
 
 # Only what is still this claim's. What went wrong counts as an outcome of the claim and has $6 to $8: when
@@ -110,7 +159,14 @@ FREE: Final = """
 """
 
 START: Final = UUID(int=0)
-"""Before all teams."""
+"""Before all teams and contacts."""
+
+END: Final = UUID(int=2**128 - 1)
+"""Behind all contacts."""
+
+ORDERED_AT_ONCE: Final = 1000
+CONTACTS_AT_ONCE: Final = 1000
+"""Contacts whose first step is looked at by one statement."""
 
 
 class DueTeam(NamedTuple):
@@ -118,6 +174,25 @@ class DueTeam(NamedTuple):
 
     team_id: UUID
     due: bool
+
+
+class ContactRange(NamedTuple):
+    """The contacts of a team behind one and up to another, and how many of their steps may be claimed."""
+
+    team_id: UUID
+    after: UUID
+    until: UUID
+    limit: int
+
+
+class FirstStep(NamedTuple):
+    """The first step that is ready for a contact."""
+
+    team_id: UUID
+    contact_id: UUID
+    run_id: UUID
+    position: int
+    is_due: bool
 
 
 class RunStepPlace(NamedTuple):
@@ -142,6 +217,7 @@ class ClaimedStep(NamedTuple):
     version: int
     contact_id: UUID
     event_name: str
+    order_at: datetime
 
     @property
     def deaths(self) -> int:
@@ -175,12 +251,30 @@ async def teams(source: Source, now: datetime, after: UUID, limit: int) -> list[
     return [DueTeam(*row) for row in await source.fetch(TEAMS, now, after, limit)]
 
 
+async def order(source: Source, team_ids: Sequence[UUID], now: datetime) -> None:
+    """Give what became due in these teams a place among the steps of its contact."""
+    while True:
+        status: str = await source.execute(ORDER, team_ids, now, ORDERED_AT_ONCE)
+        if int(status.rsplit(" ", 1)[-1]) < ORDERED_AT_ONCE:
+            return
+
+
+async def first_steps(source: Source, ranges: Sequence[ContactRange], now: datetime) -> list[FirstStep]:
+    """Return the first steps of contacts, of each range up to its limit of those that are due. Where as many
+    contacts were read as one statement may read, the last of these is the last of its range."""
+    team_ids, after, until, limits = zip(*ranges, strict=True)
+    rows = await source.fetch(FIRST, team_ids, after, until, CONTACTS_AT_ONCE, now, limits)
+    return [FirstStep(*row) for row in rows]
+
+
 async def claim(
-    source: Source, shares: Sequence[tuple[UUID, int]], owner: UUID, until: datetime, now: datetime
+    source: Source, steps: Sequence[FirstStep], owner: UUID, until: datetime, now: datetime
 ) -> list[ClaimedStep]:
-    """Lease what is due, of each team up to its share, the oldest first."""
-    team_ids, most = zip(*shares, strict=True)
-    found = [ClaimedStep(*row) for row in await source.fetch(CLAIM, team_ids, most, owner, until, now)]
+    """Lease those of these steps that are still free, the oldest of each team first."""
+    keys = [one.team_id for one in steps], [one.run_id for one in steps]
+    positions = [one.position for one in steps]
+    rows = await source.fetch(CLAIM, *keys, owner, until, now, positions)
+    found = [ClaimedStep(*row) for row in rows]
     return sorted(found, key=lambda one: (one.team_id, one.due_at, one.run_id, one.position))
 
 
