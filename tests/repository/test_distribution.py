@@ -10,7 +10,7 @@ from pathlib import Path
 
 import asyncpg
 
-from repository.test_rules import SOURCE, modules, statements_of
+from kit.statements import SOURCE, all_statements
 
 RECORD = Path(__file__).parents[2] / "docs" / "decisions" / "0052-distribution.md"
 DISTRIBUTE = SOURCE / "schema" / "distribute.sql"
@@ -126,12 +126,11 @@ def test_the_record_names_every_statement_that_would_not_run() -> None:
     """A statement that names one team runs on the server of that team, whatever it does. A new one over
     several teams is written without these, or named in the record."""
     found = set()
-    for path in modules():
-        for statement in statements_of(path):
-            if ONE_TEAM.search(statement.sql):
-                continue
-            why = [what for what, shown in OBSTACLES.items() if re.search(shown, statement.sql, re.I)]
-            if why:
-                found.add(f"{statement.where}: {', '.join(why)}")
+    for statement in all_statements():
+        if ONE_TEAM.search(statement.sql):
+            continue
+        why = [what for what, shown in OBSTACLES.items() if re.search(shown, statement.sql, re.I)]
+        if why:
+            found.add(f"{statement.where}: {', '.join(why)}")
     block = RECORD.read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
     assert sorted(found) == block.splitlines()

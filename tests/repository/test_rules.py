@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from kit.sources import nodes_of, text_of, tree_of
@@ -35,39 +32,6 @@ BANNED_NAMES = {
     "misc",
 }
 
-STATEMENT = re.compile(
-    r"[\s(]*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES|TRUNCATE|LOCK|COPY|CREATE|DROP|ALTER|SET|NOTIFY)\s",
-    re.I,
-)
-
-CROSS_TEAM: dict[str, str] = {
-    "delivery.PUBLISH_COMPLAINTS": "how fast other people's servers may be served is no team's",
-    "delivery.READ_COMPLAINTS": "as above",
-    "delivery.FORGET_ENDED": "as above",
-    "delivery.LIVE_PROCESSES": "processes belong to the installation",
-    "delivery.LEAVE": "as above",
-    "delivery.REMOVE_OLD": "removes what no team's mail has reached for long",
-    "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
-    "delivery.OWNS": "asks whether a dead process has items, whoever's they are",
-    "delivery.POLICY": "what a recipient's domain asks of every sender is no team's",
-    "delivery.STORE_POLICY": "as above",
-    "delivery.EXPIRED_POLICIES": "as above",
-    "domains.several_teams": "asks about the installation: is there more than one team",
-    "inboxes.SNAPSHOT": "says how a transaction reads, and reads nothing",
-    "automations.HOLDERS": "looks for processes that are gone, whoever's steps they hold",
-    "automations.FREE": "gives back the steps of a dead process, whoever's they are",
-    "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
-    "kernel.SHOW_NODE": "nodes belong to the installation",
-    "kernel.REMOVE_NODE": "as above",
-    "kernel.REMOVE_OLD": "removes what no limit needs any more",
-    "emails.AT_WORK": "asks about a server process",
-    "emails.LOCK_KEYS": "the names that it locks begin with the team",
-}
-"""Statements that need not name team_id, as `slice.function` or `slice.CONSTANT`, with the reason."""
-
-GLOBAL_SLICES = {"directory", "teams", "oauth", "people"}
-"""Slices whose small tables say which team a key, a name or a token means."""
-
 MOST_WITHOUT_A_START = 5
 """A package of more modules says in its `__init__` which of them to read first."""
 
@@ -78,73 +42,8 @@ REGISTRIES = ("py" + "pi.org", "files.python" + "hosted.org", "/opt/py" + "pi", 
 MACHINE_PATHS = ("/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/v/")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One SQL text of a `queries.py`."""
-
-    where: str
-    sql: str
-
-
 def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
-
-
-def named_nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """The top level of a module, piece by piece, each with the name it is known by."""
-    for node in tree.body:
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name, node
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-                yield name, node
-            case _:
-                yield "", node
-
-
-def docstrings(tree: ast.AST) -> set[int]:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, kinds) and node.body and isinstance(node.body[0], ast.Expr)
-    }
-
-
-def statements_of(path: Path) -> Iterator[Statement]:
-    tree = tree_of(path)
-    skipped = docstrings(tree)
-    for name, top in named_nodes(tree):
-        for node in ast.walk(top):
-            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-                continue
-            if id(node) not in skipped and STATEMENT.match(node.value):
-                yield Statement(f"{path.relative_to(SOURCE).parts[0]}.{name}", node.value)
-
-
-def statements() -> list[Statement]:
-    return [statement for path in sorted(SOURCE.rglob("*queries.py")) for statement in statements_of(path)]
-
-
-@pytest.mark.parametrize("text", ["SELECT 1 ", " (SELECT 1) UNION (SELECT 2)", "\n    ((SELECT 1) )"])
-def test_a_statement_may_begin_with_a_bracket(text: str) -> None:
-    """One that a lint does not see as a statement is not checked at all."""
-    assert STATEMENT.match(text)
-
-
-def test_every_statement_of_a_slice_names_the_team() -> None:
-    loose = [
-        statement.where
-        for statement in statements()
-        if not re.search(r"\bteam_id\b", statement.sql)
-        and statement.where not in CROSS_TEAM
-        and statement.where.split(".")[0] not in GLOBAL_SLICES
-    ]
-    assert loose == []
-
-
-def test_the_list_of_cross_team_statements_is_not_longer_than_needed() -> None:
-    assert CROSS_TEAM.keys() <= {statement.where for statement in statements()}
 
 
 def test_a_package_of_many_modules_says_where_to_begin() -> None:
@@ -158,18 +57,6 @@ def test_a_package_of_many_modules_says_where_to_begin() -> None:
         if not named or any(not (folder / name).is_file() for name in named):
             lost.append(str(folder.relative_to(SOURCE)))
     assert lost == []
-
-
-def test_no_statement_is_put_together_from_pieces() -> None:
-    """API-08."""
-    pieced = []
-    for path in sorted(SOURCE.rglob("*queries.py")):
-        for node in nodes_of(path):
-            if isinstance(node, ast.JoinedStr) and node.values:
-                first = node.values[0]
-                if isinstance(first, ast.Constant) and STATEMENT.match(str(first.value)):
-                    pieced.append(f"{path.parent.name}:{node.lineno}")
-    assert pieced == []
 
 
 LOST = re.compile(
@@ -201,18 +88,6 @@ def test_no_module_adds_to_the_ways_in_which_a_connection_dies() -> None:
                 if "asyncpg.PostgresError" in caught and caught & {"OSError", "TimeoutError", "*GONE"}:
                     together.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
     assert [where for where in together if where.split(":")[0] not in OWN_LISTS] == []
-
-
-async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:
-    conn = await asyncpg.connect(database_url)
-    wrong = []
-    for statement in statements():
-        try:
-            await conn.prepare(statement.sql)
-        except asyncpg.PostgresError as error:
-            wrong.append(f"{statement.where}: {error}")
-    await conn.close()
-    assert wrong == []
 
 
 def test_module_names_say_what_is_in_them() -> None:

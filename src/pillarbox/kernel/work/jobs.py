@@ -73,6 +73,23 @@ CLAIM = """
     RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
 """
 
+# The same from the other end of the queue.
+CLAIM_LATEST = """
+    WITH due AS MATERIALIZED (
+        SELECT team_id, id
+          FROM jobs
+         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NULL AND due_at <= $3
+         ORDER BY due_at DESC
+         LIMIT $4
+           FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE jobs j
+       SET owner = $1, leased_until = $2, attempt = j.attempt + 1
+      FROM due
+     WHERE j.team_id = due.team_id AND j.id = due.id
+    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
+"""
+
 # Across teams: what is due, of all kinds.
 DUE_KINDS = """
     SELECT kind
@@ -81,9 +98,6 @@ DUE_KINDS = """
      ORDER BY due_at
      LIMIT $3
 """
-
-CLAIM_LATEST = CLAIM.replace("ORDER BY due_at", "ORDER BY due_at DESC")
-"""The same from the other end of the queue."""
 
 FINISH = """
     DELETE FROM jobs WHERE team_id = $1 AND id = $2 AND attempt = $3

@@ -1,0 +1,115 @@
+"""The SQL of the program: every text of a module that is a statement, wherever it stands."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kit.sources import tree_of
+
+SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
+
+STATEMENT = re.compile(
+    r"[\s(]*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES|TRUNCATE|LOCK|COPY|CREATE|DROP|ALTER|SET|NOTIFY"
+    r"|ANALYZE|VACUUM|SAVEPOINT|ROLLBACK)\s"
+)
+"""How a statement begins. Its key words are in capitals, so no sentence is taken for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """A statement, its module (`delivery/queries.py`), and the function, class or constant that holds it."""
+
+    module: str
+    name: str
+    sql: str
+
+    @property
+    def where(self) -> str:
+        """Return `slice.NAME`."""
+        return f"{self.module.split('/')[0]}.{self.name}"
+
+
+def statements_of(path: Path) -> Iterator[SqlText]:
+    tree = tree_of(path)
+    skipped = _docstrings(tree)
+    for name, top in _named_nodes(tree):
+        for node in ast.walk(top):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if id(node) not in skipped and STATEMENT.match(node.value):
+                yield SqlText(str(path.relative_to(SOURCE)), name, node.value)
+
+
+def all_statements() -> list[SqlText]:
+    """Return the statements of the whole program."""
+    return [statement for path in sorted(SOURCE.rglob("*.py")) for statement in statements_of(path)]
+
+
+def pieced_statements(tree: ast.Module) -> Iterator[ast.expr]:
+    """The expressions that make a statement of pieces: a text with holes, a sum, a replacement, a join."""
+    constants = _statement_constants(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.JoinedStr(values=[first, _, *_]):
+                pieces: ast.expr = first
+            case ast.BinOp(left=first, op=ast.Add() | ast.Mod()):
+                pieces = first
+            case ast.Call(func=ast.Attribute(value=first, attr=attr)) if attr in _TEXT_CHANGES:
+                pieces = first
+            case _:
+                continue
+        if _is_statement(pieces, constants):
+            yield node
+
+
+_TEXT_CHANGES = {"replace", "format", "format_map", "join", "removesuffix", "removeprefix"}
+
+
+def _is_statement(node: ast.expr, constants: set[str]) -> bool:
+    match node:
+        case ast.Constant(value=str(text)):
+            return STATEMENT.match(text) is not None
+        case ast.Name(id=name):
+            return name in constants
+    return False
+
+
+def _statement_constants(tree: ast.Module) -> set[str]:
+    """The constants of the module that hold statements, and those imported from a `queries` module."""
+    names = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("queries")
+        for alias in node.names
+        if alias.name.isupper()
+    }
+    for name, node in _named_nodes(tree):
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Constant) and isinstance(value.value, str) and STATEMENT.match(value.value):
+            names.add(name)
+    return names
+
+
+def _named_nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The top level of a module, piece by piece, each with the name it is known by."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name, node
+            case _:
+                yield "", node
+
+
+def _docstrings(tree: ast.AST) -> set[int]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.body and isinstance(node.body[0], ast.Expr)
+    }
