@@ -1,7 +1,7 @@
 """npm programs that a test drives: what `requirements/node/NAME` pins, from the user's cache.
 
-    packages("resend_sdk")                    # the folder with node_modules; skips where it is not installed
-    run_node("resend_sdk", source, home)      # runs a module of JavaScript; the lines that it printed
+    packages("resend_sdk")                                     # the folder with node_modules; skips where it is not installed
+    run_node("resend_sdk", program, home, environment(home))   # runs a module of JavaScript; what it printed
 
 `script/node_packages.py NAME` installs (and `.ci/run` does, for all names); a test never fetches anything.
 """
@@ -61,21 +61,15 @@ def environment(home: Path, **variables: str) -> dict[str, str]:
     return {**kept, "HOME": str(home), "NO_COLOR": "1", **variables}
 
 
-def run_node(name: str, source: str, home: Path, **variables: str) -> list[str]:
-    """Run a module of JavaScript that imports the packages of that name; return the lines that it printed."""
+def run_node(name: str, program: Path, home: Path, variables: dict[str, str]) -> str:
+    """Run a module of JavaScript that imports the packages of that name; return what it printed."""
     # Node looks for packages beside the module, so the module lies beside a link to them.
-    link = home / "node_modules"
+    link, module = home / "node_modules", home / program.name
     if not link.exists():
         link.symlink_to(packages(name) / "node_modules")
-    module = home / "program.mjs"
-    module.write_text(source)
+    shutil.copy(program, module)
     done = subprocess.run(
-        ["node", str(module)],
-        cwd=home,
-        env=environment(home, **variables),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
+        ["node", str(module)], cwd=home, env=variables, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return done.stdout.splitlines()
+    return done.stdout
