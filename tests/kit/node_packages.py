@@ -1,7 +1,8 @@
 """npm programs that a test drives: what `requirements/node/NAME` pins, from the user's cache.
 
-    packages("resend_sdk")                                     # the folder with node_modules; skips where it is not installed
-    run_node("resend_sdk", program, home, environment(home))   # runs a module of JavaScript; what it printed
+    packages("resend_sdk")                                    # the folder; skips where it is not installed
+    run_node("resend_sdk", program, home, environment(home))  # runs a module of JavaScript; what it printed
+    command("resend_cli", "resend")                           # how a program of node_modules/.bin is started
 
 `script/node_packages.py NAME` installs (and `.ci/run` does, for all names); a test never fetches anything.
 """
@@ -22,6 +23,7 @@ OLDEST = 20
 """The major version of Node that the pinned packages begin to work with."""
 
 PATIENCE = 120
+GUARD = Path(__file__).with_name("loopback_only.cjs")
 
 
 def _script() -> ModuleType:
@@ -58,7 +60,7 @@ def command(name: str, program: str) -> list[str]:
 def environment(home: Path, **variables: str) -> dict[str, str]:
     """Return variables for a program of Node: a home of its own, and none of this user's settings."""
     kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
-    return {**kept, "HOME": str(home), "NO_COLOR": "1", **variables}
+    return {**kept, "HOME": str(home), "NO_COLOR": "1", "NODE_OPTIONS": f"--require {GUARD}", **variables}
 
 
 def run_node(name: str, program: Path, home: Path, variables: dict[str, str]) -> str:
