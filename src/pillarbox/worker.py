@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import signal
@@ -20,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import uvicorn
 import uvloop
@@ -36,11 +35,8 @@ from pillarbox.kernel.process.workers import READY
 from pillarbox.kernel.security.certificates import Certificate, renewing_context, watch_expiry
 from pillarbox.kernel.settings.settings import Settings, settings_of
 
-REQUEST_GRACE = 15
 WORK_GRACE = 10.0
 ORPHAN_SECONDS = 10.0
-KEEP_ALIVE = 75
-BACKLOG = 2048
 PROTOCOL = "pillarbox.kernel.http.protocol"
 
 M_TRIM_THRESHOLD = -1
@@ -243,27 +239,12 @@ def https_certificate(settings: Settings) -> Certificate | None:
 
 
 def uvicorn_config(application: Application, certificate: Certificate | None) -> uvicorn.Config:
-    """One HTTP/1.1 server without access log, proxy guesses or a Server header."""
-    return uvicorn.Config(
-        application.asgi,
-        interface="asgi3",
-        http=http_protocol(),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        date_header=True,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=REQUEST_GRACE,
-        ssl_context_factory=None if certificate is None else lambda *_: renewing_context(certificate),
-    )
+    """Return the configuration of the HTTP server, with HTTPS where there is a certificate."""
+    tls = None if certificate is None else lambda *_: renewing_context(certificate)
+    config: uvicorn.Config = http_protocol().server_config(application.asgi, tls=tls)
+    return config
 
 
-def http_protocol() -> Any:
-    """Pillarbox's own protocol class, else uvicorn's."""
-    if importlib.util.find_spec(PROTOCOL) is None:
-        return "httptools"
-    return importlib.import_module(PROTOCOL).Protocol
+def http_protocol() -> ModuleType:
+    """Import the module of the HTTP connection, which the supervisor does without."""
+    return importlib.import_module(PROTOCOL)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import TimerHandle
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from ssl import SSLContext
 from typing import Any
 from urllib.parse import unquote
 
@@ -32,6 +34,9 @@ from pillarbox.kernel.wire.problems import BadRequest, Problem
 HEAD_BYTES = 32 * 1024
 URL_BYTES = 16 * 1024
 KEEP_ALIVE_SECONDS = 75
+GRACE_SECONDS = 15
+"""How long requests may take to end after a stop."""
+BACKLOG = 2048
 
 REMEMBERED_TARGETS = 1024
 REMEMBERED_LENGTH = 128
@@ -372,18 +377,23 @@ def _reason(error: Exception) -> Problem:
     return inner if isinstance(inner, Problem) else BadRequest("The request is not valid HTTP.")
 
 
-def server_config(app: Any, protocol: type[Protocol] = Protocol, **options: Any) -> uvicorn.Config:
-    """uvicorn set up for the contract: our protocol, our Server header, no proxy magic, no access log."""
-    settings: dict[str, Any] = {
-        "http": protocol,
-        "ws": "none",
-        "lifespan": "off",
-        "loop": "uvloop",
-        "interface": "asgi3",
-        "server_header": False,
-        "proxy_headers": False,
-        "access_log": False,
-        "log_config": None,
-        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
-    }
-    return uvicorn.Config(app, **{**settings, **options})
+def server_config(
+    app: Any, protocol: type[Protocol] = Protocol, tls: Callable[..., SSLContext] | None = None
+) -> uvicorn.Config:
+    """Return the configuration of every HTTP server: our protocol, no Server header, no proxy guesses, no
+    access log. `tls` makes the context of HTTPS."""
+    return uvicorn.Config(
+        app,
+        interface="asgi3",
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        ssl_context_factory=tls,
+    )
