@@ -25,7 +25,8 @@ from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
 from pillarbox.delivery.queries import ClaimShare, Pair
-from pillarbox.delivery.queue.claims import BATCH, LEASE, PAIRS_PER_CLAIM, START
+from pillarbox.delivery.lease_expiry import LEASE
+from pillarbox.delivery.queue.claims import BATCH, PAIRS_PER_CLAIM, START
 from pillarbox.kernel.postgres.database import BY_KEY
 
 WAITING = 1_000_000

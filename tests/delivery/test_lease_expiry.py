@@ -12,8 +12,7 @@ import pytest
 from kit.clock import ManualClock
 from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, world
-from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS, Lease, LeaseExpiry
-from pillarbox.delivery.queue.claims import RENEW_EVERY
+from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS, LEASE, MARGIN, RENEW_EVERY, Lease, LeaseExpiry
 from pillarbox.kernel.security.secrets import KeyRing
 
 START = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
@@ -24,35 +23,55 @@ def lease(number: int, seconds: float = 0) -> Lease:
     return Lease(UUID(int=1), UUID(int=number), 0, START + timedelta(seconds=seconds))
 
 
-def test_a_lease_is_lost_when_it_looked_expired_for_longer_than_renewals_are_apart() -> None:
-    assert CONFIRM_SECONDS > RENEW_EVERY
+def lost(expiry: LeaseExpiry, leases: list[Lease], boottime: float) -> list[Lease]:
+    """What is lost a minute after `START`, by the wall clock."""
+    return expiry.lost(leases, START + timedelta(minutes=1), boottime)
+
+
+def test_a_lease_is_lost_when_it_stood_still_for_as_long_as_its_holder_trusts_it() -> None:
+    """DUR-03: whatever the wall clocks say, the holder has begun nothing since."""
+    assert RENEW_EVERY < CONFIRM_SECONDS == LEASE.total_seconds() - MARGIN
     expiry = LeaseExpiry()
-    assert expiry.lost([lease(1)], 100) == []
-    assert expiry.lost([lease(1), lease(2)], 100 + CONFIRM_SECONDS - 1) == []
-    assert expiry.lost([lease(1), lease(2)], 100 + CONFIRM_SECONDS) == [lease(1)]
+    assert lost(expiry, [lease(1)], 100) == []
+    assert lost(expiry, [lease(1), lease(2)], 100 + CONFIRM_SECONDS - 1) == []
+    assert lost(expiry, [lease(1), lease(2)], 100 + CONFIRM_SECONDS) == [lease(1)]
+
+
+def test_a_lease_that_is_overdue_is_watched_but_not_lost_before_its_end() -> None:
+    expiry = LeaseExpiry()
+    assert expiry.lost([lease(1, 8)], START, 100) == []
+    assert expiry.lost([lease(1, 8)], START, 100 + CONFIRM_SECONDS) == []
+    assert expiry.lost([lease(1, 8)], START + timedelta(seconds=9), 101 + CONFIRM_SECONDS) == [lease(1, 8)]
+
+
+def test_a_lease_that_is_too_long_is_lost_when_it_stands_still() -> None:
+    """DUR-09: a clock that was ahead gave it."""
+    expiry = LeaseExpiry()
+    assert expiry.lost([lease(1, 3600)], START, 100) == []
+    assert expiry.lost([lease(1, 3600)], START, 100 + CONFIRM_SECONDS) == [lease(1, 3600)]
 
 
 def test_a_renewal_begins_the_time_anew() -> None:
     expiry = LeaseExpiry()
-    expiry.lost([lease(1)], 100)
-    assert expiry.lost([lease(1, 10)], 100 + CONFIRM_SECONDS) == []
-    assert expiry.lost([lease(1, 10)], 100 + 2 * CONFIRM_SECONDS) == [lease(1, 10)]
+    lost(expiry, [lease(1)], 100)
+    assert lost(expiry, [lease(1, 10)], 100 + CONFIRM_SECONDS) == []
+    assert lost(expiry, [lease(1, 10)], 100 + 2 * CONFIRM_SECONDS) == [lease(1, 10)]
 
 
-def test_what_no_longer_looks_expired_is_dropped() -> None:
+def test_what_is_no_longer_suspect_is_dropped() -> None:
     expiry = LeaseExpiry()
-    expiry.lost([lease(1)], 100)
-    assert expiry.lost([], 105) == []
-    assert expiry.lost([lease(1)], 100 + CONFIRM_SECONDS) == []
+    lost(expiry, [lease(1)], 100)
+    assert lost(expiry, [], 105) == []
+    assert lost(expiry, [lease(1)], 100 + CONFIRM_SECONDS) == []
 
 
 def test_time_in_which_nothing_can_be_written_does_not_count() -> None:
     """A holder with an outcome cannot store it either, and does so before another process sends the mail."""
     expiry = LeaseExpiry()
-    expiry.lost([lease(1)], 100)
+    lost(expiry, [lease(1)], 100)
     expiry.restart()
-    assert expiry.lost([lease(1)], 100 + CONFIRM_SECONDS) == []
-    assert expiry.lost([lease(1)], 100 + 2 * CONFIRM_SECONDS) == [lease(1)]
+    assert lost(expiry, [lease(1)], 100 + CONFIRM_SECONDS) == []
+    assert lost(expiry, [lease(1)], 100 + 2 * CONFIRM_SECONDS) == [lease(1)]
 
 
 async def renewed(team: Team, before: datetime) -> datetime:

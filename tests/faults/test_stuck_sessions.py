@@ -32,7 +32,7 @@ from kit.remote_servers import Behaviour, RemoteServers, remote_servers
 from kit.smtp_sink import USUAL, Sink
 from kit.world import world
 
-LEASE = 30.0
+LEASE = 15.0
 LOAD_SECONDS = 60.0
 CONNECTIONS = 20
 DESTINATIONS = [f"quay{number}.example" for number in range(5)]

@@ -85,10 +85,10 @@ async def test_a_silent_process_elsewhere_loses_its_deliveries_with_its_lease(
         on = await hook(await pillarbox.team(), endpoint=at.url)
         await pillarbox.pool.execute(ENROLL_ELSEWHERE, elsewhere, clock.now())
         await publish(on.team)
-        await leased_to(on, elsewhere, 60)
+        await leased_to(on, elsewhere, LEASE.total_seconds())
         await publish(on.team)
         await turn(pillarbox)
-        clock.advance(58)
+        clock.advance(LEASE.total_seconds() - 2)
         await turn(pillarbox)
         assert not at.arrivals, "while another process has any of it, all of the webhook is that process's"
         clock.advance(3)

@@ -14,7 +14,8 @@ from kit.manual_world import clock_of, manual_world
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.webhooks import hook, publish
 from kit.world import World, mail
-from pillarbox.delivery.queue.claims import LEASE, ItemClaims
+from pillarbox.delivery.lease_expiry import LEASE
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.doctor import clocks
 from pillarbox.doctor.checks import Level
 from pillarbox.kernel.ids import Ids

@@ -91,7 +91,9 @@ class Attempts:
         """Attempt an item that this process has claimed; returns what was learned of its site."""
         await faults.point("delivery.claimed")
         if not self._is_lease_valid(item):
+            # It was never offered, so where it is still ours another attempt makes no double.
             prometheus.LEASES_LOST.add()
+            await self._claims.give_back_soon([item])
             return SiteSignal.SILENT
         if self._pauses.cover(item.team_id, item.destination):
             await self._claims.give_back_soon([item])

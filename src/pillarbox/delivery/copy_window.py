@@ -20,6 +20,10 @@ from pillarbox.kernel.clock import Clock
 MOST: Final = 500
 """Copies in memory, besides the other items."""
 
+MOST_NEW: Final = MOST // 4
+"""Copies in memory up to which new ones are made while there are due ones in the queue: those of a process
+that died do not wait until the broadcast is over."""
+
 AT_ONCE, FEW = 100, 25
 """Copies that are made in one transaction; fewer while there is other mail."""
 
@@ -62,6 +66,13 @@ class CopyWindow:
 
         self.room = asyncio.Event()
         self.held = 0
+        self.are_due = False
+        """Whether copies that could be sent are due in the queue."""
+
+    @property
+    def _room(self) -> int:
+        """For how many new ones there is room."""
+        return (MOST_NEW if self.are_due else MOST) - self.held
 
     @property
     def free(self) -> int:
@@ -75,7 +86,7 @@ class CopyWindow:
     def note_end(self) -> None:
         """A copy has left the window."""
         self._ended += 1
-        if self._has_more and self.free >= AT_ONCE:
+        if self._has_more and self._room >= AT_ONCE:
             self.room.set()
 
     async def fill(self) -> None:
@@ -91,7 +102,7 @@ class CopyWindow:
                 return 0
             if self.free < AT_ONCE and self._is_stuck():
                 await self._give_back_surplus()
-            if self.free < AT_ONCE:
+            if self._room < AT_ONCE:
                 return 0
             self._full = None
             most = FEW if self._other_mail.is_here else AT_ONCE

@@ -13,9 +13,10 @@ from pillarbox.delivery.attempts import Attempts, Transport, log_database_errors
 from pillarbox.delivery.copies import BroadcastCopySource, LastCheck
 from pillarbox.delivery.copy_window import CopyWindow
 from pillarbox.delivery.items import Item, Key
+from pillarbox.delivery.lease_expiry import RENEW_EVERY
 from pillarbox.delivery.other_mail import TransactionalActivity
 from pillarbox.delivery.queries import ClaimShare, Pair
-from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, ItemClaims
+from pillarbox.delivery.queue.claims import BATCH, ItemClaims
 from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.rate_control import BREAK_SECONDS, SiteSignal
 from pillarbox.delivery.settle import AttemptSettler
@@ -32,6 +33,7 @@ MOST_ITEMS = 500
 MOST_BYTES = 64 * 1024 * 1024
 MOST_RUNNING = 200
 CLAIM_EVERY = 1.0
+HEARTBEAT_EVERY = 10.0
 OUTAGE_LOOK = 0.5
 """Seconds between two looks whether outcomes can be stored again."""
 
@@ -159,7 +161,8 @@ class Engine:
         await log_database_errors(self._claims.release_held())
         self._loops = [
             asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, self._wake)),
-            asyncio.create_task(self._forever(self._heartbeat, RENEW_EVERY)),
+            asyncio.create_task(self._forever(self._renew, RENEW_EVERY)),
+            asyncio.create_task(self._forever(self._heartbeat, HEARTBEAT_EVERY)),
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
             asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
             asyncio.create_task(self._forever(self._copies.fill, CLAIM_EVERY, self._copies.room)),
@@ -169,7 +172,7 @@ class Engine:
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        claiming, renewing, refreshing, sharing, making, watching = self._loops
+        claiming, renewing, beating, refreshing, sharing, making, watching = self._loops
         for loop in (claiming, refreshing, sharing, watching):
             loop.cancel()
         await self._copies.stop(grace)
@@ -181,6 +184,7 @@ class Engine:
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=grace)
         renewing.cancel()
+        beating.cancel()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._loops, *self._tasks, return_exceptions=True)
@@ -199,11 +203,16 @@ class Engine:
         due = await self._claims.due()
         mail = deque([pair for pair in due if not pair.is_of_copies])
         copies = deque([pair for pair in due if pair.is_of_copies])
+        self._copies.are_due = any(map(self._can_go, copies))
         part = await self._give_back_surplus(mail)
         taken = await self._claim_pairs(mail, part, self._free_slots)
         taken += await self._claim_pairs(copies, self._copies.part(len(copies)), lambda: self._copies.free)
         await self._free_held()
         return taken
+
+    def _can_go(self, pair: Pair) -> bool:
+        """Whether nothing keeps mail from its destination that is known here."""
+        return not self._scheduler.holds_back(pair.domain, self._clock.boottime())
 
     async def _claim_pairs(self, pairs: deque[Pair], part: int, free: Callable[[], int]) -> int:
         taken = 0
@@ -226,7 +235,7 @@ class Engine:
                 break
             fair = max(1, slots // len(pairs))
             pair = pairs.popleft()
-            if self._scheduler.holds_back(pair.domain, self._clock.boottime()):
+            if not self._can_go(pair):
                 continue
             priority = COPIES if pair.is_of_copies else MAIL
             free = part - self._scheduler.waiting_in((pair.team_id, pair.domain), priority)
@@ -282,10 +291,12 @@ class Engine:
     async def _heartbeat(self) -> None:
         await self._claims.write_heartbeat(self._roles)
         await self._site_sharing.divide(self._scheduler)
+        await self._claims.end_stuck_sessions()
+
+    async def _renew(self) -> None:
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
             log.info("delivery.renewal_behind", items=behind)
-        await self._claims.end_stuck_sessions()
 
     async def _forever(
         self, work: Callable[[], Awaitable[None]], pause: float, wake: asyncio.Event | None = None

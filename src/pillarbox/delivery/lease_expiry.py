@@ -4,24 +4,33 @@ Leases end at an instant of wall time, and wall time may jump: after a step of a
 all processes look as if they had ended long ago, and another process whose clock is wrong sees them so all
 the time. One that was given by a clock ahead ends too late, by a year perhaps, and shows it: no lease is
 that long. But a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only
-when it has looked expired, or too long, unchanged, for longer than the renewals are apart, on a clock that
-never jumps. Time in which the database took no writes does not count: its holder has the outcome of a mail
-that went out, and stores it as soon as it can.
+when it is over, or too long, and has been seen unchanged for as long as its holder trusts it, on a clock that
+never jumps. That time runs from when a renewal is overdue, not from when the lease is over, so a death costs
+little more than the lease. Time in which the database took no writes does not count: its holder has the
+outcome of a mail that went out, and stores it as soon as it can.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 from uuid import UUID
 
-CONFIRM_SECONDS = 12.0
-"""Longer than the time between two renewals of a holder."""
+LEASE: Final = timedelta(seconds=15)
+RENEW_EVERY: Final = 5.0
+MARGIN: Final = 5.0
+"""Seconds before the end of its lease at which the holder no longer trusts it."""
+
+CONFIRM_SECONDS: Final = LEASE.total_seconds() - MARGIN
+"""As long as a holder trusts a lease that is renewed no more: whatever the wall clocks say, it has stopped."""
+
+OVERDUE: Final = timedelta(seconds=LEASE.total_seconds() - RENEW_EVERY - 1)
+"""A lease that ends within this time should have been renewed a second ago."""
 
 
 class Lease(NamedTuple):
-    """A lease that looks expired."""
+    """A lease that is over, overdue for renewal, or too long."""
 
     team_id: UUID
     email_id: UUID
@@ -30,7 +39,7 @@ class Lease(NamedTuple):
 
 
 class LeaseExpiry:
-    """Keeps since when leases look expired."""
+    """Keeps since when leases have stood still."""
 
     def __init__(self) -> None:
         self._since: dict[Lease, float] = {}
@@ -39,7 +48,11 @@ class LeaseExpiry:
         """Begin to count anew: this process could not write, so holders could not renew or settle either."""
         self._since = {}
 
-    def lost(self, expired: Sequence[Lease], boottime: float) -> list[Lease]:
-        """The leases that look expired now and have looked so, unchanged, for `CONFIRM_SECONDS`."""
-        self._since = {lease: self._since.get(lease, boottime) for lease in expired}
-        return [lease for lease, since in self._since.items() if boottime - since >= CONFIRM_SECONDS]
+    def lost(self, suspects: Sequence[Lease], now: datetime, boottime: float) -> list[Lease]:
+        """The leases that are over, or too long, and have been suspect, unchanged, for `CONFIRM_SECONDS`."""
+        self._since = {lease: self._since.get(lease, boottime) for lease in suspects}
+        return [
+            lease
+            for lease, since in self._since.items()
+            if boottime - since >= CONFIRM_SECONDS and not now <= lease.leased_until <= now + OVERDUE
+        ]

@@ -107,8 +107,8 @@ PARK = """
        AND d.released
 """
 
-# Across teams: leases that look expired.
-EXPIRED = """
+# Across teams: leases that should have been renewed by now, and those that are too long.
+SUSPECTS = """
     (SELECT team_id, email_id, grp, leased_until FROM deliveries
       WHERE owner IS NOT NULL AND leased_until < $1 ORDER BY leased_until LIMIT $2)
      UNION ALL
@@ -365,9 +365,9 @@ async def park(conn: Source, pairs: Sequence[tuple[UUID, str]], until: datetime,
     await conn.execute(PARK, *zip(*pairs, strict=True), until, reason)
 
 
-async def expired(conn: Source, now: datetime, beyond: datetime, limit: int = 1000) -> list[Lease]:
-    """Leases that look expired, the longest ones first, and those that end after `beyond`."""
-    return [Lease(**row) for row in await conn.fetch(EXPIRED, now, limit, beyond)]
+async def suspects(conn: Source, before: datetime, beyond: datetime, limit: int = 4000) -> list[Lease]:
+    """Leases that end before `before`, the longest overdue first, and those that end after `beyond`."""
+    return [Lease(**row) for row in await conn.fetch(SUSPECTS, before, limit, beyond)]
 
 
 async def free_expired(

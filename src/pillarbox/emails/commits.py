@@ -15,7 +15,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery.queue.claims import LEASE
+from pillarbox.delivery.lease_expiry import LEASE
 from pillarbox.emails import queries
 from pillarbox.emails.rows import JOB_FETCH, CommitRows, Origins, PreparedEmail
 from pillarbox.kernel.clock import Clock

@@ -205,6 +205,10 @@ class StepEngine:
             await record_process(self._pool, self._owner, self._roles, self._clock.now())
             self._recorded = boottime
         self._recovered = boottime
+        with self._watch.restarting():
+            await self._free_lost(boottime)
+
+    async def _free_lost(self, boottime: float) -> None:
         holders = await work_queries.holders(self._pool, boot_id())
         lost = self._watch.lost([HeldLeases(*one[:3]) for one in holders], self._clock.now(), boottime)
         lost += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 import asyncpg
@@ -20,7 +20,7 @@ from pillarbox.delivery.items import (
     LoadEmails,
     OpenRecipient,
 )
-from pillarbox.delivery.lease_expiry import LeaseExpiry
+from pillarbox.delivery.lease_expiry import LEASE, MARGIN, OVERDUE, LeaseExpiry
 from pillarbox.delivery.queries import ClaimShare, FreedItem, Pair
 from pillarbox.delivery.queue import held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
@@ -33,11 +33,6 @@ from pillarbox.kernel.work import recovery
 from pillarbox.timeline.record import Timeline
 
 log = get("delivery")
-
-LEASE = timedelta(seconds=30)
-RENEW_EVERY = 10.0
-MARGIN = 5.0
-"""Seconds before the end of its lease at which the holder no longer trusts it."""
 
 OUT_OF_REACH = "The mail servers of this domain cannot be reached; all mail for it waits for the next try."
 PAIRS_PER_CLAIM = 500
@@ -214,8 +209,8 @@ class ItemClaims:
     async def recover(self) -> int:
         """Free items whose lease has surely run out, and those of dead processes on this host."""
         now = self._clock.now()
-        expired = await queries.expired(self._pool, now, now + 2 * LEASE)
-        lost = self._expiry.lost(expired, self._clock.boottime())
+        suspects = await queries.suspects(self._pool, now + OVERDUE, now + 2 * LEASE)
+        lost = self._expiry.lost(suspects, now, self._clock.boottime())
         with self._restarting_expiry():
             freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
         for process in await self._dead_processes():

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.delivery.items import Item, LoadedEmail, OpenRecipient, queue_of_copies
-from pillarbox.delivery.queue.claims import LEASE, ItemClaims
+from pillarbox.delivery.lease_expiry import LEASE
+from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.emails.broadcast_copies import personal
 from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy
 from pillarbox.emails.broadcast_copies.personal import NeededValues

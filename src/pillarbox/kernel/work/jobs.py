@@ -43,8 +43,8 @@ from pillarbox.kernel.work.recovery import Recovery
 
 log = get("jobs")
 
-LEASE = timedelta(seconds=120)
-RENEW_EVERY = 40.0
+LEASE = timedelta(seconds=60)
+RENEW_EVERY = 15.0
 MOST_CRASHES = 3
 BATCH = 10
 MOST_RUNNING = 10

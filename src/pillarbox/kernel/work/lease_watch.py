@@ -4,15 +4,19 @@ Leases end at an instant of wall time, and wall time may jump: after a step of a
 all processes look as if they had ended long ago, and to somebody whose clock is wrong they do so for ever,
 or never end. But a running holder renews its leases, so the ends of its leases move. A holder is lost when
 the earliest end has not moved for longer than the interval of renewals and is over, or when it has not
-moved for the length of a lease. Both are measured on a clock that never jumps.
+moved for the length of a lease. Both are measured on a clock that never jumps, and begin anew
+after an outage of the database: holders could not renew in it either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
+
+from pillarbox.kernel.postgres.database import OUTAGES
 
 
 class HeldLeases(NamedTuple):
@@ -54,6 +58,15 @@ class LeaseWatch:
             for owner, still in self._still.items()
             if self._is_silent(boottime - still.since, still.first < now)
         ]
+
+    @contextmanager
+    def restarting(self) -> Iterator[None]:
+        """Count anew since when leases stand still where this look fails for an outage."""
+        try:
+            yield
+        except OUTAGES:
+            self._still = {}
+            raise
 
     def _seen(self, holding: HeldLeases, boottime: float) -> _StillLeases:
         before = self._still.get(holding.owner)

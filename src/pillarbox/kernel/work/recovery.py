@@ -90,6 +90,10 @@ class Recovery:
         if boottime >= self._recorded + RECORD_EVERY:
             await record_process(self._pool, self._owner, self._roles, self._clock.now())
             self._recorded = boottime
+        with self._watch.restarting():
+            await self._free_lost(boottime)
+
+    async def _free_lost(self, boottime: float) -> None:
         holders = [JobHolder(*row) for row in await self._pool.fetch(HOLDINGS, boot_id())]
         lost = self._watch.lost([HeldLeases(*one[:3]) for one in holders], self._clock.now(), boottime)
         lost += [LostLeases(one.owner, one.last) for one in holders if one.is_dead()]

@@ -24,8 +24,8 @@ from pillarbox.webhooks.signing_secrets import signing_keys
 
 log = get("webhooks")
 
-LEASE = timedelta(seconds=60)
-RENEW_EVERY = 20.0
+LEASE = timedelta(seconds=30)
+RENEW_EVERY = 5.0
 MARGIN = 20.0
 """Seconds before the end of its lease at which the holder begins nothing more: what it begins a moment before
 takes fifteen at most."""
@@ -114,6 +114,10 @@ class DeliveryClaims:
 
     async def recover(self) -> int:
         """Free deliveries whose lease has surely run out, and those of dead processes; returns how many."""
+        with self._watch.restarting():
+            return await self._free_lost()
+
+    async def _free_lost(self) -> int:
         holders = await lease_queries.holders(self._pool)
         lost = self._watch.lost(
             [HeldLeases(*holder[:3]) for holder in holders], self._clock.now(), self._clock.boottime()

@@ -30,6 +30,7 @@ MOST_RUNNING = 600
 MOST_CLAIMS = 3
 PAGES_PER_CLAIM = 4
 CLAIM_EVERY = 1.0
+HEARTBEAT_EVERY = 20.0
 SHORT_PAUSE = 0.1
 """Seconds until the next claim, where more webhooks are due than one claim reads."""
 
@@ -107,7 +108,11 @@ class WebhookDispatcher:
     async def start(self) -> None:
         """Register this process in the table `processes` and begin to claim."""
         await self._claims.write_heartbeat(self._roles)
-        self._loops = [asyncio.create_task(self._claim_loop()), asyncio.create_task(self._renew_loop())]
+        self._loops = [
+            asyncio.create_task(self._claim_loop()),
+            asyncio.create_task(self._renew_loop()),
+            asyncio.create_task(self._heartbeat_loop()),
+        ]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
@@ -169,8 +174,13 @@ class WebhookDispatcher:
             await self._clock.sleep(RENEW_EVERY)
             await failures.attempt(self._renew())
 
+    async def _heartbeat_loop(self) -> None:
+        failures = LoopFailures("webhooks.heartbeat")
+        while True:
+            await self._clock.sleep(HEARTBEAT_EVERY)
+            await failures.attempt(self._claims.write_heartbeat(self._roles))
+
     async def _renew(self) -> None:
-        await self._claims.write_heartbeat(self._roles)
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
             log.info("webhooks.renewal_behind", deliveries=behind)
