@@ -31,11 +31,13 @@ REGISTER = """
     VALUES ($1, 'another', 1, 1, 'delivery,webhooks,jobs', $2, $2)
 """
 DELIVERY = """
-    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, released, created_at)
+    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, released,
+                            created_at)
     VALUES ($1, $2, 0, 'quay.example', $3, $4, $5, true, $3)
 """
 WEBHOOK_DELIVERY = """
-    INSERT INTO webhook_deliveries (team_id, webhook_id, event_id, kind, at, epoch, due_at, owner, leased_until)
+    INSERT INTO webhook_deliveries (team_id, webhook_id, event_id, kind, at, epoch, due_at, owner,
+                                    leased_until)
     VALUES ($1, $2, $2, 'email.sent', $3, 1, $3, $4, $5)
 """
 JOB = """
@@ -80,7 +82,7 @@ async def test_work_of_a_machine_that_died_is_free_in_time(
         due = clock.now() + timedelta(days=1)
         await pillarbox.pool.execute(insert, team.id, UUID(int=9), due, DEAD, clock.now() + lease)
         passed = 0.0
-        while await pillarbox.pool.fetchval(f"SELECT owner FROM {table}") is not None:  # noqa: S608 - a name from above
+        while await pillarbox.pool.fetchval(f"SELECT owner FROM {table}") is not None:
             assert passed < most
             clock.advance(0.5)
             passed += 0.5
