@@ -11,7 +11,6 @@ from uuid import UUID
 
 import pytest
 
-from kit.clock import ManualClock
 from kit.http_client import http_client
 from kit.manual_world import clock_of, manual_world
 from kit.process import KEY, connected, first_team, reconciled, worker_processes
