@@ -24,8 +24,8 @@ from bench.kit.results import Report, at_most, ended
 from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
-from pillarbox.delivery.queries import ClaimShare, Pair
 from pillarbox.delivery.lease_expiry import LEASE
+from pillarbox.delivery.queries import ClaimShare, Pair
 from pillarbox.delivery.queue.claims import BATCH, PAIRS_PER_CLAIM, START
 from pillarbox.kernel.postgres.database import BY_KEY
 

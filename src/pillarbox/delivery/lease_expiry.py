@@ -23,7 +23,7 @@ MARGIN: Final = 5.0
 """Seconds before the end of its lease at which the holder no longer trusts it."""
 
 CONFIRM_SECONDS: Final = LEASE.total_seconds() - MARGIN
-"""As long as a holder trusts a lease that is renewed no more: whatever the wall clocks say, it has stopped."""
+"""As long as a holder trusts a lease that is renewed no more: whatever the wall clocks say, it stopped."""
 
 OVERDUE: Final = timedelta(seconds=LEASE.total_seconds() - RENEW_EVERY - 1)
 """A lease that ends within this time should have been renewed a second ago."""
