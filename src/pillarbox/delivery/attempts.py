@@ -12,6 +12,7 @@ from pillarbox.delivery.copies import LastCheck
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue import missing_keys
 from pillarbox.delivery.queue.claims import ItemClaims
+from pillarbox.delivery.queue.final_dots import FinalDots
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.quarantine import UncertainAttempts
 from pillarbox.delivery.rate_control import SiteSignal
@@ -70,6 +71,7 @@ class Attempts:
         window: timedelta,
         chance: Callable[[], float],
         last_check: LastCheck | None = None,
+        final_dots: FinalDots | None = None,
     ) -> None:
         self._clock = clock
         self._claims = claims
@@ -80,6 +82,7 @@ class Attempts:
         self._window = window
         self._chance = chance
         self._last_check = last_check
+        self._final_dots = final_dots
         self._copies = ByteBudget(MOST_COPIES)
 
     @property
@@ -98,7 +101,7 @@ class Attempts:
         if self._pauses.cover(item.team_id, item.destination):
             await self._claims.give_back_soon([item])
             return SiteSignal.SILENT
-        if item.uncertain:
+        if item.uncertain or item.has_lost_holder:
             async with self._uncertain_attempts.turn(item) as is_ours:
                 return await self._check_and_send(item) if is_ours else SiteSignal.SILENT
         return await self._check_and_send(item)
@@ -124,6 +127,8 @@ class Attempts:
 
         def fence() -> bool:
             nonlocal dot_allowed
+            if self._final_dots is not None:
+                self._final_dots.note(item.key)
             dot_allowed = self._is_lease_valid(item)
             return dot_allowed
 
@@ -160,6 +165,8 @@ class Attempts:
             settlement = decide(item, report, self._window, self._chance)
             settlement.entries[:0] = skipped
             await self._write(report, settlement)
+        if self._final_dots is not None:
+            self._final_dots.forget(item.key)
         if report.on_settled is not None:
             report.on_settled()
         return report.signal

@@ -17,6 +17,7 @@ from pillarbox.delivery.lease_expiry import RENEW_EVERY
 from pillarbox.delivery.other_mail import TransactionalActivity
 from pillarbox.delivery.queries import ClaimShare, Pair
 from pillarbox.delivery.queue.claims import BATCH, ItemClaims
+from pillarbox.delivery.queue.final_dots import FinalDots
 from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.rate_control import BREAK_SECONDS, SiteSignal
 from pillarbox.delivery.settle import AttemptSettler
@@ -55,6 +56,7 @@ class Engine:
         roles: str = "delivery",
         other_mail: TransactionalActivity,
         copies: BroadcastCopySource | None = None,
+        final_dots: FinalDots | None = None,
     ) -> None:
         self._clock = clock
         self._claims = claims
@@ -70,7 +72,9 @@ class Engine:
             window=window,
             chance=chance,
             last_check=None if copies is None else LastCheck(clock, copies, claims, settler),
+            final_dots=final_dots,
         )
+        self._final_dots = final_dots
         self._roles = roles
         self._other_mail = other_mail
         self._scheduler = SiteScheduler(transport.site, MOST_RUNNING)
@@ -155,6 +159,8 @@ class Engine:
 
     async def start(self) -> None:
         """Register this process in the table `processes` and begin to claim."""
+        if self._final_dots is not None:
+            self._final_dots.open()
         await self._claims.write_heartbeat(self._roles)
         await self._site_sharing.divide(self._scheduler)
         await log_database_errors(self._site_sharing.begin())
@@ -190,6 +196,8 @@ class Engine:
         await asyncio.gather(*self._loops, *self._tasks, return_exceptions=True)
         self._loops = []
         await self._transport.close()
+        if self._final_dots is not None:
+            self._final_dots.close()
 
     async def look(self) -> int:
         """Read the pauses, claim what is due and make copies; returns how many items were taken. Tests call

@@ -146,9 +146,9 @@ class LoadedEmail:
 class Item:
     """A leased work item in this process's memory.
 
-    `deadline` is boot time: past it the lease must be taken for lost. `uncertain` says that an earlier
-    claim ended without an outcome, so this attempt may be a repetition; `begun` how many attempts after the
-    first of those were begun and ended without one too. `alone` says that no other item of the email is open,
+    `deadline` is boot time: past it the lease must be taken for lost. `has_lost_holder` says that an earlier
+    claim ended without an outcome, and `uncertain` that it may have sent the mail, so this attempt may be a
+    repetition; `begun` how many attempts after the first of those were begun and ended without one too. `alone` says that no other item of the email is open,
     as far as is known.
     """
 
@@ -166,6 +166,7 @@ class Item:
     deadline: float = 0.0
     begun: int = 0
     alone: bool = False
+    has_lost_holder: bool = False
     running: bool = field(default=False)
     site: str = ""
     abort_if_silent: Callable[[], None] | None = None
@@ -191,7 +192,8 @@ class Item:
     @property
     def is_first(self) -> bool:
         """Whether nothing has become of the email yet, as far as is known."""
-        return self.alone and not (self.tries or self.reached or self.uncertain) and len(self.targets) == 1
+        is_fresh = not (self.tries or self.reached or self.uncertain or self.has_lost_holder)
+        return self.alone and is_fresh and len(self.targets) == 1
 
     @property
     def copy(self) -> PersonalCopy | None:
@@ -217,6 +219,7 @@ class ClaimedItem(NamedTuple):
     released: bool
     first_attempt_at: datetime
     begun: int
+    lost: int
 
 
 LoadEmails = Callable[

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.attempts import Transport
@@ -14,8 +15,10 @@ from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.other_mail import TransactionalActivity
+from pillarbox.delivery.queue import final_dots
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
+from pillarbox.delivery.queue.final_dots import FinalDots
 from pillarbox.delivery.queue.misdated import misdated_items
 from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
 from pillarbox.delivery.queue.pausing import Pauses
@@ -97,6 +100,10 @@ def relay_login(relay: Relay) -> tuple[str, str] | None:
     return (relay.user, relay.password or "") if relay.user is not None else None
 
 
+def _offered(kit: Container) -> Path:
+    return final_dots.folder_of(kit.settings.data)
+
+
 def _claims(kit: Container) -> ItemClaims:
     load = kit.need(EmailSource).load
     return ItemClaims(
@@ -106,6 +113,7 @@ def _claims(kit: Container) -> ItemClaims:
         kit.need(Timeline),
         load,
         kit.settings.route.public,
+        _offered(kit),
     )
 
 
@@ -139,6 +147,7 @@ def _engine(kit: Container) -> Engine | None:
         roles=",".join(settings.roles),
         other_mail=other_mail,
         copies=kit.find(BroadcastCopySource),
+        final_dots=FinalDots(_offered(kit), kit.runtime.process_id),
     )
 
 

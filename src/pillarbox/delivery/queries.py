@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -66,7 +66,7 @@ CLAIM = """
       FROM due
      WHERE d.team_id = due.team_id AND d.email_id = due.email_id AND d.grp = due.grp
     RETURNING d.team_id, d.email_id, d.grp, d.destination, d.attempt, d.tries, d.reached, d.uncertain,
-              due.released, d.first_attempt_at, d.begun
+              due.released, d.first_attempt_at, d.begun, d.lost
 """
 
 DROP = """
@@ -129,7 +129,7 @@ FREE_EXPIRED = """
            FOR UPDATE OF d SKIP LOCKED
     )
     UPDATE deliveries d
-       SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1,
+       SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1, lost = d.lost + 1,
            due_at = CASE WHEN d.begun >= $3 THEN $4::timestamptz
                          ELSE $1::timestamptz + ($7::interval[])[d.begun + 1] END,
            reason = CASE WHEN d.begun >= $3 THEN $5::text ELSE $6::text END
@@ -138,8 +138,8 @@ FREE_EXPIRED = """
     RETURNING d.team_id, d.email_id, d.grp, d.begun >= $3 AS quarantined
 """
 
-# Across teams: items of a process that is known to be dead. What somebody has locked is left for the next
-# time.
+# Across teams: items of a process that is known to be dead; of them those are uncertain that it had offered,
+# or all where that is not known. What somebody has locked is left for the next time.
 FREE_OWNED = """
     WITH lost AS MATERIALIZED (
         SELECT team_id, email_id, grp
@@ -148,7 +148,13 @@ FREE_OWNED = """
            FOR UPDATE SKIP LOCKED
     )
     UPDATE deliveries d
-       SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1,
+       SET owner = NULL, leased_until = NULL, lost = d.lost + 1,
+           uncertain = d.uncertain
+               + (NOT $8::boolean
+                  OR (d.team_id, d.email_id, d.grp) IN (
+                      SELECT k.team_id, k.email_id, k.grp
+                        FROM unnest($9::uuid[], $10::uuid[], $11::smallint[]) AS k (team_id, email_id, grp))
+                 )::integer,
            due_at = CASE WHEN d.begun >= $3 THEN $4::timestamptz
                          ELSE $2::timestamptz + ($7::interval[])[d.begun + 1] END,
            reason = CASE WHEN d.begun >= $3 THEN $5::text ELSE $6::text END
@@ -387,8 +393,15 @@ async def owns_items(conn: Source, owner: UUID) -> bool:
     return found
 
 
-async def free_owned(conn: Source, owner: UUID, now: datetime, rule: Quarantine) -> list[FreedItem]:
-    return [FreedItem(**row) for row in await conn.fetch(FREE_OWNED, owner, now, *rule)]
+async def free_owned(
+    conn: Source, owner: UUID, now: datetime, rule: Quarantine, offered: Collection[Key] | None
+) -> list[FreedItem]:
+    """Free the items of a dead process, which may have sent those that it had `offered`; None: any."""
+    keys = list(zip(*sorted(offered or ()), strict=True)) or [()] * 3
+    return [
+        FreedItem(**row)
+        for row in await conn.fetch(FREE_OWNED, owner, now, *rule, offered is not None, *keys)
+    ]
 
 
 async def begin(conn: Source, key: Key, owner: UUID, attempt: int) -> bool:

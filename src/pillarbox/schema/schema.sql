@@ -1436,9 +1436,9 @@ CREATE INDEX received_seen_at ON received_seen USING brin (at) WITH (pages_per_r
 
 -- The queue: one email to one group of recipients. Only live work is here; a finished item is deleted
 -- and its recipients carry the outcome. `attempt` counts claims and fences outcomes; `tries` counts
--- attempts that ended in a delay and picks the next step of the retry schedule. `uncertain` counts claims
--- that ended without an outcome; `begun` counts, from the first of those on, attempts that were begun
--- since the last outcome (an item that takes its process with it is quarantined).
+-- attempts that ended in a delay and picks the next step of the retry schedule. `lost` counts holders that
+-- ended without an outcome, and `uncertain` those of them that may have sent the mail; `begun` counts, from the first
+-- of the lost on, attempts that were begun since the last outcome (an item that takes its process with it is quarantined).
 -- Every claim moves the row between the two partial indexes, so its updates are never free of them; what is
 -- handed over in memory is only inserted and deleted. `restored_due_at` is when work was due that a restore has put
 -- aside (it is due at an instant that never comes); `webhook_deliveries` and `jobs` have it too. Dead versions are vacuumed early and without pauses.
@@ -1462,6 +1462,7 @@ CREATE TABLE deliveries (
     reason           text,
     created_at       timestamptz NOT NULL,
     restored_due_at  timestamptz,
+    lost             smallint    NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, email_id, grp),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
 ) WITH (

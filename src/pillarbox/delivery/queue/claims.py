@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from uuid import UUID
 
 import asyncpg
@@ -22,7 +23,7 @@ from pillarbox.delivery.items import (
 )
 from pillarbox.delivery.lease_expiry import LEASE, MARGIN, OVERDUE, LeaseExpiry
 from pillarbox.delivery.queries import ClaimShare, FreedItem, Pair
-from pillarbox.delivery.queue import held, missing_keys, quarantine
+from pillarbox.delivery.queue import final_dots, held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
@@ -62,6 +63,7 @@ class ItemClaims:
         timeline: Timeline,
         load: LoadEmails,
         route: str | None = None,
+        offered: Path | None = None,
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -69,6 +71,9 @@ class ItemClaims:
         self._timeline = timeline
         self._load = load
         self._route = route
+        self._offered = offered
+        """The folder of `final_dots`."""
+
         self._after = START
         self._expiry = LeaseExpiry()
         self._stuck_sessions = StuckSessions(clock)
@@ -214,9 +219,12 @@ class ItemClaims:
         with self._restarting_expiry():
             freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
         for process in await self._dead_processes():
-            freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
+            offered = None if self._offered is None else final_dots.read(self._offered, process)
+            freed += await queries.free_owned(self._pool, process, now, quarantine.RULE, offered)
             if not await queries.owns_items(self._pool, process):
                 await recovery.forget_dead(self._pool, process)
+                if self._offered is not None:
+                    final_dots.remove(self._offered, process)
         if freed:
             log.warning("delivery.recovered", items=len(freed))
             prometheus.LEASES_RECOVERED.add(len(freed))
@@ -281,4 +289,5 @@ def _item(
         deadline,
         row.begun,
         alone=row.grp == 0 and len(groups) == 1,
+        has_lost_holder=row.lost > 0,
     )

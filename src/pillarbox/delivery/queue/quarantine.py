@@ -3,7 +3,7 @@
 A process that dies may have had hundreds of items in memory, and one of them may be the
 cause. The cause is found step by step, at no cost for other mail:
 
-1. The first time, all items of the dead process are free again and marked `uncertain`.
+1. The first time, all items of the dead process are free again; those that it may have sent are `uncertain`.
 2. From then on the begin of each of their attempts is written down (`begun`), until there is an outcome.
 3. An item that has ended a process in the middle of such an attempt goes out alone: no other such item of
    this process runs beside it.
