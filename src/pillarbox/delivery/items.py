@@ -146,10 +146,10 @@ class LoadedEmail:
 class Item:
     """A leased work item in this process's memory.
 
-    `deadline` is boot time: past it the lease must be taken for lost. `has_lost_holder` says that an earlier
-    claim ended without an outcome, and `uncertain` that it may have sent the mail, so this attempt may be a
-    repetition; `begun` how many attempts after the first of those were begun and ended without one too. `alone` says that no other item of the email is open,
-    as far as is known.
+    `deadline` is boot time: past it the lease must be taken for lost. `has_lost_holder` says that an
+    earlier claim ended without an outcome, and `uncertain` that it may have sent the mail, so this
+    attempt may be a repetition; `begun` how many attempts after the first of those were begun and ended
+    without one too. `alone` says that no other item of the email is open, as far as is known.
     """
 
     team_id: UUID

@@ -1,10 +1,11 @@
 """Which mails of a process may be past their final dot, in a file that outlives the process (DUR-13).
 
 A process that dies may have had a thousand items in memory, of which servers may have taken as many as it
-had connections open. Before each final dot the item is written into a file in memory (`/dev/shm`), and taken out
-when its outcome is committed: a microsecond each, and a killed process loses nothing of it. Whoever frees the
-items of a dead process of this machine reads the file, and only what stands there counts as uncertain. Where
-there is no file, or the machine itself went down, all of them do (docs/decisions/0157).
+had connections open. Before each final dot the item is written into a file in memory (`/dev/shm`), and
+taken out when its outcome is committed: a microsecond each, and a killed process loses nothing of it.
+Whoever frees the items of a dead process of this machine reads the file, and only what stands there
+counts as uncertain. Where there is no file, or the machine itself went down, all of them do
+(docs/decisions/0157).
 """
 
 from __future__ import annotations
