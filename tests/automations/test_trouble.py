@@ -18,6 +18,7 @@ from kit.world import Team
 from pillarbox.automations.execution import work_queries
 from pillarbox.automations.execution.claims import StepClaims
 from pillarbox.automations.execution.engine import MOST_DEATHS, StepEngine
+from pillarbox.automations.execution.parts import subscription
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
@@ -243,10 +244,10 @@ async def test_runs_go_ninety_days_after_they_ended(database_url: str, tmp_path:
         await walk(pillarbox)
         body = {"status": "disabled", **chain(START, step("pause", "delay", duration="30 days"))}
         assert (await team.call("PATCH", f"/automations/{automation}", body)).status_code == 200
-        retention = RunRetention(pillarbox.pool, pillarbox.clock)
-        assert await retention.collect() == "0 runs, 0 versions"
+        retention = RunRetention(pillarbox.pool, pillarbox.clock, subscription(pillarbox.app.kit))
+        assert await retention.collect() == "0 runs, 0 versions, 0 subscriptions"
         clock_of(pillarbox).advance(RUNS_KEPT + timedelta(seconds=1))
-        assert await retention.collect() == "1 runs, 1 versions"
+        assert await retention.collect() == "1 runs, 1 versions, 0 subscriptions"
         assert await runs(team, automation) == []
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM automation_steps") == 0
 

@@ -106,7 +106,7 @@ NAMES = {
         "Invalid `name` field. It must not look like an id.",
     ),
 }
-RESERVED = ["resend:x", "pillarbox:x", "service:", " resend:"]
+RESERVED = ["resend:x", "resend:email.opened", "resend:", " resend:"]
 
 
 async def test_a_wrong_name_is_refused(database_url: str, tmp_path: Path) -> None:
@@ -127,7 +127,16 @@ async def test_reserved_names_are_refused_and_those_that_are_like_them_are_not(
             status, kind, message = error(await team.post("/events", {"name": name}))
             assert (status, kind) == (422, "validation_error"), name
             assert "reserved" in message
-        for name in ("Resend:x", "resend", "x resend:", "é" * 100, "a\u2028b", "."):
+        for name in (
+            "Resend:x",
+            "resend",
+            "pillarbox:x",
+            "service:",
+            "x resend:",
+            "é" * 100,
+            "a\u2028b",
+            ".",
+        ):
             event_id = await made(team, name)
             assert (await team.get(f"/events/{event_id}")).json()["name"] == name
 

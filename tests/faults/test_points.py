@@ -81,8 +81,13 @@ BROADCASTING = {"broadcast.snapshot", "broadcast.copies_written", "broadcast.cop
 EVENTS = {"events.before_commit", "events.after_commit", "events.told"}
 """Tried in tests/events/test_deaths.py and test_distribution.py."""
 
-AUTOMATIONS = {"automations.claimed", "automations.written", "automations.committed"}
-"""Tried in tests/automations/test_deaths.py."""
+AUTOMATIONS = {
+    "automations.claimed",
+    "automations.written",
+    "automations.committed",
+    "automations.forwarded",
+}
+"""Tried in tests/automations/test_deaths.py and test_mail_events.py."""
 
 
 IDEMPOTENCY = {"idempotency.looked_up"}

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from pillarbox.automations import ending_queries, queries
+from pillarbox.automations import ending_queries, mail_events, queries
 from pillarbox.automations.graphs.graph import Graph
 from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.automations.queries import Automation
@@ -21,6 +21,7 @@ from pillarbox.automations.requests import MOST_NAME, AutomationChange, Automati
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.webhooks.listening.subscriptions import EventSubscription
 
 COPY: Final = " (copy)"
 
@@ -42,6 +43,7 @@ class AutomationChanges:
 
     ids: Ids
     wake: Callable[[], None]
+    subscription: EventSubscription
 
     async def create(self, db: TeamDb, automation_request: AutomationRequest) -> UUID:
         automation_id = await self._insert(db, automation_request.name, automation_request.graph.stored)
@@ -104,6 +106,7 @@ class AutomationChanges:
 
     async def _enable(self, db: TeamDb, automation_id: UUID, graph: Graph) -> None:
         await check_references(db, graph)
+        await mail_events.subscribe(db, self.subscription, graph, self.ids.now())
         await queries.enable(db, automation_id, graph.triggers, self.ids.now())
 
     async def _disable(self, db: TeamDb, automation_id: UUID) -> None:

@@ -6,6 +6,7 @@ from pillarbox.automations import jobs, routes
 from pillarbox.automations.changes import AutomationChanges
 from pillarbox.automations.execution import parts
 from pillarbox.automations.execution.engine import StepEngine
+from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.automations.execution.versions import GraphVersions
 from pillarbox.automations.invariants import INVARIANTS
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
@@ -16,6 +17,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.kernel.work.jobs import Jobs
+from pillarbox.webhooks.listening.subscriptions import SubscriptionWake
 
 
 def _changes(kit: Container) -> AutomationChanges:
@@ -23,7 +25,7 @@ def _changes(kit: Container) -> AutomationChanges:
         # Not before: jobs need parts that are built later.
         kit.need(Jobs).wake()
 
-    return AutomationChanges(kit.need(Ids), wake)
+    return AutomationChanges(kit.need(Ids), wake, parts.subscription(kit))
 
 
 SLICE = Slice(
@@ -33,6 +35,8 @@ SLICE = Slice(
         ContactEnds: parts.contact_ends,
         EventReceiver: parts.receiving,
         StepEngine: parts.step_engine,
+        MailEventForwarder: parts.mail_event_forwarder,
+        SubscriptionWake: parts.subscription_wake,
         GraphVersions: lambda _: GraphVersions(),
     },
     routes=collect(routes, run_routes),
@@ -42,7 +46,7 @@ SLICE = Slice(
     retention=[
         Retention(
             [RetentionItem("runs of automations that ended, with their steps", RUNS_KEPT)],
-            lambda kit: RunRetention(kit.pool, kit.clock).periodic(),
+            lambda kit: RunRetention(kit.pool, kit.clock, parts.subscription(kit)).periodic(),
         )
     ],
     invariants=INVARIANTS,

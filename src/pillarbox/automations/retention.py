@@ -11,10 +11,12 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.automations import retention_queries
+from pillarbox.automations.mail_events import unsubscribe_unneeded
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.webhooks.listening.subscriptions import EventSubscription
 
 RUNS_KEPT: Final = timedelta(days=90)
 EVERY: Final = timedelta(hours=6)
@@ -28,6 +30,7 @@ class RunRetention:
 
     pool: asyncpg.Pool
     clock: Clock
+    subscription: EventSubscription
 
     def periodic(self) -> list[Periodic]:
         return [Periodic("automations.retention", EVERY, self.collect)]
@@ -42,7 +45,8 @@ class RunRetention:
 
             runs += await in_batches(some)
             versions += await retention_queries.remove_versions(db)
-        return f"{runs} runs, {versions} versions"
+        ended = await unsubscribe_unneeded(self.pool, self.subscription, self.clock.now())
+        return f"{runs} runs, {versions} versions, {ended} subscriptions"
 
     async def _teams(self) -> AsyncIterator[TeamDb]:
         """Every team with automations."""

@@ -20,7 +20,8 @@ from pillarbox.kernel.wire.uuids import well_formed
 
 MOST_NAME: Final = 100
 MOST_KEY: Final = 100
-RESERVED: Final = ("resend:", "pillarbox:", "service:")
+RESERVED: Final = "resend:"
+"""How the names of events begin that happen to mail (automations.md section 3.5)."""
 
 
 def event_name(text: str, field: str) -> str:
@@ -35,8 +36,7 @@ def event_name(text: str, field: str) -> str:
     if well_formed(name):
         raise InvalidField(field, "It must not look like an id.")
     if name.startswith(RESERVED):
-        shown = ", ".join(f"`{prefix}`" for prefix in RESERVED)
-        raise InvalidField(field, f"Names that begin with {shown} are reserved.")
+        raise InvalidField(field, f"Names that begin with `{RESERVED}` are reserved.")
     return name
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from pillarbox.events.payloads import Schema, encoded, fitted
 from pillarbox.events.sending_queries import EventRow, PartitionKey
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
+from pillarbox.kernel.postgres.database import GONE, Connection, after_commit, problem_of, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
@@ -50,6 +51,15 @@ class SentEvent(NamedTuple):
     address: EmailAddress | None
     payload: Mapping[str, Any]
     text: str
+
+
+class AddressedEvent(NamedTuple):
+    """An event that happened to an address at an instant; `text` is its payload as JSON."""
+
+    name: str
+    email: EmailAddress
+    text: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,24 @@ class EventSender:
         which and why."""
         self._admits()
         await self._commits.submit(_SendRequest(team_id, events))
+
+    async def store(self, conn: Connection, team_id: UUID, events: Sequence[AddressedEvent]) -> None:
+        """Store events of addresses in the caller's transaction, as they are; wakes after its commit."""
+        rows = [
+            EventRow(
+                team_id,
+                self._ids.new(),
+                partition_of(event.email.address),
+                event.name,
+                None,
+                *event.email,
+                event.text,
+                event.at,
+            )
+            for event in events
+        ]
+        if await self._write(conn, rows):
+            after_commit(conn, self._wake)
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""
@@ -164,7 +192,7 @@ class EventSender:
             raise EventRefused(index, problem) from None
         partition = partition_of(address)
         return EventRow(
-            team_id, self._ids.new(), partition, event.name, event.contact_id, address, email, text
+            team_id, self._ids.new(), partition, event.name, event.contact_id, address, email, text, None
         )
 
     async def _write(self, conn: Connection, rows: Sequence[EventRow]) -> int:

@@ -24,14 +24,15 @@ ADDRESSES: Final = """
       JOIN contacts c ON c.team_id = k.team_id AND c.id = k.id
 """
 
-# Across teams: numbered in this order.
+# Across teams: numbered in this order. What has no instant of its own happened now.
 INSERT: Final = """
     INSERT INTO events (team_id, id, partition, name, contact_id, address, email, payload, at)
-    SELECT k.team_id, k.id, k.partition, k.name, k.contact_id, k.address, k.email, k.payload::json, $9
+    SELECT k.team_id, k.id, k.partition, k.name, k.contact_id, k.address, k.email, k.payload::json,
+           coalesce(k.at, $10)
       FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text[], $5::text::uuid[],
-                  $6::text[], $7::text[], $8::text[])
-           WITH ORDINALITY AS k (team_id, id, partition, name, contact_id, address, email, payload, at)
-     ORDER BY k.at
+                  $6::text[], $7::text[], $8::text[], $9::timestamptz[])
+           WITH ORDINALITY AS k (team_id, id, partition, name, contact_id, address, email, payload, at, place)
+     ORDER BY k.place
 """
 
 # Across teams: the jobs of partitions that have none. In one order, as everybody who makes several.
@@ -64,6 +65,7 @@ class EventRow(NamedTuple):
     address: str
     email: str | None
     payload: str
+    at: datetime | None
 
 
 class PartitionKey(NamedTuple):
@@ -100,6 +102,7 @@ async def insert(conn: Connection, rows: Sequence[EventRow], now: datetime) -> N
         [row.address for row in rows],
         [row.email for row in rows],
         [row.payload for row in rows],
+        [row.at for row in rows],
         now,
     )
 

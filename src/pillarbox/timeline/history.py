@@ -29,6 +29,13 @@ LAST_OF = """
      LIMIT 1
 """
 
+FIRST_OF = """
+    SELECT DISTINCT ON (t.email_id, t.kind) t.id, t.email_id, t.at, t.kind, t.position, t.detail
+      FROM unnest($2::uuid[], $3::text[]) AS k (email_id, kind)
+      JOIN timeline t ON t.team_id = $1 AND t.email_id = k.email_id AND t.kind = k.kind
+     ORDER BY t.email_id, t.kind, t.id
+"""
+
 REMOVE = """
     DELETE FROM timeline WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
 """
@@ -43,6 +50,17 @@ class HistoryEvent(NamedTuple):
     at: datetime
     kind: str
     recipient: str | None
+    detail: str | None
+
+
+class EmailEvent(NamedTuple):
+    """One event of an email, as it is stored; `position` is that of the recipient, `detail` is JSON text."""
+
+    id: UUID
+    email_id: UUID
+    at: datetime
+    kind: str
+    position: int | None
     detail: str | None
 
 
@@ -61,3 +79,9 @@ async def remove(db: TeamDb, email_ids: Sequence[UUID]) -> int:
 async def last_of(db: TeamDb, email_id: UUID, address: str, kind: str) -> HistoryEvent | None:
     """The last event of this kind of the recipients with this address, in the form that is compared."""
     return await db.one(HistoryEvent, LAST_OF, email_id, address, kind)
+
+
+async def first_of(db: TeamDb, wanted_events: Sequence[tuple[UUID, str]]) -> list[EmailEvent]:
+    """Return the first event of an email of a kind, for each of these pairs where there is one."""
+    email_ids, kinds = zip(*wanted_events, strict=True)
+    return await db.all(EmailEvent, FIRST_OF, email_ids, kinds)

@@ -65,14 +65,17 @@ class WebhookBodies:
     ) -> dict[UUID, bytes]:
         """As `of`, for events that had no body a moment ago."""
         events = [event for _, event in sorted({event.event_id: event for event in without}.items())]
-        data = await self._data(conn, team_id, events)
+        data = await self.data_of(conn, team_id, events)
         made = [(e.event_id, e.kind, e.at, body_of(e.kind, e.at, data[e.event_id])) for e in events]
         taken = await event_queries.store_bodies(conn, team_id, made)
         bodies = {event_id: body for event_id, _, _, body in made if event_id in taken}
         others = [event.event_id for event in events if event.event_id not in taken]
         return bodies | await event_queries.bodies(conn, team_id, others) if others else bodies
 
-    async def _data(self, conn: Connection, team_id: UUID, events: Sequence[QueuedEvent]) -> dict[UUID, Raw]:
+    async def data_of(
+        self, conn: Connection, team_id: UUID, events: Sequence[QueuedEvent]
+    ) -> dict[UUID, Raw]:
+        """Return the `data` that the body of each event has, by the id of the event; nothing is kept."""
         found = {event.event_id: EMPTY for event in events}
         for source, data_of in self._sources.items():
             group = [e for e in events if e.subject_id is not None and self._source(e.kind) == source]

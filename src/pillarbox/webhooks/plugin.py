@@ -38,6 +38,7 @@ from pillarbox.webhooks.dispatch.settle import DeliverySettler
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.invariants import INVARIANTS
 from pillarbox.webhooks.listening.listener import REMOVE_AFTER, listener_periodic
+from pillarbox.webhooks.listening.subscriptions import SubscriptionWake
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices, SendToTeam
 from pillarbox.webhooks.publish import Publisher
@@ -88,6 +89,9 @@ def _waking(kit: Container) -> Callable[[], None]:
             dispatcher.wake()
         else:
             notifier.notify()
+        subscriptions = kit.find(SubscriptionWake)
+        if subscriptions is not None:
+            subscriptions.wake()
 
     return wake
 
@@ -136,8 +140,16 @@ def _background(kit: Container) -> Sequence[Background]:
 
 
 def _listeners(kit: Container) -> Mapping[str, Callable[[], None]]:
-    dispatcher = kit.find(WebhookDispatcher)
-    return {CHANNEL: dispatcher.notified} if dispatcher is not None else {}
+    dispatcher, subscriptions = kit.find(WebhookDispatcher), kit.find(SubscriptionWake)
+    if dispatcher is None:
+        return {}
+
+    def heard() -> None:
+        dispatcher.notified()
+        if subscriptions is not None:
+            subscriptions.wake()
+
+    return {CHANNEL: heard}
 
 
 def _metrics(kit: Container) -> Iterable[Loop]:

@@ -15,7 +15,7 @@ from pillarbox.automations.execution import contact_queries
 from pillarbox.automations.execution.facts import awaited
 from pillarbox.automations.execution.mail import MailMaker
 from pillarbox.automations.graphs.durations import duration
-from pillarbox.automations.graphs.graph import Graph, Trigger
+from pillarbox.automations.graphs.graph import MAIL_EVENTS, Graph, Trigger
 from pillarbox.automations.simulation.contact import SimulatedContact, contact_of
 from pillarbox.automations.simulation.run import SimulatedEvent, SimulatedRun, SimulationStep
 from pillarbox.domains.senders import Senders
@@ -175,7 +175,7 @@ async def _event(db: TeamDb, now: datetime, name: str, text: str, option: str) -
     if not isinstance(payload, dict):
         raise CommandRefused(f"What is given with {option} is not an object.")
     try:
-        name = event_name(name, "event")
+        name = name.strip() if name.strip() in MAIL_EVENTS else event_name(name, "event")
         definition = await definition_queries.by_name(db, name)
         if definition is not None and definition.schema is not None:
             payload = fitted(payload, msgspec.json.decode(definition.schema))

@@ -9,17 +9,23 @@ from pillarbox.automations.execution import state_queries
 from pillarbox.automations.execution.changes import ContactSteps
 from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.automations.execution.mail import MailMaker, MailSteps
+from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.automations.execution.receiving import AutomationTriggers
 from pillarbox.automations.execution.state import RunLocks
 from pillarbox.automations.execution.versions import GraphVersions
+from pillarbox.automations.mail_events import NAME
 from pillarbox.contacts.store import ContactEnds, Contacts
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.requests.templating import TemplateRendering
+from pillarbox.events.sending import EventSender
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import ProcessRole
 from pillarbox.kernel.slices import Background, Container, StartOrder, Stop
+from pillarbox.webhooks.bodies import WebhookBodies
+from pillarbox.webhooks.listening.subscriptions import EventSubscription, SubscriptionWake
 
 
 def receiving(kit: Container) -> AutomationTriggers:
@@ -48,8 +54,32 @@ def contact_ends(kit: Container) -> ContactEnds:
     return ContactEnds(end)
 
 
+def subscription(kit: Container) -> EventSubscription:
+    return EventSubscription(NAME, kit.need(KeyRing), kit.need(WebhookBodies))
+
+
+def mail_event_forwarder(kit: Container) -> MailEventForwarder | None:
+    """None in a process that does no background work."""
+    if ProcessRole.JOBS not in kit.settings.roles:
+        return None
+    return MailEventForwarder(kit.engine_pool, subscription(kit), kit.need(EventSender))
+
+
+def subscription_wake(kit: Container) -> SubscriptionWake:
+    def wake() -> None:
+        # Not before: the forwarder needs parts that publish.
+        forwarder = kit.find(MailEventForwarder)
+        if forwarder is not None:
+            forwarder.wake()
+
+    return SubscriptionWake(wake)
+
+
 def background(kit: Container) -> Sequence[Background]:
-    engine = kit.find(StepEngine)
-    if engine is None:
+    engine, forwarder = kit.find(StepEngine), kit.find(MailEventForwarder)
+    if engine is None or forwarder is None:
         return ()
-    return [Background(start=(StartOrder.JOBS, engine.start), stop=(Stop.JOBS, engine.stop))]
+    return [
+        Background(start=(StartOrder.JOBS, engine.start), stop=(Stop.JOBS, engine.stop)),
+        Background(start=(StartOrder.JOBS, forwarder.start), stop=(Stop.JOBS, forwarder.stop)),
+    ]

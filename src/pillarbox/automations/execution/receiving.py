@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,7 +17,7 @@ from pillarbox.automations.execution.state import AT_ONCE, OpenedRun, open_runs,
 from pillarbox.automations.execution.state_queries import FoundTrigger, NewRun, RunWait, WorkRow
 from pillarbox.automations.execution.versions import GraphVersions
 from pillarbox.automations.graphs.evaluation import EvaluationInput, holds_in_turns
-from pillarbox.automations.graphs.graph import Graph, WaitForEvent
+from pillarbox.automations.graphs.graph import MAIL_EVENTS, Graph, WaitForEvent
 from pillarbox.contacts.change import NOTHING
 from pillarbox.contacts.store import Contacts
 from pillarbox.events.distribution import StoredEvent, TakesLongError
@@ -37,6 +38,14 @@ class Waits:
     run_ids: list[UUID]
     facts: EvaluationInput
     known: dict[tuple[UUID, int, int], bool] = field(default_factory=dict)
+    places: frozenset[tuple[UUID, int]] = frozenset()
+    """Run and position of each wait, for events of mail: which of them count was found with their runs."""
+
+    def counts(self, row: WorkRow, event: StoredEvent) -> bool:
+        """Whether the event happened while the step waited for it, or is one of the run's own mail."""
+        if row.event_name != event.name or row.waits_from is None or event.at >= row.due_at:
+            return False
+        return row.waits_from <= event.at or (row.run_id, row.position) in self.places
 
     async def ends(self, wait: RunWait, graph: Graph) -> bool:
         """Whether the event passes the filter of the wait; each filter is asked once."""
@@ -67,6 +76,8 @@ class AutomationTriggers:
         began before."""
         db = TeamDb(conn, event.team_id)
         contact_id = event.contact_id
+        if contact_id is not None:
+            await _await_step(db, contact_id)
         waits = None if contact_id is None else await self._waits(db, contact_id, event)
         triggers = await state_queries.triggers(db, event.name, event.at)
         if contact_id is None:
@@ -100,9 +111,10 @@ class AutomationTriggers:
     async def _waits(self, db: TeamDb, contact_id: UUID, event: StoredEvent) -> Waits:
         """The waits that the event may end. What their filters say is found here, before runs are locked: it
         is the same for all of them. What takes longer is found before the transaction."""
-        found = await state_queries.waits(db, contact_id, event.name, event.at)
+        found = await _waits_of(db, contact_id, event)
         facts = await self._facts(db, event) if found else EvaluationInput({})
-        waits = Waits(sorted({one.run_id for one in found}), facts, event.known)
+        places = frozenset((wait.run_id, wait.position) for wait in found)
+        waits = Waits(sorted({one.run_id for one in found}), facts, event.known, places)
         new = list({one.filter: one for one in found if one.filter not in event.known}.values())
         if len(new) > MOST_FILTERS or any([(await self._graph(db, one)).has_heavy_filters for one in new]):
             raise TakesLongError(partial(self._decide, waits, new))
@@ -134,6 +146,31 @@ class AutomationTriggers:
             await write(db, [one.walk for one in runs.values()])
 
 
+async def _await_step(db: TeamDb, contact_id: UUID) -> None:
+    """Return when the step that is being carried out for a contact is committed: it may begin a wait that the
+    event ends. No lock is kept, so who locks several runs in order meets no other order here."""
+    run_id = await state_queries.carried_out(db, contact_id)
+    if run_id is None:
+        return
+    with suppress(_LockReleased):
+        async with db.transaction() as inside:
+            await state_queries.share(inside, run_id)
+            raise _LockReleased
+
+
+class _LockReleased(Exception):  # noqa: N818 - it ends a part of a transaction, with its locks
+    """The lock was met."""
+
+
+async def _waits_of(db: TeamDb, contact_id: UUID, event: StoredEvent) -> list[RunWait]:
+    """Return the waits that the event may end: of one of mail, those of its own run or, where that has sent
+    none, of the contact."""
+    if event.name not in MAIL_EVENTS:
+        return await state_queries.waits(db, contact_id, event.name, event.at)
+    email_id = str(event.values.get("email_id", ""))
+    return await state_queries.mail_waits(db, contact_id, event.name, event.at, email_id)
+
+
 async def _behind(db: TeamDb, contact_id: UUID, now: datetime) -> datetime:
     """Return a place behind all steps that are ready for a contact, also where another clock was ahead."""
     last = await state_queries.last_order(db, contact_id)
@@ -144,19 +181,10 @@ async def end_waits(opened: OpenedRun, event: StoredEvent, waits: Waits) -> bool
     """End the waits of a run that the event ends; whether there are any."""
     walk, has_ended = opened.walk, False
     for row in opened.work:
-        if walk.is_over or not _counts(row, event):
+        if walk.is_over or not waits.counts(row, event):
             continue
         wait = RunWait(walk.run.id, walk.run.automation_id, walk.run.version, row.position)
         if await waits.ends(wait, walk.graph):
             walk.finish(row.position, "event_received", {"outcome": "event_received"})
             has_ended = True
     return has_ended
-
-
-def _counts(row: WorkRow, event: StoredEvent) -> bool:
-    """Whether the event was accepted while the step waited for it."""
-    return (
-        row.event_name == event.name
-        and row.waits_from is not None
-        and (row.waits_from <= event.at < row.due_at)
-    )

@@ -15,6 +15,7 @@ import msgspec
 
 from pillarbox.automations.execution import prometheus, state_queries
 from pillarbox.automations.execution.facts import RunFacts, RunSubject, facts_of
+from pillarbox.automations.execution.mail_waits import offer_past
 from pillarbox.automations.execution.state_queries import WorkRow
 from pillarbox.automations.execution.versions import GraphVersions
 from pillarbox.automations.execution.walks import StepFailure, Walk
@@ -114,6 +115,7 @@ async def write(db: TeamDb, walks: Sequence[Walk]) -> None:
         await state_queries.remove_work(db, removed)
     if added:
         await state_queries.add_work(db, added)
+    await offer_past(db, walks)
     if changed:
         await state_queries.write_runs(db, changed)
         after_commit(db.connection, partial(prometheus.count, walks))

@@ -52,6 +52,36 @@ WAITS: Final = """
      WHERE w.team_id = $1 AND w.contact_id = $2 AND w.event_name = $3 AND w.waits_from <= $4
 """
 
+# What waits for this to happen to a mail: where the run has sent mail, it must be one of its own, whenever it
+# happened; else it must have happened since the wait began.
+MAIL_WAITS: Final = """
+    SELECT w.run_id, r.automation_id, r.version, w.position
+      FROM automation_work w
+      JOIN automation_runs r ON r.team_id = w.team_id AND r.id = w.run_id
+      LEFT JOIN LATERAL (
+           SELECT bool_or(s.output->>'email_id' = $5::text) AS is_own
+             FROM automation_steps s
+            WHERE s.team_id = w.team_id AND s.run_id = w.run_id AND s.output->>'email_id' IS NOT NULL
+           ) AS mail ON true
+     WHERE w.team_id = $1 AND w.contact_id = $2 AND w.event_name = $3
+       AND coalesce(mail.is_own, w.waits_from <= $4)
+"""
+
+# The run whose step is being carried out: of a contact it is always the first one.
+CARRIED_OUT: Final = """
+    SELECT w.run_id
+      FROM (SELECT run_id, owner
+              FROM automation_work
+             WHERE team_id = $1 AND contact_id = $2 AND order_at IS NOT NULL
+             ORDER BY order_at, run_id, position
+             LIMIT 1) AS w
+     WHERE w.owner IS NOT NULL
+"""
+
+SHARE: Final = """
+    SELECT true FROM automation_runs WHERE team_id = $1 AND id = $2 FOR SHARE
+"""
+
 DATA: Final = """
     SELECT id, payload, waited FROM automation_runs WHERE team_id = $1 AND id = ANY ($2::uuid[])
 """
@@ -131,11 +161,24 @@ TRIGGERS: Final = """
        FOR KEY SHARE
 """
 
+# A step that is being carried out may begin a wait that is not committed yet: what its graph waits for
+# counts.
 LISTENING: Final = """
     SELECT k.name
       FROM unnest($2::text[]) AS k (name)
      WHERE EXISTS (SELECT FROM automation_triggers t WHERE t.team_id = $1 AND t.event_name = k.name)
         OR EXISTS (SELECT FROM automation_work w WHERE w.team_id = $1 AND w.event_name = k.name)
+        OR k.name IN (
+           SELECT step->'config'->>'event_name'
+             FROM (SELECT DISTINCT r.automation_id, r.version
+                     FROM automation_work w
+                     JOIN automation_runs r ON r.team_id = w.team_id AND r.id = w.run_id
+                    WHERE w.team_id = $1 AND w.owner IS NOT NULL) AS carried_out
+             JOIN automation_versions v
+               ON v.team_id = $1 AND v.automation_id = carried_out.automation_id
+              AND v.version = carried_out.version
+            CROSS JOIN LATERAL json_array_elements(v.steps) AS step
+            WHERE step->>'type' = 'wait_for_event')
 """
 
 # Runs that go on without the contact, because a step of theirs deleted it, are not among them.
@@ -240,6 +283,24 @@ async def work(db: TeamDb, run_ids: Sequence[UUID]) -> list[WorkRow]:
 async def waits(db: TeamDb, contact_id: UUID, event_name: str, now: datetime) -> list[RunWait]:
     """The waits that an event of that instant may end."""
     return await db.all(RunWait, WAITS, contact_id, event_name, now)
+
+
+async def mail_waits(
+    db: TeamDb, contact_id: UUID, event_name: str, now: datetime, email_id: str
+) -> list[RunWait]:
+    """Return the waits for what happened to this mail at that instant."""
+    return await db.all(RunWait, MAIL_WAITS, contact_id, event_name, now, email_id)
+
+
+async def carried_out(db: TeamDb, contact_id: UUID) -> UUID | None:
+    """Return the run of the step that is being carried out for a contact."""
+    found: UUID | None = await db.value(CARRIED_OUT, contact_id)
+    return found
+
+
+async def share(db: TeamDb, run_id: UUID) -> None:
+    """Lock the run against changes; waits for who is changing it."""
+    await db.value(SHARE, run_id)
 
 
 async def data(db: TeamDb, run_ids: Sequence[UUID]) -> list[RunData]:

@@ -69,6 +69,13 @@ class SendEmailStep:
     topic_id: UUID | None = None
 
 
+MAIL_EVENTS: Final = {
+    f"resend:email.{word}": f"email.{word}"
+    for word in ("opened", "clicked", "bounced", "delivered", "complained", "failed", "suppressed")
+}
+"""What a wait calls the events that happen to mail, and what webhooks call them."""
+
+
 @dataclass(frozen=True, slots=True)
 class WaitForEvent:
     event_name: str
@@ -79,6 +86,11 @@ class WaitForEvent:
     def longest(self) -> timedelta:
         """After this time the outcome is `timeout`."""
         return LONGEST if self.timeout is None else self.timeout.length
+
+    @property
+    def is_of_mail(self) -> bool:
+        """Whether it waits for what happens to mail."""
+        return self.event_name in MAIL_EVENTS
 
 
 @dataclass(frozen=True, slots=True)

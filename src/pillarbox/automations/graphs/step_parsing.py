@@ -8,6 +8,7 @@ from typing import Final, TypeVar, cast
 
 from pillarbox.automations.graphs.durations import duration, of_seconds
 from pillarbox.automations.graphs.graph import (
+    MAIL_EVENTS,
     AddToSegment,
     Condition,
     Config,
@@ -32,6 +33,7 @@ from pillarbox.automations.graphs.members import (
 from pillarbox.automations.graphs.rule_parsing import PROPERTY, rule, value
 from pillarbox.automations.graphs.rules import Constant, Value
 from pillarbox.emails.requests.parse import MOST_SUBJECT
+from pillarbox.events.definitions import RESERVED as RESERVED_EVENTS
 from pillarbox.events.definitions import event_name
 from pillarbox.kernel.wire.problems import InvalidField, MissingField
 from pillarbox.mail.message.address import AddressError, parse_mailbox
@@ -81,7 +83,7 @@ def _send_email(body: Body, path: Path) -> SendEmailStep:
 
 def _wait_for_event(body: Body, path: Path) -> WaitForEvent:
     return WaitForEvent(
-        _event_name(body, path),
+        _awaited_name(body, path),
         _given(body, "timeout", path, duration),
         _given(body, "filter_rule", path, lambda found, where: rule(found, where, ("event",))),
     )
@@ -142,6 +144,15 @@ def _changed(body: Body, name: str, path: Path, reader: Callable[[object, Path],
 def _event_name(body: Body, path: Path) -> str:
     where = f"{path}.event_name"
     return event_name(text(required(body, "event_name", path), where), where)
+
+
+def _awaited_name(body: Body, path: Path) -> str:
+    where = f"{path}.event_name"
+    name = text(required(body, "event_name", path), where).strip()
+    if name.startswith(RESERVED_EVENTS) and name not in MAIL_EVENTS:
+        allowed = ", ".join(f"`{known}`" for known in MAIL_EVENTS)
+        raise InvalidField(where, f"Events of mail are {allowed}.")
+    return name if name in MAIL_EVENTS else event_name(name, where)
 
 
 def _subject(value: object, path: Path) -> str:

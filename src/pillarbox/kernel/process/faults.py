@@ -55,6 +55,7 @@ POINTS: Final[Mapping[str, str]] = {
     "automations.claimed": "steps of automations are leased to this process, none is carried out",
     "automations.written": "what steps of automations lead to is written, nothing is committed",
     "automations.committed": "steps of automations are committed, what follows them is not begun",
+    "automations.forwarded": "events of mail are stored for automations, not committed",
     "timeline.events": "events are about to be written, in somebody's transaction",
     "webhooks.rows": "events are about to be handed to the webhooks, in the same transaction",
     "webhooks.claimed": "a delivery of an event is leased to this process and its attempt begins",
