@@ -13,6 +13,7 @@ import pytest
 from kit.client import error
 from kit.clock import START
 from kit.manual_world import clock_of, manual_world, relayed_world
+from kit.programs import program
 from kit.world import mail, world
 
 VALIDATION = (422, "validation_error")
@@ -207,15 +208,18 @@ async def test_a_key_that_is_gone_before_the_email_is_due(database_url: str, tmp
         team = await pillarbox.team()
         await team.domain()
         sent = {}
-        for fate in ("deleted", "suspended", "kept"):
-            made = await team.post("/api-keys", {"name": fate, "permission": "sending_access"})
+        gone = await program(team)
+        for fate in ("deleted", "suspended", "ended", "kept"):
+            maker = gone.acting if fate == "ended" else team
+            made = await maker.post("/api-keys", {"name": fate, "permission": "sending_access"})
             sent[fate] = await team.using(made.json()["token"]).send(scheduled_at="in 1 hour")
             if fate == "deleted":
                 assert (await team.call("DELETE", f"/api-keys/{made.json()['id']}")).status_code == 200
         await pillarbox.pool.execute("UPDATE api_keys SET status = 'suspended' WHERE name = 'suspended'")
+        await gone.revoke()
         clock_of(pillarbox).advance(HOUR)
-        assert await pillarbox.turn() == 3
-        for fate in ("deleted", "suspended"):
+        assert await pillarbox.turn() == 4
+        for fate in ("deleted", "suspended", "ended"):
             assert await team.kinds(sent[fate]) == ["scheduled", "queued", "failed"]
             assert (await team.events(sent[fate]))[-1]["reason"] == "api_key_not_active"
         assert (await team.email(sent["kept"]))["last_event"] == "delivered"

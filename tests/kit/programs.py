@@ -121,9 +121,10 @@ async def program(
     scopes: Sequence[str] = ("full_access",),
     role: TeamRole = TeamRole.MEMBER,
     name: str = "Quill",
+    person_id: UUID | None = None,
 ) -> Program:
-    """A program that somebody with this role lets act for the team."""
-    person_id = await a_member(team, role)
+    """A program that this person, or somebody with this role, lets act for the team."""
+    person_id = person_id or await a_member(team, role)
     ref = await a_grant(team, person_id, scopes, name=name)
     token = await a_token(team, ref, person_id, scopes)
     return Program(team, ref, person_id, scopes, team.using(token))

@@ -130,7 +130,7 @@ async def test_the_choice_of_a_role_and_of_keys_comes_back_to_its_member(place: 
         back = await proves(browser, await browser.post(path, keys="delete"))
         assert str(back.url).endswith(path)
         assert AGAIN in text_of(back)
-        assert " checked>" in back.text
+        assert 'value="delete" selected>' in back.text
         count = "SELECT count(*) FROM team_members WHERE team_id = $1 AND person_id IS NOT NULL"
         assert await team.world.pool.fetchval(count, team.id) == 3
 

@@ -13,6 +13,7 @@ import pytest
 
 from kit.people import SESSION, Visit, a_grant, a_person, visit
 from kit.world import Team, World, world
+from pillarbox.api_keys import keys
 from pillarbox.application import SLICES
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.ids import Ids
@@ -69,6 +70,7 @@ MATRIX = {
     ("GET", "/team/keys"): Row(Right.VIEW),
     ("POST", "/team/keys"): Row(Right.USE, {"name": "key {n}", "permission": "full_access"}, changes=True),
     ("POST", "/team/keys/{api_key_id}/delete"): Row(Right.MANAGE, {}, changes=True),
+    ("POST", "/team/keys/{api_key_id}/keep"): Row(Right.MANAGE, {}, changes=True),
     ("GET", "/team/programs"): Row(Right.VIEW),
     ("POST", "/team/programs/{oauth_grant_id}/revoke"): Row(Right.MANAGE, {}, changes=True),
     ("GET", "/team/audit"): Row(Right.MANAGE),
@@ -138,8 +140,10 @@ class Stage:
 
     async def a_key(self) -> UUID:
         self.count += 1
-        answer = await self.ours.post("/api-keys", {"name": f"made {self.count}"})
-        return UUID(answer.json()["id"])
+        email = f"{self.tag}{self.count}@matrix.example"
+        maker = await a_person(self.ours, email, TeamRole.MEMBER, password=False)
+        ids = self.here.app.need(Ids)
+        return (await keys.create(self.ours.db, ids, name=f"made {self.count}", created_by=maker.id)).id
 
     async def a_grant(self) -> UUID:
         self.count += 1

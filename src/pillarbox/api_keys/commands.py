@@ -10,7 +10,7 @@ from uuid import UUID
 import typer
 
 from pillarbox.api_keys import keys, queries
-from pillarbox.api_keys.queries import ApiKeyListRow
+from pillarbox.api_keys.queries import ShownKey
 from pillarbox.domains.commands.choosing import one_domain
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -22,7 +22,7 @@ from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.queries import Team
 
-group = typer.Typer(no_args_is_help=True, help="Make, list, suspend, resume and delete API keys.")
+group = typer.Typer(no_args_is_help=True, help="Make, list, keep, suspend, resume and delete API keys.")
 
 LONGEST_NAME = 50
 
@@ -93,6 +93,12 @@ def resume(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> N
     )
 
 
+@group.command("keep")
+def keep(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Make a key the team's own: it stays when the person or the program that made it goes."""
+    perform(lambda connected: keep_for_team(connected, key), data=data, database_url=database_url)
+
+
 @group.command("delete")
 def delete(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Delete a key for good."""
@@ -137,7 +143,7 @@ async def show_all(connected: CommandDatabase, team: str | None, *, json: bool) 
         show_json({"object": "list", "data": [shape(owner, key) for owner, key in found]})
         return 0
     show_table(
-        ("Id", "Name", "Team", "Starts with", "Permission", "Domain", "Status", "Last used"),
+        ("Id", "Name", "Team", "Starts with", "Permission", "Domain", "Acts for", "Status", "Last used"),
         [
             (
                 key.id,
@@ -146,6 +152,7 @@ async def show_all(connected: CommandDatabase, team: str | None, *, json: bool) 
                 key.display,
                 key.permission,
                 key.domain_id,
+                "the team" if key.is_of_team else key.maker,
                 key.status,
                 key.last_used_at or "never",
             )
@@ -177,6 +184,15 @@ async def change(
     return 0
 
 
+async def keep_for_team(connected: CommandDatabase, key: str) -> int:
+    db, key_id = await owned(connected, key)
+    async with db.transaction() as inner:
+        if await keys.keep(inner, key_id):
+            await record_command(inner, Act.KEY_KEPT, await keys.named(inner, key_id), {"id": key_id})
+    say(f"The key {key_id} is the team's own.")
+    return 0
+
+
 async def remove(connected: CommandDatabase, key: str) -> int:
     db, key_id = await owned(connected, key)
     async with db.transaction() as inner:
@@ -195,7 +211,7 @@ async def owned(connected: CommandDatabase, key: str) -> tuple[TeamDb, UUID]:
     return TeamDb(connected.pool, team_id), key_id
 
 
-def shape(owner: Team, key: ApiKeyListRow) -> dict[str, object]:
+def shape(owner: Team, key: ShownKey) -> dict[str, object]:
     return {
         "id": key.id,
         "name": key.name,
@@ -203,6 +219,7 @@ def shape(owner: Team, key: ApiKeyListRow) -> dict[str, object]:
         "display": key.display,
         "permission": key.permission,
         "domain_id": key.domain_id,
+        "acts_for": None if key.is_of_team else key.maker,
         "status": key.status,
         "created_at": key.created_at,
         "last_used_at": key.last_used_at,

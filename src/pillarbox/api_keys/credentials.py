@@ -90,6 +90,8 @@ def _credential(row: queries.FoundKey) -> Credential:
         key_id=row.key_id,
         permission=Permission(row.permission),
         domain_id=row.domain_id,
+        person_id=row.person_id,
+        grant_id=row.grant_id,
         rate_limit=row.rate_limit,
         daily_quota=row.daily_quota,
         monthly_quota=row.monthly_quota,

@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from pillarbox.api_keys import queries
-from pillarbox.api_keys.queries import ApiKeyListRow
+from pillarbox.api_keys.queries import ApiKeyListRow, ShownKey
 from pillarbox.directory import keys as directory
 from pillarbox.domains import lookup
 from pillarbox.kernel.ids import Ids
@@ -37,14 +37,16 @@ async def create(
     domain_id: UUID | None = None,
     token: str | None = None,
     created_by: UUID | None = None,
+    grant_id: UUID | None = None,
 ) -> CreatedKey:
-    """A new key, in the transaction that `db` stands for. Raises NotFound for a foreign domain."""
+    """A new key, in the transaction that `db` stands for. It acts for the person `created_by` and ends with
+    the grant; without them it is the team's own. Raises NotFound for a foreign domain."""
     if domain_id is not None and not await lookup.hold(db, domain_id):
         raise NotFound("Domain")
     stamp = ids.stamp()
     token = await _register(db, stamp.id, token)
     await queries.insert(
-        db, stamp.id, name, permission.value, domain_id, display(token), stamp.at, created_by
+        db, stamp.id, name, permission.value, domain_id, display(token), stamp.at, created_by, grant_id
     )
     return CreatedKey(stamp.id, token)
 
@@ -69,6 +71,12 @@ async def delete(db: TeamDb, key_id: UUID) -> None:
     await directory.remove(db, key_id)
 
 
+async def keep(db: TeamDb, key_id: UUID) -> bool:
+    """Make the key the team's own: it acts for nobody any more, and ends with no program. False where it is
+    so already."""
+    return await queries.keep(db, key_id)
+
+
 async def suspend(db: TeamDb, key_id: UUID) -> bool:
     """False when the key is not active (or not there)."""
     return await queries.change_status(db, key_id, "active", "suspended")
@@ -89,9 +97,9 @@ async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
     return await queries.page(db, page)
 
 
-async def listed(db: TeamDb) -> list[ApiKeyListRow]:
-    """The team's keys, newest first."""
-    return await every_row(partial(queries.page, db))
+async def listed(db: TeamDb) -> list[ShownKey]:
+    """The team's keys with what people see of them, newest first."""
+    return await every_row(partial(queries.shown_page, db))
 
 
 def display(token: str) -> str:

@@ -28,6 +28,6 @@ MANIFEST = SliceManifest(
     name="api_keys",
     plugin=_plugin,
     commands={
-        "keys": CommandGroup(_keys, "Make, list, suspend, resume and delete API keys."),
+        "keys": CommandGroup(_keys, "Make, list, keep, suspend, resume and delete API keys."),
     },
 )

@@ -11,6 +11,7 @@ import asyncpg
 
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.people.roles import ACTING_ROLES
 
 # Across teams: the operator names a key by its id alone. One look into the index for each team.
 OWNER = """
@@ -20,7 +21,7 @@ OWNER = """
 
 @dataclass(frozen=True, slots=True)
 class ApiKeyListRow:
-    """A key as the API lists it, with what only the operator sees."""
+    """A key as the API lists it."""
 
     id: UUID
     name: str
@@ -34,18 +35,26 @@ class ApiKeyListRow:
 
 @dataclass(frozen=True, slots=True)
 class ShownKey:
-    """A key as members of the team see it: with its domain, and the address of the person who made it."""
+    """A key as members of the team see it: with its domain, and the address of the person who made it. Its
+    status is `ended` where it acts for somebody who may not have keys now, or its program was shut out."""
 
     id: UUID
     name: str
     created_at: datetime
     last_used_at: datetime | None
     permission: str
+    domain_id: UUID | None
     domain: str | None
     status: str
     display: str
     created_by: UUID | None
     maker: str | None
+    is_kept: bool
+
+    @property
+    def is_of_team(self) -> bool:
+        """Whether it acts for nobody."""
+        return self.is_kept or self.created_by is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,8 @@ class FoundKey:
 
     team_id: UUID
     key_id: UUID
+    person_id: UUID | None
+    grant_id: UUID | None
     permission: str
     domain_id: UUID | None
     key_status: str
@@ -70,15 +81,29 @@ class FoundKey:
 async def by_hash(pool: asyncpg.Pool, token_hash: bytes) -> FoundKey | None:
     row = await pool.fetchrow(
         """
-        SELECT d.team_id, d.key_id, k.permission, k.domain_id, k.status AS key_status,
+        SELECT d.team_id, d.key_id, k.permission, k.domain_id,
+               CASE WHEN k.is_kept THEN NULL ELSE k.created_by END AS person_id,
+               CASE WHEN k.is_kept THEN NULL ELSE k.grant_id END AS grant_id,
+               CASE WHEN k.is_kept OR k.created_by IS NULL OR h.acts THEN k.status ELSE 'inactive'
+                END AS key_status,
                t.status AS team_status, t.number AS team_number, t.rate_limit, t.daily_quota, t.monthly_quota,
                t.log_retention_days AS log_days, t.metrics_retention_days AS metrics_days
           FROM directory_keys d
           JOIN api_keys k ON k.team_id = d.team_id AND k.id = d.key_id
           JOIN teams t ON t.id = d.team_id
+          LEFT JOIN LATERAL (
+               SELECT true AS acts
+                 FROM team_members m
+                 JOIN people p ON p.id = m.person_id AND p.disabled_at IS NULL
+                WHERE m.team_id = k.team_id AND m.person_id = k.created_by AND m.role = ANY ($2::text[])
+                  AND (k.grant_id IS NULL
+                       OR EXISTS (SELECT FROM oauth_grants g
+                                   WHERE g.team_id = k.team_id AND g.id = k.grant_id
+                                     AND g.revoked_at IS NULL))) AS h ON NOT k.is_kept
          WHERE d.hash = $1
         """,
         token_hash,
+        ACTING_ROLES,
     )
     return None if row is None else FoundKey(**row)
 
@@ -117,11 +142,13 @@ async def insert(
     display: str,
     now: datetime,
     created_by: UUID | None,
+    grant_id: UUID | None,
 ) -> None:
     await db.run(
         """
-        INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at, created_by)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at, created_by,
+                              grant_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         """,
         key_id,
         name,
@@ -130,6 +157,7 @@ async def insert(
         display,
         now,
         created_by,
+        grant_id,
     )
 
 
@@ -154,26 +182,51 @@ async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
     return await db.all(
         ShownKey,
         """
-        SELECT k.id, k.name, k.created_at, k.last_used_at, k.permission, d.name AS domain, k.status,
-               k.display, k.created_by, p.email AS maker
+        SELECT k.id, k.name, k.created_at, k.last_used_at, k.permission, k.domain_id,
+               d.name AS domain,
+               CASE WHEN k.is_kept OR k.created_by IS NULL OR h.acts THEN k.status ELSE 'ended' END AS status,
+               k.display, k.created_by, p.email AS maker, k.is_kept
           FROM ((SELECT id FROM api_keys WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
                 UNION ALL
                 (SELECT id FROM api_keys WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
           JOIN api_keys k ON k.team_id = $1 AND k.id = page.id
           LEFT JOIN domains d ON d.team_id = $1 AND d.id = k.domain_id
           LEFT JOIN people p ON p.id = k.created_by
+          LEFT JOIN LATERAL (
+               SELECT true AS acts
+                 FROM team_members m
+                WHERE m.team_id = $1 AND m.person_id = k.created_by AND m.role = ANY ($5::text[])
+                  AND p.disabled_at IS NULL
+                  AND (k.grant_id IS NULL
+                       OR EXISTS (SELECT FROM oauth_grants g
+                                   WHERE g.team_id = $1 AND g.id = k.grant_id
+                                     AND g.revoked_at IS NULL))) AS h ON NOT k.is_kept
          ORDER BY CASE WHEN $2::uuid IS NULL THEN k.id END, k.id DESC
         """,
         *page.args,
+        ACTING_ROLES,
     )
 
 
 async def made_by(db: TeamDb, key_id: UUID) -> UUID | None:
-    """The person who made the key, if one did."""
+    """The person for whom the key acts; None for the team's own keys."""
     found: UUID | None = await db.value(
-        "SELECT created_by FROM api_keys WHERE team_id = $1 AND id = $2", key_id
+        "SELECT created_by FROM api_keys WHERE team_id = $1 AND id = $2 AND NOT is_kept", key_id
     )
     return found
+
+
+async def keep(db: TeamDb, key_id: UUID) -> bool:
+    return bool(
+        await db.run(
+            """
+            UPDATE api_keys
+               SET is_kept = true
+             WHERE team_id = $1 AND id = $2 AND NOT is_kept AND created_by IS NOT NULL
+            """,
+            key_id,
+        )
+    )
 
 
 async def rename(db: TeamDb, key_id: UUID, name: str) -> bool:

@@ -15,7 +15,9 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
 from pillarbox.kernel.wire.fields import parse, reference
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
-from pillarbox.people.audit import Act, record_call
+from pillarbox.people.membership import team_keys
+from pillarbox.people.membership.callers import RoleMayNot, acting_caller, refuse_unless_done
+from pillarbox.people.membership.team_keys import WantedKey
 from pillarbox.teams.allowances import Allowances
 
 
@@ -34,18 +36,15 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedApiKey]:
     domain_id: UUID | None = None
     if permission is Permission.SENDING:
         domain_id = reference(request.json(), "domain_id")
-    await request.use(Allowances).admit_api_key(db)
-    made = await keys.create(
+    made = await team_keys.make(
         db,
+        acting_caller(request),
         request.use(Ids),
-        name=wanted.name,
-        permission=permission,
-        domain_id=domain_id,
-        created_by=request.known.person_id,
+        request.use(Allowances),
+        WantedKey(wanted.name, permission, domain_id),
     )
-    await record_call(
-        request, db, Act.KEY_CREATED, wanted.name, {"id": made.id, "permission": permission.value}
-    )
+    if made is None:
+        raise RoleMayNot
     return Reply(wire.CreatedApiKey(made.id, made.token))
 
 
@@ -73,8 +72,8 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ApiKeyItem]]:
 async def rename(request: Request, db: TeamDb) -> Reply[wire.ApiKeyChanged]:
     wanted = parse(wire.RenamedApiKey, request.json())
     key_id = request.uuid("api_key_id")
-    await keys.rename(db, key_id, wanted.name)
-    await record_call(request, db, Act.KEY_RENAMED, wanted.name, {"id": key_id})
+    change = await team_keys.rename(db, acting_caller(request), key_id, wanted.name)
+    refuse_unless_done(change, "API key")
     return Reply(wire.ApiKeyChanged("api_key", key_id))
 
 
@@ -88,9 +87,8 @@ async def rename(request: Request, db: TeamDb) -> Reply[wire.ApiKeyChanged]:
 async def delete(request: Request, db: TeamDb) -> Reply[wire.ApiKeyDeleted]:
     key_id = request.uuid("api_key_id")
     async with db.transaction() as inner:
-        # Before it is gone: a key that deletes itself is named too.
-        await record_call(request, inner, Act.KEY_DELETED, await keys.named(inner, key_id), {"id": key_id})
-        await keys.delete(inner, key_id)
+        change = await team_keys.remove(inner, acting_caller(request), key_id)
+        refuse_unless_done(change, "API key")
         reply = await recorded(request, inner, Reply(wire.ApiKeyDeleted("api_key", key_id, True)))
     # Only after the commit: an earlier look-up could have remembered the key once more.
     request.use(KeyCredentials).forget(db.team_id)

@@ -10,6 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.people.roles import ACTING_ROLES
 
 SNAPSHOT_SECONDS: Final = 1800
 """A snapshot of ten million contacts takes some minutes."""
@@ -105,11 +106,22 @@ async def is_key_active(db: TeamDb, broadcast_id: UUID) -> bool:
         """
         SELECT b.key_id IS NULL
                OR EXISTS (SELECT FROM api_keys k
-                           WHERE k.team_id = $1 AND k.id = b.key_id AND k.status = 'active')
+                           WHERE k.team_id = $1 AND k.id = b.key_id AND k.status = 'active'
+                             AND (k.created_by IS NULL OR k.is_kept
+                                  OR (EXISTS (SELECT FROM team_members m
+                                                JOIN people p ON p.id = m.person_id
+                                                             AND p.disabled_at IS NULL
+                                               WHERE m.team_id = $1 AND m.person_id = k.created_by
+                                                 AND m.role = ANY ($3::text[]))
+                                      AND (k.grant_id IS NULL
+                                           OR EXISTS (SELECT FROM oauth_grants g
+                                                       WHERE g.team_id = $1 AND g.id = k.grant_id
+                                                         AND g.revoked_at IS NULL)))))
           FROM broadcasts b
          WHERE b.team_id = $1 AND b.id = $2
         """,
         broadcast_id,
+        ACTING_ROLES,
     )
     return found is True
 

@@ -23,6 +23,7 @@ from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies, is_tra
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
 from pillarbox.mail.message.placeholders import LinkPlaces
+from pillarbox.people.roles import ACTING_ROLES
 from pillarbox.timeline.record import MetricDimensions
 
 # The older ones first, as long as those before them have less than $3 octets together.
@@ -32,7 +33,18 @@ EMAILS = """
            e.content_id, e.topic_id, c.link_places, t.number AS team_number,
            CASE WHEN e.broadcast_id IS NOT NULL THEN row(NULL::text, NULL::text)
                 WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN row(c.html, c.text) END AS bodies,
-           (SELECT k.status FROM api_keys k WHERE k.team_id = e.team_id AND k.id = e.key_id) AS key_status
+           (SELECT CASE WHEN k.created_by IS NULL OR k.is_kept THEN k.status
+                        WHEN EXISTS (SELECT FROM team_members m
+                                       JOIN people p ON p.id = m.person_id AND p.disabled_at IS NULL
+                                      WHERE m.team_id = k.team_id AND m.person_id = k.created_by
+                                        AND m.role = ANY ($4::text[]))
+                             AND (k.grant_id IS NULL
+                                  OR EXISTS (SELECT FROM oauth_grants g
+                                              WHERE g.team_id = k.team_id AND g.id = k.grant_id
+                                                AND g.revoked_at IS NULL))
+                        THEN k.status ELSE 'inactive' END
+              FROM api_keys k
+             WHERE k.team_id = e.team_id AND k.id = e.key_id AND e.scheduled_at IS NOT NULL) AS key_status
       FROM emails e
       JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
       JOIN teams t ON t.id = e.team_id
@@ -93,7 +105,7 @@ class EmailLoader:
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], limit: int) -> Loaded:
         """Each email with the open recipients of each group; None for those that would come
         after more than `limit` octets."""
-        found = await conn.fetch(EMAILS, team_id, email_ids, limit)
+        found = await conn.fetch(EMAILS, team_id, email_ids, limit, ACTING_ROLES)
         rows = [row for row in found if row["bodies"] is not None]
         targets: dict[UUID, dict[int, list[OpenRecipient]]] = {}
         people = await conn.fetch(TARGETS, team_id, email_ids)

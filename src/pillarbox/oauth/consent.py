@@ -19,7 +19,7 @@ from pillarbox.oauth.clients import client_queries, clients
 from pillarbox.oauth.grants import GrantRef
 from pillarbox.oauth.tokens import CODE_LIFETIME
 from pillarbox.people.audit import Act, Actor, record
-from pillarbox.people.roles import Right, TeamRole, may
+from pillarbox.people.roles import TeamAct, TeamRole, may_do
 
 
 class ConsentTeam(NamedTuple):
@@ -31,7 +31,7 @@ class ConsentTeam(NamedTuple):
 
     @property
     def lets_programs_act(self) -> bool:
-        return may(self.role, Right.USE)
+        return may_do(self.role, TeamAct.LET_PROGRAM_ACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Consent:
         assert person.person_id is not None, "somebody approves"
         async with transaction(self._pool) as conn:
             role = await conn.fetchval(consent_queries.HOLD_MEMBER, team_id, person.person_id)
-            if role is None or not may(TeamRole(role), Right.USE):
+            if role is None or not may_do(TeamRole(role), TeamAct.LET_PROGRAM_ACT):
                 return ConsentOutcome(may_not=True)
             asked = await authorization.decide(conn, stamp.at, request_id, browser)
             if asked is None or not await _is_usable(conn, stamp.at, asked.client.id):

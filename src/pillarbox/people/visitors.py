@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.people import queries, sessions
-from pillarbox.people.roles import Right, TeamRole, may
+from pillarbox.people.roles import Right, TeamAct, TeamRole, may, may_do
 from pillarbox.people.sessions import CONFIRMED_FOR, SessionStage
 
 
@@ -36,6 +36,10 @@ class Visitor:
     def may(self, right: Right) -> bool:
         """Whether the person has the right in the team that it looks at."""
         return self.role is not None and may(self.role, right)
+
+    def may_do(self, act: TeamAct, *, is_own: bool = True) -> bool:
+        """Whether the person may do so in the team that it looks at."""
+        return may_do(self.role, act, is_own=is_own)
 
     def is_confirmed(self, instant: datetime) -> bool:
         """Whether the person has proved lately who it is."""

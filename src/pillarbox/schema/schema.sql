@@ -42,7 +42,8 @@ CREATE TABLE team_members (
 CREATE UNIQUE INDEX team_members_team_person_key ON team_members (team_id, person_id);
 CREATE INDEX team_members_person ON team_members (person_id);
 
--- `created_by` is the person who made the key; null: the operator, or another key.
+-- `created_by` is the person who made the key and for whom it acts; null: the key is the team's own. `grant_id` is the grant of
+-- the program that made it; it ends with it. `is_kept`: an admin has made it the team's.
 CREATE TABLE api_keys (
     team_id      uuid        NOT NULL,
     id           uuid        NOT NULL,
@@ -54,6 +55,8 @@ CREATE TABLE api_keys (
     created_at   timestamptz NOT NULL,
     last_used_at timestamptz,
     created_by   uuid,
+    grant_id     uuid,
+    is_kept      boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 

@@ -20,12 +20,12 @@ from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.membership import team_keys
 from pillarbox.people.membership.members import MemberChange
 from pillarbox.people.membership.team_keys import WantedKey
-from pillarbox.people.roles import Right
+from pillarbox.people.roles import Right, TeamAct
 from pillarbox.people.visitors import Visitor
 from pillarbox.teams.allowances import Allowances, TooMany
 
 HERE = "/team/keys"
-DONE = {"deleted": "keys.deleted"}
+DONE = {"deleted": "keys.deleted", "kept": "keys.kept"}
 LONGEST_NAME = 50
 ROWS = 50
 
@@ -80,6 +80,24 @@ async def delete(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     return see_other(f"{HERE}?done=deleted")
 
 
+@form(
+    "POST",
+    "/team/keys/{api_key_id}/keep",
+    right=Right.MANAGE,
+    confirm=True,
+    back=HERE,
+    summary="Make an API key the team's own",
+)
+async def keep(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+    db = team_db(request, visitor)
+    change = await team_keys.keep(db, by(request, visitor), request.uuid("api_key_id"))
+    if change is not MemberChange.DONE:
+        status, problem = REFUSED[change]
+        return await keys_page(request, visitor, status=status, problem=problem)
+    request.use(KeyCredentials).forget(db.team_id)
+    return see_other(f"{HERE}?done=kept")
+
+
 def wanted_of(fields: Form) -> WantedKey | None:
     """What the form asks for; None where that is no key."""
     name, permission, domain = fields.get("name").strip(), fields.get("permission"), fields.get("domain")
@@ -116,7 +134,7 @@ async def keys_page(
     """A page of the list, with what the visitor may do."""
     db, rows, kept = team_db(request, visitor), rows or Page(ROWS), saved_form.kept(request, visitor)
     found = envelope(await key_queries.shown_page(db, rows), rows, lambda key: key)
-    may_use = visitor.may(Right.USE)
+    may_use = visitor.may_do(TeamAct.MAKE_KEY)
     return draw_team(
         "teams/keys.html",
         visitor,
@@ -129,7 +147,9 @@ async def keys_page(
         is_first=rows.after is None and rows.before is None,
         domains=await overview.listed(db) if may_use else [],
         may_use=may_use,
-        may_manage=visitor.may(Right.MANAGE),
+        may_delete=visitor.may_do(TeamAct.DELETE_KEY),
+        may_delete_all=visitor.may_do(TeamAct.DELETE_KEY, is_own=False),
+        may_keep=visitor.may_do(TeamAct.KEEP_KEY),
         longest=LONGEST_NAME,
         name=name or kept.get(HERE, "name"),
         kept=kept,

@@ -18,11 +18,12 @@ from pillarbox.dashboard.teams.current_team import (
 )
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.membership import member_queries, members
-from pillarbox.people.membership.members import MemberChange
+from pillarbox.people.membership.members import KeysOfMember, MemberChange
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
 HERE = "/team/members"
+KEYS = {choice.value: choice for choice in KeysOfMember}
 DONE = {
     "role": "members.role_changed",
     "removed": "members.removed",
@@ -77,7 +78,7 @@ async def remove(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
         team_db(request, visitor),
         by(request, visitor),
         request.uuid("member_id"),
-        with_keys=fields.get("keys") == "delete",
+        made_keys=KEYS.get(fields.get("keys"), KeysOfMember.END),
     )
     request.use(KeyCredentials).forget(team_db(request, visitor).team_id)
     return await answered(request, visitor, change, "removed")

@@ -8,7 +8,7 @@ from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.membership import programs
 from pillarbox.people.membership.members import MemberChange
-from pillarbox.people.roles import Right
+from pillarbox.people.roles import Right, TeamAct
 from pillarbox.people.visitors import Visitor
 
 HERE = "/team/programs"
@@ -51,7 +51,7 @@ async def programs_page(
     notice: str | None = None,
 ) -> Reply[Html]:
     """The list."""
-    everybody = visitor.may(Right.MANAGE)
+    everybody = visitor.may_do(TeamAct.SEE_PROGRAMS, is_own=False)
     return draw_team(
         "teams/programs.html",
         visitor,
@@ -62,5 +62,5 @@ async def programs_page(
         programs=await programs.listed(team_db(request, visitor), None if everybody else visitor.person_id),
         shown_name=shown_name,
         everybody=everybody,
-        may_revoke=visitor.may(Right.USE),
+        may_revoke=visitor.may_do(TeamAct.REVOKE_PROGRAM),
     )

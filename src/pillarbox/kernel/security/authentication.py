@@ -56,7 +56,9 @@ class Caller:
     """An authenticated credential with the facts of its team that every request needs. A limit or a number
     of days that is None is the installation's, a quota that is None is none.
 
-    An access token has `scopes`, and the grant and the person that it acts for; an API key has none of them.
+    `person_id` is the person for whom the credential acts: an API key without one is the team's own.
+    `grant_id` is the grant that it ends with: an access token's, or that of the program which made the key.
+    Access tokens alone have `scopes`.
     """
 
     team_id: UUID
@@ -241,7 +243,7 @@ class Authenticator:
 
     def used(self, caller: Caller) -> None:
         """Note that the credential was used now; cheap, written later."""
-        if caller.grant_id is None:
+        if caller.key_id is not None:
             self._credentials.used(caller)
         else:
             self._access_tokens.used(caller)

@@ -103,19 +103,25 @@ async def set_last_used(
     )
 
 
-async def page(db: TeamDb, page: Page) -> list[ListedGrant]:
+async def page(db: TeamDb, person_id: UUID | None, page: Page) -> list[ListedGrant]:
+    """Those of a person, or of everybody."""
     return await db.all(
         ListedGrant,
         """
         SELECT id, client_id, client, scopes, created_at, revoked_at, revoked_reason FROM (
             (SELECT id, client_id, client, scopes, created_at, revoked_at, revoked_reason
-               FROM oauth_grants WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+               FROM oauth_grants
+              WHERE team_id = $1 AND id < $2 AND ($5::uuid IS NULL OR person_id = $5)
+              ORDER BY id DESC LIMIT $4)
             UNION ALL
             (SELECT id, client_id, client, scopes, created_at, revoked_at, revoked_reason
-               FROM oauth_grants WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+               FROM oauth_grants
+              WHERE team_id = $1 AND id > $3 AND ($5::uuid IS NULL OR person_id = $5)
+              ORDER BY id LIMIT $4)
         ) AS page
         """,
         *page.args,
+        person_id,
     )
 
 

@@ -18,12 +18,16 @@ from pillarbox.oauth.bearer.queries import GrantRevocation
 from pillarbox.oauth.bearer.tokens import BearerTokens
 from pillarbox.oauth.grants import GrantRef, Reason
 from pillarbox.people.audit import Act, record_call
+from pillarbox.people.membership.callers import RoleMayNot, acting_caller
+from pillarbox.people.roles import TeamAct
 
 
 @route("GET", "/oauth/grants", needs=Access.FULL, query=PAGING, summary="List what programs may do")
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.GrantItem]]:
-    page = Page.read(request.query)
-    return Reply(await listed(partial(queries.page, db), page, wire.item))
+    page, by = Page.read(request.query), acting_caller(request)
+    everybody = await by.may(db, TeamAct.SEE_PROGRAMS)
+    whose = None if everybody else by.actor.person_id
+    return Reply(await listed(partial(queries.page, db, whose), page, wire.item))
 
 
 @route(
@@ -45,6 +49,11 @@ async def revoke(request: Request, db: TeamDb) -> Reply[wire.GrantRevoked]:
 
 async def _revoked(request: Request, db: TeamDb, grant_id: UUID) -> GrantRevocation:
     """Of a grant that was revoked before, what was written then."""
+    grant = await grants.get(db.connection, GrantRef(db.team_id, grant_id))
+    if grant is None:
+        raise NotFound("OAuth grant")
+    if not await acting_caller(request).may(db, TeamAct.REVOKE_PROGRAM, grant.person_id):
+        raise RoleMayNot
     now = request.use(Clock).now()  # type: ignore[type-abstract]
     if await grants.revoke(db.connection, now, GrantRef(db.team_id, grant_id), Reason.FROM_API):
         await record_call(request, db, Act.GRANT_REVOKED, str(grant_id), {"reason": Reason.FROM_API.value})

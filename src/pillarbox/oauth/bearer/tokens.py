@@ -22,7 +22,7 @@ from pillarbox.oauth.bearer import queries
 from pillarbox.oauth.bearer.queries import LiveGrant
 from pillarbox.oauth.grants import GrantRef
 from pillarbox.oauth.keys import SigningKeys
-from pillarbox.people.roles import Right, TeamRole, may
+from pillarbox.people.roles import TeamAct, TeamRole, may_do
 
 VERIFIED_SECONDS: Final = 60.0
 """How long a verified signature is remembered: after that a key that was withdrawn counts no more."""
@@ -119,7 +119,7 @@ def credential(token_claims: TokenClaims, row: LiveGrant) -> Credential | None:
     person's role does not let programs act any more."""
     if row.person_id != token_claims.person_id or row.client_id != token_claims.client_id:
         return None
-    if not may(TeamRole(row.role), Right.USE):
+    if not may_do(TeamRole(row.role), TeamAct.LET_PROGRAM_ACT):
         return None
     scopes = token_claims.scopes & {SCOPES[scope] for scope in row.scopes if scope in SCOPES}
     caller = Caller(

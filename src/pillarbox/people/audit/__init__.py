@@ -73,6 +73,7 @@ class Act(Enum):
     INVITATION_ACCEPTED = "invitation.accepted"
     KEY_CREATED = "key.created"
     KEY_RENAMED = "key.renamed"
+    KEY_KEPT = "key.kept"
     KEY_SUSPENDED = "key.suspended"
     KEY_RESUMED = "key.resumed"
     KEY_DELETED = "key.deleted"

@@ -29,10 +29,10 @@ class AuditEntry:
     @property
     def kind(self) -> str:
         """What acted: `person`, `program`, `key`, `operator`, or `unknown`."""
-        if self.grant_id is not None:
-            return "program"
         if self.key_id is not None:
             return "key"
+        if self.grant_id is not None:
+            return "program"
         if self.person_id is not None:
             return "person"
         return "unknown" if self.actor is None else "operator"

@@ -17,7 +17,7 @@ from pillarbox.people.membership import invitations, member_queries
 from pillarbox.people.membership import members as changes
 from pillarbox.people.membership.invitations import InvitationRefusal
 from pillarbox.people.membership.member_queries import Member
-from pillarbox.people.membership.members import MemberChange, MemberChangeActor
+from pillarbox.people.membership.members import KeysOfMember, MemberChange, MemberChangeActor
 from pillarbox.people.roles import TeamRole
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 
@@ -25,12 +25,20 @@ Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="The person's emai
 InvitedRole = Annotated[TeamRole, typer.Option("--role", help="What the person may do in the team.")]
 NewRole = Annotated[TeamRole, typer.Argument(help="What the person may do in the team from now on.")]
 WithKeys = Annotated[
-    bool, typer.Option("--delete-keys", help="Delete the API keys too that the person has made.")
+    bool, typer.Option("--delete-keys", help="Delete the API keys that the person has made.")
+]
+KeepKeys = Annotated[
+    bool, typer.Option("--keep-keys", help="Make the API keys that the person has made the team's own.")
 ]
 
 REFUSED = {
     InvitationRefusal.IS_MEMBER: "{email} belongs to the team {team!r} already.",
     InvitationRefusal.TOO_MANY: "The team {team!r} has had its invitations of today.",
+}
+BECAME = {
+    KeysOfMember.END: "does nothing any more; `pillarbox keys keep {id}` makes it the team's own",
+    KeysOfMember.KEEP: "the team's own now",
+    KeysOfMember.DELETE: "deleted",
 }
 NOT_CHANGED = {
     MemberChange.GONE: "{email} does not belong to the team {team!r}.",
@@ -72,12 +80,18 @@ def remove(
     email: Email,
     team: TeamOption = None,
     delete_keys: WithKeys = False,
+    keep_keys: KeepKeys = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Take a person out of a team: its sessions there end, and what it let programs do there."""
+    """Take a person out of a team: its sessions and API keys there, and what it let programs do, end."""
+    if delete_keys and keep_keys:
+        raise typer.BadParameter("Keys are kept or deleted, not both.", param_hint="--keep-keys")
+    made_keys = KeysOfMember.END
+    if delete_keys or keep_keys:
+        made_keys = KeysOfMember.KEEP if keep_keys else KeysOfMember.DELETE
     perform(
-        lambda connected: take_out(connected, email, team, delete_keys=delete_keys),
+        lambda connected: take_out(connected, email, team, made_keys),
         data=data,
         database_url=database_url,
     )
@@ -143,15 +157,15 @@ async def change_role(connected: CommandDatabase, email: str, team: str | None, 
     return 0
 
 
-async def take_out(connected: CommandDatabase, email: str, team: str | None, *, delete_keys: bool) -> int:
+async def take_out(connected: CommandDatabase, email: str, team: str | None, made_keys: KeysOfMember) -> int:
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
     member = await found(db, email, owner.name)
     made = [] if member.person_id is None else await changes.keys_of(db, member.person_id)
-    answer(await changes.remove(db, by_operator(), member.id, with_keys=delete_keys), member, owner.name)
+    answer(await changes.remove(db, by_operator(), member.id, made_keys=made_keys), member, owner.name)
     say(f"{member.email} is out of the team {owner.name}.")
     for key in made:
-        say(f"key {key.id} {key.name}: {'deleted' if delete_keys else 'made by that person, still works'}")
+        say(f"key {key.id} {key.name}: {BECAME[made_keys].format(id=key.id)}")
     return 0
 
 

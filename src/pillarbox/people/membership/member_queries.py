@@ -81,7 +81,12 @@ MEMBER = """
      WHERE m.team_id = $1 AND m.id = $2
 """
 
-ROLE = "SELECT role FROM team_members WHERE team_id = $1 AND person_id = $2"
+ROLE = """
+    SELECT m.role
+      FROM team_members m
+      JOIN people p ON p.id = m.person_id AND p.disabled_at IS NULL
+     WHERE m.team_id = $1 AND m.person_id = $2
+"""
 
 MEMBER_OF_PERSON = "SELECT id FROM team_members WHERE team_id = $1 AND person_id = $2"
 
@@ -114,7 +119,9 @@ END_SESSIONS_AT = """
 
 LOOK_AWAY = "UPDATE person_sessions SET team_id = NULL WHERE team_id = $1 AND person_id = $2"
 
-KEYS_MADE_BY = "SELECT id, name FROM api_keys WHERE team_id = $1 AND created_by = $2 ORDER BY id"
+KEYS_MADE_BY = """
+    SELECT id, name FROM api_keys WHERE team_id = $1 AND created_by = $2 AND NOT is_kept ORDER BY id
+"""
 
 PROGRAMS = """
     SELECT g.id, g.client::text AS client, g.scopes, g.person_id, p.email AS person, g.created_at,

@@ -19,11 +19,13 @@ from pillarbox.oauth import grants
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.membership import member_queries
 from pillarbox.people.membership.member_queries import Member
-from pillarbox.people.roles import Right, TeamRole, may, may_manage
+from pillarbox.people.roles import Right, TeamAct, TeamRole, may, may_do, may_manage
 from pillarbox.teams.allowances import hold_count
 
 MEMBERS: Final = "members"
 LONGEST_TEAM_NAME: Final = 100
+MAKING: Final = frozenset({TeamAct.MAKE_KEY, TeamAct.LET_PROGRAM_ACT})
+"""What these make is one's own."""
 
 
 class MemberChange(Enum):
@@ -35,9 +37,18 @@ class MemberChange(Enum):
     LAST_OWNER = "last owner"
 
 
+class KeysOfMember(Enum):
+    """What becomes of the API keys that act for a member who leaves: they do nothing, or are the team's own
+    from then on, or are deleted."""
+
+    END = "end"
+    KEEP = "keep"
+    DELETE = "delete"
+
+
 @dataclass(frozen=True, slots=True)
 class MemberChangeActor:
-    """Who changes members, and when. The operator, who is no person, may do all of it."""
+    """Who changes a team, and when. Who is no person may do all of it: the operator, and the team's keys."""
 
     actor: Actor
     at: datetime
@@ -48,6 +59,11 @@ class MemberChangeActor:
             return TeamRole.OWNER
         found = await db.value(member_queries.ROLE, self.actor.person_id)
         return None if found is None else TeamRole(found)
+
+    async def may(self, db: TeamDb, act: TeamAct, owner: UUID | None = None) -> bool:
+        """Whether the role allows the act, on what `owner` has made; on nothing yet, where there is none."""
+        is_own = owner == self.actor.person_id if owner is not None else act in MAKING
+        return may_do(await self.role(db), act, is_own=is_own)
 
     async def record(
         self, db: TeamDb, what: Act, target: str | None, details: Mapping[str, object] | None = None
@@ -94,10 +110,10 @@ async def set_role(db: TeamDb, by: MemberChangeActor, member_id: UUID, role: Tea
 
 
 async def remove(
-    db: TeamDb, by: MemberChangeActor, member_id: UUID, *, with_keys: bool = False
+    db: TeamDb, by: MemberChangeActor, member_id: UUID, *, made_keys: KeysOfMember = KeysOfMember.END
 ) -> MemberChange:
-    """Take somebody out of the team, or leave it. The sessions that look at the team end, and what the
-    person let programs do in the team; API keys that it made stay, unless they are to go too."""
+    """Take somebody out of the team, or leave it. The sessions that look at the team end, what the person let
+    programs do in the team, and the API keys that act for it unless they are kept."""
     async with db.transaction() as inner:
         await hold(inner)
         acting, member = await by.role(inner), await member_queries.member(inner, member_id)
@@ -108,14 +124,16 @@ async def remove(
             return MemberChange.NOT_ALLOWED
         if not await inner.run(member_queries.REMOVE, member_id):
             return MemberChange.LAST_OWNER
-        details = await _what_follows(inner, by, member, with_keys=with_keys)
+        may_keep = may_do(acting, TeamAct.KEEP_KEY)
+        keep_or_end = made_keys if may_keep or made_keys is not KeysOfMember.KEEP else KeysOfMember.END
+        details = await _what_follows(inner, by, member, keep_or_end)
         act = Act.MEMBER_LEFT if is_self else Act.MEMBER_REMOVED
         await by.record(inner, act, member.email, {"role": member.role, **details})
     return MemberChange.DONE
 
 
 async def _what_follows(
-    db: TeamDb, by: MemberChangeActor, member: Member, *, with_keys: bool
+    db: TeamDb, by: MemberChangeActor, member: Member, made_keys: KeysOfMember
 ) -> dict[str, object]:
     if member.person_id is None:
         return {}
@@ -125,10 +143,14 @@ async def _what_follows(
     else:
         await db.run(member_queries.END_SESSIONS_AT, member.person_id)
     await _end_invitations(db, by, member)
-    made = await keys_of(db, member.person_id) if with_keys else []
+    made = [] if made_keys is KeysOfMember.END else await keys_of(db, member.person_id)
     for key in made:
-        await keys.delete(db, key.id)
-    return {"grants_revoked": len(revoked), "keys_deleted": [key.name for key in made]}
+        if made_keys is KeysOfMember.KEEP:
+            await keys.keep(db, key.id)
+        else:
+            await keys.delete(db, key.id)
+    done = "keys_kept" if made_keys is KeysOfMember.KEEP else "keys_deleted"
+    return {"grants_revoked": len(revoked), done: [key.name for key in made]}
 
 
 async def _end_invitations(db: TeamDb, by: MemberChangeActor, member: Member) -> None:
@@ -138,7 +160,7 @@ async def _end_invitations(db: TeamDb, by: MemberChangeActor, member: Member) ->
 
 
 async def keys_of(db: TeamDb, person_id: UUID) -> list[MemberApiKey]:
-    """The API keys of the team that somebody has made, the oldest first."""
+    """The API keys of the team that act for somebody, the oldest first."""
     return await db.all(MemberApiKey, member_queries.KEYS_MADE_BY, person_id)
 
 

@@ -14,7 +14,7 @@ from pillarbox.oauth.grants import GrantRef, Reason
 from pillarbox.people.audit import Act
 from pillarbox.people.membership import member_queries
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor
-from pillarbox.people.roles import Right, may
+from pillarbox.people.roles import TeamAct
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,11 @@ async def revoke(db: TeamDb, by: MemberChangeActor, grant_id: UUID) -> MemberCha
     """Shut a program out: what one has let in oneself, or whoever has where one manages the team. Its tokens
     mean nothing a second later."""
     async with db.transaction() as inner:
-        role, ref = await by.role(inner), GrantRef(inner.team_id, grant_id)
+        ref = GrantRef(inner.team_id, grant_id)
         grant = await grants.get(inner.source, ref)
         if grant is None:
             return MemberChange.GONE
-        is_own = grant.person_id == by.actor.person_id
-        if role is None or not may(role, Right.USE if is_own else Right.MANAGE):
+        if not await by.may(inner, TeamAct.REVOKE_PROGRAM, grant.person_id):
             return MemberChange.NOT_ALLOWED
         if not await grants.revoke(inner.source, by.at, ref, Reason.FROM_DASHBOARD):
             return MemberChange.GONE

@@ -1,4 +1,4 @@
-"""API keys that members of a team make and remove on pages. A key remembers who made it."""
+"""API keys, as members of a team make, rename, keep and remove them, on pages and by the API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
 from pillarbox.people.audit import Act
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor, hold
-from pillarbox.people.roles import Right, may
+from pillarbox.people.roles import TeamAct
 from pillarbox.teams.allowances import Allowances
 
 
@@ -29,13 +29,13 @@ class WantedKey:
 async def make(
     db: TeamDb, by: MemberChangeActor, ids: Ids, allowances: Allowances, wanted_key: WantedKey
 ) -> CreatedKey | None:
-    """A new key, whose token is nowhere else; None where the person may not make one. Raises TooMany, and
-    NotFound for a domain that the team has not."""
+    """A new key, whose token is nowhere else; None where the person may not make one. It acts for whom its
+    maker acts, and ends with the grant of the program that made it. Raises TooMany, and NotFound for a domain
+    that the team has not."""
     async with db.transaction() as inner:
         # Whoever is taken out of the team at this moment, with its keys, makes none that stays.
         await hold(inner)
-        role = await by.role(inner)
-        if role is None or not may(role, Right.USE):
+        if not await by.may(inner, TeamAct.MAKE_KEY):
             return None
         await allowances.admit_api_key(inner)
         made = await keys.create(
@@ -45,22 +45,50 @@ async def make(
             permission=wanted_key.permission,
             domain_id=wanted_key.domain_id,
             created_by=by.actor.person_id,
+            grant_id=by.actor.grant_id,
         )
         details = {"id": made.id, "permission": wanted_key.permission.value}
         await by.record(inner, Act.KEY_CREATED, wanted_key.name, details)
     return made
 
 
-async def remove(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
-    """Delete a key: one's own, or whosever it is where the person may manage the team. Raises
-    NotFound where somebody else has just deleted it."""
+async def rename(db: TeamDb, by: MemberChangeActor, key_id: UUID, name: str) -> MemberChange:
+    """Call a key something else."""
     async with db.transaction() as inner:
-        role, name = await by.role(inner), await key_queries.name_of(inner, key_id)
-        if name is None:
-            return MemberChange.GONE
-        is_own = await key_queries.made_by(inner, key_id) == by.actor.person_id
-        if role is None or not may(role, Right.USE if is_own else Right.MANAGE):
-            return MemberChange.NOT_ALLOWED
-        await keys.delete(inner, key_id)
-        await by.record(inner, Act.KEY_DELETED, name, {"id": key_id})
+        refused = await _refused(inner, by, TeamAct.RENAME_KEY, key_id)
+        if refused is not None:
+            return refused
+        await keys.rename(inner, key_id, name)
+        await by.record(inner, Act.KEY_RENAMED, name, {"id": key_id})
     return MemberChange.DONE
+
+
+async def remove(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
+    """Delete a key. Raises NotFound where somebody else has just deleted it."""
+    async with db.transaction() as inner:
+        refused = await _refused(inner, by, TeamAct.DELETE_KEY, key_id)
+        if refused is not None:
+            return refused
+        # Before it is gone: a key that deletes itself is named too.
+        await by.record(inner, Act.KEY_DELETED, await keys.named(inner, key_id), {"id": key_id})
+        await keys.delete(inner, key_id)
+    return MemberChange.DONE
+
+
+async def keep(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
+    """Make a key the team's own: it stays when its maker goes. Of one that is so already nothing changes."""
+    async with db.transaction() as inner:
+        refused = await _refused(inner, by, TeamAct.KEEP_KEY, key_id)
+        if refused is not None:
+            return refused
+        if await keys.keep(inner, key_id):
+            await by.record(inner, Act.KEY_KEPT, await keys.named(inner, key_id), {"id": key_id})
+    return MemberChange.DONE
+
+
+async def _refused(db: TeamDb, by: MemberChangeActor, act: TeamAct, key_id: UUID) -> MemberChange | None:
+    """Why nothing is changed; None where the act is allowed."""
+    if await key_queries.name_of(db, key_id) is None:
+        return MemberChange.GONE
+    owner = await key_queries.made_by(db, key_id)
+    return None if await by.may(db, act, owner) else MemberChange.NOT_ALLOWED
