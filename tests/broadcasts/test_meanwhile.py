@@ -30,7 +30,9 @@ LATER = "451 4.7.1 later"
 
 CHANGES = {
     "deleted": "DELETE FROM api_keys WHERE id = (SELECT key_id FROM broadcasts)",
-    "of nobody in the team": "UPDATE api_keys SET created_by = gen_random_uuid()",
+    "of nobody in the team": (
+        "UPDATE api_keys SET created_by = gen_random_uuid() WHERE id = (SELECT key_id FROM broadcasts)"
+    ),
     "suspended": "UPDATE api_keys SET status = 'suspended' WHERE id = (SELECT key_id FROM broadcasts)",
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 from kit.manual_world import manual_world
 from kit.oauth_flow import REDIRECT, answered, parameters, register
-from kit.people import visit
+from kit.people import SESSION, a_person, logged_in, text_of, visit
 from kit.world import World, world
 from pillarbox.oauth.authorization import MOST_OF_ADDRESS
 
@@ -27,6 +27,14 @@ async def asked(
     query = fields if isinstance(fields, str) else str(httpx.QueryParams(fields))
     client = pillarbox.client(None)
     return await client.request(method, f"/oauth/authorize?{query}", headers=headers, follow_redirects=False)
+
+
+async def vouched(pillarbox: World) -> str:
+    """The cookie of somebody who has logged in, where the operator has verified the programs there are."""
+    await pillarbox.pool.execute("UPDATE oauth_clients SET is_verified = true")
+    person = await a_person(await pillarbox.team(), "verity@people.example")
+    browser = await logged_in(pillarbox, person)
+    return f"{SESSION}={browser.cookies[SESSION]}"
 
 
 async def rows(pillarbox: World) -> int:
@@ -118,8 +126,9 @@ async def test_what_is_wrong_otherwise_is_told_to_the_program(database_url: str,
                 "invalid_request",
             ),
         ]
+        cookie = await vouched(pillarbox)
         for name, fields, expected in cases:
-            answer = await asked(pillarbox, fields, accept=PAGE)
+            answer = await asked(pillarbox, fields, accept=PAGE, cookie=cookie)
             assert answer.status_code == 302, f"{name}: {answer.text}"
             location = urlsplit(answer.headers["location"])
             assert f"{location.scheme}://{location.netloc}{location.path}" == REDIRECT, name
@@ -140,7 +149,8 @@ async def test_a_state_that_cannot_come_back_is_left_out(
     async with manual_world(database_url, tmp_path) as pillarbox:
         query = str(httpx.QueryParams(parameters((await register(pillarbox))["client_id"], state=None)))
         given = "state=a&state=b" if state == "two" else f"state={state}"
-        said = answered(await asked(pillarbox, f"{query}&{given}"))
+        cookie = await vouched(pillarbox)
+        said = answered(await asked(pillarbox, f"{query}&{given}", cookie=cookie))
         assert list(said) == ["error", "error_description", "iss"]
         assert said["error"] == "invalid_request"
 
@@ -223,9 +233,34 @@ async def test_one_browser_may_have_several_requests(database_url: str, tmp_path
 async def test_a_fault_of_ours_is_told_to_the_program(database_url: str, tmp_path: Path) -> None:
     async with manual_world(database_url, tmp_path) as pillarbox:
         fields = parameters((await register(pillarbox))["client_id"])
+        cookie = await vouched(pillarbox)
         await pillarbox.pool.execute("ALTER TABLE oauth_requests RENAME TO gone")
-        said = answered(await asked(pillarbox, fields))
+        said = answered(await asked(pillarbox, fields, cookie=cookie))
         assert (said["error"], said["state"]) == ("server_error", "k7")
+        here = await asked(pillarbox, fields)
+        assert (here.status_code, here.json()["error"]) == (503, "server_error")
+
+
+async def test_a_program_that_nobody_vouches_for_sends_no_browser_away(
+    database_url: str, tmp_path: Path
+) -> None:
+    """OA-02: anybody registers a program, so its redirect URI may be any site (RFC 9700, 4.11.2)."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        evil = "https://phisher.example/log-in-again"
+        made = await register(pillarbox, redirect_uris=[evil], client_name="Your bank")
+        wrong = parameters(made["client_id"], redirect_uri=evil, scope="nonsense")
+        person = await a_person(await pillarbox.team(), "victor@people.example")
+        session = f"{SESSION}={(await logged_in(pillarbox, person)).cookies[SESSION]}"
+        for cookie in ("", session):
+            page = await asked(pillarbox, wrong, accept=PAGE, cookie=cookie)
+            assert (page.status_code, "location" in page.headers) == (400, False)
+            assert "Your bank is at phisher.example." in text_of(page)
+            assert (f'href="{evil}' in page.text) == (cookie == session), "a link is for who has logged in"
+            answer = await asked(pillarbox, wrong, cookie=cookie)
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+        await pillarbox.pool.execute("UPDATE oauth_clients SET is_verified = true")
+        assert (await asked(pillarbox, wrong, accept=PAGE)).status_code == 400, "nobody has logged in"
+        assert (await asked(pillarbox, wrong, accept=PAGE, cookie=session)).status_code == 302
 
 
 async def test_an_address_can_begin_only_so_many_requests(database_url: str, tmp_path: Path) -> None:
@@ -241,7 +276,7 @@ async def test_an_address_can_begin_only_so_many_requests(database_url: str, tmp
         assert (page.status_code, page.headers["content-type"]) == (429, "text/html; charset=utf-8")
         assert await rows(pillarbox) == MOST_OF_ADDRESS
         wrong = await asked(pillarbox, {**right, "scope": "openid"})
-        assert answered(wrong)["error"] == "invalid_scope"
+        assert (wrong.status_code, wrong.json()["error"]) == (400, "invalid_scope")
         pillarbox.clock.advance(60)
         assert (await asked(pillarbox, right)).status_code == 302
 

@@ -2,7 +2,8 @@
 oauth.md 5).
 
 Until it is known that the program has this redirect URI nobody is sent anywhere: the failure is raised. From
-then on each failure is an answer to the program.
+then on each failure is an answer to the program. Anybody may register one, so the caller decides whether the
+browser is sent there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pillarbox.oauth.clients.clients import AUTHORIZATION_CODE, Client
 from pillarbox.oauth.clients.documents import Documents
 from pillarbox.oauth.failures import (
     InvalidRequest,
+    NotStored,
     OAuthProblem,
     TooManyRequests,
     UnauthorizedClient,
@@ -64,10 +66,18 @@ class AuthorizationRequest:
 
 
 class AuthorizeRedirect(NamedTuple):
-    """Where a browser is sent next, and what its cookie says then; None where it goes back to the program."""
+    """The page of ours where a browser is sent next, and what its cookie says then."""
 
     location: str
-    browser: str | None
+    browser: str
+
+
+class AuthorizeRefusal(NamedTuple):
+    """A request that is not in order: why, the redirect URI with the failure, and whose it is."""
+
+    problem: OAuthProblem
+    location: str
+    client: Client
 
 
 class Authorization:
@@ -81,7 +91,7 @@ class Authorization:
 
     async def begin(
         self, now: datetime, parameters: Parameters, *, address: str, browser: str | None, stored: bool
-    ) -> AuthorizeRedirect:
+    ) -> AuthorizeRedirect | AuthorizeRefusal:
         """Take a request of a program. `browser` is what the cookie said, `stored` False leaves nothing
         behind. Raises an OAuthProblem where nobody may be sent on."""
         client = await self._client(now, parameters, address)
@@ -95,7 +105,7 @@ class Authorization:
                 if state is not None and is_state(state) and "state" not in parameters.repeated
                 else None
             )
-            return AuthorizeRedirect(self.refusal(uri, shown, wrong.name, described(wrong)), None)
+            return AuthorizeRefusal(wrong, self.refusal(uri, shown, wrong.name, described(wrong)), client)
         request_id = clients.new_secret()
         known = browser if browser is not None and _SECRET.fullmatch(browser) else clients.new_secret()
         if stored:
@@ -104,8 +114,9 @@ class Authorization:
                 await self._store(now, asked, request_id, known)
             except TROUBLE as trouble:
                 log.error("oauth.request_not_stored", error=type(trouble).__name__)
-                failure = "the request could not be stored; try again later"
-                return AuthorizeRedirect(self.refusal(uri, state, "server_error", failure), None)
+                failure = NotStored("the request could not be stored; try again later")
+                told = self.refusal(uri, state, failure.name, failure.message)
+                return AuthorizeRefusal(failure, told, client)
         return AuthorizeRedirect(f"{self.issuer}/oauth/authorize/{request_id}", known)
 
     async def _count(self, address: str) -> None:

@@ -63,6 +63,12 @@ class InvalidScope(OAuthProblem):
     name = "invalid_scope"
 
 
+class NotStored(OAuthProblem):
+    """A fault of ours at the endpoint that people are sent to."""
+
+    status, name = 503, "server_error"
+
+
 class TooManyRequests(OAuthProblem):
     status, name = 429, "too_many_requests"
 

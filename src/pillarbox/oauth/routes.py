@@ -15,7 +15,7 @@ from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.oauth import access_tokens, parameters, prometheus, wire
-from pillarbox.oauth.authorization import Authorization
+from pillarbox.oauth.authorization import Authorization, AuthorizeRedirect, AuthorizeRefusal
 from pillarbox.oauth.browsers import browser_of, cookie
 from pillarbox.oauth.clients import client_authentication, registration
 from pillarbox.oauth.clients.client_authentication import ClientCredentials, DescribedClient
@@ -49,6 +49,15 @@ class OAuthScreens(Protocol):
 
     def failure(self, problem: OAuthProblem) -> Reply[Html]:
         """Why nobody is sent on to a program."""
+        ...
+
+    async def is_known(self, request: Request) -> bool:
+        """Whether somebody has logged in in this browser."""
+        ...
+
+    def refusal(self, refusal: AuthorizeRefusal, *, is_known: bool) -> Reply[Html]:
+        """What is wrong with the request of a program, and where the program is. Whoever is known may go
+        there."""
         ...
 
 
@@ -132,12 +141,15 @@ def _json(request: Request) -> Any:
     "/oauth/authorize",
     needs=Access.PUBLIC,
     status=302,
-    pages=(400, 429),
+    pages=(400, 429, 503),
     failures=FAILURES,
     summary="Ask somebody to let a program act",
 )
 async def authorize(request: Request) -> Reply[Html]:
-    """Sends the browser on to the page that asks, or back to the program with a failure."""
+    """Sends the browser on to the page that asks. Back to the program with a failure goes only somebody who
+    has logged in, and only where the operator has verified the program: anybody may register one."""
+    screens = request.services.find(OAuthScreens)  # type: ignore[type-abstract]
+    is_page = screens is not None and prefers_html(request.header("accept"))
     try:
         begun = await request.use(Authorization).begin(
             request.at,
@@ -148,14 +160,19 @@ async def authorize(request: Request) -> Reply[Html]:
         )
     except OAuthProblem as problem:
         problem.headers = {**problem.headers, "referrer-policy": SENT_ON["referrer-policy"]}
-        screens = request.services.find(OAuthScreens)  # type: ignore[type-abstract]
-        if screens is None or not prefers_html(request.header("accept")):
+        if screens is None or not is_page:
             raise
         return screens.failure(problem)
-    headers = {**SENT_ON, "location": begun.location}
-    if begun.browser is not None:
-        headers["set-cookie"] = cookie(begun.browser)
-    return Reply.html("", 302, headers)
+    if isinstance(begun, AuthorizeRedirect):
+        headers = {**SENT_ON, "location": begun.location, "set-cookie": cookie(begun.browser)}
+        return Reply.html("", 302, headers)
+    is_known = screens is not None and await screens.is_known(request)
+    if is_known and begun.client.is_verified:
+        return Reply.html("", 302, {**SENT_ON, "location": begun.location})
+    if screens is None or not is_page:
+        begun.problem.headers = {**begun.problem.headers, "referrer-policy": SENT_ON["referrer-policy"]}
+        raise begun.problem
+    return screens.refusal(begun, is_known=is_known)
 
 
 # Tokens -------------------------------------------------------------------------------------------

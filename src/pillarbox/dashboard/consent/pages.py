@@ -6,8 +6,11 @@ import unicodedata
 from typing import Final
 from uuid import UUID
 
+import asyncpg
+
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.people import saved_form
+from pillarbox.dashboard.people.cookies import cookie
 from pillarbox.dashboard.people.local_paths import with_return
 from pillarbox.dashboard.people.page_visits import (
     HEADERS,
@@ -24,7 +27,7 @@ from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.wire.uuids import well_formed
-from pillarbox.oauth.authorization import AuthorizationRequest
+from pillarbox.oauth.authorization import AuthorizationRequest, AuthorizeRefusal
 from pillarbox.oauth.browsers import browser_of
 from pillarbox.oauth.clients import redirects
 from pillarbox.oauth.clients.clients import Client
@@ -34,7 +37,7 @@ from pillarbox.oauth.failures import OAuthProblem
 from pillarbox.oauth.scopes import FULL_ACCESS
 from pillarbox.people import audit
 from pillarbox.people.audit import Actor
-from pillarbox.people.visitors import Visitor
+from pillarbox.people.visitors import Visitor, visitor_of
 
 POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{pages.STYLES_HASH}'; img-src 'self' data:; base-uri 'none'; "
@@ -58,6 +61,19 @@ class ConsentPages:
             title, text = t("consent.failed.title"), t("consent.failed.text", reason=problem.message)
         reply = message_page(title, text, status=problem.status)
         reply.headers.update({**problem.headers, "referrer-policy": "no-referrer"})
+        return reply
+
+    async def is_known(self, request: Request) -> bool:
+        return await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request)) is not None
+
+    def refusal(self, refusal: AuthorizeRefusal, *, is_known: bool) -> Reply[Html]:
+        """Without a login there is no way on to the program."""
+        place = redirects.place(refusal.location)
+        name = shown_name(refusal.client.host or refusal.client.name)
+        text = t("consent.wrong.text", name=name, place=place, reason=refusal.problem.message)
+        link = (refusal.location, t("consent.wrong.link", place=place)) if is_known else None
+        reply = message_page(t("consent.failed.title"), text, status=refusal.problem.status, link=link)
+        reply.headers.update({**refusal.problem.headers, "referrer-policy": "no-referrer"})
         return reply
 
 

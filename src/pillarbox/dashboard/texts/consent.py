@@ -28,6 +28,9 @@ TEXTS: Final[dict[str, str]] = {
     "another browser. Start again in the program.",
     "consent.failed.title": "The program cannot be let in",
     "consent.failed.text": "What the program has sent is wrong: {reason}. Nothing was passed on to it.",
+    "consent.wrong.text": "The program that calls itself {name} is at {place}. What it has sent is wrong: "
+    "{reason}. Nothing was passed on to it.",
+    "consent.wrong.link": "Go back to {place}",
     "consent.no_logo.title": "No logo",
     "consent.no_logo.text": "The program has none that can be shown.",
     "consent.busy.title": "Too many tries",
