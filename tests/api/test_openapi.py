@@ -116,3 +116,18 @@ def test_what_may_be_left_out_is_not_required() -> None:
     for name in ("CreatedDomain", "DomainItem", "FullDomain"):
         assert set(schemas[name]["properties"]) - set(schemas[name]["required"]) == {"tracking_subdomain"}
     assert "additionalProperties" not in schemas["NewDomain"], "unknown fields of a request are ignored"
+
+
+def test_one_list_alone_shows_bodies() -> None:
+    """A page of a list with bodies has no bound but the one that its route gives it (inboxes.md 6.1)."""
+    description = OpenApiDocument(document(ROUTES, "https://mail.harbor.example", WEBHOOKS))
+    with_bodies = []
+    for path, item in description.document["paths"].items():
+        contents = item.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
+        schema = description.resolved(contents.get("application/json", {}).get("schema", {}))
+        data = schema.get("properties", {}).get("data", {})
+        if "items" in data:
+            fields = description.resolved(data["items"]).get("properties", {})
+            if fields.keys() & {"html", "text", "raw", "body", "payload", "steps", "request_body", "headers"}:
+                with_bodies.append(path)
+    assert with_bodies == ["/inboxes/{inbox}/threads/{thread_id}/emails"]

@@ -221,8 +221,8 @@ async def test_a_page_takes_the_memory_of_one_message(database_url: str, tmp_pat
         for at in range(4):
             await thread.received(plain(f"{at}" * AT_ONCE), at=at + 1)
         counting: Any = Counting(inbox.team.world.app.need(ReceivedMailSource))  # type: ignore[type-abstract]
-        rows, more = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
-        pieces: Any = await MessageReading(counting).listed(db, rows, has_more=more, is_gone=lambda: False)
+        page = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
+        pieces: Any = await MessageReading(counting).listed(db, page, lambda: False)
         taken, count = b"", 0
         counting.refusals = 1
         async for piece in pieces:
@@ -230,7 +230,7 @@ async def test_a_page_takes_the_memory_of_one_message(database_url: str, tmp_pat
             count += piece.startswith(b"{") and b'"direction"' in piece
             assert len(counting.read) == max(1, count)
             assert counting.reading == 0
-        assert [email["id"] for email in json.loads(taken)["data"]] == [str(row.id) for row in rows]
+        assert [email["id"] for email in json.loads(taken)["data"]] == [str(row.id) for row in page.rows]
 
 
 async def test_a_page_is_refused_before_it_begins(database_url: str, tmp_path: Path) -> None:
@@ -239,9 +239,37 @@ async def test_a_page_is_refused_before_it_begins(database_url: str, tmp_path: P
         await thread.received(plain("x" * 2 * AT_ONCE))
         counting: Any = Counting(inbox.team.world.app.need(ReceivedMailSource))  # type: ignore[type-abstract]
         counting.refusals = 1
-        rows, more = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
+        page = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
         with pytest.raises(ServerOverloaded):
-            await MessageReading(counting).listed(db, rows, has_more=more, is_gone=lambda: False)
+            await MessageReading(counting).listed(db, page, lambda: False)
+
+
+@pytest.mark.parametrize("is_before", [False, True])
+async def test_a_page_ends_with_its_octets(database_url: str, tmp_path: Path, is_before: bool) -> None:
+    """At least one message stands in it, those nearest the cursor come first, and pages leave nothing out."""
+    async with inbox_world(database_url, tmp_path) as inbox:
+        thread, db = await inbox.thread(), inbox.team.db
+        for at in range(5):
+            await thread.received(plain(f"{at}" * 1000), at=at + 1)
+        ids = [str(message) for message in thread.messages]
+        received = inbox.team.world.app.need(ReceivedMailSource)  # type: ignore[type-abstract]
+        for octets, count in ((1, 1), (3000, 2)):
+            reading = MessageReading(received, octets)
+            seen, cursor = list[str](), UUID(ids[-1 if is_before else 0])
+            while True:
+                asked = Page(20, before=cursor) if is_before else Page(20, after=cursor)
+                page: Any = await reading.listed(
+                    db, await message_page(db, inbox.id, thread.id, asked), lambda: False
+                )
+                shown = [str(message.id) for message in page.data]
+                # The message that opened the thread is a small one.
+                assert shown
+                assert len(set(shown) - {ids[0]}) <= count
+                seen = shown + seen if is_before else seen + shown
+                if not page.has_more:
+                    break
+                cursor = UUID(shown[0 if is_before else -1])
+            assert seen == (ids[:-1] if is_before else ids[1:])
 
 
 async def test_what_came_above_the_quota_is_kept_from_the_team(database_url: str, tmp_path: Path) -> None:

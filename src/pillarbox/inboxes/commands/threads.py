@@ -206,7 +206,8 @@ async def _messages(owner: OfTeam, thread_id: UUID) -> list[StoredMessage]:
     rows: list[StoredMessage] = []
     while True:
         page = Page(MOST, rows[-1].id if rows else None)
-        block, has_more = await message_page(owner.db, owner.inbox_id, thread_id, page)
+        messages = await message_page(owner.db, owner.inbox_id, thread_id, page)
+        block, has_more = messages.rows, messages.has_more
         rows += block
         if not has_more:
             return rows

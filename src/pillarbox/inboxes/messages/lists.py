@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
@@ -15,11 +16,19 @@ from pillarbox.kernel.wire.problems import NotFound
 BEGINNING: Final = MessagePosition(datetime(1, 1, 1, tzinfo=UTC), OLDEST)
 
 
-async def message_page(
-    db: TeamDb, inbox_id: UUID, thread_id: UUID, page: Page
-) -> tuple[list[StoredMessage], bool]:
-    """A page of a thread, and whether there is more in its direction; 404 for a thread that the inbox does
-    not have, and a cursor that is no message of the thread."""
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Messages of a thread, the oldest first, and whether there are more in the direction of the page."""
+
+    rows: list[StoredMessage]
+    has_more: bool
+    is_before: bool
+    """Whether the page ends at a cursor, so that its direction is backwards."""
+
+
+async def message_page(db: TeamDb, inbox_id: UUID, thread_id: UUID, page: Page) -> MessagePage:
+    """A page of a thread; 404 for a thread that the inbox does not have, and a cursor that is no message of
+    the thread."""
     if not await queries.has_thread(db, inbox_id, thread_id):
         raise NotFound("Thread")
     after = await _place(db, inbox_id, thread_id, page.after)
@@ -27,8 +36,8 @@ async def message_page(
     limit = page.limit or DEFAULT
     start = BEGINNING if after is None and before is None else after
     rows = await queries.page(db, inbox_id, thread_id, start, before, limit + 1)
-    more = len(rows) > limit
-    return (rows[-limit:] if before else rows[:limit]), more
+    is_before = before is not None
+    return MessagePage(rows[-limit:] if is_before else rows[:limit], len(rows) > limit, is_before)
 
 
 async def _place(db: TeamDb, inbox_id: UUID, thread_id: UUID, cursor: UUID | None) -> MessagePosition | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -18,6 +18,7 @@ import msgspec
 from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.emails.inbox_mail.messages import EmailFile
 from pillarbox.inboxes.messages import wire
+from pillarbox.inboxes.messages.lists import MessagePage
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMailSource
 from pillarbox.kernel.postgres.database import TeamDb
@@ -28,6 +29,10 @@ from pillarbox.mail.message.extracted_text import extracted_text
 
 AT_ONCE: Final = 256 * 1024
 """Octets of messages that are read together."""
+
+PAGE_OCTETS: Final = 32 * 1024 * 1024
+"""Octets of stored messages at which a page ends (inboxes.md 6.1)."""
+
 TRIES: Final = 60
 PAUSE: Final = 0.5
 """An answer that has begun waits for its turn as often, with so many seconds between."""
@@ -49,17 +54,29 @@ class _OpenedMessages:
 
     @property
     def octets(self) -> int:
-        return sum(self.received.values()) + sum(self.sent.values())
+        return sum([self.octets_of(row) for row in self.rows])
 
     def octets_of(self, row: StoredMessage) -> int:
         return self.received.get(row.id) or self.sent.get(row.id) or 0
+
+    def within(self, octets: int, *, from_end: bool) -> Sequence[StoredMessage]:
+        """Return as many of the first messages, or of the last ones, as have so many octets; at least one."""
+        rows = list(reversed(self.rows)) if from_end else list(self.rows)
+        total, kept = 0, list[StoredMessage]()
+        for row in rows:
+            total += self.octets_of(row)
+            if kept and total > octets:
+                break
+            kept.append(row)
+        return kept[::-1] if from_end else kept
 
 
 class MessageReading:
     """Shows messages."""
 
-    def __init__(self, received: ReceivedMailSource) -> None:
+    def __init__(self, received: ReceivedMailSource, page_octets: int = PAGE_OCTETS) -> None:
         self._received = received
+        self._page_octets = page_octets
 
     async def one(self, db: TeamDb, row: StoredMessage, is_gone: IsGone) -> bytes:
         """The answer with this message."""
@@ -67,11 +84,15 @@ class MessageReading:
         return await self._in_turn(db, opened, row, is_gone)
 
     async def listed(
-        self, db: TeamDb, rows: Sequence[StoredMessage], *, has_more: bool, is_gone: IsGone
+        self, db: TeamDb, page: MessagePage, is_gone: IsGone
     ) -> ListOf[wire.Message] | AsyncIterator[bytes]:
-        """The answer with these messages, in pieces where they are large. Raises Overloaded before the first
-        piece, where so much is being read that there is no room to wait."""
-        opened = await self._opened(db, rows)
+        """The answer with these messages, in pieces where they are large; where they are very large it ends
+        earlier, and has more. Raises Overloaded before the first piece, where so much is being read that
+        there is no room to wait."""
+        opened = await self._opened(db, page.rows)
+        rows = opened.within(self._page_octets, from_end=page.is_before)
+        has_more = page.has_more or len(rows) < len(page.rows)
+        opened = replace(opened, rows=rows)
         if opened.octets <= AT_ONCE:
             return ListOf(has_more=has_more, data=[await self._shown(db, opened, row) for row in rows])
         first = await self._in_turn(db, opened, rows[0], is_gone)

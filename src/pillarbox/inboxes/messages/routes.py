@@ -26,9 +26,9 @@ ATTACHMENT = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.Message]]:
     page = Page.read(request.query)
     inbox_id = await paths.inbox_of(request, db)
-    rows, more = await lists.message_page(db, inbox_id, request.uuid("thread_id"), page)
-    reading = await _opened(request, db, rows)
-    return Reply(await reading.listed(db, rows, has_more=more, is_gone=request.is_client_gone))
+    messages = await lists.message_page(db, inbox_id, request.uuid("thread_id"), page)
+    reading = await _opened(request, db, messages.rows)
+    return Reply(await reading.listed(db, messages, request.is_client_gone))
 
 
 @route("GET", EMAIL, needs=Access.FULL, summary="Retrieve an email of a thread")
