@@ -73,6 +73,26 @@ def test_plain_text_that_only_names_the_html_is_not_what_was_written(text: str) 
     assert extracted_text(text, "<img src='cid:a'>") == extracted_text(text, None)
 
 
+OUTLOOK = "From: Ann <ann@x.example>\nSent: Monday, March 2, 2026 10:15 AM\nSubject: Broken\n\nIt is broken."
+
+
+@pytest.mark.parametrize(
+    "subject", ["Fwd: Broken", "WG: Broken", "TR : Broken", "転送: Broken", "İlt: Broken"]
+)
+def test_a_forward_without_a_note_has_the_text_that_it_hands_on(subject: str) -> None:
+    html = "<p></p><div id=divRplyFwdMsg>" + OUTLOOK.replace("<", "&lt;").replace("\n", "<br>") + "</div>"
+    for found in (extracted_text(OUTLOOK, None, subject), extracted_text(None, html, subject)):
+        assert found is not None
+        assert found.endswith("It is broken.")
+        assert found.startswith("From: Ann")
+    assert extracted_text("See below.\n\n" + OUTLOOK, None, subject) == "See below."
+
+
+def test_a_reply_that_only_quotes_has_no_text() -> None:
+    for subject in ("Re: Broken", "Broken", None):
+        assert extracted_text(OUTLOOK, None, subject) == ""
+
+
 def test_html_tells_of_a_quotation_that_plain_text_does_not_show() -> None:
     marked = '<p>New.</p><div id="divRplyFwdMsg">Lähettäjä: Ann</div><p>Old.</p>'
     assert extracted_text("New.\n\nLähettäjä: Ann\n\nOld.", marked) == "New."

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pillarbox.mail.message.subject_prefixes import PREFIXES, begins_with_forward
 from pillarbox.mail.message.threading import (
     MOST_IDS,
     compared_subject,
@@ -43,6 +44,34 @@ from pillarbox.mail.message.threading import (
 )
 def test_subjects_are_compared_without_marks(subject: str | None, text: str, *, is_answer: bool) -> None:
     assert compared_subject(subject) == (text, is_answer)
+
+
+MARKS = [
+    (language, mark) for language, (replies, forwards) in PREFIXES.items() for mark in (*replies, *forwards)
+]
+
+
+def test_marks_of_forty_languages_and_more_are_known() -> None:
+    assert len(PREFIXES) >= 40
+    assert all(replies and forwards for replies, forwards in PREFIXES.values())
+
+
+@pytest.mark.parametrize(("language", "mark"), MARKS)
+def test_marks_of_every_language_are_taken_off(language: str, mark: str) -> None:
+    for written in (f"{mark}: Order", f"{mark.upper()} : Re: Order", f"Re: {mark}[2]：Order"):
+        assert compared_subject(written) == ("order", True), language
+
+
+@pytest.mark.parametrize("subject", ["Order: 2", "Invoice: 7", "Enquiry: two", "A: b", "Urgent: call"])
+def test_other_words_before_a_colon_are_no_marks(subject: str) -> None:
+    assert compared_subject(subject) == (subject.casefold(), False)
+
+
+def test_forwards_are_told_from_replies() -> None:
+    assert begins_with_forward("Wg: x")
+    assert begins_with_forward("İLT: x")
+    assert not begins_with_forward("Aw: x")
+    assert not begins_with_forward(None)
 
 
 def test_in_reply_to_decides_before_references_from_the_last_one_back() -> None:

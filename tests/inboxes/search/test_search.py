@@ -246,12 +246,29 @@ async def test_filters_of_threads_hold_too(database_url: str, tmp_path: Path) ->
             await inbox.describe()
 
 
+async def test_beginnings_of_words_and_words_without_accents_are_found(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with searched_world(database_url, tmp_path) as inbox:
+        first, second = await inbox.add(Mail("Café Refunded"), Mail("Cafe closed"))
+        for _ in range(2):
+            assert await inbox.found(query="refun*") == [str(first.id)]
+            assert await inbox.found(query="efun*") == []
+            assert set(await inbox.found(query="cafe")) == {str(first.id), str(second.id)}
+            assert await inbox.found(query="café") == [str(first.id)]
+            assert await inbox.found(query="caf* -refun*") == [str(second.id)]
+            await inbox.describe()
+
+
 @pytest.mark.parametrize(
     ("query", "status", "name"),
     [
         ("query=" + "x" * 257, 422, "validation_error"),
         ("query=" + quote(" w" * 33), 422, "validation_error"),
         ("query=" + quote('"' + " w" * 33), 422, "validation_error"),
+        ("query=from:iris", 422, "validation_error"),
+        ("query=subject:refund", 422, "validation_error"),
+        ("query=a+OR+b", 422, "validation_error"),
         ("query=a%00b", 422, "validation_error"),
         ("from=" + ",".join(map(str, range(21))), 422, "validation_error"),
         ("cc=" + "x" * 257, 422, "validation_error"),

@@ -11,7 +11,7 @@ from pillarbox.inboxes.search import described, terms
 from pillarbox.inboxes.search.candidates import MOST_ROWS, Clause, affordable
 from pillarbox.inboxes.search.folding import folded, spaced_words
 from pillarbox.inboxes.search.searched_text import MOST_BODY, SearchedMessage, searched_text
-from pillarbox.inboxes.search.words import MOST_WORDS, SearchWords, TooManyWords, words
+from pillarbox.inboxes.search.words import MOST_WORDS, OperatorRefused, SearchWords, TooManyWords, words
 
 _ID = UUID(int=0)
 
@@ -73,11 +73,46 @@ def test_folding_twice_is_folding_once(text: str) -> None:
         ("-& ", SearchWords()),
         ('""', SearchWords()),
         ("-", SearchWords(is_hopeless=True)),
+        ("refun*", SearchWords((" refun",))),
+        ("-refun* a-b*", SearchWords((" a b",), (" refun",))),
+        ('"refun*"', SearchWords((" refun ",))),
+        ("*", SearchWords(is_hopeless=True)),
+        (
+            '"from:iris" re:order http://a "OR"',
+            SearchWords((" from iris ", " re order ", " http a ", " or ")),
+        ),
+        ("or and not", SearchWords((" or ", " and ", " not "))),
         ("& -spam", SearchWords((), (" spam ",), is_hopeless=True)),
     ],
 )
 def test_a_query_means(query: str, expected: SearchWords) -> None:
     assert words(query) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["from:iris", "a Subject:b", "-to:x", "a OR b", "a AND b", "NOT c", "a | b", "has:attachment", "in:spam"],
+)
+def test_operators_of_other_searches_are_refused(query: str) -> None:
+    with pytest.raises(OperatorRefused):
+        words(query)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("café größe", "cafe grosse"), ("łódź søster", "lodz soster"), ("ещё йод", "еще йод"), ("ώρα", "ωρα")],
+)
+def test_words_with_accents_are_found_without_them(text: str, plain: str) -> None:
+    found = searched_text(SearchedMessage(text, "i@a.example"))
+    for query in (text, plain, f'"{plain}"'):
+        assert all(item in found for item in words(query).wanted)
+    assert all(item in found for item in words(plain[:3] + "*").wanted)
+
+
+def test_no_phrase_reaches_from_words_with_accents_to_those_without() -> None:
+    found = searched_text(SearchedMessage("café au lait", "i@a.example"))
+    assert " lait cafe " not in found
+    assert " cafe au lait " in found
 
 
 def test_a_query_has_at_most_32_words() -> None:

@@ -134,7 +134,7 @@ class MessageReading:
     async def _shown(self, db: TeamDb, opened: _OpenedMessages, row: StoredMessage) -> wire.Message:
         body = await self._body(db, opened, row)
         octets = len(body.text or "") + len(body.html or "")
-        extracted = await in_thread_if_large(octets, extracted_text, body.text, body.html)
+        extracted = await in_thread_if_large(octets, extracted_text, body.text, body.html, row.subject)
         return wire.message(row, body, opened.files.get(row.id, ()), extracted)
 
     async def _body(self, db: TeamDb, opened: _OpenedMessages, row: StoredMessage) -> MessageBody:

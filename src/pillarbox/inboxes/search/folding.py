@@ -40,6 +40,25 @@ _kinds: dict[str, int] = {}
 
 _unseen: dict[str, bool] = {}
 
+_plain: dict[str, str] = {}
+_ACCENT: Final = re.compile("[\u0300-\u036f]+")
+_ACCENTED: Final = re.compile("[a-z\u0370-\u04ff][\u0300-\u036f]+$")
+_STROKED: Final = {
+    "ł": "l",
+    "ø": "o",
+    "đ": "d",
+    "ð": "d",
+    "þ": "th",
+    "æ": "ae",
+    "œ": "oe",
+    "ħ": "h",
+    "ŧ": "t",
+    "ŋ": "n",
+    "ґ": "г",
+    "ı": "i",
+}
+"""Letters that Unicode does not take apart."""
+
 
 def folded(text: str) -> str:
     """The same for texts that differ in case, in width or in what is not seen alone."""
@@ -50,6 +69,19 @@ def folded(text: str) -> str:
     text = _compatible(_compatible(text).casefold())
     if _DOTLESS_I in text or _DOTTED_I in text:
         text = _compatible(text.replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i"))
+    return text
+
+
+def without_accents(text: str) -> str:
+    """The text, which is folded, with plain letters in place of Latin, Greek and Cyrillic ones with marks."""
+    if text.isascii():
+        return text
+    for character in set(text):
+        plain = _plain.get(character)
+        if plain is None:
+            plain = _plain[character] = _plain_of(character)
+        if plain != character:
+            text = text.replace(character, plain)
     return text
 
 
@@ -93,6 +125,16 @@ def _unspaced_runs() -> re.Pattern[str]:
 
 def _compatible(text: str) -> str:
     return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+
+
+def _plain_of(character: str) -> str:
+    if character in _STROKED:
+        return _STROKED[character]
+    base = unicodedata.normalize("NFD", character)
+    # A short i is another letter in every language that has it.
+    if len(base) == 1 or character == "\u0439" or not _ACCENTED.match(base):
+        return "" if _ACCENT.fullmatch(character) else character
+    return _ACCENT.sub("", base)
 
 
 def _kind(character: str) -> int:

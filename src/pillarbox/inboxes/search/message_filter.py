@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pillarbox.inboxes.search.folding import folded
 from pillarbox.inboxes.search.terms import SearchField
-from pillarbox.inboxes.search.words import MOST_WORDS, SearchWords, TooManyWords, words
+from pillarbox.inboxes.search.words import MOST_WORDS, OperatorRefused, SearchWords, TooManyWords, words
 from pillarbox.inboxes.threads.list_filter import searched_text
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter
@@ -80,6 +80,14 @@ def _words(query: Query) -> SearchWords:
         return NO_WORDS if text is None else words(text)
     except TooManyWords:
         raise InvalidParameter("query", f"Use at most {MOST_WORDS} words.") from None
+    except OperatorRefused as refused:
+        raise InvalidParameter("query", _without(refused.args[0])) from None
+
+
+def _without(operator: str) -> str:
+    name = operator.removesuffix(":")
+    instead = f"the parameter `{name}`" if name in PEOPLE else "the parameters of this endpoint"
+    return f"`{operator}` is no operator here. Use {instead}, or quotation marks to look for the text."
 
 
 def _values(name: str, values: Sequence[str]) -> tuple[str, ...]:

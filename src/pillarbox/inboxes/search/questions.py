@@ -46,7 +46,7 @@ class OfMessages:
         wanted = self.messages
         # Long ones first: they are rare, and the last ones may be left out.
         items = sorted(wanted.words.wanted, key=len, reverse=True)
-        found = [Clause((tuple(terms.of_words(item.split())),)) for item in items]
+        found = [Clause((tuple(terms.of_words(one)),)) for one in map(_whole_words, items) if one]
         for part, values in wanted.people.items():
             found.append(Clause(tuple(tuple(terms.of_octets(part, value)) for value in values)))
         if wanted.has_attachment:
@@ -129,6 +129,12 @@ class OfThreads:
             for thread in await queries.names(db, inbox_id, threads)
             if self.text in folded(thread.subject or "") or not self.labels.isdisjoint(thread.labels)
         }
+
+
+def _whole_words(item: str) -> list[str]:
+    """Its words without the beginning of one, which no block knows."""
+    found = item.split()
+    return found if item.endswith(" ") else found[:-1]
 
 
 def _joined(texts: str | None) -> str:

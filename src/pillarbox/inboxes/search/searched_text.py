@@ -2,7 +2,8 @@
 attachments and its body. Pure, and cheap: it is made while the sender waits for the answer.
 
 A word of it stands between blanks, and the parts on lines, so ` two words ` is found by comparing octets and
-never reaches from one part into the next.
+never reaches from one part into the next. Words with accents stand there a second time without them, behind
+a mark that is no word: whoever writes none finds both, and whoever writes them finds only those.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from pillarbox.inboxes.search.folding import spaced_words
+from pillarbox.inboxes.search.folding import spaced_words, without_accents
 from pillarbox.mail.html.plain_text import text_of
 
 MOST_BODY: Final = 100_000
@@ -19,6 +20,10 @@ MOST_HTML: Final = 400_000
 """Characters of HTML that are read for them."""
 MOST_NAMES: Final = 10_000
 """Characters of correspondents, and of names of attachments."""
+
+
+TWICE: Final = "~"
+"""Between words as they stand and the same ones without accents."""
 
 
 class SearchedMessage(NamedTuple):
@@ -53,4 +58,7 @@ def _words(text: str) -> str:
     """The words of a text; a few characters become many when they are folded, and so many do not count."""
     found = spaced_words(text)
     most = 2 * MOST_NAMES + 2 * len(text)
-    return found if len(found) <= most else found[: found.rfind(" ", 0, most) + 1]
+    if len(found) > most:
+        found = found[: found.rfind(" ", 0, most) + 1]
+    plain = without_accents(found)
+    return found if plain == found else f"{found}{TWICE}{plain}"

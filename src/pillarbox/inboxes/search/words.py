@@ -14,6 +14,16 @@ MOST_WORDS: Final = 32
 _ITEM: Final = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
 
 
+_OPERATOR: Final = re.compile(
+    r"(from|to|cc|bcc|subject|has|before|after|older|newer|older_than|newer_than|in|is|label|filename):"
+)
+_JOINING: Final = frozenset(("OR", "AND", "NOT", "|", "||", "&&"))
+
+
+class OperatorRefused(Exception):  # noqa: N818 - who asks is told
+    """Other searches know the operator in `args`, and this one does not."""
+
+
 class TooManyWords(Exception):  # noqa: N818 - who asks is told
     """There are more than `MOST_WORDS`."""
 
@@ -21,7 +31,8 @@ class TooManyWords(Exception):  # noqa: N818 - who asks is told
 @dataclass(frozen=True, slots=True)
 class SearchWords:
     """Each item is one word, or several that follow one another, folded and between blanks, as it stands in
-    searched texts. `is_hopeless`: something is looked for, and it has no letter and no digit."""
+    searched texts; without the blank behind it, it is the beginning of a word. `is_hopeless`: something is
+    looked for, and it has no letter and no digit."""
 
     wanted: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
@@ -32,7 +43,10 @@ class SearchWords:
 
 
 def words(text: str) -> SearchWords:
-    """The words of a question. What has no letter and no digit is no word, and is left out."""
+    """The words of a question. What has no letter and no digit is no word, and is left out.
+
+    A `*` behind a word says that it is the beginning of one. Raises OperatorRefused and TooManyWords.
+    """
     wanted: dict[str, None] = {}
     excluded: dict[str, None] = {}
     count = 0
@@ -40,9 +54,21 @@ def words(text: str) -> SearchWords:
     for minus, phrase, word in _ITEM.findall(text):
         count += len((phrase or word).split())
         something = something or not (minus or phrase.isspace() or not (phrase or word))
+        if operator := _operator(word):
+            raise OperatorRefused(operator)
         item = spaced_words(phrase or word)
+        if word.endswith("*"):
+            item = item.rstrip()
         if item:
             (excluded if minus else wanted)[item] = None
     if count > MOST_WORDS:
         raise TooManyWords
     return SearchWords(tuple(wanted), tuple(excluded), is_hopeless=something and not wanted)
+
+
+def _operator(word: str) -> str | None:
+    """The operator of other searches that a word is, or begins with."""
+    if word in _JOINING:
+        return word
+    found = _OPERATOR.match(word.lower())
+    return found[0] if found is not None else None

@@ -26,7 +26,12 @@ HARMLESS_COPIES = 20_000
 """Documents up to these limits cost a tree builder at most some milliseconds, whatever they hold: each
 formatting element may be copied into each block."""
 
-KEPT_ATTRIBUTES = frozenset(("href", "alt", "style", "hidden", "class", "id", "width", "height"))
+KEPT_ATTRIBUTES = frozenset(
+    (
+        *("href", "alt", "style", "hidden", "class", "id", "width", "height", "type", "cite", "name"),
+        *("bgcolor", "background", "color", "text", "size"),
+    )
+)
 VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
 )
@@ -46,6 +51,10 @@ UNREAD = frozenset(
     )
 )
 """Elements whose content is no text of the message."""
+
+WRITTEN_FOR = "data-written-for"
+"""The attribute of a `span` that stands for an element of another name."""
+_NAME = re.compile(r"[a-z][a-z0-9]{0,9}")
 
 RAW = frozenset(("script", "style", "title", "textarea", "iframe", "noembed", "noframes"))
 """Those of them that run to the end of the document when they are not closed (HTML 13.2.5)."""
@@ -160,7 +169,7 @@ class _Simplifier:
             self._out.append("<br>" if name in CONTAINERS and name not in ("a", "span") else "")
         else:
             self._open.append(name)
-            self._out.append(f"<{_written_as(name)}{attributes}>")
+            self._out.append(f"<{_start_of(name)}{attributes}>")
 
     def _skip(self, name: str) -> None:
         """Pass over the element; one that is never closed loses its tag only, unless it is raw text."""
@@ -182,6 +191,12 @@ class _Simplifier:
             self._out.append(f"</{_written_as(closed)}>")
             if closed == name:
                 break
+
+
+def _start_of(name: str) -> str:
+    if name in CONTAINERS:
+        return name
+    return f"span {WRITTEN_FOR}={name}" if _NAME.fullmatch(name) else "span"
 
 
 def _written_as(name: str) -> str:

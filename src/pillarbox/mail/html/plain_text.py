@@ -15,6 +15,7 @@ from collections.abc import Callable
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pillarbox.mail.html import limits
+from pillarbox.mail.html.hidden_text import HiddenText
 
 BREAKS = {
     **dict.fromkeys(
@@ -65,22 +66,30 @@ _HIDING = re.compile(
 )
 
 
-def text_of(html: str, *, quotations: bool = True, instead: Instead | None = None) -> str:
+def text_of(
+    html: str, *, quotations: bool = True, instead: Instead | None = None, hidden: HiddenText | None = None
+) -> str:
     """The text of the document, without blank lines at its ends and never with two in a row; on demand
     without what stands in `<blockquote>` or is otherwise marked as a quotation by the mail programs.
-    `instead` is asked for each element what stands on a line of its own for it; None: it is read."""
+    `instead` is asked for each element what stands on a line of its own for it; None: it is read. With
+    `hidden`, what is known of this document, only text that readers see is written."""
     if not limits.is_harmless(html):
         html = limits.simplified(html, bare=limits.STAND_IN)
+        if hidden is not None:
+            hidden.is_simplified = True
     tree = LexborHTMLParser(html)
     body = tree.body
     if body is None:
         return ""
     text = _Text()
-    _walk(body, text, quotations=quotations, instead=instead)
+    if hidden is None or hidden.enter("body", body.attributes):
+        _walk(body, text, quotations=quotations, instead=instead, hidden=hidden)
     return text.written()
 
 
-def _walk(body: LexborNode, text: _Text, *, quotations: bool, instead: Instead | None) -> None:
+def _walk(
+    body: LexborNode, text: _Text, *, quotations: bool, instead: Instead | None, hidden: HiddenText | None
+) -> None:
     """Tell `text` of every visible node below `body` in document order; without recursion."""
     unread = limits.UNREAD if quotations else limits.UNREAD | {"blockquote"}
     open_elements: list[tuple[LexborNode, str]] = []
@@ -91,9 +100,12 @@ def _walk(body: LexborNode, text: _Text, *, quotations: bool, instead: Instead |
                 return
             closed, tag = open_elements.pop()
             text.leave(tag)
+            if hidden is not None:
+                hidden.leave()
             node = closed.next
         if node.is_text_node:
-            text.say(node.text_content or "")
+            if hidden is None or hidden.is_text_seen:
+                text.say(node.text_content or "")
         elif node.is_element_node:
             tag = node.tag or ""
             attributes = node.attributes
@@ -105,7 +117,8 @@ def _walk(body: LexborNode, text: _Text, *, quotations: bool, instead: Instead |
                 continue
             if not marks.isdisjoint(QUOTATION_HEADS):
                 return
-            if tag not in unread and marks.isdisjoint(QUOTATIONS) and not _is_hidden(attributes):
+            is_read = tag not in unread and marks.isdisjoint(QUOTATIONS) and not _is_hidden(attributes)
+            if is_read and (hidden is None or hidden.enter(tag, attributes)):
                 text.enter(tag, attributes)
                 open_elements.append((node, tag))
                 node = node.child

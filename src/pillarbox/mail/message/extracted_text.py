@@ -1,11 +1,12 @@
 """What the author of a message wrote: its text without the quoted history and without the signature.
 
-    extracted_text(text, html)      # None where the message has neither
+    extracted_text(text, html, subject)      # None where the message has neither
 
 Quoted lines are left out wherever they stand, and what stands between and below them stays, so answers
-inside a quotation are kept. A message that only hands on another one has the empty text. The plain text is
-read where there is one; the HTML where there is none, or where it marks a quotation that the plain text does
-not show. Time is linear in the length, and only the first `LONGEST_TEXT` characters are read.
+inside a quotation are kept. A message that only hands on another one has all of its text: that is what its
+author wants to be read. The plain text is read where there is one; the HTML where there is none, or where it
+marks a quotation that the plain text does not show. Of HTML only what its readers see is text. Time is
+linear in the length, and only the first `LONGEST_TEXT` characters are read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pillarbox.mail.message.subject_prefixes import begins_with_forward
 from pillarbox.mail.quotations import history, marked_html, signatures
 
 LONGEST_TEXT: Final = 262_144
@@ -25,16 +27,26 @@ _LONGEST_POINTER: Final = 600
 _EMPTY_LINES = re.compile(r"\n[ \t]*+\n[ \t\n]*\n")
 
 
-def extracted_text(text: str | None, html: str | None) -> str | None:
-    """The text that is new in this message; empty where its author added nothing."""
+def extracted_text(text: str | None, html: str | None, subject: str | None = None) -> str | None:
+    """The text that is new in this message, or that it hands on; empty where its author only quotes.
+
+    A subject with the mark of a forward says that it hands on what it quotes.
+    """
+    is_forward = begins_with_forward(subject)
     if text and text.strip():
         own = _OwnLines(text)
         if not html or not html.strip() or not _says_less(own, text, html):
-            return own.written()
-        return _OwnLines(marked_html.text_of(html)).written() or own.written()
+            return own.written() or own.handed_on(is_forward=is_forward)
+        marked = _OwnLines(marked_html.text_of(html)).written() or own.written()
+        return marked or own.handed_on(is_forward=is_forward) or _handed_on(html, is_forward=is_forward)
     if html and html.strip():
-        return _OwnLines(marked_html.text_of(html)).written()
+        return _OwnLines(marked_html.text_of(html)).written() or _handed_on(html, is_forward=is_forward)
     return None if text is None and html is None else ""
+
+
+def _handed_on(html: str, *, is_forward: bool) -> str:
+    """The text of an HTML mail that only hands on another message; else empty."""
+    return _OwnLines(marked_html.whole_text_of(html)).handed_on(is_forward=is_forward)
 
 
 def _says_less(own: _OwnLines, text: str, html: str) -> bool:
@@ -55,9 +67,12 @@ class _OwnLines:
         self._lines = [
             line if line in ("-- ", "--") else line.rstrip() for line in _LINE_END.split(cut)[:MOST_LINES]
         ]
+        self._compared = [history.without_marks(line) for line in self._lines]
         self.has_history = False
+        self._history_at: int | None = None
+        self._names_forward = False
         self._stretches: list[list[str]] = [[]]
-        self._quoted = [_is_quoted(line) for line in self._lines]
+        self._quoted = [_is_quoted(line) for line in self._compared]
         self._take_back_marks()
         self._last_quoted = max((at for at, quoted in enumerate(self._quoted) if quoted), default=-1)
         self._read()
@@ -71,18 +86,23 @@ class _OwnLines:
                 kept.append(said)
         return _EMPTY_LINES.sub("\n\n", "\n\n".join(kept))
 
+    def handed_on(self, *, is_forward: bool) -> str:
+        """The text from the line on behind which another message stands; empty unless it is a forward."""
+        if self._history_at is None or not (is_forward or self._names_forward):
+            return ""
+        return _EMPTY_LINES.sub("\n\n", "\n".join(self._lines[self._history_at :]).strip())
+
     def _read(self) -> None:
-        lines = self._lines
         at = 0
-        while at < len(lines):
-            line = lines[at]
-            if not line:
+        while at < len(self._lines):
+            if not self._lines[at]:
                 self._stretches[-1].append("")
                 at += 1
             elif self._quoted[at]:
                 self._end_stretch()
                 at += 1
             elif self._history_begins(at):
+                self._history_at = at
                 self._end_stretch()
                 return
             elif taken := self._attribution(at):
@@ -91,7 +111,7 @@ class _OwnLines:
                 if not self._has_quoted_after(at):
                     return
             else:
-                self._stretches[-1].append(line)
+                self._stretches[-1].append(self._lines[at])
                 at += 1
 
     def _take_back_marks(self) -> None:
@@ -104,7 +124,7 @@ class _OwnLines:
             is_alone = not (at and quoted[at - 1]) and not (at + 1 < len(lines) and quoted[at + 1])
             if is_alone and not before.endswith((":", "：")):
                 quoted[at] = False
-                lines[at] = line.removeprefix(">") if line.startswith(">From ") else line
+                self._compared[at] = lines[at] = line.removeprefix(">") if line.startswith(">From ") else line
 
     def _end_stretch(self) -> None:
         self.has_history = True
@@ -112,23 +132,25 @@ class _OwnLines:
             self._stretches.append([])
 
     def _history_begins(self, index: int) -> bool:
-        line = self._lines[index].strip()
+        line = self._compared[index].strip()
+        self._names_forward = history.is_forward(line)
         if (
             marked_html.HISTORY in line
             or history.is_separator(line)
-            or history.field_lines(self._lines, index)
+            or history.field_lines(self._compared, index)
         ):
             return True
         if history.is_rule(line):
             following = self._next_line(index + 1)
             return following is not None and (
-                marked_html.HISTORY in self._lines[following] or history.field_lines(self._lines, following)
+                marked_html.HISTORY in self._lines[following]
+                or history.field_lines(self._compared, following)
             )
         return False
 
     def _attribution(self, index: int) -> int:
         """How many lines are an attribution; 0 where none begins here."""
-        found = history.attribution(self._lines, index)
+        found = history.attribution(self._compared, index)
         if found is None:
             return 0
         if found.is_sure or self._is_quoted(self._next_line(index + found.lines)):

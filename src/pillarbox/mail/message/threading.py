@@ -6,17 +6,15 @@ Pure. What it costs grows with the length of the fields, and the ids of a messag
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from pillarbox.mail.message.subject_prefixes import PREFIX, folded
+
 MOST_IDS: Final = 100
 """Ids of earlier messages that a message is compared by. The nearest ones come first."""
 
-_PREFIX: Final = re.compile(
-    r"(?:re|fw|fwd|aw|wg|sv|vs|tr|rv|res|enc|antw) ?(?:\[[0-9]{1,5}\]|\([0-9]{1,5}\))? ?: ?"
-)
 _LIST_TAG: Final = re.compile(r"\[[^\[\]]{1,100}\] ?")
 
 
@@ -46,10 +44,10 @@ def earlier_ids(in_reply_to: Sequence[str], references: Sequence[str]) -> tuple[
 
 def compared_subject(subject: str | None) -> ComparedSubject:
     """The subject without marks of replies, forwards and lists, and without regard to case and blanks."""
-    text = " ".join(unicodedata.normalize("NFC", subject or "").casefold().split())
+    text = folded(subject or "")
     at, is_answer = 0, False
     while True:
-        prefix = _PREFIX.match(text, at)
+        prefix = PREFIX.match(text, at)
         found = prefix or _LIST_TAG.match(text, at)
         if found is None:
             return ComparedSubject(text[at:].strip(), is_answer)

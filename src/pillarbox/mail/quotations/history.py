@@ -34,7 +34,8 @@ _VERBS = re.compile(
     re.IGNORECASE,
 )
 _BEGINS_WITH_A_DATE = re.compile(
-    r"(?:on|am|le|el|il|em|op|at) .{0,40}?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}[-/月.][0-9]{1,2}"
+    r"(?:on|am|le|el|il|em|op|at|den|dne|dnia|w dniu|på|pe|tarihinde|vào|pada|בתאריך|في)"
+    r" .{0,40}?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}[-/月.][0-9]{1,2}"
     r"|[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}",
     re.IGNORECASE,
 )
@@ -59,17 +60,23 @@ _SEPARATOR_WORDS = (
         "オリジナルメッセージ",
         "元のメールメッセージ",
     ),
-    *("forwarded message", "forwarded email", "weitergeleitete nachricht", "message transféré"),
-    *("message réexpédié", "mensaje reenviado", "messaggio inoltrato", "mensagem encaminhada"),
-    *(
-        "doorgestuurd bericht",
-        "転送メッセージ",
-        "転送されたメッセージ",
-        "reply message",
-        "forwarded by .{1,100}",
-    ),
+    "reply message",
 )
-_SEPARATOR = re.compile(rf"{_DASHES}(?:{'|'.join(_SEPARATOR_WORDS)})[ \t]*{_DASHES}$", re.IGNORECASE)
+_FORWARD_WORDS = (
+    *("forwarded message", "forwarded email", "forwarded mail", "weitergeleitete nachricht"),
+    *("message transféré", "message réexpédié", "mensaje reenviado", "messaggio inoltrato"),
+    *("mensagem encaminhada", "doorgestuurd bericht", "転送メッセージ", "転送されたメッセージ"),
+    *("forwarded by .{1,100}", "vidarebefordrat meddelande", "videresendt meddelelse", "转发的邮件"),
+    *("転送された(?:メール|メッセージ)", "пересылаемое сообщение", "przekazana wiadomość", "הודעה שהועברה"),
+    *("הודעה מועברת", "رسالة معاد توجيهها", "yönlendirilen ileti", "iletilen mesaj", "전달된 메시지"),
+)
+_SEPARATOR = re.compile(
+    rf"{_DASHES}(?:{'|'.join((*_SEPARATOR_WORDS, *_FORWARD_WORDS))})[ \t]*{_DASHES}$", re.IGNORECASE
+)
+_FORWARD = re.compile(rf"{_DASHES}(?:{'|'.join(_FORWARD_WORDS)})[ \t]*{_DASHES}$", re.IGNORECASE)
+_ZOHO = re.compile(r"-{2,4}[ \xa0]*(?P<said>[^- ].{3,300}[^- ])[ \xa0]*-{2,4}$")
+"""The attribution of Zoho Mail stands between dashes, without a colon."""
+_BIDI: Final = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 _BEGIN_FORWARDED = re.compile(
     r"(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)"
     r"|début du message (?:réexpédié|transféré)"
@@ -86,17 +93,8 @@ _FIELDS: Final = {
         *("lähettäjä", "feladó"),
     ),
     "date": (
-        *(
-            "sent",
-            "date",
-            "gesendet",
-            "datum",
-            "envoyé",
-            "envoyé le",
-            "date d'envoi",
-            "enviado",
-            "enviado el",
-        ),
+        *("sent", "date", "gesendet", "datum", "envoyé", "envoyé le", "date d'envoi", "enviado"),
+        *("enviado el", "enviada em"),
         *("fecha", "inviato", "data", "verzonden", "送信日時", "日時", "日付", "送信日"),
         *("发送时间", "发件时间", "日期", "寄件日期", "傳送時間", "보낸 날짜", "날짜", "wysłano", "odesláno"),
         *("отправлено", "дата", "надіслано", "skickat", "sendt", "dato", "gönderildi", "gönderme tarihi"),
@@ -133,6 +131,13 @@ _FIELDS: Final = {
         *("主题", "主旨", "제목", "temat", "předmět", "тема", "ämne", "emne", "konu", "aihe", "tárgy"),
     ),
 }
+_SENT: Final = frozenset(
+    (
+        *("sent", "gesendet", "envoyé", "envoyé le", "enviado", "enviado el", "enviada em", "inviato"),
+        *("verzonden", "送信日時", "发送时间", "寄件日期", "傳送時間", "보낸 날짜", "wysłano", "odesláno"),
+        *("отправлено", "надіслано", "skickat", "sendt", "gönderildi", "lähetetty", "elküldve"),
+    )
+)
 _FORM_FIELDS: Final = frozenset(
     (
         *("message", "your message", "comment", "comments", "question", "nachricht", "ihre nachricht"),
@@ -166,6 +171,19 @@ def is_separator(line: str) -> bool:
     if len(line) > LONGEST_ATTRIBUTION:
         return False
     return bool(_SEPARATOR.match(line) or _BEGIN_FORWARDED.match(line))
+
+
+def is_forward(line: str) -> bool:
+    """Whether everything behind this line is a message that is handed on."""
+    line = line.strip().strip("*").strip()
+    if len(line) > LONGEST_ATTRIBUTION:
+        return False
+    return bool(_FORWARD.match(line) or _BEGIN_FORWARDED.match(line))
+
+
+def without_marks(line: str) -> str:
+    """The line without unseen marks of direction, which Gmail puts around names in Hebrew and Arabic."""
+    return line if line.isascii() else _BIDI.sub("", line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +236,8 @@ def _up_to_colon(lines: Sequence[str], position: int) -> Attribution | None:
         joined = f"{joined} {line}" if joined else line
         if line[-1] in ":：":
             return _judged(joined, taken)
+        if line.endswith("--") and (zoho := _ZOHO.match(joined)):
+            return _judged(f"{zoho['said']}:", taken)
         if taken == 1 and (wide := _WIDE_GAP.search(line)):
             # Yahoo writes the first words of the quotation behind the attribution.
             found = _judged(line[: wide.start() + 1], taken)
@@ -244,7 +264,7 @@ def field_lines(lines: Sequence[str], index: int) -> bool:
     if _KIND_OF.get(_field_name(lines[index])) != "from":
         return False
     kinds = set()
-    has_address = False
+    has_address = is_sent = False
     blank = 0
     for line in lines[index : index + MOST_FIELD_LINES]:
         if not line.strip():
@@ -262,12 +282,16 @@ def field_lines(lines: Sequence[str], index: int) -> bool:
         blank = 0
         if kind is not None:
             kinds.add(kind)
+            # Only Outlook names the day so, and forms, which ask for a date, do not.
+            is_sent = is_sent or (name in _SENT and _CLOCK.search(line[:LONGEST_FIELD]) is not None)
             has_address = has_address or (
                 kind in ("from", "to") and _ADDRESS.search(line[:LONGEST_FIELD]) is not None
             )
     if not {"from", "date"} <= kinds:
         return False
-    return "subject" in kinds or (has_address and "to" in kinds)
+    if "subject" in kinds or (has_address and "to" in kinds):
+        return True
+    return is_sent and ("to" in kinds or has_address)
 
 
 def _field_name(line: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pillarbox.mail.html import plain_text
+from pillarbox.mail.html.hidden_text import HiddenText
 from pillarbox.mail.quotations import history
 
 QUOTED: Final = "\x02"
@@ -31,7 +32,13 @@ MOST_LOOKED_BEFORE: Final = 50
 _QUOTATIONS = frozenset(
     (
         *("gmail_quote", "yahoo_quoted", "protonmail_quote", "tutanota_quote", "zmail_extra", "emailquote"),
-        *("quoted-mail", "moz-email-headers-table", "moz-forward-container", "gmail_quote_container"),
+        *(
+            "blockquote_zmail",
+            "quoted-mail",
+            "moz-email-headers-table",
+            "moz-forward-container",
+            "gmail_quote_container",
+        ),
     )
 )
 _ATTRIBUTIONS = frozenset(("moz-cite-prefix", "yahoo-quoted-begin"))
@@ -76,8 +83,16 @@ STRONG_MARKS: Final = (
 
 
 def text_of(html: str) -> str:
-    """The visible text, with lines `QUOTED` and `HISTORY`, and without signatures that are marked as such."""
-    return plain_text.text_of(_cut(html), instead=_Marks().instead)
+    """The text that readers see, with lines `QUOTED` and `HISTORY`, and without signatures that are marked as
+    such."""
+    source = _cut(html)
+    return plain_text.text_of(source, instead=_Marks().instead, hidden=HiddenText(source))
+
+
+def whole_text_of(html: str) -> str:
+    """All text that readers see, quotations among it."""
+    source = _cut(html)
+    return plain_text.text_of(source, hidden=HiddenText(source))
 
 
 def has_marks(html: str) -> bool:
