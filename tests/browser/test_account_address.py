@@ -12,6 +12,7 @@ import pytest
 from kit.browser import Chromium, Tab, chromium
 from kit.browser_forms import fills, logs_in
 from kit.people import PASSWORD, a_person
+from kit.people_mail import mail_to_people
 from kit.world import World, world
 
 HEADING = "document.querySelector('h1').innerText"
@@ -21,7 +22,6 @@ FOCUSED = "document.activeElement.id || document.activeElement.innerText"
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 AGAIN = "It is you. Nothing was done yet: press the button again."
 LINK = re.compile(r"http://[^\s]+/account/address/link/[\w-]+")
-MAILS = "SELECT c.text FROM emails e JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id"
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ async def test_another_address_is_asked_for_and_taken(
         await tab.presses("Send the link")
         assert "A mail is on its way to the new address." in await tab.run(TEXT)
         await looks(tab, tmp_path, "address-asked")
-        [link] = [found[0] for row in await here.pool.fetch(MAILS) if (found := LINK.search(row["text"]))]
+        [link] = [found[0] for mail in await mail_to_people(here) if (found := LINK.search(mail.text))]
         await ages(here)
         await tab.open(link)
         await proves(tab)

@@ -13,7 +13,7 @@ import pytest
 
 from kit.browser import Chromium, Tab, chromium
 from kit.canary import Canary, canary
-from kit.captured import NOW, TOKEN, CaptureWorld, capture_world
+from kit.captured import NOW, RING, TOKEN, CaptureWorld, capture_world
 from pillarbox.capture.message import CapturedPart
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
@@ -187,7 +187,7 @@ class CountingReader(Reader):
     """The reader, with a note of the parts that were asked for."""
 
     def __init__(self, pool: asyncpg.Pool, blobs: BlobStore) -> None:
-        super().__init__(pool, blobs, PageWork())
+        super().__init__(pool, blobs, PageWork(), RING)
         self.parts: list[int] = []
 
     async def part(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,17 +13,11 @@ import httpx
 from kit.clock import ManualClock
 from kit.manual_world import manual_world
 from kit.people import Person, Visit, a_person, logged_in
+from kit.people_mail import mail_to_people
 from kit.world import Team
 
 HERE = "/account/address"
 LINK = re.compile(r"http[^/]*//[^/]+(/account/address/link/\S+)")
-
-MAILS = """
-    SELECT e.to_list::text AS to_list, e.subject, c.text
-      FROM emails e
-      JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
-     ORDER BY e.id
-"""
 
 ACTS = "SELECT what, target, details::text FROM audit_entries WHERE person_id = $1 ORDER BY id"
 
@@ -43,8 +36,8 @@ class Moving:
 
     async def mails(self, to: str) -> list[tuple[str, str]]:
         """Subject and text of what was sent to an address."""
-        rows = await self.team.world.pool.fetch(MAILS)
-        return [(row["subject"], row["text"]) for row in rows if json.loads(row["to_list"]) == [to]]
+        mails = await mail_to_people(self.team.world)
+        return [(mail.subject, mail.text) for mail in mails if mail.to == to]
 
     async def link(self, to: str) -> str:
         """The path of the last link that was mailed there."""

@@ -25,6 +25,7 @@ from pillarbox.delivery.reports import AttemptSettlement, Report
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import Network
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.mail.message.address import parse_mailbox
@@ -32,6 +33,7 @@ from pillarbox.mail.message.compose import OutgoingFile, OutgoingMessage, compos
 from pillarbox.receiving.retention import ReceivedRetention
 
 TOKEN = "token-of-this-start"
+RING = KeyRing.parse(KeyRing.generate_text())
 NOW = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
 GIB = 1024**3
 
@@ -137,11 +139,11 @@ async def capture_world(
     clock = clock or SystemClock()
     async with http_server(database_url, routes, json_routes, clock=clock) as opened:
         blobs = BlobStore.open(f"file:{folder}/blobs")
-        capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
+        capture = Capture(opened.pool, clock, Ids(clock), blobs, limit, RING)
         work = PageWork()
         guard = CaptureAccess.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443", networks)
         received = ReceivedRetention(opened.pool, clock, blobs, days=0)
-        for part in (blobs, capture, received, guard, Reader(opened.pool, blobs, work)):
+        for part in (blobs, capture, received, guard, Reader(opened.pool, blobs, work, RING)):
             opened.services.add(part)
         yield CaptureWorld(opened, capture, blobs, guard)
         await capture.stop()

@@ -13,6 +13,7 @@ import pytest
 
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.people import PASSWORD, SESSION, Person, a_person, heading, logged_in, text_of, visit
+from kit.people_mail import mail_to_people
 from kit.world import Team, World, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
@@ -52,14 +53,8 @@ async def link_of(team: Team, kind: LinkKind, person: Person | None = None) -> s
 
 async def mailed(pillarbox: World, email: str) -> list[str]:
     """The links for another password that were sent to an address, the oldest first."""
-    rows = await pillarbox.pool.fetch(
-        "SELECT c.text FROM emails e JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id "
-        "WHERE e.to_list::text LIKE '%' || $1 || '%' ORDER BY e.id",
-        email,
-    )
-    return [
-        path for row in rows for path in re.findall(r"http[^/]*//[^/]+(/password/reset/\S+)", row["text"])
-    ]
+    texts = [mail.text for mail in await mail_to_people(pillarbox) if mail.to == email]
+    return [path for text in texts for path in re.findall(r"http[^/]*//[^/]+(/password/reset/\S+)", text)]
 
 
 async def test_the_first_start_makes_an_owner_in_the_place_of_the_first_member(place: Place) -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 
 from kit.people import PASSWORD, SESSION, Person, Visit, a_grant, a_person, heading, logged_in, text_of, visit
+from kit.people_mail import mail_to_people
 from kit.world import Team, World, world
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
@@ -74,17 +75,7 @@ async def open_invitation(here: World, browser: Visit, email: str, role: str = "
     """Invite somebody; returns the path of the link in the mail."""
     answer = await browser.send("/team/members", "/team/invitations", email=email, role=role)
     assert answer.headers.get("location") == "/team/members?done=invited", answer.text
-    text = await here.pool.fetchval(
-        """
-        SELECT c.text
-          FROM emails e
-          JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
-         WHERE e.to_list ->> 0 = $1
-         ORDER BY e.id DESC
-         LIMIT 1
-        """,
-        email.lower(),
-    )
+    text = [mail.text for mail in await mail_to_people(here) if mail.to == email.lower()][-1]
     found = LINK.search(text)
     assert found, text
     return found[1]

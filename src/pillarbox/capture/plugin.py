@@ -8,6 +8,7 @@ from pillarbox.capture import json_routes, routes
 from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.arrivals import CHANNEL
 from pillarbox.capture.invariants import INVARIANTS
+from pillarbox.capture.queries import CAPTURED
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.settings import CAPTURE_LIMIT, CAPTURE_NETWORKS
 from pillarbox.capture.store import Capture
@@ -15,6 +16,7 @@ from pillarbox.dashboard.page_work import PageWork
 from pillarbox.delivery.plugin import CapturedMail
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import RouteKind
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.slices import Background, Container, Slice, StartOrder, Stop
@@ -27,7 +29,8 @@ def _is_on(settings: Settings) -> bool:
 
 
 def _store(kit: Container) -> Capture:
-    return Capture(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), kit.settings[CAPTURE_LIMIT])
+    parts = kit.need(Ids), kit.need(BlobStore), kit.settings[CAPTURE_LIMIT], kit.need(KeyRing)
+    return Capture(kit.pool, kit.clock, *parts)
 
 
 def _notice(kit: Container) -> ArrivalNotice | None:
@@ -35,7 +38,8 @@ def _notice(kit: Container) -> ArrivalNotice | None:
 
 
 def _reader(kit: Container) -> Reader | None:
-    return Reader(kit.pool, kit.need(BlobStore), kit.need(PageWork)) if _is_on(kit.settings) else None
+    parts = kit.need(BlobStore), kit.need(PageWork), kit.need(KeyRing)
+    return Reader(kit.pool, *parts) if _is_on(kit.settings) else None
 
 
 def _access(kit: Container) -> CaptureAccess | None:
@@ -73,4 +77,5 @@ SLICE = Slice(
     listeners=_listeners,
     background=_background,
     invariants=INVARIANTS,
+    sealed=[CAPTURED],
 )

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.wire.paging import Page
 
 ADD_RECIPIENTS = """
@@ -25,15 +26,15 @@ ADD_RECIPIENTS = """
 
 INSERT = """
     INSERT INTO captured AS c (team_id, id, email_id, at, mail_from, recipients, sender, subject, size, data,
-                               blob)
+                               blob, sealed)
     SELECT k.team_id, k.id, k.email_id, k.at, k.mail_from,
            ARRAY(SELECT r.value
                    FROM json_array_elements_text(k.recipients::json) WITH ORDINALITY AS r (value, place)
                   ORDER BY r.place),
-           k.sender, k.subject, k.size, k.data, k.blob
+           k.sender, k.subject, k.size, k.data, k.blob, k.sealed
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[], $7::text[],
-                  $8::text[], $9::bigint[], $10::bytea[], $11::text[])
-           AS k (team_id, id, email_id, at, mail_from, recipients, sender, subject, size, data, blob)
+                  $8::text[], $9::bigint[], $10::bytea[], $11::text[], $12::boolean[])
+           AS k (team_id, id, email_id, at, mail_from, recipients, sender, subject, size, data, blob, sealed)
      ORDER BY k.team_id, k.email_id
     ON CONFLICT (team_id, email_id) DO UPDATE
        SET recipients = c.recipients || ARRAY(
@@ -126,10 +127,25 @@ GET = """
 """
 
 BYTES = """
-    SELECT data, blob FROM captured WHERE team_id = $1 AND id = $2
+    SELECT data, blob, sealed FROM captured WHERE team_id = $1 AND id = $2
     UNION ALL
-    SELECT data, blob FROM received_sources WHERE team_id = $1 AND id = $2
+    SELECT data, blob, false FROM received_sources WHERE team_id = $1 AND id = $2
 """
+
+CAPTURED: Final = SealedColumn(
+    "captured",
+    "The captured mail {id}",
+    "it cannot be read any more: whoever it is for can ask for another one.",
+    """
+    SELECT team_id, id, data AS sealed, id::text AS owner
+      FROM captured
+     WHERE sealed AND data IS NOT NULL
+     ORDER BY team_id, id
+    """,
+    """
+    UPDATE captured SET data = $4 WHERE team_id = $1 AND id = $2 AND data = $3
+    """,
+)
 
 COUNT = """
     SELECT count(team_id) AS mails, COALESCE(sum(size), 0)::bigint AS bytes,
@@ -183,6 +199,7 @@ class RawMail(NamedTuple):
 
     data: bytes | None
     blob: str | None
+    sealed: bool
 
 
 class CaptureCounts(NamedTuple):

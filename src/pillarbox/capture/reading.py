@@ -11,12 +11,16 @@ import asyncpg
 
 from pillarbox.capture import message, queries
 from pillarbox.capture.message import CapturedMessage, CapturedPart
-from pillarbox.capture.queries import CapturedRow
+from pillarbox.capture.queries import CapturedRow, RawMail
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.kernel.http.body import ClientGone
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.work.team_turns import IsGone, never
+
+log = get("capture")
 
 T = TypeVar("T")
 
@@ -27,10 +31,11 @@ AT_ONCE = 2
 class Reader:
     """Reads captured messages, a few at a time, in the thread of the pages."""
 
-    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, work: PageWork) -> None:
+    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, work: PageWork, ring: KeyRing) -> None:
         self.work = work
         self._pool = pool
         self._blobs = blobs
+        self._ring = ring
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def row(self, captured_id: UUID) -> CapturedRow:
@@ -66,7 +71,7 @@ class Reader:
         end = row.size if limit is None else min(limit, row.size)
         if found.blob is not None:
             return self._blobs.stream(found.blob, 0, end)
-        return _once((found.data or b"")[:end])
+        return _once(self._opened(row, found)[:end])
 
     async def read(self, row: CapturedRow, work: Callable[[bytes], T], is_gone: IsGone = never) -> T:
         """What `work` makes of the message, in the thread; NotFound. Nothing is read for who is gone."""
@@ -81,10 +86,20 @@ class Reader:
         if found is None:
             raise NotFound("Captured mail")
         if found.blob is None:
-            return found.data or b""
+            return self._opened(row, found)
         try:
             return await self._blobs.get(found.blob)
         except BlobMissing:
+            raise NotFound("Captured mail") from None
+
+    def _opened(self, row: CapturedRow, found: RawMail) -> bytes:
+        """The message; NotFound where the key that sealed it is gone."""
+        if not found.sealed or found.data is None:
+            return found.data or b""
+        try:
+            return self._ring.open(found.data, queries.CAPTURED.context(row.id))
+        except KeyRingError as trouble:
+            log.warning("capture.unreadable", mail=row.id, trouble=str(trouble))
             raise NotFound("Captured mail") from None
 
 

@@ -21,6 +21,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.mail.message.address import Mailbox
@@ -46,6 +47,7 @@ class _Mail:
     subject: str
     raw: bytes
     recipients: dict[str, None]
+    is_sealed: bool
 
     @property
     def recipients_json(self) -> str:
@@ -56,13 +58,14 @@ class Capture:
     """Stores mail on this machine that is not sent."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, limit_bytes: int
+        self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, limit_bytes: int, ring: KeyRing
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._ids = ids
         self._blobs = blobs
         self._limit = limit_bytes
+        self._ring = ring
         self._unreferenced_blobs: list[str] = []
         self._needs_cleaning = asyncio.Event()
         self._cleaning_task: asyncio.Task[None] | None = None
@@ -124,7 +127,7 @@ class Capture:
             return
         stamps = [self._ids.stamp() for _ in mails]
         blobs = [
-            f"captured/{stamp.id}" if len(mail.raw) > INLINE else None
+            f"captured/{stamp.id}" if len(mail.raw) > INLINE and not mail.is_sealed else None
             for mail, stamp in zip(mails, stamps, strict=True)
         ]
         await self._put(mails, blobs)
@@ -139,8 +142,9 @@ class Capture:
                 mail.sender,
                 mail.subject,
                 len(mail.raw),
-                None if blob else mail.raw,
+                None if blob else self._stored(mail, stamp.id),
                 blob,
+                mail.is_sealed,
             )
             for mail, stamp, blob in zip(mails, stamps, blobs, strict=True)
         ]
@@ -148,6 +152,10 @@ class Capture:
         self._unreferenced_blobs += [
             blob for stamp, blob in zip(stamps, blobs, strict=True) if blob and stamp.id not in counted
         ]
+
+    def _stored(self, mail: _Mail, row_id: UUID) -> bytes:
+        """The message as its row has it: what has links for one person alone is sealed."""
+        return self._ring.seal(mail.raw, queries.CAPTURED.context(row_id)) if mail.is_sealed else mail.raw
 
     async def _put(self, mails: Sequence[_Mail], blobs: Sequence[str | None]) -> None:
         """Make the blobs durable, a few at a time."""
@@ -209,7 +217,8 @@ def _by_email(settlements: Sequence[AttemptSettlement]) -> list[_Mail]:
         mail = mails.get(key)
         if mail is None:
             sender, subject = shown(item.email.sender), item.email.subject
-            mail = mails[key] = _Mail(*key, report.mail_from, sender, subject, report.captured, {})
+            is_sealed = item.email.sealed is not None
+            mail = mails[key] = _Mail(*key, report.mail_from, sender, subject, report.captured, {}, is_sealed)
         mail.recipients.update(dict.fromkeys(target.mailbox for target in item.targets))
     return list(mails.values())
 

@@ -157,6 +157,8 @@ class Composer:
 
     def _enqueue(self, email: LoadedEmail, copy: PersonalCopy | None, done: asyncio.Future[Wire]) -> None:
         try:
+            if email.sealed is not None:
+                email.text = self._ring.open(*email.sealed).decode()
             key = self._key(email.signing) if email.signing else None
             attachments = [_attachment(e, _data(e)) for e in email.attachments] if email.attachments else ()
         except Exception as trouble:

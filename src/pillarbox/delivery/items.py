@@ -92,6 +92,13 @@ class SigningDomain(NamedTuple):
     context: bytes
 
 
+class SealedText(NamedTuple):
+    """What an email says, opened by the key ring only when it is composed, bound to `context`."""
+
+    sealed: bytes
+    context: bytes
+
+
 class CopyBodies(NamedTuple):
     """What is made of a copy when it is composed: its bodies, and headers that it has besides."""
 
@@ -107,7 +114,7 @@ class LoadedEmail:
     `refusal` is a reason of `failed` (webhooks.md 7.1) when the email may not leave: its key, its
     domain or its topic said so at hand-over. `dimensions`: what its metrics are counted under. A copy of a
     broadcast is for the contact `contact_id`; `make` makes its bodies, in the thread that composes it, out of
-    what all copies share, which is about `shared` octets.
+    what all copies share, which is about `shared` octets. `sealed` is the text where it is kept sealed.
     """
 
     team_id: UUID
@@ -134,6 +141,7 @@ class LoadedEmail:
     contact_id: UUID | None = None
     make: Callable[[], CopyBodies] | None = None
     shared: int = 0
+    sealed: SealedText | None = None
     weight: int = field(init=False)
     """Bytes that this email holds in memory, roughly."""
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import asyncpg
 
 from pillarbox.emails.integrity import blob_references
+from pillarbox.emails.own_mail import sealed_queries
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -35,13 +36,17 @@ class OrphanBlobs:
         return f"{found.collected} of {found.unnamed} orphan blobs{kept}"
 
 
-def email_periodic(kept: EmailRetention, orphans: OrphanBlobs) -> list[Periodic]:
+def email_periodic(kept: EmailRetention, orphans: OrphanBlobs, pool: asyncpg.Pool) -> list[Periodic]:
     """The periodic jobs of emails."""
 
     async def retention() -> str:
         return f"{await kept.purge_emails()} emails, {await kept.purge_bodies()} bodies"
 
+    async def sealed() -> str:
+        return f"{await sealed_queries.remove_done(pool)} sealed mails"
+
     return [
+        Periodic("emails.sealed", timedelta(minutes=5), sealed, quiet=True),
         Periodic("emails.retention", timedelta(hours=1), retention, depends=kept.settings),
         Periodic("emails.orphan_blobs", timedelta(days=1), orphans.collect),
     ]

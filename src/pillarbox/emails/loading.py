@@ -13,11 +13,12 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import AttachmentRef, LoadedEmail, OpenRecipient, PersonalCopy
+from pillarbox.delivery.items import AttachmentRef, LoadedEmail, OpenRecipient, PersonalCopy, SealedText
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy, refusal_of
 from pillarbox.emails.broadcast_copies.personal import decode
 from pillarbox.emails.copies import TopicCopies, TopicRules
+from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies, is_tracked
 from pillarbox.kernel.postgres.database import Connection
@@ -44,7 +45,8 @@ EMAILS = """
                                                 AND g.revoked_at IS NULL))
                         THEN k.status ELSE 'inactive' END
               FROM api_keys k
-             WHERE k.team_id = e.team_id AND k.id = e.key_id AND e.scheduled_at IS NOT NULL) AS key_status
+             WHERE k.team_id = e.team_id AND k.id = e.key_id AND e.scheduled_at IS NOT NULL) AS key_status,
+           (SELECT m.text FROM sealed_mails m WHERE m.team_id = e.team_id AND m.email_id = e.id) AS sealed
       FROM emails e
       JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
       JOIN teams t ON t.id = e.team_id
@@ -125,6 +127,8 @@ class EmailLoader:
             domain = await self._senders.find(team_id, row["domain_name"])
             email = _loaded_email(team_id, row, domain, attachments.get(row["content_id"], []))
             email.refusal = self._refusal(row, domain)
+            if row["sealed"] is not None:
+                email.sealed = SealedText(row["sealed"], SEALED_MAILS.context(row["id"]))
             loaded[row["id"]] = (email, targets.get(row["id"], {}))
             if is_tracked(domain, email.html):
                 tracking_of[row["id"]] = await self._tracked.of(

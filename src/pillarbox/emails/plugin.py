@@ -22,6 +22,7 @@ from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
@@ -44,6 +45,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.security.link_keys import LinkKeys
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -139,7 +141,7 @@ def _team_mailer(kit: Container) -> TeamMailer:
 def _system_mail(kit: Container) -> SystemMail:
     settings = kit.settings
     parts = kit.need(Accept), kit.need(Senders)
-    return StoredSystemMail(*parts, settings[SYSTEM_SENDER], settings.hostname)
+    return StoredSystemMail(*parts, kit.need(KeyRing), settings[SYSTEM_SENDER], settings.hostname)
 
 
 def _jobs(kit: Container) -> Mapping[str, Handler]:
@@ -163,7 +165,7 @@ def _retention(kit: Container) -> Sequence[Periodic]:
         days=settings[ORPHAN_BLOB_DAYS],
         is_ours=settings.blob_url is None,
     )
-    return email_periodic(retention, orphans)
+    return email_periodic(retention, orphans, kit.pool)
 
 
 def _background(kit: Container) -> Sequence[Background]:
@@ -173,6 +175,7 @@ def _background(kit: Container) -> Sequence[Background]:
 
 SLICE = Slice(
     name="emails",
+    sealed=[SEALED_MAILS],
     provides={
         Accept: _accept,
         RecentMail: lambda kit: RecentMail(kit.clock),

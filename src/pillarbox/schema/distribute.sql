@@ -67,6 +67,7 @@ SELECT create_distributed_table('deliveries', 'team_id', colocate_with => 'email
 SELECT create_distributed_table('jobs', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('destinations', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('idempotency_keys', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('sealed_mails', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('captured', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('logs', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('usage_days', 'team_id', colocate_with => 'emails');

@@ -1041,6 +1041,15 @@ CREATE TABLE emails (
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 50);
 
+-- What mail of this installation to people says, sealed by the key ring: it has links by which somebody gets into an account. A
+-- row goes when the email has no work any more; `contents` never has it.
+CREATE TABLE sealed_mails (
+    team_id    uuid  NOT NULL,
+    email_id   uuid  NOT NULL,
+    text       bytea NOT NULL,
+    PRIMARY KEY (team_id, email_id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
 -- Bodies once: shared by all emails of one broadcast, and for these `sender` to `preview_text` too, with placeholders. Eight kilobytes stay in line: compressed where the server was
 -- built with LZ4, uncompressed otherwise (docs/decisions/0050).
 CREATE TABLE contents (
@@ -1589,6 +1598,7 @@ CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
 
 -- Route `capture`: every mail that would have left the machine. One row per email; recipients of
 -- further groups are added to it.
+-- `data` of mail of this installation to people is sealed.
 CREATE TABLE captured (
     team_id    uuid        NOT NULL,
     id         uuid        NOT NULL,
@@ -1601,6 +1611,7 @@ CREATE TABLE captured (
     size       bigint      NOT NULL,
     data       bytea,
     blob       text,
+    sealed     boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (team_id, id),
     CONSTRAINT captured_team_email_key UNIQUE (team_id, email_id)
 ) WITH (

@@ -15,6 +15,11 @@ MARK: Final = EmailTag("pillarbox_mail", "people")
 
 REDACTED_TEXT: Final = "This email is for its recipient alone."
 
+UNSEALED_TEXT: Final = (
+    f"{REDACTED_TEXT} If you are its recipient and find no link here, please ask for another one."
+)
+"""What is stored in the place of what it says, which is sealed apart (docs/decisions/0158)."""
+
 
 def is_withheld(tags: str | None) -> bool:
     """Whether these tags, as they are stored, are those of mail whose text the API does not show."""
