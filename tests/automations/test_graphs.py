@@ -166,7 +166,14 @@ def test_branches_may_meet_and_the_same_connection_counts_once() -> None:
 
 MAIL = {
     "template": {
-        "variables": {"PLAN": {"var": "event.plan", "x": 1}, "SEATS": 3, "OPEN": True, "NOTHING": None},
+        "variables": {
+            "PLAN": {"var": "event.plan", "x": 1},
+            "SEATS": 3,
+            "OPEN": True,
+            "NOTHING": None,
+            "ITEMS": [1, {"name": "Tea", "price": 2.5}],
+            "SHOP": {"city": "Quay"},
+        },
         "id": " welcome ",
         "other": 1,
     },
@@ -184,7 +191,13 @@ SHOWN: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {
             "template": {
                 "id": "welcome",
-                "variables": {"PLAN": {"var": "event.plan"}, "SEATS": 3, "OPEN": True},
+                "variables": {
+                    "PLAN": {"var": "event.plan"},
+                    "SEATS": 3,
+                    "OPEN": True,
+                    "ITEMS": [1, {"name": "Tea", "price": 2.5}],
+                    "SHOP": {"city": "Quay"},
+                },
             },
             "subject": "Hi",
             "from": "Harbor <hi@harbor.example>",
@@ -302,7 +315,21 @@ WRONG_CONFIGS: dict[str, tuple[str, dict[str, Any], str]] = {
     "no sender": ("send_email", {"template": {"id": "t"}, "from": "Harbor"}, "from"),
     "a subject of two lines": ("send_email", {"template": {"id": "t"}, "subject": "a\r\nb"}, "subject"),
     "51 to reply to": ("send_email", {"template": {"id": "t"}, "reply_to": ["a@b.example"] * 51}, "reply_to"),
-    "an array": ("send_email", {"template": {"id": "t", "variables": {"A": [1]}}}, "template.variables.A"),
+    "arrays in arrays": (
+        "send_email",
+        {"template": {"id": "t", "variables": {"A": [[1]]}}},
+        "template.variables.A[0]",
+    ),
+    "objects in objects": (
+        "send_email",
+        {"template": {"id": "t", "variables": {"A": {"b": {"c": 1}}}}},
+        "template.variables.A.b",
+    ),
+    "a long array": (
+        "send_email",
+        {"template": {"id": "t", "variables": {"A": ["x" * 1000, "y" * 1000]}}},
+        "template.variables.A",
+    ),
     "a bad key": ("send_email", {"template": {"id": "t", "variables": {"A-B": 1}}}, "template.variables.A-B"),
     "reserved": (
         "send_email",

@@ -157,11 +157,14 @@ async def test_an_email_is_sent_of_the_published_template_with_values_of_the_eve
         template = await a_template(
             team,
             html="<p>{{{PLAN}}} {{{SEATS}}} {{{NOTE}}} {{{YES}}} {{{contact.email}}}</p>",
+            text="{{{ITEMS}}} {{{BOUGHT}}}",
             variables=[
                 {"key": "PLAN", "type": "string"},
                 {"key": "SEATS", "type": "number"},
                 {"key": "NOTE", "type": "string"},
                 {"key": "YES", "type": "string"},
+                {"key": "ITEMS", "type": "string"},
+                {"key": "BOUGHT", "type": "string"},
             ],
         )
         variables = {
@@ -169,6 +172,8 @@ async def test_an_email_is_sent_of_the_published_template_with_values_of_the_eve
             "SEATS": {"var": "event.seats"},
             "NOTE": "<b>new</b>",
             "YES": True,
+            "ITEMS": [{"name": "Tea", "price": 2.5}],
+            "BOUGHT": {"var": "event.bought"},
         }
         mail = step(
             "hello",
@@ -178,7 +183,7 @@ async def test_an_email_is_sent_of_the_published_template_with_values_of_the_eve
             reply_to="desk@harbor.example",
         )
         automation = await an_automation(team, chain(START, mail), **ENABLED)
-        await sent(team, "user.signed_up", plan="<pro>", seats="3")
+        await sent(team, "user.signed_up", plan="<pro>", seats="3", bought=["Tea", 1])
         await go(team)
         run = await run_of(team, automation)
         assert run["status"] == "completed", run
@@ -186,6 +191,7 @@ async def test_an_email_is_sent_of_the_published_template_with_values_of_the_eve
         assert email["to"] == [ADA]
         assert email["subject"] == "For <pro>"
         assert email["html"] == f"<p>&lt;pro&gt; 3 <b>new</b> true {ADA}</p>"
+        assert email["text"] == '[{"name":"Tea","price":2.5}] ["Tea",1]'
         assert email["reply_to"] == ["desk@harbor.example"]
 
 

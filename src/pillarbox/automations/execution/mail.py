@@ -267,7 +267,7 @@ def _used(
     for variable in template.content.variables:
         if variable.key not in values:
             continue
-        found = resolved(values[variable.key], variable.type, facts)
+        found = resolved(values[variable.key], variable.type, facts, takes_json=True)
         if isinstance(found, Mismatch):
             message = f"The value of `{variable.key}` does not fit. {found.reason}"
             return StepFailure("invalid_variable", message)

@@ -3,6 +3,8 @@ makes the same graph of it. Optional members that were not given are absent."""
 
 from __future__ import annotations
 
+import msgspec
+
 from pillarbox.automations.graphs.graph import (
     AddToSegment,
     Condition,
@@ -15,7 +17,16 @@ from pillarbox.automations.graphs.graph import (
     Trigger,
     WaitForEvent,
 )
-from pillarbox.automations.graphs.rules import UNARY, AllOf, Comparison, Constant, Rule, Value
+from pillarbox.automations.graphs.rules import (
+    UNARY,
+    AllOf,
+    Comparison,
+    Constant,
+    FromField,
+    JsonValue,
+    Rule,
+    Value,
+)
 
 Json = dict[str, object]
 
@@ -92,7 +103,13 @@ def rule(condition: Rule) -> Json:
 
 
 def value(value: Value) -> object:
-    return value.value if isinstance(value, Constant) else {"var": value.field.text}
+    match value:
+        case Constant():
+            return value.value
+        case FromField():
+            return {"var": value.field.text}
+        case JsonValue():
+            return msgspec.json.decode(value.text)
 
 
 def _values(variables: tuple[tuple[str, Value], ...] | None) -> Json | None:

@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import msgspec
+
 from pillarbox.automations.graphs.evaluation import EvaluationInput, read
-from pillarbox.automations.graphs.rules import Constant, Value
+from pillarbox.automations.graphs.rules import Constant, JsonValue, Value
 from pillarbox.mail.message.rendering import printed
 from pillarbox.templates.variables import wrong
 
@@ -44,19 +46,30 @@ class Mismatch:
     reason: str
 
 
-def resolved(value: Value, kind: Kind, facts: EvaluationInput) -> ResolvedValue | MissingValue | Mismatch:
+def resolved(
+    value: Value, kind: Kind, facts: EvaluationInput, *, takes_json: bool = False
+) -> ResolvedValue | MissingValue | Mismatch:
     """What a value is for something of that type. What comes through a field is converted where that is
-    possible without doubt; what stands in the graph is not."""
+    possible without doubt; what stands in the graph is not. `takes_json`: a text may be the JSON of an array
+    or object."""
     if isinstance(value, Constant):
         return _constant(value, kind)
+    if isinstance(value, JsonValue):
+        return _constant(Constant(value.text), kind)
     found = read(value.field, facts)
     if found is None:
         return MissingValue(is_foreign=True)
+    if takes_json and isinstance(found, list | dict):
+        found = _json_text(found)
     converted = _converted(found, kind)
     if converted is None:
         return Mismatch(f"`{value.field.text}` is not a {kind}.")
     reason = None if isinstance(converted, bool) else wrong(converted, _wire_kind(converted))
     return ResolvedValue(converted, is_foreign=True) if reason is None else Mismatch(reason)
+
+
+def _json_text(found: object) -> str:
+    return msgspec.json.encode(found).decode()
 
 
 def _constant(value: Constant, kind: Kind) -> ResolvedValue | MissingValue | Mismatch:

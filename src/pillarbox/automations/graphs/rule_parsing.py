@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final, cast, get_args
 
-from pillarbox.automations.graphs.members import Body, Path, as_array, as_object, required, text, word
+import msgspec
+
+from pillarbox.automations.graphs.members import Body, Path, as_array, as_object, required, shown, text, word
 from pillarbox.automations.graphs.rules import (
     ORDERING,
     TEXTUAL,
@@ -16,6 +18,7 @@ from pillarbox.automations.graphs.rules import (
     Constant,
     Field,
     FromField,
+    JsonValue,
     Operator,
     Rule,
     Scalar,
@@ -74,6 +77,26 @@ def value(given: object, path: Path) -> Value:
     if isinstance(given, list):
         raise InvalidField(path, "Use a string, a number, or an object with `var`.")
     return Constant(_scalar(given, path))
+
+
+def variable(given: object, path: Path) -> Value:
+    """As `value`, or an array or object without `var`, of which the JSON text is used."""
+    if isinstance(given, list) or (isinstance(given, dict) and "var" not in given):
+        _check_members(given, path)
+        return JsonValue(msgspec.json.encode(given).decode())
+    return value(given, path)
+
+
+def _check_members(given: object, path: Path, depth: int = 0) -> None:
+    """422 for what is neither an object of scalars nor an array of scalars and of such objects."""
+    if isinstance(given, list) and depth == 0:
+        for index, item in enumerate(given):
+            _check_members(item, f"{path}[{index}]", 1)
+    elif isinstance(given, dict) and depth < 2:
+        for key, item in given.items():
+            _check_members(item, f"{path}.{shown(key)}", 2)
+    else:
+        _scalar(given, path)
 
 
 def _comparison(body: Body, path: Path, sources: tuple[Source, ...]) -> Comparison:

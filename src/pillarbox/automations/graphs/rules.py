@@ -49,7 +49,14 @@ class FromField:
     field: Field
 
 
-Value = Constant | FromField
+@dataclass(frozen=True, slots=True)
+class JsonValue:
+    """An array or object that stands in the graph, as JSON text; a variable of a template alone has one."""
+
+    text: str
+
+
+Value = Constant | FromField | JsonValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from pillarbox.automations.graphs.members import (
     shown,
     text,
 )
-from pillarbox.automations.graphs.rule_parsing import PROPERTY, rule, value
-from pillarbox.automations.graphs.rules import Constant, Value
+from pillarbox.automations.graphs.rule_parsing import PROPERTY, rule, value, variable
+from pillarbox.automations.graphs.rules import Constant, JsonValue, Scalar, Value
 from pillarbox.emails.requests.parse import MOST_SUBJECT
 from pillarbox.events.definitions import RESERVED as RESERVED_EVENTS
 from pillarbox.events.definitions import event_name
@@ -189,7 +189,7 @@ def _variables(members: object, path: Path) -> tuple[tuple[str, Value], ...]:
         if key in RESERVED:
             raise InvalidField(where, f"`{key}` is reserved.")
         if given is not None:
-            known.append((key, _checked(value(given, where), where)))
+            known.append((key, _checked(variable(given, where), where)))
     return tuple(known)
 
 
@@ -205,13 +205,17 @@ def _properties(members: object, path: Path) -> tuple[tuple[str, Value], ...] | 
 
 def _checked(value: Value, path: Path) -> Value:
     """The value, if a variable or a property can have it."""
-    constant = value.value if isinstance(value, Constant) else None
+    constant = _text_of(value) if isinstance(value, JsonValue | Constant) else None
     if constant is None or isinstance(constant, bool):
         return value
     reason = wrong(constant, "string" if isinstance(constant, str) else "number")
     if reason is not None:
         raise InvalidField(path, reason)
     return value
+
+
+def _text_of(value: Constant | JsonValue) -> Scalar:
+    return value.text if isinstance(value, JsonValue) else value.value
 
 
 def _name(given_name: object, path: Path) -> Value:
