@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx
@@ -22,6 +23,7 @@ from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.process import KEY, connected, first_team, reconciled, worker_processes
 from kit.world import World
 from pillarbox.automations.execution import work_queries
+from pillarbox.automations.execution.claims import StepClaims
 from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.kernel.process.faults import armed
 
@@ -157,6 +159,32 @@ async def test_effects_of_events_of_a_contact_come_in_their_order(
     await reconciled(database_url)
 
 
+async def test_effects_keep_their_order_while_processes_die(database_url: str, tmp_path: Path) -> None:
+    """Two processes are killed again and again, at other points each time, and slow at others."""
+    random, reference = Random("order and deaths"), Reference()
+    await first_team(database_url)
+    with worker_processes(database_url, tmp_path) as workers:
+        for place in range(2):
+            workers.start(faults(random), place=place)
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            await prepared(client)
+            for n in range(6):
+                body = []
+                for number in range(8):
+                    email = f"c{number}@quay.example"
+                    body.append({"event": "order.placed", "email": email, "payload": {"n": str(n)}})
+                    reference.event(email, str(n))
+                answer = await client.post("/events/send", json=body)
+                assert answer.status_code == 202, answer.text
+                await asyncio.sleep(random.uniform(0.02, 0.3))
+                workers.kill(place=n % 2)
+                workers.start(faults(random), place=n % 2)
+            await done(database_url)
+    async with connected(database_url) as conn:
+        await compared(conn, reference)
+    await reconciled(database_url)
+
+
 @pytest.fixture
 def few_contacts(monkeypatch: pytest.MonkeyPatch) -> None:
     """One statement looks at three contacts."""
@@ -206,6 +234,85 @@ async def test_a_wait_that_ends_has_the_place_of_what_ended_it(database_url: str
             await engine.idle()
             seen.append((await first_names(pillarbox))[ADA])
         assert [name for name, _ in groupby(seen) if name is not None] == ["1", "2", "3"]
+
+
+async def test_a_condition_behind_a_wait_sees_what_the_events_before_have_changed(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        rule = {"type": "rule", "field": "contact.first_name", "operator": "eq", "value": "1"}
+        graph = {
+            "steps": [
+                step("start", "trigger", event_name="order.placed"),
+                step("paid", "wait_for_event", event_name="order.paid"),
+                step("named", "condition", **rule),
+                step("last", "contact_update", last_name="Seen"),
+            ],
+            "connections": [
+                connection("start", "paid"),
+                connection("paid", "named", "event_received"),
+                connection("named", "last", "condition_met"),
+            ],
+        }
+        await an_automation(team, graph, status="enabled")
+        other = chain(step("start", "trigger", event_name="name.given"), SET_FIRST)
+        await an_automation(team, other, status="enabled")
+        await sent(team, "order.placed")
+        await walk(pillarbox)
+        await sent(team, "name.given", n="1")
+        await sent(team, "order.paid")
+        while await run_jobs(pillarbox):
+            pass
+        await walk(pillarbox)
+        assert await pillarbox.pool.fetchval("SELECT last_name FROM contacts") == "Seen"
+
+
+async def test_a_delay_that_ends_waits_for_the_step_that_is_carried_out(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its place is before that of the step, whose process had not seen that the delay is over."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
+        await an_automation(team, graph, status="enabled")
+        for n in "12":
+            await sent(team, "order.placed", n=n)
+        while await run_jobs(pillarbox):
+            pass
+        pool, now, team_id = pillarbox.pool, clock_of(pillarbox).now(), UUID(str(team.id))
+        first, second = StepClaims(pool, UUID(int=1)), StepClaims(pool, UUID(int=2))
+        assert len(await first.claim([(team_id, 10)], now)) == 1
+        await pool.execute(
+            "UPDATE automation_work SET order_at = NULL, due_at = due_at - interval '1 hour'"
+            " WHERE owner IS NULL"
+        )
+        assert await second.claim([(team_id, 10)], now) == []
+        await pool.execute("UPDATE automation_work SET owner = NULL, leased_until = NULL")
+        (item,) = await second.claim([(team_id, 10)], now)
+        assert item.order_at < now - timedelta(minutes=50)
+
+
+async def test_nothing_is_claimed_before_a_delay_that_has_yet_to_get_its_place(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
+        await an_automation(team, graph, status="enabled")
+        for n in "12":
+            await sent(team, "order.placed", n=n)
+        while await run_jobs(pillarbox):
+            pass
+        pool, now, team_id = pillarbox.pool, clock_of(pillarbox).now(), UUID(str(team.id))
+        oldest = "(SELECT min(run_id::text)::uuid FROM automation_work)"
+        await pool.execute(f"UPDATE automation_work SET order_at = NULL WHERE run_id = {oldest}")
+        claims = StepClaims(pool, UUID(int=1))
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute(f"SELECT FROM automation_work WHERE run_id = {oldest} FOR UPDATE")
+            assert await claims.claim([(team_id, 10)], now) == []
+        (item,) = await claims.claim([(team_id, 10)], now)
+        assert item.run_id == await pool.fetchval(f"SELECT {oldest}")
 
 
 @pytest.mark.usefixtures("few_contacts")

@@ -17,11 +17,12 @@ from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
 from pillarbox.automations.execution import work_queries
 from pillarbox.automations.execution.claims import StepClaims
-from pillarbox.automations.execution.engine import MOST_DEATHS, StepEngine
+from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.automations.execution.parts import subscription
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
+from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 START = step("start", "trigger", event_name="user.signed_up")
 LEASED = "SELECT count(*) FROM automation_work WHERE owner IS NOT NULL"
@@ -119,14 +120,16 @@ async def test_steps_of_a_process_that_died_are_carried_out_by_another(
         automation = await enabled(team)
         await sent(team, "user.signed_up")
         await run_jobs(pillarbox)
-        for _ in range(MOST_DEATHS):
+        for begun in range(MOST_BEGUN + 1):
             await pillarbox.pool.execute(
-                "UPDATE automation_work SET owner = $1, leased_until = $2, attempt = attempt + 1",
+                "UPDATE automation_work"
+                "   SET owner = $1, leased_until = $2, attempt = attempt + 1, begun = $3",
                 UUID(int=7),
                 pillarbox.clock.now() + timedelta(seconds=60),
+                begun,
             )
             clock_of(pillarbox).advance(5)
-            if await pillarbox.pool.fetchval("SELECT attempt FROM automation_work") < MOST_DEATHS:
+            if begun < MOST_BEGUN:
                 await pillarbox.pool.execute("UPDATE automation_work SET owner = NULL, leased_until = NULL")
         await walk(pillarbox)
         run = await run_of(team, automation)

@@ -23,6 +23,7 @@ DAMAGE = [
     ("UPDATE automation_steps SET status = 'completed' WHERE position = 1", {"ended_step_with_work"}),
     (f"{RUN}, 0, 'completed' FROM automation_runs", {"step_without_run"}),
     ("DELETE FROM automation_versions", {"run_without_version"}),
+    ("UPDATE automation_work SET due_at = '9999-01-01'", {"work_out_of_reach"}),
 ]
 
 

@@ -32,7 +32,9 @@ async def test_an_event_without_a_job_and_one_in_another_partition_are_named(
         assert await violations(pillarbox) == {"event_without_job", "event_in_two_partitions"}
         await pillarbox.pool.execute("DELETE FROM events WHERE number = (SELECT max(number) FROM events)")
         assert await violations(pillarbox) == set()
-        await pillarbox.pool.execute("UPDATE jobs SET attempt = 3 WHERE kind = 'events.distribute'")
+        await pillarbox.pool.execute(
+            "UPDATE jobs SET attempt = 4, begun = 3 WHERE kind = 'events.distribute'"
+        )
         assert await violations(pillarbox) == {"event_without_job"}
         await pillarbox.pool.execute("UPDATE events SET failed_at = now(), reason = 'internal_error'")
         assert await violations(pillarbox) == set()

@@ -66,7 +66,7 @@ async def row_of(url: str, import_id: str) -> int:
 
 async def held_by_the_dead(url: str) -> bool:
     """Whether the lease of the import still has most of its time."""
-    query = "SELECT leased_until > now() + interval '1 minute' FROM jobs WHERE kind = 'contacts.import'"
+    query = "SELECT leased_until > now() + interval '20 seconds' FROM jobs WHERE kind = 'contacts.import'"
     async with connected(url) as conn:
         return bool(await conn.fetchval(query))
 

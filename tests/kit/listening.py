@@ -12,8 +12,7 @@ import asyncpg
 
 from pillarbox.application import SLICES
 from pillarbox.events import plugin
-from pillarbox.events.distribution import Distribution, StoredEvent
-from pillarbox.events.partitions import JOB
+from pillarbox.events.distribution import StoredEvent
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.slices import Slice
 
@@ -77,7 +76,5 @@ async def heard(pool: asyncpg.Pool, team_id: UUID) -> list[Heard]:
 
 def with_listener(listener: Listener | None) -> Sequence[Slice]:
     """The program with this listener to events, or with none."""
-    own = replace(
-        plugin.SLICE, jobs=lambda kit: {JOB: Distribution(kit.engine_pool, kit.clock, listener).run}
-    )
+    own = replace(plugin.SLICE, jobs=lambda kit: plugin.handlers(kit, listener))
     return [own if one.name == "events" else one for one in SLICES]

@@ -24,6 +24,8 @@ WHOLE_INSTALLATION = {
 CROSS_TEAM = {
     "automations.HOLD": "after a restore all steps wait for the operator",
     "automations.HOLDERS": "looks for processes that are gone, whoever's steps they hold",
+    "automations.STEPS": "corrects what a clock ahead has dated, whoever's it is",
+    "automations.TRIGGERS": "as above",
     "broadcasts.GO_ON": "after a restore the operator lets all broadcasts go on",
     "broadcasts.PAUSE": "after a restore all broadcasts wait for the operator",
     "broadcasts.RELEASE_JOBS": "after a restore the operator lets all jobs go on",

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from kit.manual_world import clock_of, manual_world
+from kit.automation_rows import an_automation, chain, connection, step
+from kit.automation_runs import sent, walk
+from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.webhooks import hook, publish
 from kit.world import World, mail
@@ -26,6 +28,7 @@ from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.periodic import NO_TEAM, Periodic
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 
+DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 YEAR = timedelta(days=365)
@@ -310,3 +313,82 @@ async def test_the_doctor_tells_of_mail_from_the_future(database_url: str, tmp_p
 def _counted() -> dict[str, float]:
     values: dict[Any, float] = JUMPS._values
     return {labels if isinstance(labels, str) else labels[0]: n for labels, n in values.items()}
+
+
+async def test_events_and_steps_that_a_clock_ahead_has_put_off_go_on(
+    database_url: str, tmp_path: Path
+) -> None:
+    """A day ahead: the partition of a team, a step, a delay of a minute, a wait, and an automation that was
+    enabled then."""
+    async with watched(database_url, tmp_path) as (pillarbox, watch):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        named = step("named", "contact_update", first_name={"var": "event.n"})
+        graph = chain(
+            step("start", "trigger", event_name="order.placed"),
+            step("pause", "delay", duration="1 minute"),
+            named,
+        )
+        waiting = {
+            "steps": [
+                step("start", "trigger", event_name="order.placed"),
+                step("paid", "wait_for_event", event_name="order.paid"),
+                step("seen", "contact_update", last_name="Paid"),
+            ],
+            "connections": [connection("start", "paid"), connection("paid", "seen", "event_received")],
+        }
+        await an_automation(team, graph, status="enabled")
+        await an_automation(team, waiting, status="enabled")
+        clock.jump(DAY)
+        assert await watch.look()
+        await sent(team, "order.placed", n="1")
+        await walk(pillarbox)
+        late = chain(step("start", "trigger", event_name="name.given"), named)
+        await an_automation(team, late, status="enabled")
+        await sent(team, "name.given", "bo@quay.example", n="2")
+        while await run_jobs(pillarbox):
+            pass
+        await sent(team, "name.given", "cy@quay.example", n="3")
+        clock.jump(-DAY)
+        assert await watch.look()
+        clock.advance(3)
+        await sent(team, "name.given", "di@quay.example", n="4")
+        await sent(team, "order.paid")
+        await walk(pillarbox)
+        clock.advance(MINUTE)
+        await walk(pillarbox)
+        names = await pillarbox.pool.fetch("SELECT address, first_name, last_name FROM contacts")
+        assert {row["address"].split("@")[0]: (row["first_name"], row["last_name"]) for row in names} == {
+            "ada": ("1", "Paid"),
+            "bo": ("2", None),
+            "cy": ("3", None),
+            "di": ("4", None),
+        }
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM automation_work") == 0
+
+
+async def test_a_clock_that_was_ahead_before_the_start_is_found_by_its_processes(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        graph = chain(
+            step("start", "trigger", event_name="order.placed"),
+            step("named", "contact_update", first_name={"var": "event.n"}),
+        )
+        await an_automation(team, graph, status="enabled")
+        clock.jump(DAY)
+        await sent(team, "order.placed", n="1")
+        await pillarbox.pool.execute("DELETE FROM idempotency_keys")
+        await pillarbox.pool.execute(
+            "INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)"
+            " VALUES ($1, 'another', 1, 1, 'jobs', $2, $2)",
+            uuid4(),
+            clock.now(),
+        )
+        clock.jump(-DAY)
+        app = pillarbox.app
+        watch = ClockWatch(app.kit.pool, app.kit.clock, app.need(Ids), clock_corrections_of(app.kit))
+        assert await watch.look() is None
+        clock.advance(3)
+        await walk(pillarbox)
+        assert await pillarbox.pool.fetchval("SELECT first_name FROM contacts") == "1"

@@ -75,4 +75,14 @@ INVARIANTS: tuple[Invariant, ...] = (
          LIMIT $1
         """,
     ),
+    Invariant(
+        "work_out_of_reach",
+        "The step {position} of the run {run_id} is due at {due_at}, so nothing carries it out.",
+        """
+        SELECT team_id, run_id, position, due_at::text
+          FROM automation_work
+         WHERE owner IS NULL AND due_at >= '9000-01-01' AND restored_due_at IS NULL
+         LIMIT $1
+        """,
+    ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pillarbox.automations import jobs, routes
 from pillarbox.automations.changes import AutomationChanges
 from pillarbox.automations.execution import parts
@@ -9,6 +11,7 @@ from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.automations.execution.versions import GraphVersions
 from pillarbox.automations.invariants import INVARIANTS
+from pillarbox.automations.misdated import misdated_steps
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.automations.runs import routes as run_routes
 from pillarbox.contacts.store import ContactEnds
@@ -50,4 +53,5 @@ SLICE = Slice(
         )
     ],
     invariants=INVARIANTS,
+    clock_corrections=lambda kit: [partial(misdated_steps, kit.pool)],
 )

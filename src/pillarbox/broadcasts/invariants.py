@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.kernel.postgres.invariant import Invariant
-from pillarbox.kernel.work.jobs import MOST_CRASHES
+from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
@@ -57,10 +57,10 @@ INVARIANTS: tuple[Invariant, ...] = (
            AND NOT EXISTS (SELECT FROM jobs j
                             WHERE j.team_id = b.team_id AND j.subject_id = b.id
                               AND j.kind = CASE WHEN b.resolved_at IS NULL THEN $2::text ELSE $3::text END
-                              AND (j.owner IS NOT NULL OR j.attempt - j.tries < $4))
+                              AND (j.owner IS NOT NULL OR j.attempt = j.tries OR j.begun < $4))
          LIMIT $1
         """,
-        (JOB_START, JOB_WATCH, MOST_CRASHES),
+        (JOB_START, JOB_WATCH, MOST_BEGUN),
     ),
     Invariant(
         "broadcast_without_content",

@@ -13,7 +13,7 @@ import msgspec
 from pillarbox.broadcasts.content import BroadcastContent
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
-from pillarbox.kernel.work.jobs import MOST_CRASHES
+from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 JOB_START: Final = "broadcast.start"
 JOB_WATCH: Final = "broadcast.watch"
@@ -228,19 +228,19 @@ async def add_job(
 
 
 async def is_given_up(db: TeamDb, broadcast_id: UUID) -> bool:
-    """Whether it is being sent, and its job has ended its process so often that it is not begun again."""
+    """Whether it is being sent, and its job has ended its process so often that it is begun once a day."""
     found = await db.value(
         """
         SELECT true
           FROM broadcasts b
           JOIN jobs j ON j.team_id = b.team_id AND j.subject_id = b.id AND j.kind = ANY ($3::text[])
          WHERE b.team_id = $1 AND b.id = $2 AND b.status = 'queued' AND j.owner IS NULL
-           AND j.attempt - j.tries >= $4
+           AND j.attempt > j.tries AND j.begun >= $4
          LIMIT 1
         """,
         broadcast_id,
         (JOB_START, JOB_WATCH),
-        MOST_CRASHES,
+        MOST_BEGUN,
     )
     return found is True
 

@@ -19,6 +19,7 @@ from pillarbox.delivery.queue import final_dots
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
 from pillarbox.delivery.queue.final_dots import FinalDots
+from pillarbox.delivery.queue.invariants import INVARIANTS
 from pillarbox.delivery.queue.misdated import misdated_items
 from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
 from pillarbox.delivery.queue.pausing import Pauses
@@ -273,4 +274,5 @@ SLICE = Slice(
     loops=lambda kit: [kit.need(QueueLimit).run()],
     metrics=_metrics,
     clock_corrections=lambda kit: [partial(misdated_items, kit.pool)],
+    invariants=INVARIANTS,
 )

@@ -43,6 +43,7 @@ TOTAL_TIMEOUT = 30.0
 MOST_BYTES = 30 * 1024 * 1024
 REDIRECTS = 5
 INLINE = 256 * 1024
+DIED = "Three processes ended while they fetched it."
 
 WANTED = """
     SELECT id, url FROM attachments
@@ -103,6 +104,10 @@ class AttachmentFetcher:
                 return JobPostponed(self._clock.now() + GAPS[job.tries], reason)
             return JobFinished(lambda conn: self._give_up(conn, job, reason))
         return JobFinished(lambda conn: self._release(conn, job, fetched))
+
+    async def give_up(self, job: Job) -> JobFinished:
+        """Let the email fail: three processes have died while they fetched its files."""
+        return JobFinished(lambda conn: self._give_up(conn, job, DIED))
 
     async def _fetch_all(self, db: TeamDb, email_id: UUID) -> list[_FetchedFile]:
         left = MOST_BASE64 - sum(map(encoded_length, await db.values(SIZES, email_id)))

@@ -50,7 +50,7 @@ from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
-from pillarbox.kernel.work.jobs import Handler
+from pillarbox.kernel.work.jobs import EndingHandler, Handler
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.people.mails import SystemMail
 from pillarbox.people.settings import SYSTEM_SENDER
@@ -146,7 +146,8 @@ def _system_mail(kit: Container) -> SystemMail:
 
 def _jobs(kit: Container) -> Mapping[str, Handler]:
     parts = kit.need(Outbound), kit.need(BlobStore), kit.need(Timeline)
-    return {JOB_FETCH: fetching.AttachmentFetcher(kit.pool, kit.clock, *parts).run}
+    fetcher = fetching.AttachmentFetcher(kit.pool, kit.clock, *parts)
+    return {JOB_FETCH: EndingHandler(fetcher.run, fetcher.give_up)}
 
 
 def _retention(kit: Container) -> Sequence[Periodic]:

@@ -97,7 +97,7 @@ BATCH: Final = 100
 """Events of a partition that are read at once."""
 
 TRIES: Final = 5
-"""How often an event is told that nobody could take, or that was told last by processes that died."""
+"""How often an event is told that nobody could take."""
 
 GAP: Final = timedelta(seconds=5)
 
@@ -119,11 +119,11 @@ class Distribution:
         partition = partition_with(job.subject_id)
         db = TeamDb(self.pool, job.team_id)
         try:
-            if job.attempt - job.tries > 1:
-                await self._count_death(db, job, partition)
             until = self.clock.boottime() + TURN
-            while events := await queries.waiting(db, partition, BATCH):
+            while events := await queries.waiting(db, partition, 1 if job.begun else BATCH):
                 await self._distribute(db, events)
+                if job.begun:
+                    return JobPostponed(self.clock.now(), "one_by_one")
                 if self.clock.boottime() >= until:
                     return JobPostponed(self.clock.now(), "others_wait")
         except RETRIED as trouble:
@@ -132,6 +132,19 @@ class Distribution:
         except _NotTakenError:
             return JobPostponed(self.clock.now() + GAP, "event_not_taken")
         return self._end(job, partition)
+
+    async def give_up(self, job: Job) -> DecidedAtSettle:
+        """Put the first event of the partition aside: three processes have died over it, one event each."""
+
+        async def decide(conn: Connection) -> JobPostponed:
+            db = TeamDb(conn, job.team_id)
+            for event in await queries.waiting(db, partition_with(job.subject_id), 1):
+                log.error("events.failed", id=event.id, reason="process_died")
+                if await queries.fail(db, event.id, self.clock.now(), "process_died"):
+                    prometheus.DISTRIBUTED.add(1, ("failed",))
+            return JobPostponed(self.clock.now(), "event_failed")
+
+        return DecidedAtSettle(decide)
 
     def _end(self, job: Job, partition: int) -> DecidedAtSettle:
         """The job is over unless there are events again, or somebody is sending one; who sends one after that
@@ -211,13 +224,6 @@ class Distribution:
         prometheus.DISTRIBUTED.add(removed, (outcome,))
         for event in events:
             prometheus.WAITED.observe(max(0.0, (now - event.at).total_seconds()))
-
-    async def _count_death(self, db: TeamDb, job: Job, partition: int) -> None:
-        """The process that had the partition before died: that counts as a try of the first event."""
-        async with db.transaction() as inside:
-            await queries.forgive(inside, job.id, job.attempt)
-            for event in await queries.waiting(inside, partition, 1):
-                await self._try_counts(inside, event.id, "process_died")
 
     async def _try_counts(self, db: TeamDb, event_id: UUID, reason: str) -> bool:
         """Count a try that failed; True where it was the last one, and the others go on without the event."""

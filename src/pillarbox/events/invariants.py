@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pillarbox.events.partitions import JOB
 from pillarbox.kernel.postgres.invariant import Invariant
-from pillarbox.kernel.work.jobs import MOST_CRASHES
+from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
@@ -17,10 +17,10 @@ INVARIANTS: tuple[Invariant, ...] = (
            AND NOT EXISTS (SELECT FROM jobs j
                             WHERE j.team_id = e.team_id AND j.kind = $2
                               AND j.subject_id = lpad(to_hex(e.partition::integer), 32, '0')::uuid
-                              AND (j.owner IS NOT NULL OR j.attempt - j.tries < $3))
+                              AND (j.owner IS NOT NULL OR j.attempt = j.tries OR j.begun < $3))
          LIMIT $1
         """,
-        (JOB, MOST_CRASHES),
+        (JOB, MOST_BEGUN),
     ),
     Invariant(
         "event_in_two_partitions",

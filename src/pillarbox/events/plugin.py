@@ -14,7 +14,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.storage.disk_space import DiskSpace
-from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.kernel.work.jobs import EndingHandler, Handler, Jobs
 
 
 def _sending(kit: Container) -> EventSender:
@@ -26,8 +26,13 @@ def _sending(kit: Container) -> EventSender:
 
 
 def _jobs(kit: Container) -> Mapping[str, Handler]:
-    receiver: EventReceiver | None = kit.find(EventReceiver)  # type: ignore[type-abstract]
-    return {JOB: Distribution(kit.engine_pool, kit.clock, receiver).run}
+    return handlers(kit, kit.find(EventReceiver))  # type: ignore[type-abstract]
+
+
+def handlers(kit: Container, receiver: EventReceiver | None) -> Mapping[str, Handler]:
+    """Distribute events to this receiver."""
+    distribution = Distribution(kit.engine_pool, kit.clock, receiver)
+    return {JOB: EndingHandler(distribution.run, distribution.give_up)}
 
 
 def _background(kit: Container) -> Sequence[Background]:

@@ -45,11 +45,6 @@ HOLD_JOB: Final = """
     SELECT true FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE SKIP LOCKED
 """
 
-# The job may run three times without an outcome; its events are counted one by one instead.
-FORGIVE: Final = """
-    UPDATE jobs SET tries = attempt - 1 WHERE team_id = $1 AND id = $2 AND attempt = $3
-"""
-
 
 class WaitingEvent(NamedTuple):
     """An event that waits. `contact_id` is what the sender gave, `email` only where it is not the address."""
@@ -96,8 +91,3 @@ async def hold_job(db: TeamDb, job_id: UUID) -> bool:
     """Nobody puts an event into the partition of the job before the transaction ends; False where somebody
     does at this moment."""
     return bool(await db.value(HOLD_JOB, job_id))
-
-
-async def forgive(db: TeamDb, job_id: UUID, attempt: int) -> None:
-    """The claims of the job before this one do not count."""
-    await db.run(FORGIVE, job_id, attempt)

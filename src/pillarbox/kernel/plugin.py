@@ -53,7 +53,10 @@ from pillarbox.kernel.storage.storage_metrics import UNWRITABLE
 from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.collectors import DEAD_AFTER, misdated_keys, own_periodic
+from pillarbox.kernel.work.invariants import INVARIANTS
 from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.kernel.work.lone_attempts import LoneAttempts
+from pillarbox.kernel.work.misdated_jobs import misdated_jobs
 from pillarbox.kernel.work.periodic import Periodic
 
 
@@ -117,7 +120,9 @@ def _periodic_jobs(kit: Container) -> PeriodicJobs:
 def _jobs(kit: Container) -> Jobs:
     limits = tuple(limit for one in kit.slices for limit in one.job_limits(kit))
     roles = ",".join(kit.settings.roles)
-    return Jobs(kit.pool, kit.clock, kit.runtime.process_id, _handlers(kit), limits, roles)
+    return Jobs(
+        kit.pool, kit.clock, kit.runtime.process_id, _handlers(kit), limits, roles, kit.need(LoneAttempts)
+    )
 
 
 def _handlers(kit: Container) -> dict[str, Handler]:
@@ -143,6 +148,7 @@ def _clock_corrections(kit: Container) -> Sequence[ClockCorrection]:
     return [
         partial(periodic.bring_forward, kit.pool, kit.need(PeriodicJobs)),
         partial(misdated_keys, kit.pool),
+        partial(misdated_jobs, kit.pool),
     ]
 
 
@@ -232,6 +238,7 @@ SLICE = Slice(
         ApiDocument: _document,
         PeriodicJobs: _periodic_jobs,
         Jobs: _jobs,
+        LoneAttempts: lambda _: LoneAttempts(),
         ClockWatch: _clock_watch,
     },
     routes=collect(file_routes, health_routes, openapi_routes),
@@ -246,6 +253,7 @@ SLICE = Slice(
         )
     ],
     clock_corrections=_clock_corrections,
+    invariants=INVARIANTS,
     background=_background,
     sealed=[LINK_KEYS],
     loops=_loops,

@@ -764,6 +764,7 @@ CREATE TABLE automation_work (
     reason          text,
     restored_due_at timestamptz,
     order_at        timestamptz,
+    begun           smallint    NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, run_id, position),
     CHECK ((owner IS NULL) = (leased_until IS NULL)),
     CHECK ((event_name IS NULL) = (waits_from IS NULL)),
@@ -1497,8 +1498,8 @@ CREATE TABLE paused (
     PRIMARY KEY (team_id, destination)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
--- Other background work: fetching attachments, purges, checks. Same lease rules as `deliveries`. `site` is the
--- host that a job waits for, where its kind has one.
+-- Other background work: fetching attachments, purges, checks. Same lease rules as `deliveries`, and `begun` as
+-- there. `site` is the host that a job waits for, where its kind has one.
 CREATE TABLE jobs (
     team_id      uuid        NOT NULL,
     id           uuid        NOT NULL,
@@ -1513,6 +1514,7 @@ CREATE TABLE jobs (
     created_at   timestamptz NOT NULL,
     site         text        NOT NULL DEFAULT '',
     restored_due_at timestamptz,
+    begun        smallint    NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, id),
     CONSTRAINT jobs_team_kind_subject_key UNIQUE (team_id, kind, subject_id),
     CHECK ((owner IS NULL) = (leased_until IS NULL))

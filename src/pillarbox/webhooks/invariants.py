@@ -110,4 +110,16 @@ INVARIANTS: tuple[Invariant, ...] = (
          LIMIT $1
         """,
     ),
+    Invariant(
+        "delivery_out_of_reach",
+        "The event {event_id} ({kind}) is due at {due_at}, so nothing tells it to the webhook {webhook_id}.",
+        """
+        SELECT d.team_id, d.webhook_id, d.event_id, d.kind, d.due_at::text
+          FROM webhook_deliveries d
+          LEFT JOIN webhooks w ON w.team_id = d.team_id AND w.id = d.webhook_id
+         WHERE d.owner IS NULL AND d.due_at >= '9000-01-01' AND d.restored_due_at IS NULL
+           AND w.kind IS DISTINCT FROM 'listener'
+         LIMIT $1
+        """,
+    ),
 )

@@ -13,6 +13,7 @@ one contact cost the others nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,8 +26,8 @@ from pillarbox.automations.execution import work_queries
 from pillarbox.automations.execution.work_queries import END, START, ClaimedStep, ContactRange, FirstStep
 
 LEASE: Final = timedelta(seconds=60)
-MOST_TEAMS: Final = 1000
-"""Teams of which the last contact is remembered."""
+TEAMS_REMEMBERED: Final = 1000
+"""Teams of which the last contact is remembered; with more of them all begin anew."""
 
 
 @dataclass(slots=True)
@@ -55,13 +56,11 @@ class StepClaims:
         after = {team_id: self._after.pop(team_id, START) for team_id in limits}
         ranges = [ContactRange(team_id, after[team_id], END, limit) for team_id, limit in limits.items()]
         steps = await self._in_ranges(ranges, now)
-        found = dict.fromkeys(limits, 0)
-        for step in steps:
-            found[step.team_id] += 1
+        due = Counter(step.team_id for step in steps)
         again = [
-            ContactRange(team_id, START, after[team_id], limit - found[team_id])
+            ContactRange(team_id, START, after[team_id], limit - due[team_id])
             for team_id, limit in limits.items()
-            if after[team_id] != START and team_id not in self._after and limit > found[team_id]
+            if after[team_id] != START and team_id not in self._after and limit > due[team_id]
         ]
         return steps + (await self._in_ranges(again, now) if again else [])
 
@@ -75,7 +74,7 @@ class StepClaims:
     def _remember(self, contacts: ContactRange, rows: Sequence[FirstStep]) -> None:
         if not rows or (rows[-1].is_due and len(rows) < contacts.limit):
             return
-        if len(self._after) >= MOST_TEAMS:
+        if len(self._after) >= TEAMS_REMEMBERED:
             self._after.clear()
         self._after[contacts.team_id] = rows[-1].contact_id
         self.has_more |= contacts.until == END and not any(row.is_due for row in rows)

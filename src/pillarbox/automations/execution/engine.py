@@ -5,7 +5,7 @@ trusted: whoever carries out a step finds under the lock of its run whether the 
 So a lease is never renewed, and one that ran out too early costs a second claim and nothing else.
 
 What went wrong in a batch is tried one by one. What goes wrong alone is tried again for an hour; then its
-step fails. So does a step that has ended its process several times.
+step fails. So does a step that has ended its process several times (`kernel.work.lone_attempts`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem
 from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
+from pillarbox.kernel.work.lone_attempts import ALONE_FROM, BUSY_GAP, MOST_BEGUN, LoneAttempts
 
 log = get("automations")
 
@@ -68,7 +69,6 @@ AT_ONCE: Final = 3
 
 TEAMS_PER_PAGE: Final = 500
 MOST_PAGES: Final = 4
-MOST_DEATHS: Final = 3
 FIRST_PAUSE: Final = timedelta(seconds=5)
 LONGEST_PAUSE: Final = timedelta(minutes=5)
 TRIED_FOR: Final = timedelta(hours=1)
@@ -77,7 +77,9 @@ FAR: Final = datetime(9999, 1, 1, tzinfo=UTC)
 GAVE_UP: Final = StepFailure(
     "internal_server_error", "The step could not be carried out, although it was tried for an hour."
 )
-DIED: Final = StepFailure("internal_server_error", "The step could not be carried out.")
+DIED: Final = StepFailure(
+    "internal_server_error", "The step could not be carried out: three processes ended in the middle of it."
+)
 
 
 class StepKind(Enum):
@@ -95,7 +97,10 @@ CarryOut = Callable[[UUID, Sequence[ClaimedStep]], Awaitable[None]]
 class StepEngine:
     """Bounded in what it holds; what does not fit stays free."""
 
-    def __init__(self, runs: RunLocks, mail: MailSteps, contacts: ContactSteps, roles: str) -> None:
+    def __init__(
+        self, runs: RunLocks, mail: MailSteps, contacts: ContactSteps, roles: str, lone: LoneAttempts
+    ) -> None:
+        self._lone = lone
         self._runs = runs
         self._pool = runs.pool
         self._clock = runs.clock
@@ -217,7 +222,7 @@ class StepEngine:
             if one.owner != self._owner and one.is_dead(None if one.own_pid is None else started(one.own_pid))
         ]
         for one in lost:
-            freed = await work_queries.free(self._pool, *one)
+            freed = await work_queries.free(self._pool, *one, self._clock.now())
             prometheus.RECOVERED.add(freed)
             if freed:
                 log.warning("automations.recovered", steps=freed)
@@ -313,8 +318,10 @@ class StepEngine:
 
     async def _carry_out(self, team_id: UUID, kind: StepKind, items: Sequence[ClaimedStep]) -> None:
         try:
-            if items[0].deaths >= MOST_DEATHS:
+            if items[0].begun >= MOST_BEGUN:
                 await self._runs.fail(items[0], DIED)
+            elif items[0].deaths > 0:
+                await self._carry_out_again(team_id, kind, items[0])
             else:
                 await self._kinds[kind](team_id, items)
         except (*GONE, DatabaseGone) as trouble:
@@ -325,6 +332,18 @@ class StepEngine:
                 return
             for item in items:
                 await self._carry_out(team_id, kind, [item])
+
+    async def _carry_out_again(self, team_id: UUID, kind: StepKind, item: ClaimedStep) -> None:
+        """A step that has lost its process: alone, where it was lost in the middle of such an attempt."""
+        db, key = TeamDb(self._pool, team_id), (item.run_id, item.position)
+        if item.begun + 1 >= ALONE_FROM and not self._lone.take(key):
+            await work_queries.leave(db, item, self._owner, self._clock.now() + BUSY_GAP)
+            return
+        try:
+            if await work_queries.begin(db, item, self._owner):
+                await self._kinds[kind](team_id, [item])
+        finally:
+            self._lone.release(key)
 
     async def _postpone(self, team_id: UUID, items: Sequence[ClaimedStep], trouble: BaseException) -> None:
         """Try these later, for an hour."""

@@ -24,6 +24,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import ProcessRole
 from pillarbox.kernel.slices import Background, Container, StartOrder, Stop
+from pillarbox.kernel.work.lone_attempts import LoneAttempts
 from pillarbox.webhooks.bodies import WebhookBodies
 from pillarbox.webhooks.listening.subscriptions import EventSubscription, SubscriptionWake
 
@@ -44,7 +45,7 @@ def step_engine(kit: Container) -> StepEngine | None:
     runs = RunLocks(kit.engine_pool, kit.clock, kit.runtime.process_id, kit.need(GraphVersions))
     mail = MailSteps(runs, kit.need(Accept), MailMaker(kit.need(TemplateRendering), kit.need(TopicRules)))
     contacts = ContactSteps(runs, kit.need(Contacts))
-    return StepEngine(runs, mail, contacts, ",".join(kit.settings.roles))
+    return StepEngine(runs, mail, contacts, ",".join(kit.settings.roles), kit.need(LoneAttempts))
 
 
 def contact_ends(kit: Container) -> ContactEnds:

@@ -143,6 +143,8 @@ class AutomationTriggers:
                 before: dict[str, Any] = msgspec.json.decode(known.get(one.walk.run.id, "{}"))
                 one.walk.waited = {**before, event.name: waits.facts.event}
                 one.walk.order_at = order_at
+                # What the events before have brought about may not be written yet.
+                one.walk.defer()
             await write(db, [one.walk for one in runs.values()])
 
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb, transaction
+from pillarbox.kernel.work.lone_attempts import PAUSES
 
 # Across teams: who has free work, and whether the first of it is due. One index descent for each team, which
 # may have a million waits.
@@ -83,14 +84,35 @@ FIRST: Final = """
             LIMIT k.share) AS f
 """
 
-# Across teams: these steps, as far as they are still free.
+# Across teams: takes these contacts for one claim, until its transaction ends; those that another claim
+# has are left out.
+TAKE: Final = """
+    SELECT k.team_id, k.contact_id
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, contact_id)
+     WHERE pg_try_advisory_xact_lock(hashtextextended('step of ' || k.team_id || k.contact_id, 0))
+"""
+
+# Across teams: these steps, as far as they are free, and still the first of their contacts. While a step of a
+# contact is carried out, or has yet to get its place, no other one is claimed. There are few of both.
 CLAIM: Final = """
-    WITH due AS MATERIALIZED (
+    WITH held AS MATERIALIZED (
+        SELECT team_id, contact_id FROM automation_work WHERE owner IS NOT NULL
+         UNION
+        SELECT w.team_id, w.contact_id
+          FROM (SELECT DISTINCT k.team_id FROM unnest($1::uuid[]) AS k (team_id)) AS k
+          JOIN automation_work w ON w.team_id = k.team_id
+         WHERE w.order_at IS NULL AND w.owner IS NULL AND w.due_at <= $5
+    ), due AS MATERIALIZED (
         SELECT w.team_id, w.run_id, w.position
           FROM unnest($1::uuid[], $2::uuid[], $6::smallint[]) AS k (team_id, run_id, position)
           JOIN automation_work w
             ON w.team_id = k.team_id AND w.run_id = k.run_id AND w.position = k.position
          WHERE w.owner IS NULL AND w.due_at <= $5
+           AND (w.team_id, w.contact_id) NOT IN (SELECT h.team_id, h.contact_id FROM held h)
+           AND NOT EXISTS (SELECT FROM automation_work o
+                            WHERE o.team_id = w.team_id AND o.contact_id = w.contact_id
+                              AND o.order_at IS NOT NULL
+                              AND (o.order_at, o.run_id, o.position) < (w.order_at, w.run_id, w.position))
            FOR UPDATE OF w SKIP LOCKED
     )
     UPDATE automation_work w
@@ -99,8 +121,7 @@ CLAIM: Final = """
       JOIN automation_runs r ON r.team_id = due.team_id AND r.id = due.run_id
      WHERE w.team_id = due.team_id AND w.run_id = due.run_id AND w.position = due.position
     RETURNING w.team_id, w.run_id, w.position, w.attempt, w.tries, w.due_at, w.waiting, w.failing_since,
-              r.automation_id, r.version, w.contact_id, r.event_name,
-              coalesce(w.order_at, w.due_at) AS order_at
+              r.automation_id, r.version, w.contact_id, r.event_name, w.order_at, w.begun
 """
 
 # Only what is still this claim's. What went wrong counts as an outcome of the claim and has $6 to $8: when
@@ -123,7 +144,7 @@ FREE_CLAIMED: Final = """
            FOR UPDATE OF w SKIP LOCKED
     ), freed AS (
         UPDATE automation_work w
-           SET owner = NULL, leased_until = NULL, tries = w.attempt,
+           SET owner = NULL, leased_until = NULL, tries = w.attempt, begun = 0,
                due_at = coalesce($6::timestamptz, w.due_at), reason = coalesce($7::text, w.reason),
                failing_since = coalesce(w.failing_since, $8::timestamptz)
           FROM free
@@ -143,8 +164,21 @@ HOLDERS: Final = """
       LEFT JOIN processes p ON p.id = h.owner
 """
 
-# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind. What somebody
-# has locked is left for the next time, so that nothing waits for one long transaction.
+# Only what is still this claim's: an attempt begins, of a step that has lost a process before.
+BEGIN: Final = """
+    UPDATE automation_work SET begun = begun + 1
+     WHERE team_id = $1 AND run_id = $2 AND position = $3 AND attempt = $4 AND owner = $5
+"""
+
+# Only what is still this claim's, and is to be alone while something else is. Nothing was begun.
+LEAVE: Final = """
+    UPDATE automation_work SET owner = NULL, leased_until = NULL, tries = tries + 1, due_at = $6
+     WHERE team_id = $1 AND run_id = $2 AND position = $3 AND attempt = $4 AND owner = $5
+"""
+
+# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind. What was begun
+# has to wait ($3 and $4). What somebody has locked is left for the next time, so that nothing waits for one
+# long transaction.
 FREE: Final = """
     WITH lost AS MATERIALIZED (
         SELECT team_id, run_id, position
@@ -153,7 +187,9 @@ FREE: Final = """
            FOR UPDATE SKIP LOCKED
     )
     UPDATE automation_work w
-       SET owner = NULL, leased_until = NULL
+       SET owner = NULL, leased_until = NULL,
+           due_at = greatest(w.due_at,
+                             $3::timestamptz + coalesce(($4::interval[])[w.begun + 1], '0'::interval))
       FROM lost
      WHERE w.team_id = lost.team_id AND w.run_id = lost.run_id AND w.position = lost.position
 """
@@ -165,6 +201,8 @@ END: Final = UUID(int=2**128 - 1)
 """Behind all contacts."""
 
 ORDERED_AT_ONCE: Final = 1000
+"""Delays and waits that are over and get their places by one statement, of all its teams together."""
+
 CONTACTS_AT_ONCE: Final = 1000
 """Contacts whose first step is looked at by one statement."""
 
@@ -218,6 +256,7 @@ class ClaimedStep(NamedTuple):
     contact_id: UUID
     event_name: str
     order_at: datetime
+    begun: int
 
     @property
     def deaths(self) -> int:
@@ -253,9 +292,10 @@ async def teams(source: Source, now: datetime, after: UUID, limit: int) -> list[
 
 async def order(source: Source, team_ids: Sequence[UUID], now: datetime) -> None:
     """Give what became due in these teams a place among the steps of its contact."""
+    share = max(1, ORDERED_AT_ONCE // len(team_ids))
     while True:
-        status: str = await source.execute(ORDER, team_ids, now, ORDERED_AT_ONCE)
-        if int(status.rsplit(" ", 1)[-1]) < ORDERED_AT_ONCE:
+        status: str = await source.execute(ORDER, team_ids, now, share)
+        if int(status.rsplit(" ", 1)[-1]) < share:
             return
 
 
@@ -270,12 +310,17 @@ async def first_steps(source: Source, ranges: Sequence[ContactRange], now: datet
 async def claim(
     source: Source, steps: Sequence[FirstStep], owner: UUID, until: datetime, now: datetime
 ) -> list[ClaimedStep]:
-    """Lease those of these steps that are still free, the oldest of each team first."""
-    keys = [one.team_id for one in steps], [one.run_id for one in steps]
-    positions = [one.position for one in steps]
-    rows = await source.fetch(CLAIM, *keys, owner, until, now, positions)
-    found = [ClaimedStep(*row) for row in rows]
-    return sorted(found, key=lambda one: (one.team_id, one.due_at, one.run_id, one.position))
+    """Lease those of these steps that are still the first of their contacts and free, the oldest of each team
+    first."""
+    places = [step.team_id for step in steps], [step.contact_id for step in steps]
+    async with transaction(source) as conn:
+        taken = {(row[0], row[1]) for row in await conn.fetch(TAKE, *places)}
+        ours = [step for step in steps if (step.team_id, step.contact_id) in taken]
+        keys = [step.team_id for step in ours], [step.run_id for step in ours]
+        positions = [step.position for step in ours]
+        rows = await conn.fetch(CLAIM, *keys, owner, until, now, positions)
+    claimed = [ClaimedStep(*row) for row in rows]
+    return sorted(claimed, key=lambda step: (step.team_id, step.due_at, step.run_id, step.position))
 
 
 async def postpone(
@@ -309,7 +354,17 @@ async def holders(source: Source, host: str) -> list[StepHolder]:
     return [StepHolder(*row) for row in await source.fetch(HOLDERS, host)]
 
 
-async def free(source: Source, owner: UUID, until: datetime) -> int:
+async def begin(db: TeamDb, item: ClaimedStep, owner: UUID) -> bool:
+    """Write down that an attempt begins; False where the step is no longer this claim's."""
+    return await db.run(BEGIN, item.run_id, item.position, item.attempt, owner) == 1
+
+
+async def leave(db: TeamDb, item: ClaimedStep, owner: UUID, due_at: datetime) -> None:
+    """Free a step that was not begun, for later."""
+    await db.run(LEAVE, item.run_id, item.position, item.attempt, owner, due_at)
+
+
+async def free(source: Source, owner: UUID, until: datetime, now: datetime) -> int:
     """Free what this holder has of leases that end until then; returns how many."""
-    status: str = await source.execute(FREE, owner, until)
+    status: str = await source.execute(FREE, owner, until, now, PAUSES)
     return int(status.rsplit(" ", 1)[-1])

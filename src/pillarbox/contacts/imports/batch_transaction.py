@@ -152,7 +152,7 @@ async def apply(
 
 
 async def fail(pool: asyncpg.Pool, job: Job, running: RunningImport, reason: str, now: datetime) -> None:
-    """End an import whose file cannot be read."""
+    """End an import whose file cannot be read, or not be done."""
     async with transaction(pool) as conn:
         db = TeamDb(conn, job.team_id)
         if not await queries.fence(db, job.id, job.attempt):

@@ -30,7 +30,15 @@ from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.postgres.database import RETRIED, TROUBLE, Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
-from pillarbox.kernel.work.jobs import DecidedAtSettle, Handler, Job, JobFinished, JobLimit, JobPostponed
+from pillarbox.kernel.work.jobs import (
+    DecidedAtSettle,
+    EndingHandler,
+    Handler,
+    Job,
+    JobFinished,
+    JobLimit,
+    JobPostponed,
+)
 
 log = get("imports")
 
@@ -46,6 +54,7 @@ TRIES: Final = 5
 TROUBLE_GAP: Final = timedelta(seconds=10)
 GIVE_UP_AFTER: Final = timedelta(hours=24)
 UNREADABLE: Final = "file_unreadable"
+INTERNAL: Final = "internal_error"
 
 ROWS = Counter(
     "pillarbox_import_rows",
@@ -79,7 +88,7 @@ class ImportJobs:
     mail: RecentMail
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {JOB: self.run}
+        return {JOB: EndingHandler(self.run, self.give_up)}
 
     async def run(self, job: Job) -> DecidedAtSettle | JobPostponed:
         """Do the team's oldest import that has not ended, as far as its turn goes."""
@@ -100,6 +109,14 @@ class ImportJobs:
             log.warning("imports.database_trouble", id=running.id, trouble=repr(trouble)[:200])
             return JobPostponed(self.clock.now() + TROUBLE_GAP, "database_trouble")
         return self._next(job) if is_over else JobPostponed(self.clock.now(), "others_wait")
+
+    async def give_up(self, job: Job) -> DecidedAtSettle:
+        """End the team's oldest import: over the same rows of its file three processes have died."""
+        taken = await queries.take(TeamDb(self.pool, job.team_id), self.clock.now())
+        if taken is not None:
+            with contextlib.suppress(ImportOvertaken):
+                await self._fail(job, RunningImport.of(taken), INTERNAL)
+        return self._next(job)
 
     def _next(self, job: Job) -> DecidedAtSettle:
         """The job is over unless the team has another import; one that is made meanwhile waits for the
@@ -195,11 +212,11 @@ class ImportJobs:
                 raise ImportOvertaken
         return replace(running, checkpoint=at)
 
-    async def _fail(self, job: Job, running: RunningImport) -> bool:
-        """End an import whose file cannot be read; always True."""
-        await batch_transaction.fail(self.pool, job, running, UNREADABLE, self.clock.now())
+    async def _fail(self, job: Job, running: RunningImport, reason: str = UNREADABLE) -> bool:
+        """End an import whose file cannot be read, or not be done; always True."""
+        await batch_transaction.fail(self.pool, job, running, reason, self.clock.now())
         ENDED.add(1, ("failed",))
-        log.warning("imports.ended", id=running.id, rows=running.checkpoint.row, fault=UNREADABLE)
+        log.warning("imports.ended", id=running.id, rows=running.checkpoint.row, fault=reason)
         await self._release(job, running)
         return True
 

@@ -120,7 +120,7 @@ ADD_ERRORS = """
 
 # Says that the job is going on, and that it is still this claim's.
 FENCE = """
-    UPDATE jobs SET tries = attempt WHERE team_id = $1 AND id = $2 AND attempt = $3
+    UPDATE jobs SET tries = attempt, begun = 0 WHERE team_id = $1 AND id = $2 AND attempt = $3
 """
 
 HOLD_JOB = """

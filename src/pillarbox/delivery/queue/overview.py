@@ -22,7 +22,7 @@ from uuid import UUID
 
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.kernel.postgres.database import Connection, Source
-from pillarbox.kernel.work.jobs import MOST_CRASHES
+from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 RETRY_BATCH = 5000
 PREFETCH = 500
@@ -143,7 +143,7 @@ RETRY = """
 RETRY_FETCHING = """
     UPDATE jobs j
        SET tries = j.attempt, due_at = $4, owner = NULL, leased_until = NULL
-     WHERE j.attempt - j.tries >= $5 AND (j.owner IS NULL OR j.leased_until < $4)
+     WHERE j.attempt > j.tries AND j.begun >= $5 AND (j.owner IS NULL OR j.leased_until < $4)
        AND EXISTS (SELECT FROM deliveries d
                     WHERE d.team_id = j.team_id AND d.email_id = j.subject_id
                       AND ($1::uuid IS NULL OR d.team_id = $1)
@@ -260,7 +260,7 @@ async def retry_now(source: Source, part: QueueFilter, now: datetime) -> int:
 
     Attachments whose fetching was given up because it ended its processes are fetched once more.
     """
-    await source.execute(RETRY_FETCHING, *part.args, now, MOST_CRASHES)
+    await source.execute(RETRY_FETCHING, *part.args, now, MOST_BEGUN)
     moved = 0
     while True:
         status = await source.execute(RETRY, *part.args, now, UNTIL_FETCHED, RETRY_BATCH, QUARANTINED)

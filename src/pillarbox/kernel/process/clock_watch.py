@@ -53,9 +53,10 @@ AHEAD: Final = timedelta(seconds=15)
 """Ids may be ahead of the clock by less (`kernel.ids.MOST_AHEAD`)."""
 
 # Across teams: whether a clock ahead has dated anything, by one look into the index of each team's emails,
-# into that of kept answers, and at the few jumps.
+# into that of kept answers, and at the few jumps and processes.
 DATED_AHEAD = """
     SELECT EXISTS (SELECT FROM clock_jumps WHERE at > $1)
+        OR EXISTS (SELECT FROM processes WHERE seen_at > $1)
         OR EXISTS (SELECT FROM idempotency_keys WHERE created_at > $1)
         OR EXISTS (
            SELECT FROM teams t

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-# Across teams: what is due of one kind, of each team at most $4, the first of each site before the second of
+# Across teams: what is due of one kind, of each team at most $3, the first of each site before the second of
 # any. The teams are found by one step of the index each, however much one of them has waiting.
 CANDIDATES = """
     WITH RECURSIVE teams AS (
@@ -36,9 +36,8 @@ CANDIDATES = """
            SELECT id, site, due_at, row_number() OVER (PARTITION BY site ORDER BY due_at) AS turn
              FROM jobs
             WHERE team_id = t.team_id AND kind = $1 AND owner IS NULL AND due_at <= $2
-              AND attempt - tries < $3
             ORDER BY turn, due_at
-            LIMIT $4
+            LIMIT $3
            ) AS w
      WHERE t.team_id IS NOT NULL
      ORDER BY w.turn, w.due_at
@@ -55,10 +54,12 @@ CLAIM_THESE = """
            FOR NO KEY UPDATE OF j SKIP LOCKED
     )
     UPDATE jobs j
-       SET owner = $1, leased_until = $2, attempt = j.attempt + 1
+       SET owner = $1, leased_until = $2, attempt = j.attempt + 1,
+           begun = CASE WHEN j.attempt > j.tries THEN least(j.begun + 1, 100) ELSE 0 END
       FROM due
      WHERE j.team_id = due.team_id AND j.id = due.id
-    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.site
+    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.site,
+              j.begun
 """
 
 

@@ -2,11 +2,12 @@
 
 Claim and commit; do the work with no transaction open; then write the outcome and everything that
 follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
-leaves a row that is freed (`recovery`) and claimed again; a job that has ended its process
-`MOST_CRASHES` times in a row is not claimed any more (DUR-13).
+leaves a row that is freed (`recovery`) and claimed again; what becomes of a job that ends its processes
+says `lone_attempts` (DUR-13). Given up, it is ended by its handler where that is an `EndingHandler`; else it
+is tried once a day, and `pillarbox verify` names it.
 
 `attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
-number of claims that ended without one.
+number of claims that ended without one. `begun` counts the claims since the first of these.
 
 Most kinds share one limit. A kind of which thousands may be due at once has one of its own, so that it does
 not delay other kinds; it begins small batches, spread over time, from both ends of the queue: what was asked
@@ -39,13 +40,13 @@ from pillarbox.kernel.work.fair_turns import (
     overdue,
 )
 from pillarbox.kernel.work.lease_watch import LeaseWatch
+from pillarbox.kernel.work.lone_attempts import ALONE_FROM, BUSY_GAP, MOST_BEGUN, LoneAttempts
 from pillarbox.kernel.work.recovery import Recovery
 
 log = get("jobs")
 
 LEASE = timedelta(seconds=60)
 RENEW_EVERY = 15.0
-MOST_CRASHES = 3
 BATCH = 10
 MOST_RUNNING = 10
 LOOK_EVERY = 1.0
@@ -61,16 +62,17 @@ CLAIM = """
     WITH due AS MATERIALIZED (
         SELECT team_id, id
           FROM jobs
-         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NULL AND due_at <= $3
+         WHERE kind = ANY ($5::text[]) AND owner IS NULL AND due_at <= $3
          ORDER BY due_at
          LIMIT $4
            FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE jobs j
-       SET owner = $1, leased_until = $2, attempt = j.attempt + 1
+       SET owner = $1, leased_until = $2, attempt = j.attempt + 1,
+           begun = CASE WHEN j.attempt > j.tries THEN least(j.begun + 1, 100) ELSE 0 END
       FROM due
      WHERE j.team_id = due.team_id AND j.id = due.id
-    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
+    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.begun
 """
 
 # The same from the other end of the queue.
@@ -78,25 +80,26 @@ CLAIM_LATEST = """
     WITH due AS MATERIALIZED (
         SELECT team_id, id
           FROM jobs
-         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NULL AND due_at <= $3
+         WHERE kind = ANY ($5::text[]) AND owner IS NULL AND due_at <= $3
          ORDER BY due_at DESC
          LIMIT $4
            FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE jobs j
-       SET owner = $1, leased_until = $2, attempt = j.attempt + 1
+       SET owner = $1, leased_until = $2, attempt = j.attempt + 1,
+           begun = CASE WHEN j.attempt > j.tries THEN least(j.begun + 1, 100) ELSE 0 END
       FROM due
      WHERE j.team_id = due.team_id AND j.id = due.id
-    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
+    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.begun
 """
 
 # Across teams: what is due, of all kinds.
 DUE_KINDS = """
     SELECT kind
       FROM jobs
-     WHERE owner IS NULL AND due_at <= $1 AND attempt - tries < $2
+     WHERE owner IS NULL AND due_at <= $1
      ORDER BY due_at
-     LIMIT $3
+     LIMIT $2
 """
 
 FINISH = """
@@ -131,6 +134,14 @@ GIVE_BACK = """
      WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
 """
 
+# Across teams: what is to be alone, while something else is. It was not begun.
+LEAVE = """
+    UPDATE jobs j
+       SET owner = NULL, leased_until = NULL, tries = j.tries + 1, begun = j.begun - 1, due_at = $4
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
+"""
+
 
 class Job(NamedTuple):
     """A claimed job."""
@@ -144,6 +155,9 @@ class Job(NamedTuple):
     created_at: datetime
     site: str = ""
     """The host that it waits for, where its kind has one."""
+
+    begun: int = 0
+    """Which attempt this is after a first process of it died; 0 where none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +183,22 @@ class DecidedAtSettle:
     decide: Callable[[Connection], Awaitable[JobFinished | JobPostponed]]
 
 
-Handler = Callable[[Job], Awaitable[JobFinished | JobPostponed | DecidedAtSettle]]
+JobOutcome = JobFinished | JobPostponed | DecidedAtSettle
+Handler = Callable[[Job], Awaitable[JobOutcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class EndingHandler:
+    """Does jobs of a kind, and ends one that is given up, so that its owner is told."""
+
+    run: Handler
+    give_up: Handler
+
+    async def __call__(self, job: Job) -> JobOutcome:
+        if job.begun <= MOST_BEGUN:
+            return await self.run(job)
+        log.error("jobs.given_up", kind=job.kind, job=job.id)
+        return await self.give_up(job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +242,7 @@ class Jobs:
         handlers: Mapping[str, Handler],
         limits: Sequence[JobLimit] = (),
         roles: str = "jobs",
+        lone: LoneAttempts | None = None,
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -229,7 +259,9 @@ class Jobs:
         self._settle_failures = LoopFailures("jobs.settle")
         self._wake = asyncio.Event()
         watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
-        self._recovery = Recovery(pool, clock, owner, roles, watch)
+        ended = [kind for kind, handler in handlers.items() if isinstance(handler, EndingHandler)]
+        self._recovery = Recovery(pool, clock, owner, roles, watch, ended)
+        self._lone = lone or LoneAttempts()
 
     async def start(self) -> None:
         self._loops = [asyncio.create_task(self._forever()), asyncio.create_task(self._keep())]
@@ -271,19 +303,27 @@ class Jobs:
             # This process stood still since it asked: another one may have them by now.
             await self._give_back(jobs)
             return 0
+        jobs = await self._beginning(jobs)
         for job in jobs:
             task = asyncio.create_task(self._run(job))
             self._tasks[task] = job
             track.running[task] = job, self._clock.boottime()
             task.add_done_callback(self._tasks.pop)
             task.add_done_callback(track.running.pop)
-        return len(rows)
+        return len(jobs)
+
+    async def _beginning(self, jobs: Sequence[Job]) -> list[Job]:
+        """Those that may begin; what is to be alone and is not is left for later."""
+        kept = [job for job in jobs if job.begun < ALONE_FROM or self._lone.take(job.id)]
+        if left := [job for job in jobs if job not in kept]:
+            await self._pool.execute(LEAVE, *_keys(left), self._owner, self._clock.now() + BUSY_GAP)
+        return kept
 
     async def _claim(self, track: _Track, free_slots: int) -> Sequence[asyncpg.Record]:
         now = self._clock.now()
         claim = CLAIM_LATEST if track.latest else CLAIM
         rows: Sequence[asyncpg.Record] = await self._pool.fetch(
-            claim, self._owner, now + LEASE, now, free_slots, track.limit.kinds, MOST_CRASHES
+            claim, self._owner, now + LEASE, now, free_slots, track.limit.kinds
         )
         track.backlog = len(rows) == free_slots
         track.latest = track.backlog and not track.latest
@@ -301,7 +341,7 @@ class Jobs:
         back."""
         now, at = self._clock.now(), self._clock.boottime()
         kind, slots = track.limit.kinds[0], track.limit.running
-        due = await self._pool.fetch(CANDIDATES, kind, now, MOST_CRASHES, slots)
+        due = await self._pool.fetch(CANDIDATES, kind, now, slots)
         candidates = [DueJob(*row) for row in due]
         taken = [
             TakenSlot(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()
@@ -358,7 +398,7 @@ class Jobs:
 
     async def _due_kinds(self) -> set[str] | None:
         """The kinds of which jobs are due; None where more are due than it looks at."""
-        rows = await self._pool.fetch(DUE_KINDS, self._clock.now(), MOST_CRASHES, DUE_LOOKED_AT)
+        rows = await self._pool.fetch(DUE_KINDS, self._clock.now(), DUE_LOOKED_AT)
         return None if len(rows) == DUE_LOOKED_AT else {row["kind"] for row in rows}
 
     async def _keep(self) -> None:
@@ -381,7 +421,7 @@ class Jobs:
             log.warning("jobs.not_given_back", trouble=repr(trouble)[:200])
 
     async def _run(self, job: Job) -> None:
-        outcome: JobFinished | JobPostponed | DecidedAtSettle
+        outcome: JobOutcome
         failures = self._failures[job.kind]
         try:
             outcome = await self._handle(job)
@@ -394,8 +434,10 @@ class Jobs:
             self._settle_failures.succeeded()
         except Exception as trouble:
             self._settle_failures.failed(trouble, kind=job.kind, job=job.id)
+        finally:
+            self._lone.release(job.id)
 
-    async def _handle(self, job: Job) -> JobFinished | JobPostponed | DecidedAtSettle:
+    async def _handle(self, job: Job) -> JobOutcome:
         limit = asyncio.timeout(None)
         try:
             async with limit:
@@ -413,7 +455,7 @@ class Jobs:
         limits = [track.limit for track in self._tracks if kind in track.limit.kinds]
         return next((limit.turns.gap for limit in limits if limit.turns is not None), BROKEN_GAP)
 
-    async def _settle(self, job: Job, outcome: JobFinished | JobPostponed | DecidedAtSettle) -> None:
+    async def _settle(self, job: Job, outcome: JobOutcome) -> None:
         try:
             async with transaction(self._pool) as conn:
                 if isinstance(outcome, DecidedAtSettle):

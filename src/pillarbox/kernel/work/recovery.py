@@ -6,7 +6,8 @@ host nothing is known but its leases (`lease_watch`).
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,11 +18,13 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
+from pillarbox.kernel.work.lone_attempts import MOST_BEGUN, PAUSES
 
 log = get("jobs")
 
 RECOVER_EVERY = 5.0
 RECORD_EVERY = 3600.0
+GIVEN_UP_GAP = timedelta(days=1)
 """Much less than `collectors.DEAD_AFTER`."""
 
 # Across teams: who runs jobs, when the first and the last of the leases end, and its process on this host.
@@ -34,8 +37,9 @@ HOLDINGS = """
       LEFT JOIN processes p ON p.id = h.owner AND p.host = $1
 """
 
-# Across teams: what the process that is gone had. It counts as a death: `tries` stays behind. What somebody
-# has locked is left for the next time.
+# Across teams: what the process that is gone had. It counts as a death: `tries` stays behind. What was begun
+# $4 times so is given up: at once where its handler ends it, else it is tried once a day. What somebody has
+# locked is left for the next time.
 FREE = """
     WITH lost AS MATERIALIZED (
         SELECT team_id, id
@@ -44,9 +48,14 @@ FREE = """
            FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE jobs j
-       SET owner = NULL, leased_until = NULL
+       SET owner = NULL, leased_until = NULL,
+           due_at = CASE WHEN j.begun < $4
+                         THEN greatest(j.due_at, $3::timestamptz + ($5::interval[])[j.begun + 1])
+                         WHEN j.kind = ANY ($6::text[]) THEN j.due_at
+                         ELSE $3::timestamptz + $7::interval END
       FROM lost
      WHERE j.team_id = lost.team_id AND j.id = lost.id
+    RETURNING j.id, j.kind, j.begun >= $4 AS given_up
 """
 
 # Across teams: a dead process. Where it still has jobs, its row says that they are nobody's.
@@ -72,7 +81,16 @@ class JobHolder(NamedTuple):
 class Recovery:
     """Says that this process is there, and frees what others had that are not."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID, roles: str, watch: LeaseWatch) -> None:
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        owner: UUID,
+        roles: str,
+        watch: LeaseWatch,
+        ended_kinds: Sequence[str] = (),
+    ) -> None:
+        self._ended_kinds = list(ended_kinds)
         self._pool = pool
         self._clock = clock
         self._owner = owner
@@ -98,9 +116,17 @@ class Recovery:
         lost = self._watch.lost([HeldLeases(*one[:3]) for one in holders], self._clock.now(), boottime)
         lost += [LostLeases(one.owner, one.last) for one in holders if one.is_dead()]
         for one in lost:
-            status: str = await self._pool.execute(FREE, *one)
-            if freed := int(status.rsplit(" ", 1)[-1]):
-                log.warning("jobs.recovered", jobs=freed)
+            await self._free(one)
+
+    async def _free(self, leases: LostLeases) -> None:
+        now = self._clock.now()
+        rule = now, MOST_BEGUN, PAUSES, self._ended_kinds, GIVEN_UP_GAP
+        freed = await self._pool.fetch(FREE, *leases, *rule)
+        if freed:
+            log.warning("jobs.recovered", jobs=len(freed))
+        for row in freed:
+            if row["given_up"]:
+                log.error("jobs.ends_processes", kind=row["kind"], job=row["id"])
 
 
 async def forget_dead(source: Source, process: UUID) -> None:
