@@ -119,12 +119,15 @@ class Script:
 
 
 class TlsAuthority:
-    """A throw-away authority with a server certificate for `names`; `trust` is a client's context."""
+    """A throw-away authority with a server certificate for `names`; `trust` is a client's context, `pem` the
+    server's key with its certificate."""
 
     def __init__(self, *names: str) -> None:
         self._ca = trustme.CA()
         self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._ca.issue_cert(*(names or ("mx.sink.test", "127.0.0.1"))).configure_cert(self.server)
+        issued = self._ca.issue_cert(*(names or ("mx.sink.test", "127.0.0.1")))
+        issued.configure_cert(self.server)
+        self.pem = issued.private_key_and_cert_chain_pem.bytes()
 
     def trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context()

@@ -7,6 +7,7 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from kit.blocking_peer import (
     TlsKind,
     blocking_peer,
 )
+from kit.node_smtp_server import node_smtp_server
 from kit.postfix import postfix
 from kit.smtp_listener import on_each_loop
 from kit.smtp_sink import Sink, TlsAuthority
@@ -187,6 +189,29 @@ async def test_mail_of_each_size_arrives_at_aiosmtpd() -> None:
             done = await connection.send("ada@harbor.example", ["bob@quay.example"], message(size))
             assert done.final is not None, (size, done.answers)
             assert keeper.contents.pop() == message(size)
+        await connection.quit()
+
+
+@pytest.mark.parametrize("tls", TLS_KINDS)
+@on_each_loop
+async def test_mail_of_each_size_arrives_at_the_smtp_server_of_node(tls: TlsKind, tmp_path: Path) -> None:
+    """OUT-18: as `smtp-server` of npm takes it, on Node's sockets and TLS."""
+    with node_smtp_server(tls, AUTHORITY.pem, tmp_path) as peer:
+        connection = await SmtpConnection.open(
+            ("127.0.0.1", peer.port),
+            server_name="mx.sink.test",
+            hello="mx.pillar.example",
+            tls=MODES[tls],
+            trust=AUTHORITY.trust(),
+        )
+        assert isinstance(connection, SmtpConnection), connection
+        for size in (1_000, 90_000, 220_000, 600_000, 2_000_000, 40_000_000):
+            content = message(size)
+            done = await connection.send("ada@harbor.example", ["bob@quay.example"], content)
+            assert done.final is not None, (size, done.answers)
+            taken = await asyncio.to_thread(peer.next_message)
+            assert (taken.octets, taken.digest) == (len(content), hashlib.sha256(content).hexdigest())
+            assert taken.secure == (tls != "clear")
         await connection.quit()
 
 
