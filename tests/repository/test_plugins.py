@@ -90,7 +90,7 @@ async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
 
         event = QueuedEvent(uuid4(), "toy.made", SystemClock().now(), uuid4(), None, None)
         async with pillarbox.pool.acquire() as conn:
-            data = await app.need(WebhookBodies)._data(conn, team.id, [event])
+            data = await app.need(WebhookBodies).data_of(conn, team.id, [event])
         assert bytes(data[event.event_id]) == b'{"toy_id":"7"}'
 
         found = await reconcile(pillarbox.pool, 5, [i for one in app.kit.slices for i in one.invariants])
