@@ -111,6 +111,34 @@ async def test_one_step_of_a_batch_that_cannot_be_carried_out_does_not_hold_up_t
         ]
 
 
+async def test_a_full_disk_of_the_database_is_no_fault_of_a_step(database_url: str, tmp_path: Path) -> None:
+    """For hours; the step waits, and is carried out when there is room."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        automation = await enabled(team)
+        await sent(team, "user.signed_up")
+        while await run_jobs(pillarbox):
+            pass
+        await pillarbox.pool.execute(
+            """
+            CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full';
+            END $$;
+            CREATE TRIGGER full_disk BEFORE INSERT ON automation_steps
+               FOR EACH STATEMENT EXECUTE FUNCTION full_disk()
+            """
+        )
+        for _ in range(5):
+            await walk(pillarbox)
+            row = await pillarbox.pool.fetchrow(WORK)
+            assert (row["reason"], row["failing_since"]) == ("DiskFullError", None)
+            clock_of(pillarbox).advance(timedelta(hours=1))
+        await pillarbox.pool.execute("DROP TRIGGER full_disk ON automation_steps")
+        await walk(pillarbox)
+        assert (await run_of(team, automation))["status"] == "completed"
+
+
 async def test_steps_of_a_process_that_died_are_carried_out_by_another(
     database_url: str, tmp_path: Path
 ) -> None:

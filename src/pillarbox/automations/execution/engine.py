@@ -35,7 +35,7 @@ from pillarbox.automations.graphs.graph import (
 )
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
-from pillarbox.kernel.postgres.database import GONE, RETRIED, TROUBLE, TeamDb
+from pillarbox.kernel.postgres.database import EXHAUSTED, GONE, RETRIED, TROUBLE, TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem
@@ -354,13 +354,18 @@ class StepEngine:
         prometheus.TROUBLE.add(len(items))
         try:
             for item in items:
-                await self._try_later(TeamDb(self._pool, team_id), item, type(trouble).__name__)
+                await self._try_later(TeamDb(self._pool, team_id), item, trouble)
         except Exception as again:
             log.warning("automations.not_postponed", trouble=repr(again)[:200])
             self._left += items
 
-    async def _try_later(self, db: TeamDb, item: ClaimedStep, reason: str) -> None:
-        now = self._clock.now()
+    async def _try_later(self, db: TeamDb, item: ClaimedStep, trouble: BaseException) -> None:
+        """A full disk of the database is no fault of the step: the hour does not begin with it."""
+        now, reason = self._clock.now(), type(trouble).__name__
+        if isinstance(trouble, EXHAUSTED):
+            due_at = now + FIRST_PAUSE
+            self._left += await work_queries.postpone(db, [item], self._owner, due_at, reason, None)
+            return
         since = item.failing_since or now
         if now - since >= TRIED_FOR:
             try:

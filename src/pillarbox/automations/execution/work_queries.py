@@ -324,9 +324,10 @@ async def claim(
 
 
 async def postpone(
-    db: TeamDb, items: Sequence[ClaimedStep], owner: UUID, due_at: datetime, reason: str, now: datetime
+    db: TeamDb, items: Sequence[ClaimedStep], owner: UUID, due_at: datetime, reason: str, now: datetime | None
 ) -> list[ClaimedStep]:
-    """Free work that could not be done now; returns what somebody else has locked at this moment."""
+    """Free work that could not be done now, and fails since `now` where that is given; returns what somebody
+    else has locked at this moment."""
     return _among(items, await db.all(RunStepPlace, FREE_CLAIMED, *_keys(items), owner, due_at, reason, now))
 
 

@@ -65,7 +65,10 @@ conversations at every byte to find them; a lint keeps other modules from lists 
 TROUBLE = (*GONE, asyncpg.PostgresError)
 """Whatever the database may answer with: for work that is left for the next time."""
 
-OUTAGES = (*GONE, asyncpg.InsufficientResourcesError)
+EXHAUSTED = asyncpg.InsufficientResourcesError
+"""The disk, the memory or the connections of the database are at their end: no fault of any work."""
+
+OUTAGES = (*GONE, EXHAUSTED)
 """While these are raised nothing can be stored: the database is away, or its disk or memory is full."""
 
 RETRIED = (*OUTAGES, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)

@@ -225,7 +225,7 @@ class WebhookDispatcher:
 
     def _wanted(self, webhook: WebhookKey) -> int:
         capacity = MOST_ITEMS - len(self._held)
-        if self._stopping or self._bytes > MOST_BYTES:
+        if self._stopping or self._settler.is_out or self._bytes > MOST_BYTES:
             capacity = 0
         return max(0, min(capacity, self._scheduler.wants(webhook)))
 
@@ -256,8 +256,13 @@ class WebhookDispatcher:
 
     # Posting -------------------------------------------------------------------------------------------
 
+    @property
+    def _may_begin(self) -> bool:
+        """False while outcomes cannot be stored (docs/decisions/0150)."""
+        return not self._stopping and not self._settler.is_out
+
     def _pump(self) -> None:
-        while not self._stopping and (taken := self._scheduler.take()) is not None:
+        while self._may_begin and (taken := self._scheduler.take()) is not None:
             self._start(self._run(*taken))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -292,6 +297,7 @@ class WebhookDispatcher:
             await _quietly(self._claims.give_back([delivery], later))
         finally:
             self._drop(delivery)
+            self._pump()
 
     async def _attempt(self, queue: EndpointSlots, delivery: Delivery) -> AttemptResult | None:
         """The answer; None where the delivery was not tried and is not ours any more."""

@@ -15,7 +15,7 @@ import asyncpg
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
-from pillarbox.kernel.postgres.database import RETRIED, transaction
+from pillarbox.kernel.postgres.database import OUTAGES, RETRIED, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
 from pillarbox.webhooks import health
@@ -39,6 +39,9 @@ class DeliverySettler:
         self._ids = ids
         self._owner = owner
         self._failures = LoopFailures("webhooks.settle")
+        self.is_out = False
+        """Nothing can be stored: what is told meanwhile might be told again."""
+
         self._commits: GroupCommit[DeliverySettlement, None] = GroupCommit(
             self._flush,
             kind="webhooks",
@@ -57,12 +60,15 @@ class DeliverySettler:
                 await faults.point("webhooks.after_answer")
                 await self._commits.submit(settlement)
                 self._failures.succeeded()
+                self.is_out = False
                 return
             except RETRIED as trouble:
+                self.is_out = self.is_out or isinstance(trouble, OUTAGES)
                 self._failures.failed(trouble)
             except Exception as trouble:
                 refusals += 1
                 if refusals == MOST_REFUSALS:
+                    self.is_out = False
                     raise
                 self._failures.failed(trouble, refusals=refusals)
             await asyncio.sleep(PAUSE)
