@@ -1,4 +1,4 @@
-"""Copies that a dead process had go out beside new ones, not behind the whole broadcast (docs/decisions/0156)."""
+"""Copies that a dead process had go out beside new ones, not behind them (docs/decisions/0156)."""
 
 from __future__ import annotations
 
