@@ -82,7 +82,7 @@ async def test_a_name_that_moves_to_a_private_address_is_not_followed(
     """OA-09: SSRF: what a name means is looked up for each fetch, and checked."""
     async with program_site(database_url, tmp_path, document()) as site:
         assert is_begun(site, await asked(site))
-        site.clock.advance(301)
+        site.clock.advance(301 + 24 * 3600)
         site.zone.remove(HOST, "A")
         site.zone.add(HOST, "A", "10.0.0.7")
         assert is_unknown(await asked(site))
@@ -342,3 +342,51 @@ async def test_a_denied_request_of_a_described_program_goes_back(database_url: s
         assert "127.0.0.1:49801" in page
         assert "The access goes to a program on this computer." in page
         assert answered(await asking.decide("deny"))["error"] == "access_denied"
+
+
+async def test_a_document_serves_on_for_a_day_while_its_host_fails(database_url: str, tmp_path: Path) -> None:
+    """oauth.md 4: trouble of the host is no statement about its program."""
+    trouble = document(status="503 Service Unavailable")
+    async with program_site(database_url, tmp_path, document(), trouble) as site:
+        assert is_begun(site, await asked(site))
+        site.clock.advance(301)
+        assert is_begun(site, await asked(site))
+        assert site.server.connections == 2, "it is asked again"
+        site.clock.advance(24 * 3600 - 10)
+        assert is_begun(site, await asked(site))
+        site.clock.advance(20)
+        assert is_unknown(await asked(site))
+
+
+@pytest.mark.parametrize("last", ["404 Not Found", "200 OK"])
+async def test_a_host_that_withdraws_its_program_is_heard_at_once(
+    database_url: str, tmp_path: Path, last: str
+) -> None:
+    gone = document(b"{}", status=last)
+    async with program_site(database_url, tmp_path, document(), gone) as site:
+        assert is_begun(site, await asked(site))
+        site.clock.advance(301)
+        assert is_unknown(await asked(site))
+
+
+async def test_strangers_with_made_up_documents_lock_out_no_program(
+    database_url: str, tmp_path: Path
+) -> None:
+    """oauth.md 4: other paths, other queries, and the very URL after the end of its document."""
+    bad = document(status="500 Internal Server Error")
+    async with program_site(
+        database_url, tmp_path, document(), *[bad] * 70, document(), trusted_proxy="127.0.0.0/8"
+    ) as site:
+        assert is_begun(site, await asked(site))
+        site.clock.advance(301)
+        for number in range(7):
+            address = f"10.3.{number}.1" if number % 2 else f"2001:db8:{number:x}::1"
+            for query in range(10):
+                made_up = f"{URL}?{number}{query}" if query % 2 else f"https://{HOST}/{number}/{query}"
+                assert is_unknown(await asked(site, made_up, **{"x-forwarded-for": address}))
+        assert is_begun(site, await asked(site, **{"x-forwarded-for": "10.4.0.1"}))
+        assert site.server.connections == 72, "the document was fetched anew"
+        site.clock.advance(301)
+        for number in range(20):
+            await asked(site, **{"x-forwarded-for": f"10.5.{number}.1"})
+        assert is_begun(site, await asked(site, **{"x-forwarded-for": "10.4.0.1"}))

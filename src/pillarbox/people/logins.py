@@ -2,8 +2,9 @@
 
 The answer and its time are the same whether or not there is somebody of that address. Tries are counted for
 an address of email, for an address of the network, and for both together; those that were right are given
-back. Who tries from where the person has a session is not slowed by what others try elsewhere, so nobody can
-lock somebody out.
+back. Who tries from where the person has a session is not slowed by what others try elsewhere. A browser
+that is known to be the person's (`known_devices.py`), and one that has a session, are counted by themselves
+alone, so nobody can lock somebody out.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 from pillarbox.people import audit, queries, sessions
 from pillarbox.people.audit import Act, Actor
+from pillarbox.people.known_devices import KnownDevices
 from pillarbox.people.passwords import LONGEST, PasswordHashingBusy, Passwords
 from pillarbox.people.queries import Person
 from pillarbox.people.sessions import SessionOrigin, SessionStage
@@ -30,6 +32,7 @@ WINDOW: Final = 300.0
 PER_PAIR: Final = 5
 PER_NETWORK: Final = 60
 PER_PERSON: Final = 50
+NOBODY: Final = UUID(int=0)
 PASSWORD: Final = "password"  # noqa: S105 - how somebody logged in
 
 
@@ -80,19 +83,30 @@ class _Try:
 class Logins:
     """Lets people in by their password."""
 
-    def __init__(self, pool: asyncpg.Pool, ids: Ids, windows: Windows, passwords: Passwords) -> None:
+    def __init__(
+        self, pool: asyncpg.Pool, ids: Ids, windows: Windows, passwords: Passwords, devices: KnownDevices
+    ) -> None:
         self._pool = pool
         self._ids = ids
         self._windows = windows
         self._passwords = passwords
+        self._devices = devices
 
     async def log_in(
-        self, now: datetime, address: str, password: str, origin: SessionOrigin, replaced: str | None = None
+        self,
+        now: datetime,
+        address: str,
+        password: str,
+        origin: SessionOrigin,
+        replaced: str | None = None,
+        device: str | None = None,
     ) -> Outcome:
-        """What a login leads to; the session of the token `replaced` ends with it. Raises Busy."""
+        """What a login leads to; the session of the token `replaced` ends with it. `device` is the token of
+        the browser. Raises Busy."""
         key = address_key(address)
         person = await queries.person_of_address(self._pool, key)
-        tries = await self._tries(key, person, origin)
+        known = self._devices.find(now, NOBODY if person is None else person.id, device)
+        tries = self._own_tries(key, known.id) if known else await self._tries(key, person, origin)
         if (refused := tries.take()) is not None:
             return refused
         stored = person.password if person is not None and person.disabled_at is None else None
@@ -119,11 +133,11 @@ class Logins:
         return LoginRefused() if token is None else LoggedIn(person, token, stage)
 
     async def is_password(
-        self, person_id: UUID, address: str, password: str, origin: SessionOrigin
+        self, person_id: UUID, address: str, password: str, session_id: UUID
     ) -> bool | TooManyTries:
-        """Whether it is the password of somebody who has a session; counted like a login."""
+        """Whether it is the password of somebody who has this session, which is counted by itself."""
         person = await queries.person(self._pool, person_id)
-        tries = await self._tries(address_key(address), person, origin)
+        tries = self._own_tries(address_key(address), session_id)
         if (refused := tries.take()) is not None:
             return refused
         is_right = await self._compared(None if person is None else person.password, password, tries)
@@ -158,13 +172,17 @@ class Logins:
         target = tried if is_address(tried) else None
         await audit.record(source, now, act, team_id=None, actor=actor, target=target)
 
+    def _own_tries(self, key: str, device_id: UUID) -> _Try:
+        """Those of one browser, which has proved whose it is: what others try does not count."""
+        return _Try(self._windows, ((key_for(f"login {key} by {device_id}"), PER_PAIR),))
+
     async def _tries(self, key: str, person: Person | None, origin: SessionOrigin) -> _Try:
         network = network_of(origin.address)
         keys = [
             (key_for(f"login {key} from {network}"), PER_PAIR),
             (key_for(f"login from {network}"), PER_NETWORK),
         ]
-        person_id = UUID(int=0) if person is None else person.id
+        person_id = NOBODY if person is None else person.id
         if not await self._pool.fetchval(queries.IS_KNOWN_ADDRESS, person_id, origin.address):
             keys.append((key_for(f"login {key}"), PER_PERSON))
         return _Try(self._windows, tuple(keys))

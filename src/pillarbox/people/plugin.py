@@ -16,6 +16,7 @@ from pillarbox.people.factors.factor_logins import FactorLogins
 from pillarbox.people.factors.passkeys import Passkeys, RelyingParty
 from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
 from pillarbox.people.invariants import INVARIANTS
+from pillarbox.people.known_devices import KnownDevices
 from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
 from pillarbox.people.mails import SystemMail
@@ -32,7 +33,8 @@ def _passwords(kit: Container) -> Passwords:
 
 
 def _logins(kit: Container) -> Logins:
-    return Logins(kit.pool, kit.need(Ids), kit.need(Windows), kit.need(Passwords))
+    needs = kit.need(Ids), kit.need(Windows), kit.need(Passwords), kit.need(KnownDevices)
+    return Logins(kit.pool, *needs)
 
 
 def _factor_logins(kit: Container) -> FactorLogins:
@@ -81,6 +83,7 @@ SLICE = Slice(
     provides={
         Passwords: _passwords,
         Logins: _logins,
+        KnownDevices: lambda kit: KnownDevices(kit.need(KeyRing)),
         FactorLogins: _factor_logins,
         OwnAccount: _own_account,
         OwnAddress: _own_address,

@@ -8,7 +8,7 @@ from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.cookies import session_cookie
 from pillarbox.dashboard.people.local_paths import local_path
 from pillarbox.dashboard.people.login import HOME, waiting
-from pillarbox.dashboard.people.page_visits import Form, draw, form, origin_of, page, see_other
+from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other
 from pillarbox.dashboard.people.passkey_page import has_passkeys
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
@@ -27,7 +27,7 @@ async def show_confirm(request: Request, visitor: Visitor) -> Reply[Html]:
 async def confirm(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
     to = local_path(fields.get("to"))
     right = await request.use(Logins).is_password(
-        visitor.person_id, visitor.email, fields.get("password"), origin_of(request)
+        visitor.person_id, visitor.email, fields.get("password"), visitor.session_id
     )
     if isinstance(right, TooManyTries):
         page_again = await confirm_page(request, visitor, to, t("login.wait", seconds=right.seconds), 429)

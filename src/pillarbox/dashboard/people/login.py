@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from pillarbox.dashboard.people.cookies import cookie, no_session_cookie, session_cookie
+from pillarbox.dashboard.people.device_cookie import DEVICE
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.page_visits import (
     Form,
@@ -53,12 +54,17 @@ async def show_login(request: Request, guest: PageGuest) -> Reply[Html]:
 async def log_in(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
     to, email = local_path(fields.get("to")), fields.get("email").strip()
     outcome = await request.use(Logins).log_in(
-        request.at, email, fields.get("password"), origin_of(request), replaced=cookie(request)
+        request.at,
+        email,
+        fields.get("password"),
+        origin_of(request),
+        replaced=cookie(request),
+        device=cookie(request, DEVICE),
     )
     if isinstance(outcome, LoggedIn):
         return logged_in(outcome, to)
     if isinstance(outcome, TooManyTries):
-        wrong = t("login.wait", seconds=outcome.seconds)
+        wrong = t("login.wait_or_prove", seconds=outcome.seconds)
         return waiting(login_page(request, guest, to=to, email=email, wrong=wrong, status=429), outcome)
     return login_page(request, guest, to=to, email=email, wrong=t("login.wrong"), status=403)
 

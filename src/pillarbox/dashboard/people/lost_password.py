@@ -1,8 +1,11 @@
-"""A lost password: asking for a link, and using it. Opening the link changes nothing."""
+"""A lost password: asking for a link, and using it. Opening the link changes no account."""
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from pillarbox.dashboard.people.cookies import no_session_cookie
+from pillarbox.dashboard.people.device_cookie import with_device
 from pillarbox.dashboard.people.login import too_many
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
@@ -17,6 +20,7 @@ from pillarbox.dashboard.people.page_visits import (
 )
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people import sessions
 from pillarbox.people.lost_passwords import LostPasswords
 
 
@@ -37,8 +41,13 @@ async def lost(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
 
 @open_page("GET", "/password/reset/{token}", summary="Choose another password by a link")
 async def show_reset(request: Request, guest: PageGuest) -> Reply[Html]:
-    person = await request.use(LostPasswords).find(request.at, request.param("token"))
-    return gone() if person is None else reset_page(guest, person.email)
+    """The browser is a known one from then on: the mailbox is the person's."""
+    token = request.param("token")
+    person = await request.use(LostPasswords).find(request.at, token)
+    if person is None:
+        return gone()
+    device_id = UUID(bytes=sessions.token_hash(token)[:16])
+    return with_device(request, reset_page(guest, person.email), person.id, device_id)
 
 
 @open_form("POST", "/password/reset/{token}", summary="Change a lost password")

@@ -20,6 +20,7 @@ import asyncpg
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.cookies import FORM_COOKIE, cookie, form_cookie
+from pillarbox.dashboard.people.device_cookie import with_device
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
 from pillarbox.dashboard.texts import t
@@ -278,7 +279,8 @@ def page(
                 return refused(visitor)
             if confirm and not visitor.is_confirmed(request.at):
                 return see_other(with_return("/confirm", _here(request)))
-            return saved_form.taken_away(request, visitor, await handler(request, visitor))
+            reply = saved_form.taken_away(request, visitor, await handler(request, visitor))
+            return with_device(request, reply, visitor.person_id, visitor.session_id)
 
         return _marked(method, path, summary, query)(_with_pages(shown))
 

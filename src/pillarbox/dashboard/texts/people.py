@@ -32,6 +32,10 @@ TEXTS: Final[dict[str, str]] = {
     "login.submit": "Log in",
     "login.lost": "I have lost my password",
     "login.wrong": "The address or the password is wrong.",
+    "login.wait_or_prove": "Too many tries. Please wait {seconds} seconds and try again. If others try to "
+    "get into your account you need not wait: use a passkey or a browser in which you have logged in before, "
+    "or have a link mailed to you ('I have lost my password'), open it in this browser, and log in with the "
+    "password you have.",
     "login.wait": "Too many tries. Please wait {seconds} seconds and try again.",
     "login.done.reset": "Your password is changed. Log in with the new one.",
     "login.done.logout": "You are logged out.",

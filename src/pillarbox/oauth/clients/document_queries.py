@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 FIND: Final = """
-    SELECT document FROM oauth_documents WHERE hash = $1 AND expires_at > $2
+    SELECT document, expires_at > $2 AS is_fresh FROM oauth_documents WHERE hash = $1 AND expires_at > $3
 """
 
 KEEP: Final = """

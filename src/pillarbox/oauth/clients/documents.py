@@ -1,7 +1,8 @@
 """Fetching what the sites of programs say and show: their documents and logos (oauth.md 4 and 5.1).
 
 Only people who are sent to the endpoint of authorization cause a fetch, and each fetch counts against the
-host and against the address that asks.
+address that asks, and against the URL. What strangers ask for under other URLs keeps no program out, and a
+document that was valid serves on for a while when its host fails.
 """
 
 from __future__ import annotations
@@ -30,9 +31,17 @@ MOST_LOGO_BYTES: Final = 256 * 1024
 CONNECT_SECONDS: Final = 2.0
 SECONDS: Final = 5.0
 
+TOO_MANY: Final = 429
+SERVER_ERROR: Final = 500
+
 MINUTE: Final = 60.0
 MOST_OF_PATH: Final = 10
+"""Of an address for one path, whatever the query; and of all together for one URL."""
+
 MOST_OF_ADDRESS: Final = 30
+SERVES_STALE: Final = timedelta(hours=24)
+"""So long after its end a document describes its program while the host gives no answer."""
+
 LOGO_KEPT: Final = timedelta(hours=1)
 
 PICTURES: Final = (
@@ -95,12 +104,19 @@ class Documents:
         where = document_rules.address_of(url)
         if not self._policy.permits(where.host):
             raise UnknownClient("client_id: documents of this host are not accepted")
-        kept = await self._pool.fetchval(document_queries.FIND, _hashed(url), now)
+        row = await self._pool.fetchrow(document_queries.FIND, _hashed(url), now, now - SERVES_STALE)
         said: dict[str, Any]
-        if kept is not None:
-            said = json.loads(kept)
-            return document_rules.described(url, where.host, said)
-        answer = await self._fetched(where, address, "application/json", MOST_BYTES)
+        kept = None if row is None else document_rules.described(url, where.host, json.loads(row["document"]))
+        if kept is not None and row["is_fresh"]:
+            return kept
+        try:
+            answer = await self._fetched(where, address, "application/json", MOST_BYTES)
+        except TooManyRequests:
+            if kept is None:
+                raise
+            return kept
+        if kept is not None and _is_failing(answer):
+            return kept
         if answer is None or answer.status != 200 or not document_rules.is_json(_media(answer)):
             raise UnknownClient("the document of the client could not be fetched")
         said = document_rules.document_of(answer.body)
@@ -139,7 +155,8 @@ class Documents:
         # The address first: who is refused for it cannot have rows counted of hosts that it makes up.
         for key, limit in (
             (f"oauth fetch for {client_of(address)}", MOST_OF_ADDRESS),
-            (f"oauth fetch of {where.host}{where.path}", MOST_OF_PATH),
+            (f"oauth fetch of {where.host}{where.path} for {client_of(address)}", MOST_OF_PATH),
+            (f"oauth fetch of {where}", MOST_OF_PATH),
         ):
             taken = await self._limits.take(key_for(key), limit, MINUTE)
             if not taken.allowed:
@@ -166,6 +183,11 @@ def picture_media(octets: bytes) -> str | None:
         if octets.startswith(start) and octets[8 : 8 + len(later)] == later:
             return media
     return None
+
+
+def _is_failing(answer: HttpAnswer | None) -> bool:
+    """Whether the host says nothing about its document: no answer, or that it has trouble."""
+    return answer is None or answer.status == TOO_MANY or answer.status >= SERVER_ERROR
 
 
 def _media(answer: HttpAnswer) -> str | None:
