@@ -107,7 +107,7 @@ class Documents:
         row = await self._pool.fetchrow(document_queries.FIND, _hashed(url), now, now - SERVES_STALE)
         said: dict[str, Any]
         kept = None if row is None else document_rules.described(url, where.host, json.loads(row["document"]))
-        if kept is not None and row["is_fresh"]:
+        if row is not None and kept is not None and row["is_fresh"]:
             return kept
         try:
             answer = await self._fetched(where, address, "application/json", MOST_BYTES)
