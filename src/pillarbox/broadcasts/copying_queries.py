@@ -27,6 +27,9 @@ READY: Final = """
      ORDER BY b.team_id, b.id
 """
 
+# Across teams: whether there may be such broadcasts (`kernel.work.queue_poll`).
+IS_WANTED: Final = "SELECT EXISTS (SELECT FROM broadcasts WHERE status = 'queued')"
+
 # Recipients that wait, as they are now. Whoever left, or does not want the topic any more, is skipped: what
 # it chose counts, else the default, also where the topic was deleted since.
 TAKE: Final = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pillarbox.broadcasts import routes, start, watch
+from pillarbox.broadcasts import copying_queries, routes, start, watch
 from pillarbox.broadcasts.copying import CopyMaker
 from pillarbox.broadcasts.invariants import INVARIANTS
 from pillarbox.broadcasts.limits import BrakeLimits
@@ -70,7 +70,7 @@ def _copies(kit: Container) -> BroadcastCopySource:
     copying = CopyMaker(
         kit.engine_pool, kit.clock, kit.need(MakingCopies), admits, kit.need(ItemClaims).leave_for_later
     )
-    return BroadcastCopySource(copying.make, copying.judge)
+    return BroadcastCopySource(copying.make, copying.judge, copying_queries.IS_WANTED)
 
 
 def _previews(kit: Container) -> Previews:

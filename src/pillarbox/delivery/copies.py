@@ -73,10 +73,12 @@ Held = Callable[[UUID], bool]
 class BroadcastCopySource:
     """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process,
     and
-    returns them; `judge` says of each of some copies whether it may still go out."""
+    returns them; `judge` says of each of some copies whether it may still go out. `is_wanted` is the question
+    whether any are wanted (`kernel.work.queue_poll`)."""
 
     make: Callable[[int, Held], Awaitable[Sequence[Item]]]
     judge: Callable[[Sequence[CopyKey]], Awaitable[Sequence[CopyVerdict]]]
+    is_wanted: str = "SELECT true"
 
 
 class _CheckReply(NamedTuple):

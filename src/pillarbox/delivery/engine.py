@@ -18,7 +18,7 @@ from pillarbox.delivery.other_mail import TransactionalActivity
 from pillarbox.delivery.queries import ClaimShare, Pair
 from pillarbox.delivery.queue.claims import BATCH, ItemClaims
 from pillarbox.delivery.queue.final_dots import FinalDots
-from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
+from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.rate_control import BREAK_SECONDS, SiteSignal
 from pillarbox.delivery.settle import AttemptSettler
 from pillarbox.delivery.site_scheduler import COPIES, MAIL, MOST_LATE, SiteScheduler
@@ -57,7 +57,10 @@ class Engine:
         other_mail: TransactionalActivity,
         copies: BroadcastCopySource | None = None,
         final_dots: FinalDots | None = None,
+        look_every: float = CLAIM_EVERY,
     ) -> None:
+        """`look_every` is longer where a poll calls `look_again` and `make_copies`."""
+        self._look_every = look_every
         self._clock = clock
         self._claims = claims
         self._transport = transport
@@ -141,6 +144,14 @@ class Engine:
         self._wake.set()
         self._copies.room.set()
 
+    def look_again(self) -> None:
+        """Look for due work: there is some, or somebody holds work."""
+        self._wake.set()
+
+    def make_copies(self) -> None:
+        """Make copies of broadcasts: some are wanted."""
+        self._copies.room.set()
+
     @property
     def _mail_waiting(self) -> int:
         return self._scheduler.mail_waiting + self._reserved
@@ -165,13 +176,14 @@ class Engine:
         await self._site_sharing.divide(self._scheduler)
         await log_database_errors(self._site_sharing.begin())
         await log_database_errors(self._claims.release_held())
+        complaints = self._site_sharing.news
         self._loops = [
-            asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, self._wake)),
+            asyncio.create_task(self._forever(self._claim, self._look_every, self._wake)),
             asyncio.create_task(self._forever(self._renew, RENEW_EVERY)),
             asyncio.create_task(self._forever(self._heartbeat, HEARTBEAT_EVERY)),
-            asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
-            asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
-            asyncio.create_task(self._forever(self._copies.fill, CLAIM_EVERY, self._copies.room)),
+            asyncio.create_task(self._forever(self._pauses.refresh, self._look_every, self._pauses.news)),
+            asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY, complaints)),
+            asyncio.create_task(self._forever(self._copies.fill, self._look_every, self._copies.room)),
             asyncio.create_task(self._copies.limit_copies()),
         ]
 

@@ -15,7 +15,7 @@ from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.other_mail import TransactionalActivity
-from pillarbox.delivery.queue import final_dots
+from pillarbox.delivery.queue import final_dots, queue_questions
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
 from pillarbox.delivery.queue.final_dots import FinalDots
@@ -53,6 +53,7 @@ from pillarbox.kernel.slices import (
 )
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.mail.smtp.client import TlsMode
 from pillarbox.mail.smtp.mx import HostPolicy
@@ -136,20 +137,36 @@ def _engine(kit: Container) -> Engine | None:
     composer = Composer(kit.need(KeyRing), kit.need(BlobStore).stream, kit.need(SigningThreads), other_mail)
     is_captured = settings.route.kind is RouteKind.CAPTURE
     outside = _captured(kit, composer) if is_captured else _network(kit, composer)
-    return Engine(
+    sharing = SiteSharing(kit.engine_pool, kit.clock, kit.runtime.process_id, is_polled=True)
+    copies = kit.find(BroadcastCopySource)
+    engine = Engine(
         clock=kit.clock,
         claims=kit.need(ItemClaims),
         settler=_settler(kit, kit.need(CapturedMail).keep if is_captured else keep_nothing),
         transport=TransportChoice(frozenset(settings[SIMULATOR_DOMAINS]), Simulator(kit.clock), outside),
         pauses=kit.need(Pauses),
-        site_sharing=SiteSharing(kit.engine_pool, kit.clock, kit.runtime.process_id),
+        site_sharing=sharing,
         window=settings[DELIVERY_WINDOW],
         chance=kit.externals.random,
         roles=",".join(settings.roles),
         other_mail=other_mail,
-        copies=kit.find(BroadcastCopySource),
+        copies=copies,
         final_dots=FinalDots(_offered(kit), kit.runtime.process_id),
+        look_every=SELDOM,
     )
+    poll = kit.need(QueuePoll)
+    poll.add(queue_questions.IS_BUSY, engine.look_again)
+    poll.add(queue_questions.IS_PAUSED, kit.need(Pauses).news.set, and_over=True)
+    poll.add(queue_questions.HAS_COMPLAINTS, sharing.changed, and_over=True)
+    if copies is not None:
+        poll.add(copies.is_wanted, engine.make_copies)
+    return engine
+
+
+def _queue_limit(kit: Container) -> QueueLimit:
+    limit = QueueLimit(kit.pool, kit.clock, kit.settings[QUEUE_LIMIT])
+    kit.need(QueuePoll).add(queue_questions.HAS_MAIL, limit.look_again, and_over=True)
+    return limit
 
 
 def _settler(kit: Container, keep: KeepCaptured) -> AttemptSettler:
@@ -251,7 +268,7 @@ SLICE = Slice(
     name="delivery",
     provides={
         DeliveryWindow: lambda kit: DeliveryWindow(kit.settings[DELIVERY_WINDOW]),
-        QueueLimit: lambda kit: QueueLimit(kit.pool, kit.clock, kit.settings[QUEUE_LIMIT]),
+        QueueLimit: _queue_limit,
         SigningThreads: lambda _: SigningThreads(SIGNING_THREADS, "pillarbox-sign"),
         VerpSigner: lambda kit: VerpSigner(kit.need(KeyRing).mac_keys("verp")),
         DeliveryNotifier: lambda kit: DeliveryNotifier(kit.pool, CHANNEL),

@@ -15,7 +15,7 @@ from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.health import DatabaseProbe
 from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.idempotency import LIFETIME, IdempotencyRows, IdempotencyStore
-from pillarbox.kernel.http.maintenance import Maintenance
+from pillarbox.kernel.http.maintenance import IS_ON, Maintenance
 from pillarbox.kernel.http.openapi import ApiDocument
 from pillarbox.kernel.http.pipeline import Api, HttpSettings, Meter
 from pillarbox.kernel.http.routing import RouteTable, collect
@@ -54,10 +54,11 @@ from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.collectors import DEAD_AFTER, misdated_keys, own_periodic
 from pillarbox.kernel.work.invariants import INVARIANTS
-from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.kernel.work.jobs import IS_DUE, IS_HELD, Handler, Jobs
 from pillarbox.kernel.work.lone_attempts import LoneAttempts
 from pillarbox.kernel.work.misdated_jobs import misdated_jobs
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 
 
 class PeriodicJobs(tuple[Periodic, ...]):
@@ -88,7 +89,17 @@ def http_application(kit: Container) -> Api:
 def _team_rate(kit: Container) -> TeamRate:
     runtime = kit.runtime
     windows = kit.need(Windows)
-    return TeamRate(windows, runtime.shared_memory, kit.pool, kit.clock, is_first=runtime.index == 0)
+    is_first = runtime.index == 0
+    rate = TeamRate(windows, runtime.shared_memory, kit.pool, kit.clock, is_first=is_first)
+    if _counts_requests(kit):
+        kit.need(QueuePoll).add(rate_queries.HAS_OTHERS, rate.look_again, and_over=True)
+    return rate
+
+
+def _maintenance(kit: Container) -> Maintenance:
+    maintenance = Maintenance(kit.pool)
+    kit.need(QueuePoll).add(IS_ON, maintenance.look_again, and_over=True)
+    return maintenance
 
 
 def _counts_requests(kit: Container) -> bool:
@@ -120,9 +131,12 @@ def _periodic_jobs(kit: Container) -> PeriodicJobs:
 def _jobs(kit: Container) -> Jobs:
     limits = tuple(limit for one in kit.slices for limit in one.job_limits(kit))
     roles = ",".join(kit.settings.roles)
-    return Jobs(
-        kit.pool, kit.clock, kit.runtime.process_id, _handlers(kit), limits, roles, kit.need(LoneAttempts)
-    )
+    process, lone = kit.runtime.process_id, kit.need(LoneAttempts)
+    jobs = Jobs(kit.pool, kit.clock, process, _handlers(kit), limits, roles, lone, SELDOM)
+    if ProcessRole.JOBS in kit.settings.roles:
+        kit.need(QueuePoll).add(IS_DUE, jobs.look_again)
+        kit.need(QueuePoll).add(IS_HELD, jobs.look_for_lost)
+    return jobs
 
 
 def _handlers(kit: Container) -> dict[str, Handler]:
@@ -192,7 +206,8 @@ def _listening(listener: NotifyListener) -> Background:
 
 
 def _loops(kit: Container) -> list[Loop]:
-    loops = [kit.need(Maintenance).run(), kit.need(RingWatch).run(), kit.need(StoreWatch).run()]
+    loops = [kit.need(RingWatch).run(), kit.need(StoreWatch).run(), kit.need(Maintenance).run()]
+    loops.append(kit.need(QueuePoll).run())
     if _counts_requests(kit):
         loops.append(kit.need(TeamRate).run())
     if kit.runtime.index == 0:
@@ -229,8 +244,9 @@ SLICE = Slice(
         DatabaseProbe: lambda kit: DatabaseProbe(kit.settings.database_url or ""),
         Windows: lambda kit: Windows(kit.runtime.shared_memory, kit.clock),
         TeamRate: _team_rate,
+        QueuePoll: lambda kit: QueuePoll(kit.engine_pool, kit.clock, kit.need(Windows)),
         SharedLimits: lambda kit: SharedLimits(kit.need(Windows), kit.need(TeamRate), kit.pool),
-        Maintenance: lambda kit: Maintenance(kit.pool, kit.clock),
+        Maintenance: _maintenance,
         IdempotencyRows: lambda kit: IdempotencyRows(kit.pool, kit.clock),
         IdempotencyStore: lambda kit: kit.need(IdempotencyRows),
         Outbound: _outbound,

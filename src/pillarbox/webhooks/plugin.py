@@ -26,9 +26,10 @@ from pillarbox.kernel.slices import (
     Stop,
 )
 from pillarbox.kernel.work.jobs import Handler
+from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 from pillarbox.webhooks import routes
 from pillarbox.webhooks.bodies import WebhookBodies
-from pillarbox.webhooks.dispatch import prometheus
+from pillarbox.webhooks.dispatch import lease_queries, prometheus
 from pillarbox.webhooks.dispatch.claims import DeliveryClaims
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
@@ -104,7 +105,7 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
     private, ids = settings.allow_private, kit.need(Ids)
     reach = AddressPolicy(private, ports=rules.permits_port)
     posts = PostClient(Outbound(DnsAddresses(kit.resolver), private, policy=reach))
-    return WebhookDispatcher(
+    dispatcher = WebhookDispatcher(
         clock=kit.clock,
         ids=ids,
         claims=DeliveryClaims(
@@ -115,7 +116,10 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
         retries=settings[WEBHOOKS_RETRIES],
         notify=kit.need(WebhookNotifier).notify,
         roles=",".join(settings.roles),
+        look_every=SELDOM,
     )
+    kit.need(QueuePoll).add(lease_queries.IS_BUSY, dispatcher.notified)
+    return dispatcher
 
 
 def _delivery_log(kit: Container) -> DeliveryLog:

@@ -98,9 +98,17 @@ class StepEngine:
     """Bounded in what it holds; what does not fit stays free."""
 
     def __init__(
-        self, runs: RunLocks, mail: MailSteps, contacts: ContactSteps, roles: str, lone: LoneAttempts
+        self,
+        runs: RunLocks,
+        mail: MailSteps,
+        contacts: ContactSteps,
+        roles: str,
+        lone: LoneAttempts,
+        look_every: float = LOOK_EVERY,
     ) -> None:
+        """`look_every` is longer where a poll calls `wake`."""
         self._lone = lone
+        self._look_every = look_every
         self._runs = runs
         self._pool = runs.pool
         self._clock = runs.clock
@@ -246,7 +254,7 @@ class StepEngine:
                 await asyncio.sleep(failures.pause)
                 continue
             try:
-                async with asyncio.timeout(LOOK_EVERY):
+                async with asyncio.timeout(self._look_every):
                     await self._wake.wait()
             except TimeoutError:
                 pass

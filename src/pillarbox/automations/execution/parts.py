@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from pillarbox.automations.execution import state_queries
+from pillarbox.automations.execution import state_queries, work_queries
 from pillarbox.automations.execution.changes import ContactSteps
 from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.automations.execution.mail import MailMaker, MailSteps
@@ -25,6 +25,7 @@ from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import ProcessRole
 from pillarbox.kernel.slices import Background, Container, StartOrder, Stop
 from pillarbox.kernel.work.lone_attempts import LoneAttempts
+from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 from pillarbox.webhooks.bodies import WebhookBodies
 from pillarbox.webhooks.listening.subscriptions import EventSubscription, SubscriptionWake
 
@@ -45,7 +46,10 @@ def step_engine(kit: Container) -> StepEngine | None:
     runs = RunLocks(kit.engine_pool, kit.clock, kit.runtime.process_id, kit.need(GraphVersions))
     mail = MailSteps(runs, kit.need(Accept), MailMaker(kit.need(TemplateRendering), kit.need(TopicRules)))
     contacts = ContactSteps(runs, kit.need(Contacts))
-    return StepEngine(runs, mail, contacts, ",".join(kit.settings.roles), kit.need(LoneAttempts))
+    roles, lone = ",".join(kit.settings.roles), kit.need(LoneAttempts)
+    engine = StepEngine(runs, mail, contacts, roles, lone, SELDOM)
+    kit.need(QueuePoll).add(work_queries.IS_BUSY, engine.wake)
+    return engine
 
 
 def contact_ends(kit: Container) -> ContactEnds:

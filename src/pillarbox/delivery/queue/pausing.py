@@ -8,6 +8,7 @@ whatever is left of it, an item gets at least one attempt when its scope is resu
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
@@ -18,7 +19,6 @@ import asyncpg
 from pillarbox.delivery.items import EVERY_TEAM
 from pillarbox.kernel.postgres.database import Source
 
-REFRESH_EVERY = 1.0
 EVERYWHERE = ""
 """`paused.destination` of what is paused for all destinations."""
 
@@ -71,6 +71,8 @@ class Pauses:
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
         self._scopes: frozenset[tuple[UUID, str]] = frozenset()
+        self.news = asyncio.Event()
+        """Set where the scopes should be read again."""
 
     async def refresh(self) -> None:
         """Read the scopes again; called once a second and with every notification."""

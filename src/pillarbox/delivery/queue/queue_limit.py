@@ -7,12 +7,15 @@ only where that leaves it open a sample of its pages is read.
 
 from __future__ import annotations
 
+import asyncio
+
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.wire.problems import ServerOverloaded
+from pillarbox.kernel.work.queue_poll import SELDOM, woken
 
 log = get("delivery")
 
@@ -55,6 +58,7 @@ class QueueLimit:
         self._pages = pages
         self._failures = LoopFailures("delivery.count_queue")
         self._most_with_copies = limit * COPIES_PERCENT // 100
+        self._news = asyncio.Event()
         self.is_over = False
         self.is_full_for_copies = False
 
@@ -69,6 +73,10 @@ class QueueLimit:
         if self.is_full_for_copies:
             raise QueueFull
 
+    def look_again(self) -> None:
+        """There is mail in the queue, or was a second ago."""
+        self._news.set()
+
     async def look(self) -> None:
         """Count the queue; where that fails the last result is kept."""
         await self._failures.attempt(self._count())
@@ -81,10 +89,11 @@ class QueueLimit:
             log.warning("delivery.queue_full" if self.is_over else "delivery.queue_open", items=items)
 
     async def run(self) -> None:
-        """Check every few seconds, where there is a cap."""
+        """Check every few seconds while there is mail in the queue, where there is a cap."""
         while self._most:
             await self.look()
             await self._clock.sleep(max(LOOK_EVERY, self._failures.pause))
+            await woken(self._news, SELDOM)
 
     async def _items(self) -> int:
         """About how many items there are; 0 where the size alone shows that there is room for all mail."""

@@ -8,6 +8,7 @@ unless the first has reported more by then.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -29,7 +30,12 @@ OVERLAP = timedelta(seconds=15)
 class SiteSharing:
     """Shares slots and complaints between the scheduler of this process and those of the others."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID, *, is_polled: bool = False) -> None:
+        """`is_polled`: where nothing is to be read, `changed` is not called."""
+        self.news = asyncio.Event()
+        """Set where a site has complained a moment ago."""
+        self._is_polled = is_polled
+        self._is_changed = True
         self._pool = pool
         self._clock = clock
         self._owner = owner
@@ -45,12 +51,20 @@ class SiteSharing:
         """Forget what ended processes could not reach: a start tries it, with the settings of now."""
         await site_queries.forget_ended(self._pool, self._clock.now() - LIVES)
 
+    def changed(self) -> None:
+        """Read complaints again: there are some, or were a second ago."""
+        self._is_changed = True
+        self.news.set()
+
     async def exchange_complaints(self, scheduler: SiteScheduler) -> None:
         """Publish complaints that this process got, and apply those of the other processes."""
         now = self._clock.now()
         complaints = scheduler.complaints(self._clock.boottime())
         if complaints:
             await site_queries.publish_complaints(self._pool, complaints, self._owner, now)
+        if self._is_polled and not (complaints or self._is_changed):
+            return
+        self._is_changed = False
         since = self._since if self._since is not None else now - timedelta(seconds=HOLD_SECONDS)
         received = await site_queries.read_complaints(self._pool, since, self._owner, now)
         for complaint, at in received:

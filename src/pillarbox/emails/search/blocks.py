@@ -24,7 +24,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.work.periodic import Periodic
 
-EVERY = timedelta(seconds=10)
+EVERY = timedelta(seconds=20)
 LATE = timedelta(seconds=30)
 SETTLED = timedelta(hours=1)
 """How long an email may take from its id to its commit, and how far clocks of machines may differ."""

@@ -30,9 +30,9 @@ from pillarbox.kernel.work.periodic import Periodic
 
 log = get("inboxes")
 
-EVERY: Final = timedelta(seconds=10)
+EVERY: Final = timedelta(seconds=20)
 INBOXES_AT_ONCE: Final = 1000
-OUTDATED_AT_ONCE: Final = 20
+OUTDATED_AT_ONCE: Final = 40
 MESSAGES_AT_ONCE: Final = 256
 
 WORTH: Final = 900

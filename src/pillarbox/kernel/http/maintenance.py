@@ -1,31 +1,33 @@
 """Maintenance: new requests and mail are deferred while accepted work is carried out.
 
-The switch is a row that every process looks for once a second; it may be thrown from any machine that
+The switch is a row that every process knows of within two seconds; it may be thrown from any machine that
 reaches the database.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 import asyncpg
 
-from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Source
 from pillarbox.kernel.wire.problems import ServerOverloaded
+from pillarbox.kernel.work.queue_poll import FRESH, POLL_EVERY, SELDOM, woken
 
 log = get("maintenance")
 
-LOOK_SECONDS: Final = 1.0
-KNOWN_SECONDS: Final = LOOK_SECONDS + 0.2
+KNOWN_SECONDS: Final = POLL_EVERY + FRESH + 0.3
 """After so long every process that reaches its database knows of a change."""
 
 RETRY_AFTER: Final = 60
 LONGEST_RETRY: Final = 86_400
 
 # The table is the installation's and has at most one row.
+IS_ON = "SELECT EXISTS (SELECT FROM maintenance)"
+
 READ = "SELECT retry_after FROM maintenance"
 
 BEGIN = """
@@ -42,11 +44,11 @@ class UnderMaintenance(ServerOverloaded):
 
 
 class Maintenance:
-    """Whether the installation is in maintenance, as this process saw it within the last second."""
+    """Whether the installation is in maintenance, as this process saw it within the last two seconds."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+    def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
-        self._clock = clock
+        self._news = asyncio.Event()
         self._retry_after: int | None = None
 
     @property
@@ -68,11 +70,15 @@ class Maintenance:
             log.info("maintenance.changed", on=found is not None)
         self._retry_after = found
 
+    def look_again(self) -> None:
+        """It is on, or was a second ago."""
+        self._news.set()
+
     async def run(self) -> None:
-        """Look once a second."""
+        """Look whenever the poll of queues says so."""
         failures = LoopFailures("maintenance.watch")
         while True:
-            await self._clock.sleep(max(LOOK_SECONDS, failures.pause))
+            await woken(self._news, SELDOM)
             await failures.attempt(self.look())
 
 

@@ -1,6 +1,6 @@
 """Notifying other processes of work (architecture 2.5): coalesced NOTIFY after the commit, never in it.
 
-A lost notification costs at most a second: every engine polls its queue once a second anyway.
+A lost notification costs at most a second: a process of each host polls all queues once a second anyway.
 """
 
 from __future__ import annotations

@@ -78,6 +78,9 @@ SHOW_NODE: Final = """
      WHERE id <> $1 AND seen_at > now() - $2::interval AND seen_at < now() + $2::interval
 """
 
+# The poll of queues asks it: whether a node has to look for others (`kernel.work.queue_poll`).
+HAS_OTHERS: Final = "SELECT count(*) > 1 FROM rate_nodes WHERE seen_at > now() - interval '20 seconds'"
+
 REMOVE_NODE: Final = "DELETE FROM rate_nodes WHERE id = $1"
 
 # Across teams: what no limit needs any more.

@@ -35,10 +35,14 @@ from pillarbox.kernel.security.rate_portions import (
     QuotaGrant,
     QuotaRequest,
 )
+from pillarbox.kernel.work.queue_poll import woken
 
 log = get("rate_limit")
 
 LOOK_SECONDS: Final = 1.0
+SHOW_EVERY: Final = 4.0
+"""Seconds after which a node that is alone says again that it lives: not half of `rate_queries.LIVES`."""
+
 SHOWN_SECONDS: Final = 60.0
 PAUSE: Final = 0.004
 """Seconds from one statement of a process to the next, at least."""
@@ -74,6 +78,7 @@ class TeamRate:
         self._due: dict[bytes, int] = {}
         self._asks: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
+        self._others = asyncio.Event()
         self._failures = LoopFailures("rate_limit.ask")
         self.nodes = 1
 
@@ -101,14 +106,20 @@ class TeamRate:
         self._windows.show(NODES_KEY, nodes, SHOWN_SECONDS)
         self._set(nodes)
 
+    def look_again(self) -> None:
+        """There are other nodes, or were a second ago."""
+        self._others.set()
+
     async def run(self) -> None:
-        """Look once a second; the other processes of the node read what the first one has found."""
+        """Look once a second where there are other nodes; the other processes of the node read what the first
+        one has found."""
         failures = LoopFailures("rate_limit.show_node")
         while True:
-            await self._clock.sleep(max(LOOK_SECONDS, failures.pause))
             if self._is_first:
+                await woken(self._others, max(SHOW_EVERY, failures.pause))
                 await failures.attempt(self.look())
             else:
+                await self._clock.sleep(LOOK_SECONDS)
                 self._set(self._windows.shown(NODES_KEY) or self.nodes)
 
     async def leave(self) -> None:

@@ -41,7 +41,8 @@ from pillarbox.kernel.work.fair_turns import (
 )
 from pillarbox.kernel.work.lease_watch import LeaseWatch
 from pillarbox.kernel.work.lone_attempts import ALONE_FROM, BUSY_GAP, MOST_BEGUN, LoneAttempts
-from pillarbox.kernel.work.recovery import Recovery
+from pillarbox.kernel.work.queue_poll import SELDOM
+from pillarbox.kernel.work.recovery import RECOVER_EVERY, Recovery
 
 log = get("jobs")
 
@@ -101,6 +102,10 @@ DUE_KINDS = """
      ORDER BY due_at
      LIMIT $2
 """
+
+# Across teams: whether a job is due, and whether some process runs one (`kernel.work.queue_poll`).
+IS_DUE = "SELECT EXISTS (SELECT FROM jobs WHERE owner IS NULL AND due_at <= $1)"
+IS_HELD = "SELECT EXISTS (SELECT FROM jobs WHERE owner IS NOT NULL)"
 
 FINISH = """
     DELETE FROM jobs WHERE team_id = $1 AND id = $2 AND attempt = $3
@@ -243,7 +248,10 @@ class Jobs:
         limits: Sequence[JobLimit] = (),
         roles: str = "jobs",
         lone: LoneAttempts | None = None,
+        look_every: float = LOOK_EVERY,
     ) -> None:
+        """`look_every` is longer where `look_again` is called when jobs are due."""
+        self._look_every = look_every
         self._pool = pool
         self._clock = clock
         self._owner = owner
@@ -258,6 +266,8 @@ class Jobs:
         self._failures = {kind: LoopFailures(f"jobs.{kind}") for kind in handlers}
         self._settle_failures = LoopFailures("jobs.settle")
         self._wake = asyncio.Event()
+        self._is_woken = False
+        self._is_held = True
         watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
         ended = [kind for kind, handler in handlers.items() if isinstance(handler, EndingHandler)]
         self._recovery = Recovery(pool, clock, owner, roles, watch, ended)
@@ -281,7 +291,17 @@ class Jobs:
             await self._give_back(left.values())
 
     def wake(self) -> None:
-        """Look for due work now."""
+        """Look for due work now, also of kinds of which more waits."""
+        self._is_woken = True
+        self._wake.set()
+
+    def look_again(self) -> None:
+        """Look for due work now; kinds of which more waits keep their pace."""
+        self._wake.set()
+
+    def look_for_lost(self) -> None:
+        """Free what processes had that are gone: some process has jobs."""
+        self._is_held = True
         self._wake.set()
 
     async def look(self) -> int:
@@ -366,9 +386,10 @@ class Jobs:
     async def _forever(self) -> None:
         failures, due = LoopFailures("jobs.recover"), LoopFailures("jobs.due")
         while True:
-            is_woken = self._wake.is_set()
+            is_woken, self._is_woken = self._is_woken, False
             self._wake.clear()
-            await failures.attempt(self._recovery.recover())
+            is_held, self._is_held = self._is_held or self._look_every == LOOK_EVERY, False
+            await failures.attempt(self._recovery.recover(RECOVER_EVERY if is_held else SELDOM))
             if not await due.attempt(self._look_where_due(is_woken=is_woken)):
                 await asyncio.sleep(due.pause)
                 continue
@@ -393,7 +414,7 @@ class Jobs:
             if kinds is None or not kinds.isdisjoint(track.limit.kinds):
                 began = time()
                 await track.failures.attempt(self._look(track))
-            pause = track.limit.pause if track.backlog else LOOK_EVERY
+            pause = track.limit.pause if track.backlog else self._look_every
             track.look_at = began + max(pause, track.failures.pause)
 
     async def _due_kinds(self) -> set[str] | None:

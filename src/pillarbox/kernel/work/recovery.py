@@ -99,10 +99,11 @@ class Recovery:
         self._recorded = float("-inf")
         self._recovered = float("-inf")
 
-    async def recover(self) -> None:
-        """Look, if it was not done a moment ago. To be called before the first claim and ever again."""
+    async def recover(self, every: float = RECOVER_EVERY) -> None:
+        """Look, if it was not done in the last `every` seconds. To be called before the first claim, and then
+        again and again."""
         boottime = self._clock.boottime()
-        if boottime < self._recovered + RECOVER_EVERY:
+        if boottime < self._recovered + every:
             return
         self._recovered = boottime
         if boottime >= self._recorded + RECORD_EVERY:

@@ -59,8 +59,11 @@ class WebhookDispatcher:
         retries: Sequence[timedelta] = RETRIES,
         notify: Callable[[], None] | None = None,
         roles: str = "webhooks",
+        look_every: float = CLAIM_EVERY,
     ) -> None:
-        """`notify` wakes the dispatchers of other processes."""
+        """`notify` wakes the dispatchers of other processes. `look_every` is longer where a poll calls
+        `notified`."""
+        self._look_every = look_every
         self._clock = clock
         self._ids = ids
         self._claims = claims
@@ -80,7 +83,7 @@ class WebhookDispatcher:
         self._wake = asyncio.Event()
         self._has_news = False
         self._claim_failures = LoopFailures("webhooks.claim_endpoint")
-        self._pause = CLAIM_EVERY
+        self._pause = look_every
         self._recovered = float("-inf")
         self._stopping = False
 
@@ -92,7 +95,7 @@ class WebhookDispatcher:
         self._wake.set()
 
     def notified(self) -> None:
-        """Another process says that there is work."""
+        """Another process, or the poll of queues, says that there is work."""
         self._wake.set()
 
     @property
@@ -149,7 +152,7 @@ class WebhookDispatcher:
             webhooks.sort(key=self._scheduler.load)
             await asyncio.gather(*[self._refill(webhook, notifies=has_news) for webhook in webhooks])
             if is_last or self._stopping:
-                self._pause = CLAIM_EVERY
+                self._pause = self._look_every
                 break
         return met
 

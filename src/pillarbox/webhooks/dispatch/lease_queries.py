@@ -37,6 +37,14 @@ GIVE_BACK = """
        AND d.replay = k.replay AND d.owner = $5
 """
 
+# Across teams: whether somebody holds deliveries, or some are due (`kernel.work.queue_poll`). Where more than
+# 200 wait it is not looked which: the dispatcher finds out.
+IS_BUSY = """
+    SELECT EXISTS (SELECT FROM webhook_deliveries WHERE owner IS NOT NULL)
+        OR (SELECT count(*) = 200 OR min(due_at) <= $1
+              FROM (SELECT due_at FROM webhook_deliveries WHERE owner IS NULL LIMIT 200) AS waiting)
+"""
+
 # Across teams: who holds deliveries, and when the first and the last of a holder's leases end. Two index
 # descents for each holder. One that is not in the table `processes` is dead.
 HOLDERS = """

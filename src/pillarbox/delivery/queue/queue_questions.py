@@ -1,0 +1,24 @@
+"""What the poll of queues asks for the engine (`kernel.work.queue_poll`): each is true where a loop of it has
+something to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Across teams: whether somebody holds mail, or some is due. Where more than 200 items wait it is not looked
+# which: the engine finds out.
+IS_BUSY: Final = """
+    SELECT EXISTS (SELECT FROM deliveries WHERE owner IS NOT NULL)
+        OR (SELECT count(*) = 200 OR min(due_at) <= $1
+              FROM (SELECT due_at FROM deliveries WHERE owner IS NULL LIMIT 200) AS waiting)
+"""
+
+# Across teams: whether there is any mail in the queue.
+HAS_MAIL: Final = "SELECT EXISTS (SELECT FROM deliveries)"
+
+# Across teams: whether the operator holds something back.
+IS_PAUSED: Final = "SELECT EXISTS (SELECT FROM paused)"
+
+# Of no team: whether a site has complained a moment ago. Longer than `site_sharing.OVERLAP`, so that what is
+# read by then is forgotten.
+HAS_COMPLAINTS: Final = "SELECT EXISTS (SELECT FROM sites WHERE changed_at > $1 - interval '1 minute')"
