@@ -22,6 +22,14 @@ WHOLE_INSTALLATION = {
 """Packages and modules whose statements are about all teams, with the reason."""
 
 CROSS_TEAM = {
+    "automations.IS_BUSY": "whether anybody's work is due or held, for the poll of queues",
+    "broadcasts.IS_WANTED": "as above",
+    "delivery.HAS_MAIL": "as above",
+    "delivery.IS_BUSY": "as above",
+    "delivery.IS_PAUSED": "as above",
+    "kernel.IS_DUE": "as above",
+    "kernel.IS_HELD": "as above",
+    "webhooks.IS_BUSY": "as above",
     "automations.HOLD": "after a restore all steps wait for the operator",
     "automations.HOLDERS": "looks for processes that are gone, whoever's steps they hold",
     "automations.STEPS": "corrects what a clock ahead has dated, whoever's it is",
@@ -62,6 +70,7 @@ NOT_PREPARED = {
     "emails.COUNT": "uses a temporary table of its session",
     "emails.DELETE_NAMED": "as above",
     "emails.UNNAMED": "as above",
+    "kernel.QueuePoll": "a piece of the poll of queues; its questions are prepared each",
     "kernel._WITH": "a key word of combined statements",
     "kernel._checked": "a piece of combined statements",
     "kernel._kinds_of": "patterns that find statements in migrations",
@@ -76,6 +85,7 @@ PIECES = {
     "kernel/postgres/combined_statement.py": "makes one statement of several whole ones",
     "kernel/postgres/embedded.py": "CREATE DATABASE takes no parameter",
     "kernel/postgres/migrations.py": "SET takes no parameter",
+    "kernel/work/queue_poll.py": "makes one statement of several whole questions",
 }
 """Modules that put statements together, with the reason."""
 

@@ -21,4 +21,6 @@ IS_PAUSED: Final = "SELECT EXISTS (SELECT FROM paused)"
 
 # Of no team: whether a site has complained a moment ago. Longer than `site_sharing.OVERLAP`, so that what is
 # read by then is forgotten.
-HAS_COMPLAINTS: Final = "SELECT EXISTS (SELECT FROM sites WHERE changed_at > $1 - interval '1 minute')"
+HAS_COMPLAINTS: Final = (
+    "SELECT EXISTS (SELECT FROM sites WHERE changed_at > $1::timestamptz - interval '1 minute')"
+)
