@@ -83,7 +83,9 @@ class EmailData(Struct, frozen=True, kw_only=True):
     suppressed: SuppressedData | UnsetType = UNSET
 
 
-SHAPES: Final = {kind: EmailData for kind in KINDS if kind.startswith("email.") and kind != "email.received"}
+OF_RECEIVED: Final = frozenset(("email.received", "email.judged"))
+"""Kinds whose data another slice makes."""
+SHAPES: Final = {kind: EmailData for kind in KINDS if kind.startswith("email.") and kind not in OF_RECEIVED}
 """The type of the data, by the kind of event."""
 
 _encode = msgspec.json.Encoder().encode

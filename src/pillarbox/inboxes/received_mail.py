@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 from uuid import UUID
 
+from msgspec import Struct
+
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.mail.authentication.mail_verdicts import DkimVerdict, DmarcVerdict, SpamVerdict, SpfVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,18 @@ class MessageFile:
     kind: str
 
 
+class EmailVerdicts(Struct):
+    """What was found out about a received email, as the API shows it."""
+
+    object: Literal["email_verdicts"]
+    id: UUID
+    spf: SpfVerdict
+    dkim: list[DkimVerdict]
+    dmarc: DmarcVerdict
+    spam: SpamVerdict
+    automatic: bool | None
+
+
 class ReceivedMailSource(Protocol):
     """Received mail as messages of inboxes."""
 
@@ -51,6 +66,10 @@ class ReceivedMailSource(Protocol):
 
     async def body(self, db: TeamDb, email_id: UUID) -> MessageBody:
         """What it says; nothing where it is gone. Who asks holds a turn."""
+        ...
+
+    async def verdicts(self, db: TeamDb, email_id: UUID) -> EmailVerdicts | None:
+        """What was found out about it; None where it was not received, or is gone."""
         ...
 
     async def files(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[MessageFile]]:

@@ -1,4 +1,4 @@
-"""The data of `email.received` as webhooks carry it (receiving.md 7)."""
+"""The data of `email.received` and `email.judged` as webhooks carry it (receiving.md 7)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pillarbox.receiving import queries, wire
 from pillarbox.webhooks.bodies import EventSubject
 
 KIND: Final = "email.received"
-SHAPES: Final = {KIND: wire.EventData}
+JUDGED: Final = "email.judged"
+SHAPES: Final = {KIND: wire.EventData, JUDGED: wire.JudgedData}
 """The type of the data, by the kind of event."""
 
 _encode = msgspec.json.Encoder().encode
@@ -30,4 +31,13 @@ async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSu
         if subject.id in emails
         else _encode(wire.EventData(email_id=subject.id))
         for subject in subjects
+    ]
+
+
+async def judged_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
+    """The same for what was found out about received emails."""
+    found = await queries.verdicts_for_events(TeamDb(conn, team_id), {subject.id for subject in subjects})
+    return [
+        _encode(wire.judged_data(found[one.id]) if one.id in found else wire.JudgedData(email_id=one.id))
+        for one in subjects
     ]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.mail.authentication import dkim_verify, dmarc
+from pillarbox.mail.authentication import dkim_verify, dmarc, mail_verdicts
 from pillarbox.mail.authentication.evaluate import AuthenticationResults, SmtpSessionFacts, authenticate
+from pillarbox.mail.authentication.mail_verdicts import MailVerdicts, SpamVerdict
 from pillarbox.mail.authentication.spf import Spf, SpfLookup
 from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.receiving import spam
@@ -34,6 +35,13 @@ class MailJudgement(NamedTuple):
     authentication: AuthenticationResults
     spam_reason: str | None
     field: bytes
+    score: float | None = None
+    required_score: float | None = None
+
+    def verdicts(self, *, automatic: bool) -> MailVerdicts:
+        """What is stored with the mail, in full."""
+        spam = SpamVerdict(self.spam_reason is not None, self.spam_reason, self.score, self.required_score)
+        return mail_verdicts.verdicts(self.authentication, spam, automatic=automatic)
 
     @property
     def spf(self) -> str:
@@ -74,9 +82,11 @@ class Judge:
             if key is not None:
                 self._cache(key, found)
         if self._rspamd is not None:
-            answered, reason = await self._rspamd.verdict(arrival, queue_id, message.raw)
-            if answered:
-                return found._replace(spam_reason=reason)
+            answer = await self._rspamd.verdict(arrival, queue_id, message.raw)
+            if answer is not None:
+                return found._replace(
+                    spam_reason=answer.reason, score=answer.score, required_score=answer.required_score
+                )
         return found
 
     def _judgement(self, authentication: AuthenticationResults) -> MailJudgement:

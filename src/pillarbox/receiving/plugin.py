@@ -170,6 +170,6 @@ SLICE = Slice(
     background=_background,
     files=_files,
     webhook_shapes=event_data.SHAPES,
-    event_bodies={event_data.KIND: event_data.event_data},
+    event_bodies={event_data.KIND: event_data.event_data, event_data.JUDGED: event_data.judged_data},
     invariants=INVARIANTS,
 )

@@ -37,6 +37,16 @@ GET = """
      WHERE team_id = $1 AND id = $2
 """
 
+VERDICTS = """
+    SELECT id, spf, dkim, dmarc, spam_reason, verdicts FROM received_emails WHERE team_id = $1 AND id = $2
+"""
+
+VERDICTS_FOR_EVENTS = """
+    SELECT id, spf, dkim, dmarc, spam_reason, verdicts
+      FROM received_emails
+     WHERE team_id = $1 AND id = ANY ($2::uuid[])
+"""
+
 SOURCE = """
     SELECT id, trace, size, data, blob, parsed FROM received_sources WHERE team_id = $1 AND id = $2
 """
@@ -118,6 +128,17 @@ class ReceivedEmailRow(NamedTuple):
     complete: bool
 
 
+class VerdictsRow(NamedTuple):
+    """What was found out about a received email; `verdicts` is None for mail of before they were stored."""
+
+    id: UUID
+    spf: str
+    dkim: str
+    dmarc: str
+    spam_reason: str | None
+    verdicts: str | None
+
+
 class Source(NamedTuple):
     """The message of a received email: our trace fields, and its `size` octets in `data` or in a blob."""
 
@@ -184,6 +205,15 @@ async def page(db: TeamDb, page: Page) -> list[ReceivedEmailListRow]:
 
 async def get(db: TeamDb, email_id: UUID) -> ReceivedEmailRow | None:
     return await db.one(ReceivedEmailRow, GET, email_id)
+
+
+async def verdicts(db: TeamDb, email_id: UUID) -> VerdictsRow | None:
+    return await db.one(VerdictsRow, VERDICTS, email_id)
+
+
+async def verdicts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, VerdictsRow]:
+    """The verdicts of those emails that still exist."""
+    return {found.id: found for found in await db.all(VerdictsRow, VERDICTS_FOR_EVENTS, list(ids))}
 
 
 async def source(db: TeamDb, email_id: UUID) -> Source | None:

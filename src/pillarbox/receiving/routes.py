@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
+from pillarbox.inboxes.received_mail import EmailVerdicts
 from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
@@ -75,6 +76,19 @@ async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply[wi
     if part is None or part.email_id != found.id:
         raise NotFound("Attachment")
     return Reply(_linked(wire.ReceivingAttachment, request, db, part))
+
+
+@route(
+    "GET",
+    "/emails/receiving/{email_id}/verdicts",
+    needs=Access.FULL,
+    summary="Retrieve what was found out about a received email",
+)
+async def retrieve_verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
+    found = await queries.verdicts(db, request.uuid("email_id"))
+    if found is None:
+        raise NotFound("Email")
+    return Reply(wire.verdicts(found))
 
 
 async def _shown(

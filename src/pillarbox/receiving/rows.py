@@ -12,6 +12,7 @@ import msgspec
 from pillarbox.kernel.ids import Stamp
 from pillarbox.mail.html import cids
 from pillarbox.mail.message import address_fields, header_text
+from pillarbox.mail.message.automatic import is_automatic
 from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.arrivals.inbox_addresses import candidates
@@ -78,6 +79,8 @@ class DraftBuilder:
         self._hostname = hostname
         self._is_large = len(message.raw) > INLINE
         self._held = _json(ParsedColumns.of(message)) if self._is_large else message.raw
+        automatic = is_automatic(message, arrival.mail_from)
+        self._verdicts = _json(judgement.verdicts(automatic=automatic)).decode()
         self._lists = [
             _list(address_fields.addresses(found))
             for found in (message.to, message.cc, message.bcc, message.reply_to)
@@ -110,9 +113,11 @@ class DraftBuilder:
             judgement.dkim,
             judgement.dmarc,
             judgement.spam_reason,
+            self._verdicts,
             len(message.raw),
             message.complete,
             f"{FOLDER}/{stamp.id}" if self._is_large else None,
+            new_id(),
             new_id(),
             len(trace),
             len(self._held),

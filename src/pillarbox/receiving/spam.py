@@ -7,7 +7,7 @@ A verdict is a reason in words, or None. It is kept and shown; nothing is refuse
 from __future__ import annotations
 
 from ipaddress import ip_network
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,14 @@ SECONDS: Final = 10.0
 MOST_ANSWER: Final = 1024 * 1024
 SPAM_ACTIONS: Final = frozenset(("reject", "quarantine", "discard", "add header", "rewrite subject"))
 POLICIES: Final = frozenset(("reject", "quarantine"))
+
+
+class RspamdVerdict(NamedTuple):
+    """The score, from which one on it is too high, and why the mail is held for spam if it is."""
+
+    score: float
+    required_score: float
+    reason: str | None
 
 
 class _RspamdAnswer(msgspec.Struct):
@@ -50,8 +58,8 @@ class Rspamd:
         self._outbound = outbound
         self._url = f"{url.rstrip('/')}/checkv2"
 
-    async def verdict(self, arrival: Arrival, queue_id: str, raw: bytes) -> tuple[bool, str | None]:
-        """Whether it answered, and why it holds the mail for spam if it does."""
+    async def verdict(self, arrival: Arrival, queue_id: str, raw: bytes) -> RspamdVerdict | None:
+        """What it says of the mail; None where it did not answer."""
         try:
             answer = await self._outbound.fetch(
                 "POST",
@@ -65,13 +73,14 @@ class Rspamd:
             found = msgspec.json.decode(answer.body, type=_RspamdAnswer) if answer.status == 200 else None
         except (FetchError, msgspec.DecodeError) as trouble:
             log.warning("receiving.rspamd_failed", trouble=str(trouble))
-            return False, None
+            return None
         if found is None:
             log.warning("receiving.rspamd_failed", status=answer.status)
-            return False, None
-        if found.action not in SPAM_ACTIONS:
-            return True, None
-        return True, f"rspamd {found.action!r}, {found.score:g} of {found.required_score:g}"
+            return None
+        reason = f"rspamd {found.action!r}, {found.score:g} of {found.required_score:g}"
+        return RspamdVerdict(
+            found.score, found.required_score, reason if found.action in SPAM_ACTIONS else None
+        )
 
 
 def _facts(arrival: Arrival, queue_id: str) -> dict[str, str]:

@@ -31,7 +31,8 @@ STORE = """
                      to_list text, cc_list text, bcc_list text, reply_to_list text, subject text,
                      message_id text, received_for text, attachments smallint, recipients text,
                      mail_from text, client text, spf text, dkim text, dmarc text, spam_reason text,
-                     size bigint, complete boolean, blob text, event_id uuid, at integer, trace integer,
+                     verdicts text, size bigint, complete boolean, blob text, event_id uuid,
+                     judged_event_id uuid, at integer, trace integer,
                      held integer, candidates text[], inboxes uuid[], files json)
           LEFT JOIN teams t ON t.id = k.team_id
     ), fresh AS (
@@ -50,12 +51,12 @@ STORE = """
     ), emails AS (
         INSERT INTO received_emails (team_id, id, created_at, sender, to_list, cc_list, bcc_list,
                                      reply_to_list, subject, message_id, received_for, attachments,
-                                     recipients, mail_from, client, spf, dkim, dmarc, spam_reason, size,
-                                     complete, inboxes)
+                                     recipients, mail_from, client, spf, dkim, dmarc, spam_reason, verdicts,
+                                     size, complete, inboxes)
         SELECT k.team_id, k.id, k.created_at, k.sender, k.to_list::json, k.cc_list::json, k.bcc_list::json,
                k.reply_to_list::json, k.subject, k.message_id, k.received_for::json, k.attachments,
-               k.recipients::json, k.mail_from, k.client, k.spf, k.dkim, k.dmarc, k.spam_reason, k.size,
-               k.complete, k.inboxes
+               k.recipients::json, k.mail_from, k.client, k.spf, k.dkim, k.dmarc, k.spam_reason,
+               k.verdicts::json, k.size, k.complete, k.inboxes
           FROM stored k
     ), sources AS (
         INSERT INTO received_sources (team_id, id, trace, size, data, blob, parsed)
@@ -76,11 +77,13 @@ STORE = """
          WHERE k.attachments > 0
     ), told AS (
         INSERT INTO webhook_deliveries (team_id, webhook_id, event_id, kind, at, subject_id, epoch, due_at)
-        SELECT k.team_id, w.id, k.event_id, 'email.received', k.created_at, k.id, w.epoch,
+        SELECT k.team_id, w.id, e.id, e.kind, k.created_at, k.id, w.epoch,
                CASE w.kind WHEN 'listener' THEN 'infinity' ELSE k.created_at END
           FROM stored k
           JOIN webhooks w ON w.team_id = k.team_id AND w.status = 'enabled'
-                         AND 'email.received' = ANY (w.events)
+         CROSS JOIN LATERAL (VALUES (k.event_id, 'email.received'), (k.judged_event_id, 'email.judged'))
+               AS e (id, kind)
+         WHERE e.kind = ANY (w.events)
         RETURNING team_id
     ), counted AS (
         INSERT INTO usage_days AS u (team_id, day, received, octets)
@@ -143,10 +146,12 @@ class ReceivedRow(msgspec.Struct, frozen=True):
     dkim: str
     dmarc: str
     spam_reason: str | None
+    verdicts: str
     size: int
     complete: bool
     blob: str | None
     event_id: UUID
+    judged_event_id: UUID
     trace: int
     held: int
     candidates: tuple[str, ...] | None

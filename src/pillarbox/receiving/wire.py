@@ -9,14 +9,24 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from pillarbox.inboxes.received_mail import EmailVerdicts
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.mail.authentication.mail_verdicts import (
+    DkimVerdict,
+    DmarcVerdict,
+    MailVerdicts,
+    SpamVerdict,
+    SpfVerdict,
+    bare_verdicts,
+)
 from pillarbox.receiving.queries import (
     AttachmentPart,
     EventPart,
     ReceivedEmailListRow,
     ReceivedEmailOfEvent,
     ReceivedEmailRow,
+    VerdictsRow,
 )
 from pillarbox.receiving.reading import HtmlFormat
 from pillarbox.receiving.rows import ParsedColumns
@@ -119,6 +129,18 @@ class EventData(Struct, kw_only=True):
     attachments: list[EventAttachment] | UnsetType = UNSET
 
 
+class JudgedData(Struct, kw_only=True):
+    """The data of `email.judged`; of mail that retention has removed, only its id."""
+
+    email_id: UUID
+    spf: SpfVerdict | UnsetType = UNSET
+    dkim: list[DkimVerdict] | UnsetType = UNSET
+    dmarc: DmarcVerdict | UnsetType = UNSET
+    spam: SpamVerdict | UnsetType = UNSET
+    automatic: bool | None | UnsetType = UNSET
+
+
+_verdicts = msgspec.json.Decoder(MailVerdicts).decode
 _embedded = msgspec.json.Decoder(list[Embedded]).decode
 
 
@@ -165,6 +187,31 @@ def email(
         None if raw is None else RawLink(raw[0], iso_style(raw[1])),
         [Embedded(p.id, p.filename, p.content_type, p.disposition, p.content_id, p.size) for p in parts],
     )
+
+
+def verdicts(row: VerdictsRow) -> EmailVerdicts:
+    stored = _stored_verdicts(row)
+    return EmailVerdicts(
+        "email_verdicts", row.id, stored.spf, stored.dkim, stored.dmarc, stored.spam, stored.automatic
+    )
+
+
+def judged_data(row: VerdictsRow) -> JudgedData:
+    stored = _stored_verdicts(row)
+    return JudgedData(
+        email_id=row.id,
+        spf=stored.spf,
+        dkim=stored.dkim,
+        dmarc=stored.dmarc,
+        spam=stored.spam,
+        automatic=stored.automatic,
+    )
+
+
+def _stored_verdicts(row: VerdictsRow) -> MailVerdicts:
+    if row.verdicts is None:
+        return bare_verdicts(row.spf, row.dkim, row.dmarc, row.spam_reason)
+    return _verdicts(row.verdicts)
 
 
 def attachment(kind: type[A], part: AttachmentPart, url: str, expires_at: datetime) -> A:

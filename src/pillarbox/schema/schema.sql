@@ -1378,6 +1378,7 @@ CREATE TABLE received_emails (
     above_daily   bigint,
     above_monthly bigint,
     inboxes       uuid[],
+    verdicts      json,
     PRIMARY KEY (team_id, id)
 ) WITH (
     toast_tuple_target = 8160,

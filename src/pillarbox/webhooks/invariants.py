@@ -25,6 +25,8 @@ INVARIANTS: tuple[Invariant, ...] = (
             SELECT team_id, 'email.sent', sent_at, id FROM emails WHERE sent_at IS NOT NULL
              UNION ALL
             SELECT team_id, 'email.received', created_at, id FROM received_emails
+             UNION ALL
+            SELECT team_id, 'email.judged', created_at, id FROM received_emails WHERE verdicts IS NOT NULL
         ), wanted AS (
             SELECT w.team_id, w.id AS webhook_id, told.kind, told.at, count(*) AS happened,
                    min(told.email_id::text) AS email_id

@@ -1,4 +1,5 @@
-"""The kinds of events that a webhook may ask for (webhooks.md section 7): all 37 of them.
+"""The kinds of events that a webhook may ask for (webhooks.md section 7): 37 of the API, and
+one of our own, `email.judged`, which nobody gets who did not ask for it.
 
 Each with its trigger. Some belong to parts that publish nothing yet; a webhook may ask for them all the same.
 """
@@ -20,6 +21,7 @@ KINDS: Final[Mapping[str, str]] = {
     "email.failed": "the mail never reached a mail server",
     "email.suppressed": "the recipient is on the suppression list",
     "email.received": "an inbound message was stored",
+    "email.judged": "what was found out about an inbound message, when it was stored",
     "contact.created": "a contact was created",
     "contact.updated": "a contact was changed, by its segments or its unsubscribe link too",
     "contact.deleted": "a contact was deleted",

@@ -157,6 +157,23 @@ WITH_EMAIL: Final = {**BY_SYSTEM, **IN_THREAD, "email_id": EMAIL_ID, "thread": T
 OF_DRAFT: Final = {**BY_API, "draft_id": DRAFT_ID}
 ASSIGNEE: Final = "mina@harbor.example"
 
+JUDGED: Final = {
+    "email_id": EMAIL_ID,
+    "spf": {"result": "pass", "identity": "mailfrom", "domain": "customer.example", "reason": None},
+    "dkim": [{"result": "pass", "domain": "customer.example", "selector": "s1", "reason": None}],
+    "dmarc": {
+        "result": "pass",
+        "domain": "customer.example",
+        "policy": "reject",
+        "policy_domain": "customer.example",
+        "spf_aligned": True,
+        "dkim_aligned": True,
+        "reason": None,
+    },
+    "spam": {"is_spam": False, "reason": None, "score": 1.5, "required_score": 15.0},
+    "automatic": False,
+}
+
 SAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "email.scheduled": SENT,
     "email.sent": SENT,
@@ -169,6 +186,7 @@ SAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "email.failed": {**SENT, "failed": {"reason": "reached_daily_quota"}},
     "email.suppressed": {**SENT, "suppressed": SUPPRESSED},
     "email.received": RECEIVED,
+    "email.judged": JUDGED,
     "contact.created": CONTACT,
     "contact.updated": CONTACT,
     "contact.deleted": CONTACT,

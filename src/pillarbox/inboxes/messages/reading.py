@@ -20,7 +20,7 @@ from pillarbox.emails.inbox_mail.messages import EmailFile
 from pillarbox.inboxes.messages import wire
 from pillarbox.inboxes.messages.lists import MessagePage
 from pillarbox.inboxes.messages.queries import StoredMessage
-from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMailSource
+from pillarbox.inboxes.received_mail import EmailVerdicts, MessageBody, MessageFile, ReceivedMailSource
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import ListOf
@@ -101,6 +101,10 @@ class MessageReading:
     async def files(self, db: TeamDb, row: StoredMessage) -> Sequence[MessageFile]:
         """The attachments of a message."""
         return (await self._files(db, [row])).get(row.id, ())
+
+    async def verdicts(self, db: TeamDb, row: StoredMessage) -> EmailVerdicts | None:
+        """What was found out about a message; None for one that was sent."""
+        return await self._received.verdicts(db, row.id) if row.is_inbound else None
 
     async def refuse_above(self, db: TeamDb, rows: Sequence[StoredMessage]) -> None:
         """403 where the content of one of them is kept from the team."""

@@ -8,7 +8,7 @@ from pillarbox.inboxes import paths
 from pillarbox.inboxes.messages import lists, queries, wire
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.messages.reading import MessageReading
-from pillarbox.inboxes.received_mail import MessageFile
+from pillarbox.inboxes.received_mail import EmailVerdicts, MessageFile
 from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
@@ -18,6 +18,7 @@ from pillarbox.kernel.wire.problems import NotFound
 
 EMAILS = "/inboxes/{inbox}/threads/{thread_id}/emails"
 EMAIL = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}"
+VERDICTS = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/verdicts"
 ATTACHMENTS = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments"
 ATTACHMENT = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments/{attachment_id}"
 
@@ -60,6 +61,15 @@ async def attachment(request: Request, db: TeamDb) -> Reply[wire.InboxesMessages
         if file.id == wanted:
             return Reply(_linked(wire.InboxesMessagesAttachment, request, db.team_id, file))
     raise NotFound("Attachment")
+
+
+@route("GET", VERDICTS, needs=Access.FULL, summary="Retrieve what was found out about an email of a thread")
+async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
+    row = await _message(request, db)
+    found = await request.use(MessageReading).verdicts(db, row)
+    if found is None:
+        raise NotFound("Verdict")
+    return Reply(found)
 
 
 async def _message(request: Request, db: TeamDb) -> StoredMessage:

@@ -118,12 +118,12 @@ class StyleRules:
                 return False
         return True
 
-    def _add(self, selectors: str, found: Declarations) -> None:
+    def _add(self, selectors: str, declared: Declarations) -> None:
         for selector in selectors.split(",")[:MOST_RULES]:
             compounds = _compounds(selector.strip())
             if compounds is not None and len(self._rules) < MOST_RULES:
-                self._rules.append(StyleRule(compounds, _specificity(compounds), found))
-            elif compounds is None and any("background" in name or name == "color" for name in found):
+                self._rules.append(StyleRule(compounds, _specificity(compounds), declared))
+            elif compounds is None and any("background" in name or name == "color" for name in declared):
                 self.are_complete = False
 
 

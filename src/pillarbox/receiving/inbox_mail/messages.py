@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
-from pillarbox.inboxes.received_mail import MessageBody, MessageFile
+from pillarbox.inboxes.received_mail import EmailVerdicts, MessageBody, MessageFile
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.receiving import files, queries
+from pillarbox.receiving import files, queries, wire
 from pillarbox.receiving.inbox_mail import queries as inbox_queries
 from pillarbox.receiving.reading import DATA_URI, MessageReader
 from pillarbox.usage import counting
@@ -36,6 +36,10 @@ class InboxMail:
             parts = await queries.parts(db, email_id)
             html, _ = await self._reading.shown_html(html, source, parts, DATA_URI)
         return MessageBody(html, parsed.text)
+
+    async def verdicts(self, db: TeamDb, email_id: UUID) -> EmailVerdicts | None:
+        row = await queries.verdicts(db, email_id)
+        return None if row is None else wire.verdicts(row)
 
     async def files(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[MessageFile]]:
         found: dict[UUID, list[MessageFile]] = {}

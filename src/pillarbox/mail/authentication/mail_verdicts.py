@@ -1,0 +1,103 @@
+"""What was found out about a received mail, in values that are stored with it and shown as they are.
+
+Texts of the mail and of DNS in them are cut to `LONGEST` characters.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from pillarbox.mail.authentication.evaluate import AuthenticationResults
+from pillarbox.mail.message import header_text
+
+LONGEST: Final = 255
+
+
+class SpfVerdict(Struct, frozen=True):
+    """Which domain was asked about, that of MAIL FROM or of HELO; None where that is not known any more."""
+
+    result: str
+    identity: str | None = None
+    domain: str | None = None
+    reason: str | None = None
+
+
+class DkimVerdict(Struct, frozen=True):
+    """What became of one signature."""
+
+    result: str
+    domain: str | None = None
+    selector: str | None = None
+    reason: str | None = None
+
+
+class DmarcVerdict(Struct, frozen=True):
+    """`policy` is what the author's domain asks for; alignment is None where it is not known any more."""
+
+    result: str
+    domain: str | None = None
+    policy: str | None = None
+    policy_domain: str | None = None
+    spf_aligned: bool | None = None
+    dkim_aligned: bool | None = None
+    reason: str | None = None
+
+
+class SpamVerdict(Struct, frozen=True):
+    """The score is that of the scanner, if one was asked and answered."""
+
+    is_spam: bool
+    reason: str | None = None
+    score: float | None = None
+    required_score: float | None = None
+
+
+class MailVerdicts(Struct, frozen=True):
+    """All of one mail. `automatic`: it is by a program, a list or in bulk, or of the null sender (RFC 3834)."""
+
+    spf: SpfVerdict
+    dkim: list[DkimVerdict]
+    dmarc: DmarcVerdict
+    spam: SpamVerdict
+    automatic: bool | None
+
+
+def verdicts(results: AuthenticationResults, spam: SpamVerdict, *, automatic: bool) -> MailVerdicts:
+    """The verdicts as they are stored."""
+    spf, dmarc = results.spf, results.dmarc
+    return MailVerdicts(
+        SpfVerdict(spf.result, spf.identity, _cut(spf.domain), _cut(spf.problem)),
+        [DkimVerdict(d.result, _cut(d.domain), _cut(d.selector), _cut(d.reason)) for d in results.dkim],
+        DmarcVerdict(
+            dmarc.result,
+            _cut(dmarc.domain),
+            dmarc.policy if dmarc.result in ("pass", "fail") else None,
+            _cut(dmarc.policy_domain),
+            dmarc.aligned_spf,
+            dmarc.aligned_dkim,
+            _cut(dmarc.reason),
+        ),
+        spam,
+        automatic,
+    )
+
+
+def bare_verdicts(spf: str, dkim: str, dmarc: str, spam_reason: str | None) -> MailVerdicts:
+    """What is known of a mail of which the results alone were stored."""
+    return MailVerdicts(
+        SpfVerdict(spf),
+        [] if dkim == "none" else [DkimVerdict(dkim)],
+        DmarcVerdict(dmarc),
+        SpamVerdict(spam_reason is not None, spam_reason),
+        None,
+    )
+
+
+def _cut(text: str | None) -> str | None:
+    """None for the empty text; else without what the database does not take."""
+    if not text:
+        return None
+    text = text[:LONGEST]
+    return text if text.isprintable() else header_text.clean(text)
