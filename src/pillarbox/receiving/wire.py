@@ -137,7 +137,7 @@ class JudgedData(Struct, kw_only=True):
     dkim: list[DkimVerdict] | UnsetType = UNSET
     dmarc: DmarcVerdict | UnsetType = UNSET
     spam: SpamVerdict | UnsetType = UNSET
-    automatic: bool | None | UnsetType = UNSET
+    automatic: bool | UnsetType | None = UNSET
 
 
 _verdicts = msgspec.json.Decoder(MailVerdicts).decode

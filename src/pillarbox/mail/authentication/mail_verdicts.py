@@ -55,7 +55,7 @@ class SpamVerdict(Struct, frozen=True):
 
 
 class MailVerdicts(Struct, frozen=True):
-    """All of one mail. `automatic`: it is by a program, a list or in bulk, or of the null sender (RFC 3834)."""
+    """All of one mail. `automatic`: by a program, a list or in bulk, or of the null sender (RFC 3834)."""
 
     spf: SpfVerdict
     dkim: list[DkimVerdict]
