@@ -22,6 +22,7 @@ import asyncpg
 import httpx
 
 from kit.clock import ManualClock
+from kit.documented_statuses import DocumentedStatuses
 from kit.http_client import http_client
 from kit.http_server import served
 from kit.zone import Zone
@@ -32,6 +33,7 @@ from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
@@ -123,6 +125,7 @@ class World:
         self.url = url
         self.pool: asyncpg.Pool = app.kit.pool
         self.clock: Clock = app.kit.clock
+        self._documented = DocumentedStatuses(RouteTable(app.kit.routes))
         self._clients: list[httpx.AsyncClient] = []
         self._teams = 0
 
@@ -132,6 +135,7 @@ class World:
 
     def client(self, token: str | None) -> httpx.AsyncClient:
         client = http_client(self.url, token)
+        client.event_hooks["response"].append(self._documented.check)
         self._clients.append(client)
         return client
 

@@ -20,7 +20,15 @@ from pillarbox.kernel.wire.uuids import well_formed
 IN_SEGMENT = {**PAGING, "segment_id": UUID, "audience_id": UUID}
 
 
-@route("POST", "/contacts", needs=Access.FULL, status=201, body=wire.NewContact, summary="Create a contact")
+@route(
+    "POST",
+    "/contacts",
+    needs=Access.FULL,
+    status=201,
+    body=wire.NewContact,
+    problems=(404,),
+    summary="Create a contact",
+)
 async def create(request: Request, db: TeamDb) -> Reply[wire.ContactRef]:
     new = parse(wire.NewContact, request.json())
     address, members, belonging = wire.address_of(new.email), wire.members_of(new), wire.belonging_of(new)

@@ -34,7 +34,7 @@ class NewDefinition(Struct):
 class ChangedDefinition(Struct):
     """Null takes the schema away. The name stays what it is."""
 
-    min_properties: ClassVar[int] = 1
+    must_be_given: ClassVar[tuple[str, ...]] = ("schema",)
 
     schema: Schema | UnsetType | None = UNSET
 

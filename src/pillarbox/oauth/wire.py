@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Final, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from pillarbox.kernel.http.schemas import Needed, one_of
+from pillarbox.oauth.authorization import LONGEST_STATE
+from pillarbox.oauth.clients import redirects
+from pillarbox.oauth.clients.client_metadata import LONGEST_NAME, LONGEST_URL
 from pillarbox.oauth.clients.registration import NewClient
 from pillarbox.oauth.keys import PublicKey
 from pillarbox.oauth.scopes import SUPPORTED
 from pillarbox.oauth.tokens import IssuedTokens
+
+SCOPES: Final = f"Of {' and '.join(SUPPORTED)}, with a blank between them."
+RedirectUri = Annotated[str, Meta(min_length=1, max_length=redirects.LONGEST)]
 
 
 class ServerMetadata(Struct):
@@ -54,6 +61,58 @@ class SigningKeyShown(Struct):
 
 class KeyList(Struct):
     keys: list[SigningKeyShown]
+
+
+class ClientRegistration(Struct):
+    """RFC 7591. Members that are not listed are ignored."""
+
+    client_name: Annotated[str, Meta(max_length=LONGEST_NAME)]
+    redirect_uris: Annotated[list[RedirectUri], Meta(min_length=1, max_length=redirects.MOST)]
+    grant_types: list[Literal["authorization_code", "refresh_token"]] | None = None
+    response_types: Annotated[list[Literal["code"]], Meta(min_length=1)] | None = None
+    scope: Annotated[str, Meta(description=SCOPES)] | None = None
+    token_endpoint_auth_method: Literal["none", "client_secret_basic", "client_secret_post"] | None = None
+    client_uri: Annotated[str, Meta(max_length=LONGEST_URL)] | None = None
+    logo_uri: Annotated[str, Meta(max_length=LONGEST_URL)] | None = None
+
+
+class TokenRequest(Struct):
+    """`authorization_code` needs `code`, `redirect_uri` and `code_verifier`; `refresh_token` needs
+    `refresh_token`. A program that does not authenticate by the Authorization header names itself by
+    `client_id`. An empty value is as none."""
+
+    grant_type: Literal["authorization_code", "refresh_token"]
+    code: str | None = None
+    redirect_uri: str | None = None
+    code_verifier: str | None = None
+    refresh_token: str | None = None
+    scope: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    resource: str | None = None
+
+
+class RevocationRequest(Struct):
+    """RFC 7009. Access tokens cannot be revoked; their grant ends with its refresh token."""
+
+    token: str
+    token_type_hint: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+
+
+AUTHORIZATION_PARAMETERS: Final = {
+    "client_id": Needed(str),
+    "redirect_uri": Needed(RedirectUri),
+    "response_type": Needed(Literal["code"]),
+    "code_challenge": Needed(Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{43}$")]),
+    "code_challenge_method": Needed(Literal["S256"]),
+    "scope": Annotated[str, Meta(description=SCOPES)],
+    "state": Annotated[str, Meta(max_length=LONGEST_STATE)],
+    "response_mode": Annotated[str, one_of(("query",))],
+    "resource": str,
+}
+"""RFC 6749, 4.1.1, with PKCE (RFC 7636, 4.3)."""
 
 
 class RegisteredClient(Struct):

@@ -42,7 +42,7 @@ async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.Receivin
     found = await _opened(request, db)
     async with request.use(MessageReader).turn(db.team_id, found.size, request.is_client_gone):
         reply = Reply(await _shown(request, db, found, wanted))
-        reply.encode()
+        await reply.encode()
     return reply
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-import msgspec
-
 from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.emails.inbox_mail.messages import EmailFile
 from pillarbox.inboxes.messages import wire
@@ -23,6 +21,7 @@ from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.received_mail import EmailVerdicts, MessageBody, MessageFile, ReceivedMailSource
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.wire.large_answers import as_json
 from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import ServerOverloaded
 from pillarbox.mail.message.extracted_text import extracted_text
@@ -38,8 +37,6 @@ PAUSE: Final = 0.5
 """An answer that has begun waits for its turn as often, with so many seconds between."""
 
 IsGone = Callable[[], bool]
-
-_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +125,7 @@ class MessageReading:
         for left in reversed(range(tries)):
             try:
                 async with self._received.turn(db.team_id, opened.octets_of(row), is_gone):
-                    return _encode(await self._shown(db, opened, row))
+                    return await as_json(await self._shown(db, opened, row))
             except ServerOverloaded:
                 if not left:
                     raise

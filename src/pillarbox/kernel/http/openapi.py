@@ -17,8 +17,8 @@ from pillarbox.kernel.http import response_headers
 from pillarbox.kernel.http.idempotency import LONGEST_KEY
 from pillarbox.kernel.http.rendering import ErrorBody
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
-from pillarbox.kernel.http.routing import WRITES, BodyMode, Route, RouteTable, route
-from pillarbox.kernel.http.schemas import Schema, Schemas, may_be_left_out
+from pillarbox.kernel.http.routing import WRITES, BodyMode, Route, RouteTable, names_among_words, route
+from pillarbox.kernel.http.schemas import Needed, Schema, Schemas, may_be_left_out
 from pillarbox.kernel.security.authentication import Access
 from pillarbox.kernel.wire.instants import IsoTime
 
@@ -123,6 +123,8 @@ class _Parts:
         for entry in routes:
             for path in (entry.path, *entry.aliases):
                 paths.setdefault(path, {})[entry.method.lower()] = self._operation(entry, path)
+        for path, entry in names_among_words(routes):
+            paths[path].setdefault(entry.method.lower(), self._operation(entry, path))
         webhooks = {kind: {"post": _webhook(kind, data, self.schemas)} for kind, data in events.items()}
         return paths, webhooks
 
@@ -139,10 +141,11 @@ class _Parts:
         else:
             made["x-access"] = entry.needs.value
             made["x-scope"] = entry.token_scope.value
-        if parameters := _parameters(entry, self.schemas):
+        if parameters := _parameters(entry, path, self.schemas):
             made["parameters"] = parameters
         if entry.body is not None:
-            content = {entry.media: {"schema": self.schemas.request(entry.body)}}
+            schema = self.schemas.request(entry.body)
+            content = {media: {"schema": schema} for media in (entry.media, *entry.also_media)}
             made["requestBody"] = {"required": not may_be_left_out(entry.body), "content": content}
         return made
 
@@ -166,12 +169,13 @@ def _operation_id(method: str, path: str) -> str:
     return "_".join([method.lower(), *re.findall(r"[A-Za-z0-9_]+", path)])
 
 
-def _parameters(entry: Route, schemas: Schemas) -> list[dict[str, Any]]:
+def _parameters(entry: Route, path: str, schemas: Schemas) -> list[dict[str, Any]]:
     found = [
         {"name": name, "in": "path", "required": True, "schema": _path_schema(entry, name, schemas)}
         for name in entry.parameters
+        if f"{{{name}}}" in path
     ]
-    found += [_query_parameter(name, kind, schemas.request(kind)) for name, kind in entry.query.items()]
+    found += [_query_parameter(name, kind, schemas) for name, kind in entry.query.items()]
     found += [
         {"name": name, "in": "header", "required": False, "schema": schemas.request(kind)}
         for name, kind in entry.headers.items()
@@ -179,10 +183,13 @@ def _parameters(entry: Route, schemas: Schemas) -> list[dict[str, Any]]:
     return [*found, IDEMPOTENCY_KEY] if entry.idempotent else found
 
 
-def _query_parameter(name: str, kind: Any, schema: Schema) -> dict[str, Any]:
+def _query_parameter(name: str, kind: Any, schemas: Schemas) -> dict[str, Any]:
     """An empty value is as none, but for numbers and words that are read as such (conventions section 2)."""
-    shown = {"name": name, "in": "query", "required": False, "schema": schema}
-    if schema.get("type") == "integer" or get_origin(kind) is Literal:
+    is_needed = isinstance(kind, Needed)
+    own = kind.kind if isinstance(kind, Needed) else kind
+    schema = schemas.request(own)
+    shown = {"name": name, "in": "query", "required": is_needed, "schema": schema}
+    if is_needed or schema.get("type") == "integer" or get_origin(own) is Literal:
         return shown
     return {**shown, "allowEmptyValue": True}
 

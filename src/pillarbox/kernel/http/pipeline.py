@@ -194,7 +194,7 @@ class Api:
         request.cycle = cycle
         try:
             reply = await self._answer(request, cycle)
-            reply.encode()
+            await reply.encode()
         except ClientGone:
             return
         except Exception as failure:
@@ -254,7 +254,7 @@ class Api:
             if request.is_client_gone():
                 raise ClientGone
             reply = await self._effect(request, route, values)
-            reply.encode()
+            await reply.encode()
             return reply
         finally:
             turn.end()
@@ -379,7 +379,7 @@ class Api:
             try:
                 async with transaction(self._pool) as conn:
                     reply = await route.handler(request, TeamDb(conn, request.known.team_id))
-                    reply.encode()
+                    await reply.encode()
                     if request.asked is not None:
                         await self._request_log.keep(conn, [answered_by(request.asked, reply)])
                     is_committing = request.method not in READS

@@ -24,6 +24,7 @@ from pillarbox.kernel.observability.request_log import RequestRecord
 from pillarbox.kernel.parts import PartRegistry
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.security.rate_limit import WindowState
+from pillarbox.kernel.wire.large_answers import as_json
 from pillarbox.kernel.wire.problems import BadRequest, Problem
 from pillarbox.kernel.wire.query import Query
 
@@ -236,10 +237,11 @@ class Reply(Generic[Body]):
         """True when the body is an iterator of bytes."""
         return not isinstance(self.body, bytes) and isinstance(self.body, AsyncIterator)
 
-    def encode(self) -> None:
-        """Turn the body into the bytes that will be sent, so that nothing can fail after a commit."""
+    async def encode(self) -> None:
+        """Turn the body into the bytes that will be sent, a large one in a thread, so that nothing can fail
+        after a commit."""
         if not isinstance(self.body, bytes) and not self.streamed:
-            self.body = encode(self.body)
+            self.body = await as_json(self.body)
 
 
 def headers_by_name(pairs: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:

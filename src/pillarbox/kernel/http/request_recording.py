@@ -40,7 +40,7 @@ async def recorded(request: Request, db: TeamDb, reply: Reply[T]) -> Reply[T]:
     """The reply, whose log row is committed with the transaction that `db` is in: for handlers that commit
     by themselves. To be called last in it; should the commit fail, the failure gets a row instead."""
     if request.asked is not None:
-        reply.encode()
+        await reply.encode()
         request_log: RequestLogWriter = request.use(RequestLogWriter)  # type: ignore[type-abstract]
         await request_log.keep(db.connection, [answered_by(request.asked, reply)])
         request.asked.is_kept = True
@@ -65,7 +65,7 @@ async def own_transaction(db: TeamDb) -> AsyncIterator[TeamDb]:
 async def kept(request: Request, db: TeamDb, reply: Reply[T], now: datetime) -> Reply[T]:
     """The same as `recorded`, with the answer for the idempotency key of the request. `reply` has its status.
     Raises where the key has an answer, or is in use; that must undo the transaction."""
-    reply.encode()
+    await reply.encode()
     if request.idempotency is not None and reply.status is not None:
         team = request.known.team_id
         await keep_answer(db.connection, team, request.idempotency, reply.status, reply.body, now)

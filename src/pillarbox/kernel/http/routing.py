@@ -97,6 +97,7 @@ class Route:
     transaction: bool = False
     intake: BodyMode = BodyMode.JSON
     media: str = "application/json"
+    also_media: tuple[str, ...] = ()
     query: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, Any] = field(default_factory=dict)
     path_types: Mapping[str, Any] = field(default_factory=dict)
@@ -158,6 +159,7 @@ def route(
     multipart: bool = False,
     streamed: bool = False,
     media: str | None = None,
+    also_media: Iterable[str] = (),
     query: Mapping[str, Any] | None = None,
     headers: Mapping[str, Any] | None = None,
     path_types: Mapping[str, Any] | None = None,
@@ -176,9 +178,10 @@ def route(
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
 
-    `query`, `headers` and `path_types` give the types of parameters, `media` that of a body that is not JSON;
-    `also` further statuses of success, `problems` statuses of errors that only the handler knows of, `pages`
-    those of errors that are answered as a page.
+    `query`, `headers` and `path_types` give the types of parameters (`Needed` around one that must be there),
+    `media` that of a body that is not JSON, `also_media` others that it may be; `also` further statuses of
+    success, `problems` statuses of errors that only the handler knows of, `pages` those of errors that are
+    answered as a page.
 
     A handler is called as `(request, db)`, a public one as `(request)`. Unless `transaction` says
     otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.
@@ -214,6 +217,7 @@ def route(
             and (method in WRITES if transaction is None else transaction),
             intake=intake,
             media=media or ("multipart/form-data" if multipart else "application/json"),
+            also_media=tuple(also_media),
             query=query or {},
             headers=headers or {},
             path_types=path_types or {},
@@ -253,6 +257,23 @@ def collect(*modules: ModuleType) -> list[Route]:
             if getattr(value, "__module__", None) == module.__name__:
                 found += getattr(value, ATTRIBUTE, [])
     return found
+
+
+def names_among_words(routes: Iterable[Route]) -> list[tuple[str, Route]]:
+    """The paths of other routes that routes by name mean as well: `send` is a word of the API in `POST
+    /events/send`, and a name in `GET /events/send`."""
+    listed = list(routes)
+    return [
+        (other.path, entry)
+        for entry in listed
+        if entry.by_name
+        for other in listed
+        if other.path != entry.path and "{" not in other.path and _matches(entry.path, other.path)
+    ]
+
+
+def _matches(pattern: str, path: str) -> bool:
+    return re.fullmatch(_PARAMETER.sub("[^/]+", pattern), path) is not None
 
 
 class _Node:

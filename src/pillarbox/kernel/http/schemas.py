@@ -12,6 +12,7 @@ of another type for Python; `one_of(words)`; and `extra_json_schema`, which is a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import Enum
 from inspect import cleandoc
 from types import UnionType
@@ -37,6 +38,13 @@ def one_of(words: Iterable[Any]) -> Meta:
     return Meta(extra_json_schema={"enum": values})
 
 
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Around the type of a parameter of a route's `query`: there is no answer without it."""
+
+    kind: Any
+
+
 def least_properties(kind: Any) -> int:
     """How many fields a request of this struct must have besides those that have no default: its class
     attribute `min_properties`, 0 where it has none."""
@@ -44,10 +52,17 @@ def least_properties(kind: Any) -> int:
     return least
 
 
+def must_be_given(kind: Any) -> tuple[str, ...]:
+    """Which fields a request of this struct must have though null is one of their values: its class attribute
+    of the same name."""
+    names: tuple[str, ...] = getattr(kind, "must_be_given", ())
+    return names
+
+
 def may_be_left_out(kind: Any) -> bool:
     """Whether a route with this body goes without it: no field of the struct is needed."""
     own = get_origin(kind) or kind
-    if not (isinstance(own, type) and issubclass(own, Struct)) or least_properties(own):
+    if not (isinstance(own, type) and issubclass(own, Struct)) or least_properties(own) or must_be_given(own):
         return False
     return not any(field.required for field in fields(own))
 
@@ -141,7 +156,8 @@ class Schemas:
         if info.tag_field is not None:
             fields = {info.tag_field: ({"type": "string", "enum": [info.tag]}, True), **fields}
         schema["properties"] = {name: shown for name, (shown, _) in fields.items()}
-        schema["required"] = [name for name, (_, required) in fields.items() if required]
+        named = must_be_given(own) if use == "request" else ()
+        schema["required"] = [name for name, (_, required) in fields.items() if required or name in named]
         if use == "answer":
             schema["additionalProperties"] = False
         if use == "request" and (least := least_properties(own)):
