@@ -166,7 +166,7 @@ class Commits:
             return CommitResult({}, await self._commit_simple(self._prepare(batch, leased)))
 
     async def _commit_simple(self, prepared: _PreparedCommit) -> Origins | None:
-        if prepared.opened.published:
+        if prepared.opened.published or prepared.rows.is_large:
             return await self._in_transaction(prepared)
         await faults.point("timeline.events")
         await faults.point("accept.before_commit")
@@ -260,6 +260,9 @@ class Commits:
 
     async def _write(self, conn: Connection, prepared: _PreparedCommit) -> tuple[Origins, Wanted]:
         rows, opened = prepared.rows, prepared.opened
+        if rows.is_large:
+            for contents in rows.take_contents():
+                await queries.store_contents(conn, contents)
         writes = [*queries.stores(rows), *opened.writes] if rows.openings else []
         if rows.fetches:
             jobs = [(team, self._ids.new(), email, at, site) for team, email, at, site in rows.fetches]

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pillarbox.emails.broadcast_copies.reading import shown_bodies
 from pillarbox.emails.own_mail.redaction import REDACTED_TEXT, is_withheld
-from pillarbox.emails.rows import CommitRows, Origins
+from pillarbox.emails.rows import CommitRows, ContentSlice, Origins
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
 from pillarbox.kernel.wire.paging import Page
@@ -42,7 +42,8 @@ STORE = """
                      tags json, scheduled_at timestamptz, topic_id uuid, key_id uuid, domain_id uuid,
                      domain_name text, state text, headers text, attachments smallint, role text,
                      address text, mailbox text, destination text, due_at timestamptz, leased boolean,
-                     template_id uuid, link_places text, inbox_id uuid, entry_id uuid)
+                     template_id uuid, link_places text, inbox_id uuid, entry_id uuid,
+                     is_content_stored boolean)
     ), heads AS (
         INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
                             bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
@@ -55,7 +56,7 @@ STORE = """
         INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments, link_places)
         SELECT team_id, id, created_at, ($5::text[])[place], ($6::text[])[place], headers::json,
                coalesce(attachments, 0), link_places::json
-          FROM accepted
+          FROM accepted WHERE is_content_stored IS NOT TRUE
     ), reached AS (
         INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state)
         SELECT team_id, id, 0, role, address, mailbox, 0, state FROM accepted WHERE address IS NOT NULL
@@ -78,6 +79,16 @@ STORE = """
     SELECT team_id, NULL, NULL, events
       FROM webhooks
      WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
+"""
+
+# Contents whose emails follow in the same transaction.
+STORE_CONTENTS = """
+    INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments, link_places)
+    SELECT k.team_id, k.id, k.created_at, ($2::text[])[k.place], ($3::text[])[k.place], k.headers::json,
+           coalesce(k.attachments, 0), k.link_places::json
+      FROM json_to_recordset($1::text::json)
+           AS k (place integer, team_id uuid, id uuid, created_at timestamptz, headers text,
+                 attachments smallint, link_places text)
 """
 
 STORE_RECIPIENTS = """
@@ -342,6 +353,11 @@ async def store(
         else:
             origins[row["team_id"], row["address"]] = row["origin"]
     return origins, wanted
+
+
+async def store_contents(conn: Source, contents: ContentSlice) -> None:
+    """Store the contents of emails that are stored by a later statement."""
+    await conn.execute(STORE_CONTENTS, rows_json(contents.rows), contents.html, contents.text)
 
 
 async def lock_keys(conn: Connection, names: Sequence[str]) -> set[int]:

@@ -5,10 +5,10 @@ Nothing here waits: it is the part of accepting that costs Python's time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -146,6 +146,20 @@ STATES = {kind: kind.value for kind in (EventKind.QUEUED, EventKind.SCHEDULED)}
 _json = msgspec.json.Encoder().encode
 
 
+class ContentSlice(NamedTuple):
+    """Contents that one statement stores: their rows, and the bodies, to which `place` of the row points."""
+
+    rows: list[Record]
+    html: list[str | None]
+    text: list[str | None]
+
+
+SLICE: Final = 2 * 1024 * 1024
+"""Characters of bodies that one statement carries."""
+
+OF_CONTENTS: Final = ("team_id", "id", "created_at", "headers", "attachments", "link_places")
+
+
 class CommitRows:
     """The rows of a commit, collected email by email: column to value, or in the order of `queries` where
     values are long.
@@ -161,6 +175,7 @@ class CommitRows:
         self.now = now
         self.leased_until = now + lease
         self.emails: list[Record] = []
+        self.characters = 0
         self.html: list[str | None] = []
         self.text: list[str | None] = []
         self.recipients: list[Record] = []
@@ -179,6 +194,7 @@ class CommitRows:
         name = out.sender.domain
         self.html.append(out.html)
         self.text.append(out.text)
+        self.characters += len(out.html or "") + len(out.text or "")
         row: Record = {
             "place": len(self.html),
             "team_id": team_id,
@@ -208,6 +224,30 @@ class CommitRows:
         self.openings.append(
             FirstEntry(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None)
         )
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the bodies are more than one statement carries without holding up the event loop."""
+        return self.characters > SLICE
+
+    def take_contents(self) -> Iterator[ContentSlice]:
+        """Take out the contents in slices, to be stored before the emails in one transaction."""
+        taken, size = ContentSlice([], [], []), 0
+        for index, row in enumerate(self.emails):
+            html, text = self.html[index], self.text[index]
+            octets = len(html or "") + len(text or "")
+            if taken.rows and size + octets > SLICE:
+                yield taken
+                taken, size = ContentSlice([], [], []), 0
+            size += octets
+            taken.html.append(html)
+            taken.text.append(text)
+            taken.rows.append(
+                {**{name: row[name] for name in OF_CONTENTS if name in row}, "place": len(taken.html)}
+            )
+            row["is_content_stored"] = True
+            self.html[index] = self.text[index] = None
+        yield taken
 
     def name_entries(self, ids: Sequence[UUID]) -> None:
         """Give each email the id of its first line of history."""

@@ -6,7 +6,6 @@ the contact stays what it is."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
 from datetime import datetime
@@ -29,6 +28,7 @@ from pillarbox.emails.broadcast_copies.personal import NeededValues, PersonalVal
 from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.mail.message.address import parse_mailbox
@@ -108,7 +108,7 @@ class Previews:
         contact = await queries.recipient(db, address)
         if contact is None:
             raise NotFound("Contact")
-        parts = await asyncio.to_thread(_parts, content)
+        parts = await in_thread_if_large(_octets(content), _parts, content)
         personal = await _personal(db, parts, contact)
         domain = await self._senders.find(db.team_id, content.domain)
         stamp = self._ids.stamp()
@@ -129,7 +129,7 @@ class Previews:
     async def _made(self, email: LoadedEmail) -> tuple[CopyBodies, bytes]:
         if email.make is None:
             raise ValueError("a copy of a broadcast has bodies that are made")
-        bodies = await asyncio.to_thread(email.make)
+        bodies = await in_thread(email.make)
         try:
             wire = await self._composer.wire(email)
         except EmailUnsendable as wrong:
@@ -137,6 +137,10 @@ class Previews:
         if isinstance(wire, LongContent):
             raise ValueError("a copy of a broadcast has no attachments")
         return bodies, wire.octets
+
+
+def _octets(content: BroadcastContent) -> int:
+    return len(content.html or "") + len(content.text or "")
 
 
 def _parts(content: BroadcastContent) -> SharedParts:

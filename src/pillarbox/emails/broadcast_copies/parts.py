@@ -11,6 +11,7 @@ import msgspec
 
 from pillarbox.delivery.items import CopyBodies
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.mail.html import preview
 from pillarbox.mail.html.links import Tracker, tracked
 from pillarbox.mail.html.plain_text import text_of
@@ -99,7 +100,8 @@ class KnownParts:
             row = await conn.fetchrow(CONTENT, *key)
             if row is None:
                 raise LookupError("the content of a broadcast is missing")
-            known = parts_of(row)
+            octets = len(row["html"] or "") + len(row["text"] or "")
+            known = await in_thread_if_large(octets, parts_of, row)
         self._known[key] = known
         while len(self._known) > 1 and (
             len(self._known) > MOST_KEPT or sum(one.octets for one in self._known.values()) > MOST_OCTETS

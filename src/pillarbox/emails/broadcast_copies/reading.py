@@ -6,17 +6,16 @@ whoever may read a mail may not follow that link (templates.md 6).
 
 from __future__ import annotations
 
-import asyncio
-
 from pillarbox.emails.broadcast_copies.parts import bodies_of
 from pillarbox.emails.broadcast_copies.personal import decode
+from pillarbox.kernel.process.offload import in_thread
 
 
 async def shown_bodies(
     html: str | None, text: str | None, preview_text: str | None, personal: str
 ) -> tuple[str | None, str | None]:
     """HTML and text of a copy, without what tracking adds; in a thread, because they may be long."""
-    return await asyncio.to_thread(_bodies, html, text, preview_text, personal)
+    return await in_thread(_bodies, html, text, preview_text, personal)
 
 
 def _bodies(

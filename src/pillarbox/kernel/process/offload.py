@@ -1,8 +1,9 @@
-"""Runs long work outside the event loop, in two threads per process.
+"""Runs long work outside the event loop, in two threads per process, and what is very large in a third.
 
 A thread helps the loop only where the work lets other threads run: pure Python does every five milliseconds,
 a call of a C library does when it returns. So what goes on here takes its input in pieces. The threads are
-few because each one that computes makes the loop wait for its turn.
+few because each one that computes makes the loop wait for its turn. Very large work has one of its own, in
+turn, so that nobody else waits behind it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ THREADS: Final = 2
 IN_PLACE: Final = 32 * 1024
 """Octets that the loop reads by itself."""
 
+VERY_LARGE: Final = 2 * 1024 * 1024
+"""Octets from which on work waits for work of its kind alone."""
+
 _threads = ThreadPoolExecutor(THREADS, "pillarbox-offload")
+_thread_of_large = ThreadPoolExecutor(1, "pillarbox-large")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -28,7 +33,10 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 async def in_thread_if_large(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The same, in place where the input has few octets."""
+    """The same, in place where the input has few octets, and behind other large work where it has very many."""
     if size <= IN_PLACE:
         return work(*args, **kwargs)
-    return await in_thread(work, *args, **kwargs)
+    if size < VERY_LARGE:
+        return await in_thread(work, *args, **kwargs)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_thread_of_large, lambda: work(*args, **kwargs))

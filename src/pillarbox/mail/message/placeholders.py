@@ -31,9 +31,9 @@ CONTACT_PATH = "contact."
 MOST = 1000
 """A part may have so many placeholders."""
 
-_BEGIN = re.compile(
-    r"(?<!\{)\{\{\{[ \t]*+(contact(?>(?:\.[A-Za-z0-9_]{1,50}+)+)|[A-Za-z0-9_]{1,50}+)[ \t]*+", re.ASCII
-)
+_THREE_BRACES = re.compile(r"(?<!\{)\{\{\{(?!\{)")
+_WINDOW = 64 * 1024
+_NAME = re.compile(r"[ \t]*+(contact(?>(?:\.[A-Za-z0-9_]{1,50}+)+)|[A-Za-z0-9_]{1,50}+)[ \t]*+", re.ASCII)
 _LINE_END = re.compile(r"[\r\n]")
 
 
@@ -78,10 +78,17 @@ def parse(source: str) -> ParsedTemplate:
 
 def placeholders(source: str) -> Iterator[Placeholder]:
     """The placeholders of a text, in order."""
-    if "{{{" not in source:
-        return
     close = line_end = at = 0
-    while (begin := _BEGIN.search(source, at)) is not None:
+    # One search by an expression would read all of a large text without letting other threads run.
+    while (at := source.find("{{{", at)) >= 0:
+        braces = _THREE_BRACES.search(source, at, at + _WINDOW)
+        if braces is None:
+            at += _WINDOW - 2
+            continue
+        start, at = braces.span()
+        begin = _NAME.match(source, at)
+        if begin is None:
+            continue
         at = begin.end()
         if not source.startswith("|", at):
             close_here = at if source.startswith("}}}", at) else -1
@@ -98,7 +105,7 @@ def placeholders(source: str) -> Iterator[Placeholder]:
         if close_here >= 0 and not source.startswith("}", close_here + 3):
             fallback = source[at + 1 : close_here].strip(" \t") if close_here > at else None
             at = close_here + 3
-            yield Placeholder(begin.start(), at, begin[1], fallback, source[begin.start() : at])
+            yield Placeholder(start, at, begin[1], fallback, source[start:at])
 
 
 Span = tuple[int, int]
