@@ -92,12 +92,12 @@ class Reader:
         except BlobMissing:
             raise NotFound("Captured mail") from None
 
-    def _opened(self, row: CapturedRow, found: RawMail) -> bytes:
+    def _opened(self, row: CapturedRow, raw: RawMail) -> bytes:
         """The message; NotFound where the key that sealed it is gone."""
-        if not found.sealed or found.data is None:
-            return found.data or b""
+        if not raw.sealed or raw.data is None:
+            return raw.data or b""
         try:
-            return self._ring.open(found.data, queries.CAPTURED.context(row.id))
+            return self._ring.open(raw.data, queries.CAPTURED.context(row.id))
         except KeyRingError as trouble:
             log.warning("capture.unreadable", mail=row.id, trouble=str(trouble))
             raise NotFound("Captured mail") from None

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pillarbox.kernel.http.schemas import Needed, one_of
+from pillarbox.kernel.http.schemas import RequiredParameter, one_of
 from pillarbox.oauth.authorization import LONGEST_STATE
 from pillarbox.oauth.clients import redirects
 from pillarbox.oauth.clients.client_metadata import LONGEST_NAME, LONGEST_URL
@@ -102,11 +102,11 @@ class RevocationRequest(Struct):
 
 
 AUTHORIZATION_PARAMETERS: Final = {
-    "client_id": Needed(str),
-    "redirect_uri": Needed(RedirectUri),
-    "response_type": Needed(Literal["code"]),
-    "code_challenge": Needed(Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{43}$")]),
-    "code_challenge_method": Needed(Literal["S256"]),
+    "client_id": RequiredParameter(str),
+    "redirect_uri": RequiredParameter(RedirectUri),
+    "response_type": RequiredParameter(Literal["code"]),
+    "code_challenge": RequiredParameter(Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{43}$")]),
+    "code_challenge_method": RequiredParameter(Literal["S256"]),
     "scope": Annotated[str, Meta(description=SCOPES)],
     "state": Annotated[str, Meta(max_length=LONGEST_STATE)],
     "response_mode": Annotated[str, one_of(("query",))],

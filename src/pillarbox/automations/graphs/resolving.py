@@ -68,8 +68,8 @@ def resolved(
     return ResolvedValue(converted, is_foreign=True) if reason is None else Mismatch(reason)
 
 
-def _json_text(found: object) -> str:
-    return msgspec.json.encode(found).decode()
+def _json_text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _constant(value: Constant, kind: Kind) -> ResolvedValue | MissingValue | Mismatch:

@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pillarbox.broadcasts.reports.positions import PageWindow
-from pillarbox.kernel.http.schemas import Needed, one_of
+from pillarbox.kernel.http.schemas import RequiredParameter, one_of
 from pillarbox.kernel.wire.paging import DEFAULT, Page, paging
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter, MissingParameter
 from pillarbox.kernel.wire.query import Query
@@ -34,7 +34,7 @@ _ALPHABET = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 Cursor = Annotated[str, Meta(description="The id of a row of the list.")]
 LINK_PARAMETERS = paging(Cursor)
 RECIPIENT_PARAMETERS = {
-    "type": Needed(Annotated[str, one_of(TYPES)]),
+    "type": RequiredParameter(Annotated[str, one_of(TYPES)]),
     "email": Annotated[str, Meta(max_length=MOST_FILTER)],
     "bounce_type": Annotated[str, one_of(tuple(BOUNCES))],
     **LINK_PARAMETERS,

@@ -87,12 +87,12 @@ class FinalDots:
             if not self._slots:
                 remove(self._folder, self._process)
 
-    def _write(self, at: int, content: bytes) -> None:
+    def _write(self, offset: int, content: bytes) -> None:
         """Without room for it nobody knows any more what was offered, and the file says nothing."""
         if self._file is None:
             return
         try:
-            os.pwrite(self._file, content, at)
+            os.pwrite(self._file, content, offset)
         except OSError as trouble:
             log.warning("delivery.final_dots_not_kept", trouble=repr(trouble)[:200])
             os.close(self._file)

@@ -18,7 +18,7 @@ from pillarbox.kernel.http.idempotency import LONGEST_KEY
 from pillarbox.kernel.http.rendering import ErrorBody
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import WRITES, BodyMode, Route, RouteTable, names_among_words, route
-from pillarbox.kernel.http.schemas import Needed, Schema, Schemas, may_be_left_out
+from pillarbox.kernel.http.schemas import RequiredParameter, Schema, Schemas, may_be_left_out
 from pillarbox.kernel.security.authentication import Access
 from pillarbox.kernel.wire.instants import IsoTime
 
@@ -185,8 +185,8 @@ def _parameters(entry: Route, path: str, schemas: Schemas) -> list[dict[str, Any
 
 def _query_parameter(name: str, kind: Any, schemas: Schemas) -> dict[str, Any]:
     """An empty value is as none, but for numbers and words that are read as such (conventions section 2)."""
-    is_needed = isinstance(kind, Needed)
-    own = kind.kind if isinstance(kind, Needed) else kind
+    is_needed = isinstance(kind, RequiredParameter)
+    own = kind.kind if isinstance(kind, RequiredParameter) else kind
     schema = schemas.request(own)
     shown = {"name": name, "in": "query", "required": is_needed, "schema": schema}
     if is_needed or schema.get("type") == "integer" or get_origin(own) is Literal:

@@ -39,7 +39,7 @@ def one_of(words: Iterable[Any]) -> Meta:
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RequiredParameter:
     """Around the type of a parameter of a route's `query`: there is no answer without it."""
 
     kind: Any
