@@ -178,7 +178,8 @@ def route(
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
 
-    `query`, `headers` and `path_types` give the types of parameters (`RequiredParameter` around one that must be there),
+    `query`, `headers` and `path_types` give the types of parameters (`RequiredParameter` around one that
+    must be there),
     `media` that of a body that is not JSON, `also_media` others that it may be; `also` further statuses of
     success, `problems` statuses of errors that only the handler knows of, `pages` those of errors that are
     answered as a page.
