@@ -103,6 +103,7 @@ SELECT create_distributed_table('inbox_thread_labels', 'team_id', colocate_with 
 SELECT create_distributed_table('inbox_messages', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_search_blocks', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_search_rows', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_awaited_messages', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_search_late', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_search_due', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_drafts', 'team_id', colocate_with => 'emails');

@@ -945,6 +945,17 @@ CREATE TABLE inbox_search_rows (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 ALTER TABLE inbox_search_rows ALTER COLUMN bits SET STORAGE EXTERNAL;
 
+-- Ids that messages of a thread name and that no message of the inbox has: who comes with one joins the thread.
+CREATE TABLE inbox_awaited_messages (
+    team_id     uuid        NOT NULL,
+    inbox_id    uuid        NOT NULL,
+    message_key bigint      NOT NULL,
+    thread_id   uuid        NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (team_id, inbox_id, message_key)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+CREATE INDEX inbox_awaited_messages_age ON inbox_awaited_messages (team_id, inbox_id, at);
+
 -- Messages that no block has, although their ids are old enough: they were committed late.
 CREATE TABLE inbox_search_late (
     team_id  uuid NOT NULL,

@@ -54,6 +54,10 @@ DROP_LABELS: Final = """
     DELETE FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2
 """
 
+DROP_AWAITED: Final = """
+    DELETE FROM inbox_awaited_messages WHERE team_id = $1 AND inbox_id = $2
+"""
+
 DROP_AGENT: Final = """
     DELETE FROM inbox_agents WHERE team_id = $1 AND inbox_id = $2
 """
@@ -94,6 +98,11 @@ async def drop_thread_labels(db: TeamDb, threads: Sequence[UUID]) -> None:
 
 async def drop_labels(db: TeamDb, inbox_id: UUID) -> int:
     return await db.run(DROP_LABELS, inbox_id)
+
+
+async def drop_awaited(db: TeamDb, inbox_id: UUID) -> int:
+    """Forget which messages are awaited; there are few thousand at most."""
+    return await db.run(DROP_AWAITED, inbox_id)
 
 
 async def drop_agent(db: TeamDb, inbox_id: UUID) -> int:

@@ -57,7 +57,7 @@ async def planned(
         conn, [(message.inbox, message.thread_id) for message in messages if message.thread_id is not None]
     )
     by_subject = await queries.by_subject(conn, [one for m in messages if (one := _subject_of(m))])
-    known = KnownThreads([*found.threads, *answered], found.messages)
+    known = KnownThreads([*found.threads, *answered], found.messages, found.awaited)
     for thread in by_subject:
         known.threads.setdefault((thread.inbox, thread.id), thread).people.update(thread.people)
     for message in messages:

@@ -6,7 +6,7 @@ Whoever uses it holds the locks of the inboxes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -23,6 +23,10 @@ pushes that one out of nothing. And threads with one subject, the newest."""
 
 DUE_EVERY: Final = 256
 """So seldom a message says that its inbox may have enough for another block (`inboxes.search.blocks`)."""
+
+MOST_AWAITED: Final = 2000
+"""Ids that the threads of an inbox wait for; the oldest are forgotten."""
+AWAITED_FOR: Final = timedelta(days=30)
 
 MOST_PEOPLE: Final = 100
 """Messages of a thread whose people are looked at, the newest."""
@@ -41,6 +45,16 @@ BY_IDS = """
             LIMIT $4) AS m
       JOIN inbox_threads t ON t.team_id = m.team_id AND t.id = m.thread_id
      ORDER BY m.id
+"""
+
+# Threads that wait for a message with one of these ids.
+AWAITED = """
+    SELECT t.team_id, t.inbox_id, t.id AS thread_id, t.subject, t.folder, t.messages, t.inbound, t.unread,
+           t.has_attachment, t.last_message_id, t.received_at, t.created_at, t.marks, a.message_key
+      FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS k (team_id, inbox_id, message_key)
+      JOIN inbox_awaited_messages a
+        ON a.team_id = k.team_id AND a.inbox_id = k.inbox_id AND a.message_key = k.message_key
+      JOIN inbox_threads t ON t.team_id = a.team_id AND t.inbox_id = a.inbox_id AND t.id = a.thread_id
 """
 
 THREADS = """
@@ -113,7 +127,11 @@ ADD = """
                 SELECT 0
                   FROM inbox_messages m
                  WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id AND m.message_key = k.message_key
-                 LIMIT 1), 1) ELSE 1 END,
+                 LIMIT 1), (
+                SELECT 0
+                  FROM inbox_awaited_messages a
+                 WHERE a.team_id = k.team_id AND a.inbox_id = k.inbox_id AND a.message_key = k.message_key),
+                1) ELSE 1 END,
            k.direction = 'outbound', k.marks, k.is_automatic,
            ($2::text[])[k.place]
       FROM json_to_recordset($1::text::json)
@@ -130,6 +148,31 @@ LATE = """
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS k (team_id, inbox_id, id)
       JOIN inboxes i ON i.team_id = k.team_id AND i.id = k.inbox_id
      WHERE k.id <= i.described_to
+"""
+
+# Rows that are there already wait for threads that are gone: others are not given.
+AWAIT = """
+    INSERT INTO inbox_awaited_messages (team_id, inbox_id, message_key, thread_id, at)
+    SELECT k.team_id, k.inbox_id, k.message_key, k.thread_id, $5
+      FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[])
+           AS k (team_id, inbox_id, message_key, thread_id)
+    ON CONFLICT (team_id, inbox_id, message_key)
+    DO UPDATE SET thread_id = excluded.thread_id, at = excluded.at
+"""
+
+# Of each inbox what is too old, or older than so many others.
+FORGET = """
+    DELETE FROM inbox_awaited_messages a
+     USING (SELECT DISTINCT k.team_id, k.inbox_id
+              FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, inbox_id)) AS i
+     WHERE a.team_id = i.team_id AND a.inbox_id = i.inbox_id AND a.message_key <> ALL ($3::bigint[])
+       AND (a.at < $4
+            OR a.at < (SELECT o.at
+                         FROM inbox_awaited_messages o
+                        WHERE o.team_id = i.team_id AND o.inbox_id = i.inbox_id
+                        ORDER BY o.at DESC
+                       OFFSET $5
+                        LIMIT 1))
 """
 
 DUE = """
@@ -180,17 +223,18 @@ class SubjectQuery(NamedTuple):
 
 
 class ThreadLookup(NamedTuple):
-    """What was found of messages and threads."""
+    """What was found of messages and threads. `awaited`: the threads that wait for an id."""
 
     threads: list[ThreadState]
     messages: list[KnownMessage]
+    awaited: Mapping[tuple[InboxKey, int], UUID]
 
 
 async def by_ids(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, str]]) -> ThreadLookup:
     """The messages of these inboxes with these ids (without brackets), and their threads."""
     keys = sorted({(*inbox, id_key(message_id)) for inbox, message_id in inbox_keys})
     if not keys:
-        return ThreadLookup([], [])
+        return ThreadLookup([], [], {})
     rows = await conn.fetch(BY_IDS, *zip(*keys, strict=True), MOST_SAME)
     messages = [
         KnownMessage(
@@ -204,7 +248,10 @@ async def by_ids(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, str]]) -
         )
         for row in rows
     ]
-    return ThreadLookup([_thread(row) for row in {row["thread_id"]: row for row in rows}.values()], messages)
+    waiting = await conn.fetch(AWAITED, *zip(*keys, strict=True))
+    awaited = {((row["team_id"], row["inbox_id"]), row["message_key"]): row["thread_id"] for row in waiting}
+    threads = {row["thread_id"]: _thread(row) for row in (*waiting, *rows)}
+    return ThreadLookup(list(threads.values()), messages, awaited)
 
 
 async def threads(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, UUID]]) -> list[ThreadState]:
@@ -248,6 +295,11 @@ def writes(
             found.append(Statement(LATE, tuple(zip(*late, strict=True))))
         if due := sorted({(team, inbox) for team, inbox, one in added if one.int % DUE_EVERY == 0}):
             found.append(Statement(DUE, tuple(zip(*due, strict=True))))
+    if plan.awaited:
+        waits = [(*inbox, key, thread_id) for (inbox, key), thread_id in sorted(plan.awaited.items())]
+        teams, inboxes, keys, waiting = zip(*waits, strict=True)
+        found.append(Statement(AWAIT, (teams, inboxes, keys, waiting, instant)))
+        found.append(Statement(FORGET, (teams, inboxes, keys, instant - AWAITED_FOR, MOST_AWAITED)))
     if plan.returned:
         columns = zip(*[(*one.inbox, one.id, one.body_key) for one in plan.returned], strict=True)
         found.append(Statement(RETURN, tuple(columns)))

@@ -6,7 +6,7 @@ locks of the inboxes, so what is `KnownThreads` is so until the commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -17,11 +17,15 @@ from pillarbox.inboxes.events import ThreadRef
 from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.locking import InboxKey
 from pillarbox.inboxes.threading.new_messages import JoinedThread, NewMessage
-from pillarbox.mail.message.threading import bare_id, compared_subject, subject_key
+from pillarbox.mail.message.threading import bare_id, compared_subject, id_key, subject_key
 from pillarbox.webhooks.publish import Reference
 
 ACTIVE: Final = timedelta(days=30)
 """A thread that was active so lately may be joined by the subject alone (inboxes.md 9.5)."""
+
+
+MOST_NAMED: Final = 10
+"""Of the ids that a message names, so many of the nearest and of the first are waited for."""
 
 
 class KnownMessage(NamedTuple):
@@ -66,7 +70,13 @@ class ThreadState:
 class KnownThreads:
     """What the inboxes have, as far as the messages of a commit may need it."""
 
-    def __init__(self, threads: Iterable[ThreadState], messages: Iterable[KnownMessage]) -> None:
+    def __init__(
+        self,
+        threads: Iterable[ThreadState],
+        messages: Iterable[KnownMessage],
+        awaited: Mapping[tuple[InboxKey, int], UUID] | None = None,
+    ) -> None:
+        self._awaited = dict(awaited or {})
         self.threads = {(thread.inbox, thread.id): thread for thread in threads}
         self._messages: dict[tuple[InboxKey, str], list[KnownMessage]] = {}
         for message in messages:
@@ -78,6 +88,13 @@ class KnownThreads:
     def with_id(self, inbox: InboxKey, message_id: str) -> Sequence[KnownMessage]:
         """The messages of the inbox with this Message-ID, in the order in which they came."""
         return self._messages.get((inbox, message_id), ())
+
+    def awaiting(self, inbox: InboxKey, message_id: str) -> UUID | None:
+        """The thread whose messages name this id, which no message of the inbox has."""
+        return self._awaited.get((inbox, id_key(message_id)))
+
+    def await_message(self, inbox: InboxKey, message_id: str, thread_id: UUID) -> None:
+        self._awaited[inbox, id_key(message_id)] = thread_id
 
     def replace(self, old: KnownMessage, new: KnownMessage) -> None:
         found = self._messages[old.inbox, old.message_id]
@@ -110,6 +127,7 @@ class ThreadPlan:
     threads: list[ThreadState] = field(default_factory=list)
     unread: dict[InboxKey, int] = field(default_factory=dict)
     told: list[Reference] = field(default_factory=list)
+    awaited: dict[tuple[InboxKey, int], UUID] = field(default_factory=dict)
     are_new: bool = False
 
 
@@ -162,6 +180,8 @@ class _ThreadPlanner:
         self._plan.placed.append(PlacedMessage(message, thread.id))
         self._tell(events.email_received if message.is_inbound else events.email_sent, thread, message.id)
         self._remember(thread, message)
+        if message.is_inbound and not message.is_spam:
+            self._await_earlier(thread, message)
         return JoinedThread(thread.id, message.id, is_stored=True)
 
     # Which thread -----------------------------------------------------------------------------------
@@ -169,7 +189,7 @@ class _ThreadPlanner:
     def _thread_of(self, message: NewMessage) -> ThreadState | None:
         if not message.is_inbound:
             return None if message.thread_id is None else self._of(message.inbox, message.thread_id)
-        thread = self._by_ids(message)
+        thread = self._by_ids(message) or self._by_awaited(message)
         if thread is None and not message.names_earlier:
             thread = self._of_subject(message)
         if thread is not None and message.is_spam and thread.folder is not ThreadFolder.SPAM:
@@ -192,6 +212,30 @@ class _ThreadPlanner:
                 ]
                 return found[max(range(len(found)), key=lambda place: (*ranked[place], -place))][1]
         return None
+
+    def _by_awaited(self, message: NewMessage) -> ThreadState | None:
+        """The thread that waits for this message, or for one that this message names as well. Spam waits for
+        nothing, so nobody is drawn into it."""
+        own = [] if message.message_id is None else [bare_id(message.message_id)]
+        if own and self._known.with_id(message.inbox, own[0]):
+            own = []
+        for message_id in (*own, *message.earlier_ids):
+            thread_id = self._known.awaiting(message.inbox, message_id)
+            thread = None if thread_id is None else self._of(message.inbox, thread_id)
+            if thread is not None and thread.folder is not ThreadFolder.SPAM:
+                return thread
+        return None
+
+    def _await_earlier(self, thread: ThreadState, message: NewMessage) -> None:
+        """Let the thread wait for what the message names and the inbox has not: the nearest and the first."""
+        ids = message.earlier_ids
+        named = ids if len(ids) <= 2 * MOST_NAMED else (*ids[:MOST_NAMED], *ids[-MOST_NAMED:])
+        for message_id in named:
+            waiting = self._known.awaiting(message.inbox, message_id)
+            is_waited_for = waiting is not None and self._of(message.inbox, waiting) is not None
+            if not is_waited_for and not self._known.with_id(message.inbox, message_id):
+                self._known.await_message(message.inbox, message_id, thread.id)
+                self._plan.awaited[message.inbox, id_key(message_id)] = thread.id
 
     def _of_subject(self, message: NewMessage) -> ThreadState | None:
         subject = compared_subject(message.subject)
