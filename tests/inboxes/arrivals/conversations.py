@@ -77,10 +77,10 @@ CONVERSATIONS: Final[dict[str, list[Mail]]] = {
         first(),
         Mail("a", "<2@c>", refs=" ".join(f"<{n}.{'r' * 60}@c>\r\n" for n in range(1200)) + " <1@c>"),
     ],
-    "answer comes before its parent": [Mail("a", "<2@c>", "Re: Refund", re="<1@c>"), Mail("b", "<1@c>")],
+    "answer comes before its parent": [Mail("a", "<2@c>", "Re: Refund", re="<1@c>"), Mail("a", "<1@c>")],
     "siblings of a parent that nobody has": [
         Mail("a", "<2@c>", "Re: Refund", re="<1@c>"),
-        Mail("b", "<3@c>", "Re: Refund", re="<1@c>"),
+        Mail("a", "<3@c>", "Re: Refund", re="<1@c>"),
         Mail("a", "<4@c>", "Re: Refund", re="<2@c>", refs="<1@c> <2@c>"),
     ],
     "somebody else answers": [first(), Mail("a", "<2@c>", re="<1@c>", by=OLA)],

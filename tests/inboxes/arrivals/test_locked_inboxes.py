@@ -90,10 +90,10 @@ async def test_mail_that_comes_while_a_commit_waits_shares_it(
         monkeypatch.setattr(locking, "BRIEF_MS", 3000)
         monkeypatch.setattr(InboxQueues, "submit", counted)
         async with locked(mail, help_inbox):
-            waiting = [await offered(mail, HELP, number=1, answers="<unknown@x>")]
+            waiting = [await offered(mail, HELP, number=1, answers="<unknown1@x>")]
             await waits(mail)
             for to, number in LATER:
-                waiting.append(await offered(mail, *to, number=number, answers="<unknown@x>"))
+                waiting.append(await offered(mail, *to, number=number, answers=f"<unknown{number}@x>"))
             async with asyncio.timeout(20):
                 while submitted < 1 + len(LATER):
                     await asyncio.sleep(0.005)

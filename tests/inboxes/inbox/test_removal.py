@@ -81,6 +81,12 @@ async def a_draft(inbox: Inbox, thread_id: UUID | None, email_id: UUID | None) -
     return blob
 
 
+AWAITED = """
+    INSERT INTO inbox_awaited_messages (team_id, inbox_id, message_key, thread_id, at)
+    VALUES ($1, $2, 7, $3, now())
+"""
+
+
 async def full_inbox(team: Team, local: str = "help") -> tuple[Inbox, list[str]]:
     """An inbox with some of everything, and the blobs of its drafts."""
     inbox = await an_inbox(team, local)
@@ -102,6 +108,7 @@ async def full_inbox(team: Team, local: str = "help") -> tuple[Inbox, list[str]]
     assert await searched.describe() == 1
     await searched.due()
     await team.db.run(LATE, inbox.id, threads[0].messages[0])
+    await team.db.run(AWAITED, inbox.id, threads[0].id)
     return inbox, blobs
 
 
