@@ -17,7 +17,7 @@ from pillarbox.automations.graphs.graph import Graph
 from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.automations.queries import Automation
 from pillarbox.automations.references import check_references
-from pillarbox.automations.requests import MOST_NAME, AutomationChange, AutomationRequest
+from pillarbox.automations.requests import MOST_NAME, AutomationChange, AutomationRequest, NewGraph
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
@@ -52,6 +52,7 @@ class AutomationChanges:
         return automation_id
 
     async def change(self, db: TeamDb, automation_id: UUID, automation_change: AutomationChange) -> None:
+        known = await self._read(db, automation_id, automation_change)
         before = await held(db, automation_id)
         will_be = automation_change.status or before.status
         if automation_change.graph is not None and before.status == will_be == "enabled":
@@ -60,8 +61,24 @@ class AutomationChanges:
             await self._disable(db, automation_id)
         after = await self._update(db, before, automation_change)
         if before.status == "disabled" and will_be == "enabled":
-            graph = await after.graph() if automation_change.graph is None else automation_change.graph.graph
+            # Somebody may have changed it before it was held.
+            is_known = known is not None and known.stored == after.stored
+            graph = known.graph if known is not None and is_known else await after.graph()
             await self._enable(db, automation_id, graph)
+
+    async def _read(
+        self, db: TeamDb, automation_id: UUID, automation_change: AutomationChange
+    ) -> NewGraph | None:
+        """The graph that is to be enabled, if any. A large one waits for a thread, so it is read before the
+        row of the automation is held."""
+        if automation_change.graph is not None:
+            return automation_change.graph
+        if automation_change.status != "enabled":
+            return None
+        automation = await found(db, automation_id)
+        if automation.status == "enabled":
+            return None
+        return NewGraph(await automation.graph(), automation.stored)
 
     async def duplicate(self, db: TeamDb, automation_id: UUID) -> UUID:
         """A new one that is disabled, with the same graph."""

@@ -21,12 +21,9 @@ from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.email_address import EmailAddress
+from pillarbox.kernel.work.queue_poll import SELDOM
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.webhooks.listening.subscriptions import EventSubscription, SubscribedEvent
-
-LOOK_EVERY: Final = 5.0
-"""Seconds until a look that nothing has woken: only processes that dispatch webhooks too are told of events
-of others."""
 
 PAUSE: Final = 0.1
 """Seconds between two looks: what is committed meanwhile costs one."""
@@ -83,7 +80,7 @@ class MailEventForwarder:
                 await asyncio.sleep(failures.pause)
                 continue
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY):
+                async with asyncio.timeout(SELDOM):
                     await self._wake.wait()
             await asyncio.sleep(PAUSE)
 

@@ -27,7 +27,7 @@ from pillarbox.kernel.slices import Background, Container, StartOrder, Stop
 from pillarbox.kernel.work.lone_attempts import LoneAttempts
 from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 from pillarbox.webhooks.bodies import WebhookBodies
-from pillarbox.webhooks.listening.subscriptions import EventSubscription, SubscriptionWake
+from pillarbox.webhooks.listening.subscriptions import IS_BUSY, EventSubscription, SubscriptionWake
 
 
 def receiving(kit: Container) -> AutomationTriggers:
@@ -67,7 +67,9 @@ def mail_event_forwarder(kit: Container) -> MailEventForwarder | None:
     """None in a process that does no background work."""
     if ProcessRole.JOBS not in kit.settings.roles:
         return None
-    return MailEventForwarder(kit.engine_pool, subscription(kit), kit.need(EventSender))
+    forwarder = MailEventForwarder(kit.engine_pool, subscription(kit), kit.need(EventSender))
+    kit.need(QueuePoll).add(IS_BUSY, forwarder.wake)
+    return forwarder
 
 
 def subscription_wake(kit: Container) -> SubscriptionWake:

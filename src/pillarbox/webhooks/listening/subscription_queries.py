@@ -37,6 +37,14 @@ WAITING = """
        AND EXISTS (SELECT FROM webhook_deliveries d WHERE d.team_id = w.team_id AND d.webhook_id = w.id)
 """
 
+# Across teams: whether there are any, of any subscription.
+IS_BUSY = """
+    SELECT EXISTS (SELECT FROM webhooks w
+                    WHERE w.kind = 'listener' AND w.seen_at = 'infinity'
+                      AND EXISTS (SELECT FROM webhook_deliveries d
+                                   WHERE d.team_id = w.team_id AND d.webhook_id = w.id))
+"""
+
 # Across teams: those that have the subscription.
 SUBSCRIBED = """
     SELECT team_id FROM webhooks WHERE kind = 'listener' AND id = $1

@@ -54,6 +54,10 @@ class SubscriptionWake:
     wake: Wake
 
 
+IS_BUSY: Final = queries.IS_BUSY
+"""Whether events wait for a subscription, as a question of `QueuePoll`."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventSubscription:
     """The subscriptions of one part of the program, `name`, one in each team that needs it."""
