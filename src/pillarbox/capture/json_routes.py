@@ -72,7 +72,7 @@ async def retrieve_captured(request: Request) -> Reply[wire.ShownCapture]:
     "DELETE",
     "/capture.json",
     needs=Access.PUBLIC,
-    problems=(403,),
+    problems=(403, 422),
     summary="Remove all captured mail (route capture only)",
 )
 async def clear_captured(request: Request) -> Reply[wire.ClearedCount]:
