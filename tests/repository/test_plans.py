@@ -29,6 +29,7 @@ MODULES = (
 WHOLE = {
     "delivery.queries.FREE_OWNED": "all that a dead process holds, by the index of what is held",
     "delivery.queries.OWNS": "whether a dead process holds anything, by the same index",
+    "webhooks.dispatch.lease_queries.IS_BUSY": "whether anybody holds anything, by the same index",
     "webhooks.dispatch.lease_queries.HOLDERS": "who holds anything, by the index of what is held",
     "logs.queries.TEAMS": "each team in turn",
     "emails.search.queries.BLOCKS": "each team in turn, where the operator asks for all of them",

@@ -190,6 +190,12 @@ DAMAGE: list[tuple[str, str, str, set[str]]] = [
         {"event_without_delivery"},
     ),
     (
+        "a delivery that nothing will ever claim",
+        "failing",
+        "UPDATE webhook_deliveries SET due_at = 'infinity' WHERE webhook_id = $1",
+        {"delivery_out_of_reach"},
+    ),
+    (
         "a body that cannot be made again",
         "failing",
         "DELETE FROM webhook_events WHERE kind = 'domain.updated' AND $1::uuid IS NOT NULL",

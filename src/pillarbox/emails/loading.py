@@ -40,9 +40,9 @@ EMAILS = """
                                       WHERE m.team_id = k.team_id AND m.person_id = k.created_by
                                         AND m.role = ANY ($4::text[]))
                              AND (k.grant_id IS NULL
-                                  OR EXISTS (SELECT FROM oauth_grants g
-                                              WHERE g.team_id = k.team_id AND g.id = k.grant_id
-                                                AND g.revoked_at IS NULL))
+                                  OR (SELECT g.revoked_at IS NULL
+                                         FROM oauth_grants g
+                                        WHERE g.team_id = k.team_id AND g.id = k.grant_id))
                         THEN k.status ELSE 'inactive' END
               FROM api_keys k
              WHERE k.team_id = e.team_id AND k.id = e.key_id AND e.scheduled_at IS NOT NULL) AS key_status,

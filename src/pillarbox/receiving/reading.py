@@ -18,6 +18,7 @@ import msgspec
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
+from pillarbox.kernel.wire import large_json
 from pillarbox.kernel.work.team_turns import IsGone, TeamTurns
 from pillarbox.mail.html import cids
 from pillarbox.mail.message import parse, transfer_decoding
@@ -69,9 +70,17 @@ class MessageReader:
         if source is None:
             return EMPTY
         if source.parsed is not None:
-            return msgspec.json.decode(source.parsed, type=ParsedColumns)
+            return await self._columns(source.parsed)
         raw = source.data or b""
         return await self._in_thread_if_large(len(raw), lambda: ParsedColumns.of(parse.parse(raw)))
+
+    async def _columns(self, text: str) -> ParsedColumns:
+        """The columns from their JSON; of a large one in pieces, since one call keeps others from running."""
+        if len(text) <= IN_PLACE:
+            return msgspec.json.decode(text, type=ParsedColumns)
+        return await self._in_thread_if_large(
+            len(text), lambda: msgspec.convert(large_json.decode(text.encode()), ParsedColumns)
+        )
 
     async def shown_html(
         self, html: str, source: Source, parts: Sequence[AttachmentPart], html_format: HtmlFormat
