@@ -99,7 +99,7 @@ def test_one_whose_job_has_ended_its_process_too_often_is_resumed(mailing: Insta
     queued = id_of(mailing, "Queued")
     said(mailing, "pause", queued)
     said(mailing, "resume", queued)
-    mailing.sql("UPDATE jobs SET attempt = tries + 3 WHERE kind LIKE 'broadcast.%'")
+    mailing.sql("UPDATE jobs SET attempt = tries + 3, begun = 3 WHERE kind LIKE 'broadcast.%'")
     assert f"The broadcast {queued} is queued, and no job" in mailing.run("verify").output
     assert said(mailing, "resume", queued) == f"The broadcast {queued} is queued.\n"
     assert f"{queued} is queued, and no job" not in mailing.run("verify").output

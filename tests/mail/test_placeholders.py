@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.message.placeholders import MOST, UNSUBSCRIBE_URL, filled, has_too_many, links
+from pillarbox.mail.placeholders.parsing import MOST, UNSUBSCRIBE_URL, filled, has_too_many, links
 
 URL = "https://mail.harbor.example/unsubscribe/x?a&b"
 VALUES = links(URL, is_html=False)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.message.contact_placeholders import NOBODY, ContactValues, contact_value, is_of_contact
-from pillarbox.mail.message.placeholders import Placeholder, parse, placeholders
-from pillarbox.mail.message.rendering import (
+from pillarbox.mail.placeholders.contact_values import NOBODY, ContactValues, contact_value, is_of_contact
+from pillarbox.mail.placeholders.parsing import Placeholder, parse, placeholders
+from pillarbox.mail.placeholders.rendering import (
     LONGEST_SUBJECT,
     RenderTarget,
     Value,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.mail.html.plain_text import text_of
-from pillarbox.mail.message.contact_placeholders import NOBODY, ContactValues
-from pillarbox.mail.message.placeholders import LinkPlaces, filled_at
+from pillarbox.mail.placeholders.contact_values import NOBODY, ContactValues
+from pillarbox.mail.placeholders.parsing import LinkPlaces, filled_at
 from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.mail import render
 from pillarbox.templates.variables import Variable

@@ -15,7 +15,7 @@ from pillarbox.kernel.wire.fields import NOT_AN_OBJECT, reference
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, Problem
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
-from pillarbox.mail.message.placeholders import MOST, has_too_many
+from pillarbox.mail.placeholders.parsing import MOST, has_too_many
 
 MOST_NAME: Final = 255
 MOST_PREVIEW: Final = 500

@@ -28,7 +28,7 @@ from pillarbox.kernel.postgres.database import RETRIED, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
-from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
+from pillarbox.mail.placeholders.contact_values import ContactValues, Scalar
 
 log = get("broadcasts")
 

@@ -9,7 +9,7 @@ import msgspec
 from pillarbox.contact_properties import definitions
 from pillarbox.contacts import queries
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.mail.message.contact_placeholders import ContactValues
+from pillarbox.mail.placeholders.contact_values import ContactValues
 
 
 async def mail_values(db: TeamDb, addresses: Collection[str]) -> Mapping[str, ContactValues]:

@@ -28,7 +28,7 @@ from pillarbox.mail.message.attachments import written
 from pillarbox.mail.message.compose import OutgoingFile, OutgoingMessage, compose, compose_pieces
 from pillarbox.mail.message.files import EncodedFile, ExternalFile, of_bytes
 from pillarbox.mail.message.long_content import LongContent
-from pillarbox.mail.message.placeholders import UNSUBSCRIBE_URL, Span, filled, filled_at
+from pillarbox.mail.placeholders.parsing import UNSUBSCRIBE_URL, Span, filled, filled_at
 from pillarbox.mail.smtp.content import SmtpContent
 
 KEYS_KEPT = 1024

@@ -14,7 +14,7 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.html.links import Tracker
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.long_content import LongContent
-from pillarbox.mail.message.placeholders import LinkPlaces
+from pillarbox.mail.placeholders.parsing import LinkPlaces
 from pillarbox.mail.smtp.content import SmtpContent
 from pillarbox.timeline.record import MetricDimensions
 

@@ -12,7 +12,7 @@ from pillarbox.delivery.items import LoadedEmail, OpenRecipient, PersonalCopy
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.link_tokens import LinkToken, token
-from pillarbox.mail.message.placeholders import links
+from pillarbox.mail.placeholders.parsing import links
 
 MailOfTopic = tuple[UUID, UUID, str]
 """Mail of a topic to an address, as addresses are compared: team, topic, address."""

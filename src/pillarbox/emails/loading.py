@@ -23,7 +23,7 @@ from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies, is_tracked
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
-from pillarbox.mail.message.placeholders import LinkPlaces
+from pillarbox.mail.placeholders.parsing import LinkPlaces
 from pillarbox.people.roles import ACTING_ROLES
 from pillarbox.timeline.record import MetricDimensions
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from pillarbox.kernel.wire.problems import InvalidField, NotFound
 from pillarbox.mail.message.address import Mailbox
-from pillarbox.mail.message.placeholders import LinkPlaces
+from pillarbox.mail.placeholders.parsing import LinkPlaces
 from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.published import PublishedTemplate
 from pillarbox.templates.variables import Scalar

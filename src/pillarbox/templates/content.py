@@ -10,7 +10,7 @@ from typing import Final
 from pillarbox.kernel.wire.problems import InvalidField
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
-from pillarbox.mail.message.placeholders import CONTACT_PATH, MOST, RESERVED, placeholders
+from pillarbox.mail.placeholders.parsing import CONTACT_PATH, MOST, RESERVED, placeholders
 from pillarbox.templates.variables import Variable
 
 MOST_SUBJECT: Final = 998

@@ -12,13 +12,13 @@ from itertools import count
 from typing import Final
 
 from pillarbox.mail.html.plain_text import text_of
-from pillarbox.mail.message.contact_placeholders import (
+from pillarbox.mail.placeholders.contact_values import (
     ContactValues,
     contact_value,
     is_link,
     is_of_contact,
 )
-from pillarbox.mail.message.placeholders import (
+from pillarbox.mail.placeholders.parsing import (
     LinkPlaces,
     ParsedTemplate,
     Placeholder,
@@ -27,7 +27,7 @@ from pillarbox.mail.message.placeholders import (
     parse,
     placeholders,
 )
-from pillarbox.mail.message.rendering import (
+from pillarbox.mail.placeholders.rendering import (
     EMPTY,
     RenderTarget,
     Value,

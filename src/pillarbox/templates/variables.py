@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
-from pillarbox.mail.message.placeholders import RESERVED
+from pillarbox.mail.placeholders.parsing import RESERVED
 
 LONGEST_VALUE: Final = 2000
 GREATEST: Final = 2**53 - 1

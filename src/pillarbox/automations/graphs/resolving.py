@@ -10,7 +10,7 @@ import msgspec
 
 from pillarbox.automations.graphs.evaluation import EvaluationInput, read
 from pillarbox.automations.graphs.rules import Constant, JsonValue, Value
-from pillarbox.mail.message.rendering import printed
+from pillarbox.mail.placeholders.rendering import printed
 from pillarbox.templates.variables import wrong
 
 Kind = Literal["string", "number", "boolean"]

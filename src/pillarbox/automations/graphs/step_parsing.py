@@ -38,7 +38,7 @@ from pillarbox.events.definitions import event_name
 from pillarbox.kernel.wire.problems import InvalidField, MissingField
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
-from pillarbox.mail.message.placeholders import MOST, RESERVED, has_too_many
+from pillarbox.mail.placeholders.parsing import MOST, RESERVED, has_too_many
 from pillarbox.templates.variables import KEY_REASON, wrong
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from pillarbox.contacts import queries
 from pillarbox.contacts.change import ContactChange
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
-from pillarbox.mail.message.contact_placeholders import ContactValues
+from pillarbox.mail.placeholders.contact_values import ContactValues
 
 
 @dataclass(slots=True)

@@ -32,8 +32,8 @@ from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.mail.message.address import parse_mailbox
-from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
 from pillarbox.mail.message.long_content import LongContent
+from pillarbox.mail.placeholders.contact_values import ContactValues, Scalar
 
 KEY_BITS: Final = 256
 

@@ -21,7 +21,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, show_json
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.mail.message.compose import OutgoingMessage, compose
-from pillarbox.mail.message.placeholders import UNSUBSCRIBE_URL, Span, filled_at, links
+from pillarbox.mail.placeholders.parsing import UNSUBSCRIBE_URL, Span, filled_at, links
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 from pillarbox.templates import queries
 from pillarbox.templates.changes import named

@@ -12,7 +12,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         """
         SELECT team_id, email_id, grp, reason
           FROM deliveries
-         WHERE owner IS NULL AND due_at = $2
+         WHERE owner IS NULL AND due_at = $2 AND restored_due_at IS NULL
          LIMIT $1
         """,
         (QUARANTINED,),

@@ -21,7 +21,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox
-from pillarbox.mail.message.contact_placeholders import ContactValues
+from pillarbox.mail.placeholders.contact_values import ContactValues
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import EventKind, FirstEntry
 

@@ -16,9 +16,9 @@ from pillarbox.mail.html import preview
 from pillarbox.mail.html.links import Tracker, tracked
 from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
-from pillarbox.mail.message.contact_placeholders import ContactValues, contact_value, is_link
-from pillarbox.mail.message.placeholders import ParsedTemplate, Placeholder, parse
-from pillarbox.mail.message.rendering import Lookup, RenderTarget, Value, ValueOrigin, rendered
+from pillarbox.mail.placeholders.contact_values import ContactValues, contact_value, is_link
+from pillarbox.mail.placeholders.parsing import ParsedTemplate, Placeholder, parse
+from pillarbox.mail.placeholders.rendering import Lookup, RenderTarget, Value, ValueOrigin, rendered
 
 CONTENT = """
     SELECT sender, reply_to_list, subject, preview_text, html, text

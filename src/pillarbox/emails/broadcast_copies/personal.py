@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.emails.broadcast_copies.parts import SharedParts
-from pillarbox.mail.message.contact_placeholders import FIELDS, ContactValues, Scalar, is_link, property_key
+from pillarbox.mail.placeholders.contact_values import FIELDS, ContactValues, Scalar, is_link, property_key
 
 
 class PersonalValues(msgspec.Struct, omit_defaults=True):

@@ -19,7 +19,7 @@ from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
 from pillarbox.mail.message.headers import HeaderError, check_custom_header, is_reserved
-from pillarbox.mail.message.placeholders import MOST, has_too_many
+from pillarbox.mail.placeholders.parsing import MOST, has_too_many
 from pillarbox.templates.published import PublishedTemplate
 from pillarbox.templates.variables import given
 

@@ -21,7 +21,7 @@ from pillarbox.emails.requests.parse import (
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Problem
-from pillarbox.mail.message.contact_placeholders import NOBODY, ContactValues
+from pillarbox.mail.placeholders.contact_values import NOBODY, ContactValues
 from pillarbox.templates import mail
 from pillarbox.templates.published import MOST_OCTETS, PublishedTemplate, published
 

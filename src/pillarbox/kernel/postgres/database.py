@@ -266,6 +266,16 @@ class TeamDb:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[TeamDb]:
-        """The same team inside one transaction."""
+        """The same team inside one transaction; inside another one, a savepoint of it."""
         async with transaction(self._source) as conn:
             yield TeamDb(conn, self.team_id)
+
+    @asynccontextmanager
+    async def joined_transaction(self) -> AsyncIterator[TeamDb]:
+        """The same team inside the transaction that is open, without a savepoint; else inside one of its own.
+        For what raises only where the whole transaction is to be rolled back."""
+        if isinstance(self._source, asyncpg.Pool) or not self._source.is_in_transaction():
+            async with self.transaction() as inner:
+                yield inner
+        else:
+            yield self

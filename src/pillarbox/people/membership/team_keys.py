@@ -32,7 +32,7 @@ async def make(
     """A new key, whose token is nowhere else; None where the person may not make one. It acts for whom its
     maker acts, and ends with the grant of the program that made it. Raises TooMany, and NotFound for a domain
     that the team has not."""
-    async with db.transaction() as inner:
+    async with db.joined_transaction() as inner:
         # Whoever is taken out of the team at this moment, with its keys, makes none that stays.
         await hold(inner)
         if not await by.may(inner, TeamAct.MAKE_KEY):
@@ -54,7 +54,7 @@ async def make(
 
 async def rename(db: TeamDb, by: MemberChangeActor, key_id: UUID, name: str) -> MemberChange:
     """Call a key something else."""
-    async with db.transaction() as inner:
+    async with db.joined_transaction() as inner:
         refused = await _refused(inner, by, TeamAct.RENAME_KEY, key_id)
         if refused is not None:
             return refused
@@ -65,7 +65,7 @@ async def rename(db: TeamDb, by: MemberChangeActor, key_id: UUID, name: str) -> 
 
 async def remove(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
     """Delete a key. Raises NotFound where somebody else has just deleted it."""
-    async with db.transaction() as inner:
+    async with db.joined_transaction() as inner:
         refused = await _refused(inner, by, TeamAct.DELETE_KEY, key_id)
         if refused is not None:
             return refused
@@ -77,7 +77,7 @@ async def remove(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChang
 
 async def keep(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
     """Make a key the team's own: it stays when its maker goes. Of one that is so already nothing changes."""
-    async with db.transaction() as inner:
+    async with db.joined_transaction() as inner:
         refused = await _refused(inner, by, TeamAct.KEEP_KEY, key_id)
         if refused is not None:
             return refused

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pillarbox.mail.message.placeholders import CONTACT_PATH, UNSUBSCRIBE_URL, Placeholder
-from pillarbox.mail.message.rendering import EMPTY, Value, ValueOrigin, inline_fallback, printed
+from pillarbox.mail.placeholders.parsing import CONTACT_PATH, UNSUBSCRIBE_URL, Placeholder
+from pillarbox.mail.placeholders.rendering import EMPTY, Value, ValueOrigin, inline_fallback, printed
 
 Scalar = str | float | bool
 """What a property may hold."""

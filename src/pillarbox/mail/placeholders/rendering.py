@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from pillarbox.mail.message.encoded_words import FORBIDDEN
-from pillarbox.mail.message.placeholders import ParsedTemplate, Placeholder, Span
+from pillarbox.mail.placeholders.parsing import ParsedTemplate, Placeholder, Span
 
 LONGEST_SUBJECT: Final = 998
 """Code points; what is longer is cut off."""

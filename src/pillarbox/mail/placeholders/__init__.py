@@ -1,0 +1,1 @@
+"""Placeholders in the parts of mail (templates.md 5 and 6): found, given values, rendered."""
