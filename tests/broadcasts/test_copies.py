@@ -47,8 +47,8 @@ def bodies(message: Message) -> dict[str, str]:
 
 
 async def test_each_contact_gets_one_copy_of_its_own(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 7: To has the address alone; both List-* headers are there and signed; one click knows
-    who."""
+    """LST-01, broadcasts.md 7: To has the address alone; both List-* headers are there and signed; one click
+    knows who."""
     async with harbor(database_url, tmp_path) as (team, sink):
         ada, bob = await a_contact(team, "ada@quay.example"), await a_contact(team, "bob@orchard.example")
         await named(team, ada, "Ada", "King")

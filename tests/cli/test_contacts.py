@@ -113,6 +113,7 @@ def test_an_export_has_a_column_for_each_property(audience: Installation, tmp_pa
 
 
 def test_no_cell_is_a_formula_unless_it_is_asked_for(audience: Installation) -> None:
+    """CSV-03."""
     bo, lin = rows_of(audience.run("contacts", "export", "-", "--team", "Quay").stdout)
     assert bo["first_name"] == "'=cmd|'/c calc'!A1"
     assert bo["plan"] == "'-pro"

@@ -79,6 +79,51 @@ def test_an_invitation_is_a_link_that_is_printed_once(empty: Installation) -> No
     assert token not in empty.run("people", "audit", "--json").stdout
 
 
+def made_key(place: Installation, maker: str) -> str:
+    """The id of a key that acts for a person."""
+    key = str(place.json("keys", "create", f"of {maker}")["id"])
+    place.sql(
+        f"UPDATE api_keys SET created_by = (SELECT id FROM people WHERE email = '{maker}') WHERE id = '{key}'"
+    )
+    return key
+
+
+def key_states(place: Installation) -> dict[str, str]:
+    """The status of each of these keys by id."""
+    keys = place.json("keys", "list")["data"]
+    return {key["id"]: key["status"] for key in keys if key["name"].startswith("of ")}
+
+
+def test_keys_of_who_is_taken_out_end_unless_they_are_kept(empty: Installation) -> None:
+    """api-keys.md: a key acts for who made it."""
+    a_team(empty)
+    person(empty, "bo@harbor.example", "--role", "admin")
+    first, second = made_key(empty, "bo@harbor.example"), made_key(empty, "bo@harbor.example")
+    assert empty.run("keys", "keep", first).exit_code == 0
+    assert empty.run("keys", "keep", first).exit_code == 0, "of the team's own nothing changes"
+    assert empty.run("keys", "keep", "01a21967-883b-73cc-8ef8-61df3b54e863").exit_code == 1
+    done = empty.run("people", "remove", "bo@harbor.example")
+    assert f"pillarbox keys keep {second}" in done.output
+    assert first not in done.output
+    assert key_states(empty) == {first: "active", second: "ended"}
+    assert empty.run("keys", "keep", second).exit_code == 0
+    assert key_states(empty) == {first: "active", second: "active"}
+    kept = [entry for entry in empty.json("people", "audit")["data"] if entry["what"] == "key.kept"]
+    assert [entry["details"]["id"] for entry in kept] == [second, first]
+
+
+@pytest.mark.parametrize(("option", "left"), [("--keep-keys", "active"), ("--delete-keys", None)])
+def test_who_is_taken_out_leaves_keys_or_none(empty: Installation, option: str, left: str | None) -> None:
+    a_team(empty)
+    person(empty, "bo@harbor.example", "--role", "admin")
+    key = made_key(empty, "bo@harbor.example")
+    refused = empty.run("people", "remove", "bo@harbor.example", "--keep-keys", "--delete-keys")
+    assert refused.exit_code == 2
+    assert key_states(empty) == {key: "active"}
+    assert empty.run("people", "remove", "bo@harbor.example", option).exit_code == 0
+    assert key_states(empty).get(key) == left
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -81,6 +81,7 @@ def test_half_a_pair_of_utf_16_is_read() -> None:
 
 
 def test_a_nul_ends_the_file() -> None:
+    """TRAP-10."""
     assert fault(b"a\nb\nc\0d\ne\n") == ([["a"], ["b"]], "invalid_character")
     assert fault(b"a\r\0") == ([["a"]], "invalid_character")
 
@@ -91,6 +92,7 @@ def test_a_nul_ends_the_file() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 1000])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_end_with_lf_crlf_or_cr(end: str, size: int) -> None:
+    """TRAP-10."""
     content = end.join(["a,b", "c,d", "", "e,f"]).encode()
     assert read(content, size=size) == [["a", "b"], ["c", "d"], [], ["e", "f"]]
 
@@ -124,6 +126,7 @@ def test_a_quote_that_never_closes_ends_the_file(end: bytes) -> None:
 
 
 def test_a_cell_has_at_most_a_megabyte() -> None:
+    """TRAP-10."""
     most = b"x" * dialect.LONGEST_FIELD
     assert read(b"a," + most + b"\n", size=100_000)[0][1] == most.decode()
     found, reason = fault_of_large(b"a,b\nc," + most + b"x\n")
@@ -141,7 +144,7 @@ def fault_of_large(content: bytes) -> tuple[list[list[str]], str]:
     ids=["quoted", "one line", "many lines"],
 )
 def test_a_row_that_never_ends_is_not_held(row: bytes) -> None:
-    """200 MB of it would be in memory otherwise."""
+    """CSV-01: 200 MB of it would be in memory otherwise."""
     assert fault_of_large(b"a\n" + row * 6)[1] == "row_too_large"
 
 

@@ -59,7 +59,7 @@ async def test_an_import_makes_contacts(database_url: str, tmp_path: Path) -> No
 
 
 async def test_encodings_and_line_ends(database_url: str, tmp_path: Path) -> None:
-    """UTF-8 with a byte order mark, UTF-16 LE, Windows-1252, lines that end with CR alone."""
+    """CSV-01: UTF-8 with a byte order mark, UTF-16 LE, Windows-1252, lines that end with CR alone."""
     async with importing_team(database_url, tmp_path) as team:
         files = {
             "mark": "\ufeffemail,first_name\nmark@harbor.example,Zoé\n".encode(),
@@ -189,7 +189,8 @@ async def test_properties_are_defined_with_the_import_and_merge(database_url: st
 
 
 async def test_row_errors_are_told_in_the_order_of_the_file(database_url: str, tmp_path: Path) -> None:
-    """A failed row changes nothing; blank lines are not counted; an import of failed rows completes."""
+    """CSV-01: a failed row changes nothing; blank lines are not counted; an import of failed rows
+    completes."""
     async with importing_team(database_url, tmp_path) as team:
         file = (
             "email,first_name,unsubscribed\nann@harbor.example,Ann,\n\nnot-an-address,,\n,Bea,\n"

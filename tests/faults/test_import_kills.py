@@ -95,8 +95,8 @@ async def is_right(url: str, import_id: str, rows: int) -> None:
 async def test_a_worker_that_dies_in_the_middle_of_a_file(
     database_url: str, tmp_path: Path, kills: list[str]
 ) -> None:
-    """DUR-03. Before a batch is committed, and behind it; more often in a row than another job may end its
-    process. Nobody waits for a lease: the next process sees that its holder is dead."""
+    """CSV-02, DUR-03: before a batch is committed, and behind it; more often in a row than another job may
+    end its process. Nobody waits for a lease: the next process sees that its holder is dead."""
     rows = SMALL if len(kills) < 10 else LARGE
     await first_team(database_url)
     with worker_processes(database_url, tmp_path) as workers:
@@ -132,7 +132,8 @@ async def test_a_worker_that_dies_while_an_import_gives_way_to_mail(
 
 
 async def test_a_worker_that_dies_before_an_import_is_made(database_url: str, tmp_path: Path) -> None:
-    """The file is there, and no row names it: no import, and no answer. `verify` collects such files."""
+    """CSV-02: the file is there, and no row names it: no import, and no answer. `verify` collects such
+    files."""
     await first_team(database_url)
     with worker_processes(database_url, tmp_path) as workers:
         workers.start("import.stored=kill")

@@ -75,6 +75,7 @@ def test_forwards_are_told_from_replies() -> None:
 
 
 def test_in_reply_to_decides_before_references_from_the_last_one_back() -> None:
+    """INB-06."""
     assert earlier_ids(["<c@x>"], ["<a@x>", "<b@x>", "<c@x>"]) == ("c@x", "b@x", "a@x")
     assert earlier_ids([], [" <a@x> ", "<>", "b@x"]) == ("b@x", "a@x")
 

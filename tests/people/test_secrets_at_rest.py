@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b32decode, b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 from kit.address_changes import HERE
-from kit.oauth_flow import allowed, refresh
-from kit.people import a_person, logged_in, visit
+from kit.oauth_flow import allowed, ask, refresh, register
+from kit.people import Visit, a_person, logged_in, visit
 from kit.webhooks import hook
 from kit.world import Team, World, world
 from pillarbox.capture.reading import Reader
 from pillarbox.emails.own_mail import sealed_queries
+from pillarbox.people.factors.totp import code_of, step_at
 
 LINKS = re.compile(r"/(?:password/reset|invitation|account/address/link)/([\w-]{20,})")
+SEED = re.compile(r">((?:[A-Z2-7]{4} ){4,}[A-Z2-7]{1,4})<")
+RECOVERY_CODE = re.compile(r"<li><code>([a-z0-9-]+)</code></li>")
 SOFT_BREAK = re.compile(rb"=\r?\n")
 
 
@@ -72,6 +75,22 @@ async def mailed_tokens(pillarbox: World, count: int) -> list[str]:
     return tokens
 
 
+async def second_factor(pillarbox: World, browser: Visit) -> dict[str, str]:
+    """Turn on a second factor, and return what the phone was given and the recovery codes."""
+    await browser.get("/account")
+    shown = await browser.follow(await browser.post("/account/factor/begin"))
+    [groups] = SEED.findall(shown.text)
+    seed = groups.replace(" ", "")
+    shown_code = code_of(b32decode(seed + "=" * (-len(seed) % 8)), step_at(pillarbox.clock.now()))
+    done = await browser.post("/account/factor", code=shown_code)
+    codes = RECOVERY_CODE.findall(done.text)
+    assert len(codes) >= 8, done.text
+    return {
+        "seed of the second factor": seed,
+        **{f"recovery code {number}": code for number, code in enumerate(codes)},
+    }
+
+
 async def issued(pillarbox: World, team: Team) -> dict[str, str]:
     """Use the installation, and return every secret that it gave out."""
     webhook = await hook(team)
@@ -87,7 +106,10 @@ async def issued(pillarbox: World, team: Team) -> dict[str, str]:
     again = await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
     cookies = {f"cookie {name}": value for name, value in browser.cookies.items() if "form" not in name}
     tokens = await mailed_tokens(pillarbox, 3)
+    code = await (await ask(browser, (await register(pillarbox))["client_id"])).approve()
     return {
+        "code that no program has exchanged": code,
+        **await second_factor(pillarbox, browser),
         "webhook secret": webhook.secret,
         "webhook secret without its prefix": webhook.secret.removeprefix("whsec_"),
         "API key": key,

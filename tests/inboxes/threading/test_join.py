@@ -60,7 +60,8 @@ async def threads(inbox: Inbox) -> list[dict[str, Any]]:
 
 
 async def test_an_answer_joins_by_the_id_that_it_names(database_url: str, tmp_path: Path) -> None:
-    """inboxes.md 9.4: the first known id of In-Reply-To, then References from the last back, decides."""
+    """INB-06, inboxes.md 9.4: the first known id of In-Reply-To, then References from the last back,
+    decides."""
     async with world(database_url, tmp_path) as pillarbox:
         inbox = await an_inbox(await pillarbox.team())
         [first] = await joined(inbox, message(inbox, message_id="<a@customer.example>"))
@@ -183,7 +184,7 @@ async def test_messages_of_one_commit_may_answer_each_other(database_url: str, t
 async def test_the_subject_decides_only_where_no_id_is_named(
     database_url: str, tmp_path: Path, fields: dict[str, Any], *, joins: bool
 ) -> None:
-    """inboxes.md 9.5: prefix, equal subject, somebody who takes part, active within 30 days."""
+    """INB-06, inboxes.md 9.5: prefix, equal subject, somebody who takes part, active within 30 days."""
     async with world(database_url, tmp_path) as pillarbox:
         inbox = await an_inbox(await pillarbox.team())
         [first] = await joined(inbox, message(inbox))
