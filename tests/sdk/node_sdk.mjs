@@ -219,6 +219,7 @@ async function automations({ segment, topic }, template) {
     { key: "crew", type: "add_to_segment", config: { segmentId: segment.id } },
     { key: "wait", type: "wait_for_event", config: { eventName: "boat.moored", timeout: "1 hour",
       filterRule: { type: "rule", field: "event.berth", operator: "gt", value: 3 } } },
+    { key: "opened", type: "wait_for_event", config: { eventName: "resend:email.opened", timeout: "1 hour" } },
     { key: "pause", type: "delay", config: { duration: "1 minute" } },
     { key: "gone", type: "contact_delete", config: {} },
   ];
@@ -228,7 +229,8 @@ async function automations({ segment, topic }, template) {
     { from: "mail", to: "names" },
     { from: "names", to: "crew" },
     { from: "crew", to: "wait" },
-    { from: "wait", to: "pause", type: "event_received" },
+    { from: "wait", to: "opened", type: "event_received" },
+    { from: "opened", to: "pause", type: "event_received" },
     { from: "wait", to: "gone", type: "timeout" },
   ];
   const made = await call("automations.create", { name: "Moored", status: "enabled", steps, connections });

@@ -208,7 +208,7 @@ def automations(tools: Tools, segment: str, template: str) -> None:
     tools("manage-events", action="update", identifier="boat.moored", schema={"boat": "string"})
     mail = {"template": {"id": template, "variables": {"NAME": {"var": "event.boat"}}}, "from": FROM}
     names = {"firstName": "Iris", "lastName": None, "unsubscribed": False}
-    wait = {"eventName": "boat.moored", "timeout": "1 hour"}
+    wait = {"eventName": "resend:email.opened", "timeout": "1 hour"}
     split = {"type": "rule", "field": "event.boat", "operator": "eq", "value": "Gull"}
     steps = [
         {"key": "start", "type": "trigger", "config": {"eventName": "boat.moored"}, "next": "rule"},

@@ -28,6 +28,28 @@ STEPS: list[Any] = [
     },
     {"key": "name", "type": "contact_update", "config": {"first_name": {"var": "event.name"}}},
 ]
+MAIL_STEPS: list[Any] = [
+    {"key": "start", "type": "trigger", "config": {"event_name": "user.asked"}},
+    {"key": "mail", "type": "send_email", "config": {"template": {"id": "answer"}}},
+    {"key": "arrived", "type": "wait_for_event", "config": {"event_name": "resend:email.delivered"}},
+    {
+        "key": "subject",
+        "type": "condition",
+        "config": {
+            "type": "rule",
+            "field": "wait_events.resend:email.delivered.subject",
+            "operator": "eq",
+            "value": "An answer",
+        },
+    },
+    {"key": "name", "type": "contact_update", "config": {"first_name": "Ada"}},
+]
+MAIL_CONNECTIONS: list[Any] = [
+    {"from": "start", "to": "mail"},
+    {"from": "mail", "to": "arrived"},
+    {"from": "arrived", "to": "subject", "type": "event_received"},
+    {"from": "subject", "to": "name", "type": "condition_met"},
+]
 CONNECTIONS: list[Any] = [
     {"from": "start", "to": "pause"},
     {"from": "pause", "to": "name", "type": "event_received"},
@@ -37,7 +59,9 @@ _numbers = count(1)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("sdk-automations"), roles="api,jobs", processes="1") as running:
+    with serving(
+        tmp_path_factory.mktemp("sdk-automations"), roles="api,jobs,delivery", processes="1"
+    ) as running:
         yield running
         assert running.stopped() == 0
 
@@ -136,3 +160,23 @@ def test_every_method_without_waiting(sdk: Server) -> None:
             assert (await resend.Automations.remove_async(one))["deleted"] is True
 
     asyncio.run(run())
+
+
+def test_a_wait_for_what_happens_to_mail(sdk: Server) -> None:
+    """automations.md 3.5: the wait ends with the delivery of the mail of its run."""
+    resend.Domains.create({"name": "harbor.example"})
+    sender = "Harbor <hi@harbor.example>"
+    made: Any = {
+        "name": "Answer",
+        "alias": "answer",
+        "from": sender,
+        "subject": "An answer",
+        "html": "<p>Yes.</p>",
+    }
+    resend.Templates.publish(resend.Templates.create(made)["id"])
+    graph: Any = {"steps": MAIL_STEPS, "connections": MAIL_CONNECTIONS, "name": "Mail", "status": "enabled"}
+    automation_id = resend.Automations.create(graph)["id"]
+    email = address()
+    resend.Events.send({"event": "user.asked", "email": email})
+    assert len(runs_of(automation_id, "completed,failed", {("name", "completed")})) == 1
+    assert resend.Contacts.get(email=email)["first_name"] == "Ada"
