@@ -86,3 +86,57 @@ def test_a_circle_is_found_however_the_import_is_written(tmp_path: Path, stateme
 def test_no_folder_has_more_files_than_a_reader_can_survey() -> None:
     files = Counter(path.parent for path in (SOURCE / "pillarbox").rglob("*.py"))
     assert {str(folder): count for folder, count in files.items() if count > MOST_FILES} == {}
+
+
+SHARED_BY_ALL = {"kernel", "mail", "schema"}
+"""Packages of `pillarbox` that are no slices."""
+
+
+def foreign_doors(source: Path = SOURCE) -> list[str]:
+    """The imports of another slice's `routes`, or of functions and statements of its `*queries`. A type of
+    rows may be named: functions of the slice return it."""
+    found = []
+    for path in sorted((source / "pillarbox").rglob("*.py")):
+        slice_ = path.relative_to(source / "pillarbox").parts[0]
+        for name in imported_names(path, tree_of(path), source):
+            root, *parts = name.split(".")
+            if root != "pillarbox" or len(parts) < 2 or parts[0] in {slice_, *SHARED_BY_ALL}:
+                continue
+            last, above = parts[-1], parts[1:-1]
+            is_type = last[0].isupper() and not last.isupper()
+            if (
+                "routes" in parts[1:]
+                or last.endswith("queries")
+                or (not is_type and "queries" in "".join(above))
+            ):
+                found.append(f"{path.relative_to(source / 'pillarbox')}: {name}")
+    return found
+
+
+def test_a_slice_uses_no_queries_and_routes_of_another() -> None:
+    """docs/architecture.md 3."""
+    assert foreign_doors() == [], "call a function of the other slice; it calls its query"
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_foreign"),
+    [
+        ("from pillarbox.second import queries", True),
+        ("from pillarbox.second.deep import row_queries as rows", True),
+        ("from pillarbox.second.queries import find", True),
+        ("from pillarbox.second.queries import FIND", True),
+        ("from pillarbox.second.routes import Screens", True),
+        ("def load():\n    import pillarbox.second.queries", True),
+        ("from pillarbox.second.queries import FoundRow", False),
+        ("from pillarbox.second.store import find", False),
+        ("from pillarbox.first import queries", False),
+        ("from pillarbox.kernel.work import poll_queries", False),
+    ],
+)
+def test_queries_and_routes_of_another_slice_are_found(
+    tmp_path: Path, statement: str, *, is_foreign: bool
+) -> None:
+    package = tmp_path / "pillarbox" / "first"
+    package.mkdir(parents=True)
+    (package / "store.py").write_text(statement)
+    assert bool(foreign_doors(tmp_path)) is is_foreign

@@ -20,7 +20,7 @@ from pillarbox.kernel.terminal.answers import CommandRefused, Json, as_id, perfo
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 
 group = typer.Typer(no_args_is_help=True, help="Make, list, keep, suspend, resume and delete API keys.")
 

@@ -97,6 +97,17 @@ async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
     return await queries.page(db, page)
 
 
+async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
+    """A page of the team's keys with what people see of them."""
+    return await queries.shown_page(db, page)
+
+
+async def made_by(db: TeamDb, key_id: UUID) -> UUID | None:
+    """The person for whom the key acts; None for the team's own. Raises NotFound where there is no key."""
+    await named(db, key_id)
+    return await queries.made_by(db, key_id)
+
+
 async def listed(db: TeamDb) -> list[ShownKey]:
     """The team's keys with what people see of them, newest first."""
     return await every_row(partial(queries.shown_page, db))

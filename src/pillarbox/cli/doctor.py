@@ -13,7 +13,7 @@ from pillarbox.doctor.domain import domain_checks
 from pillarbox.doctor.examination import CheckedInstallation, examined
 from pillarbox.doctor.outside import OutsideWorld, Tcp, ours
 from pillarbox.doctor.smarthost import Smarthost
-from pillarbox.domains import overview, queries
+from pillarbox.domains import lookup, overview
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.commands.records import installation_of
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
@@ -114,7 +114,7 @@ async def of_domain(
     for owner in await chosen_teams(connected, team):
         db = TeamDb(connected.pool, owner.id)
         for row in await overview.listed(db):
-            domain = await queries.get(db, row.id) if row.name == name else None
+            domain = await lookup.get(db, row.id) if row.name == name else None
             if domain is not None:
                 public_url = connected.settings.public_url
                 checks += await domain_checks(outside, db, domain, here, public_url)

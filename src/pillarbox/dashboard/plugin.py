@@ -25,9 +25,9 @@ from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Background, Container, Slice, Stop
-from pillarbox.oauth.routes import OAuthScreens
-from pillarbox.tracking.routes import TrackingScreens
-from pillarbox.unsubscribe.routes import UnsubscribeScreens
+from pillarbox.oauth.screens import OAuthScreens
+from pillarbox.tracking.screens import TrackingScreens
+from pillarbox.unsubscribe.screens import UnsubscribeScreens
 
 
 def _background(kit: Container) -> Sequence[Background]:

@@ -7,7 +7,7 @@ from typing import Final
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import OutsideWorld
 from pillarbox.doctor.tracking_host import tracking_host_check
-from pillarbox.domains.checks import check_queries
+from pillarbox.domains.checks import inspection
 from pillarbox.domains.checks.inspection import Inspector, wanted_of
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult
 from pillarbox.domains.dns.answers import AnswerKind
@@ -34,8 +34,8 @@ async def domain_checks(
     outside: OutsideWorld, db: TeamDb, domain: Domain, here: MailInstallation, public_url: str
 ) -> list[Check]:
     """What the domain may do, each of its records as DNS shows it now, and whether its tracked links open."""
-    checked = await check_queries.checked(db, domain.id)
-    keys = await check_queries.keys(db, domain.id)
+    checked = await inspection.checked(db, domain.id)
+    keys = await inspection.keys(db, domain.id)
     wanted = wanted_of(domain, keys, here, proof=await proof_needed(db, here))
     results = await Inspector(outside.dns, outside.clock).inspect(wanted)
     checks = [_record(name, result) for name, result in results.items()]

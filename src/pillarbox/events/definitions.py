@@ -88,3 +88,8 @@ async def delete(db: TeamDb, identifier: str) -> UUID:
 
 def _json(schema: Schema | None) -> str | None:
     return None if schema is None else msgspec.json.encode(schema).decode()
+
+
+async def by_name(db: TeamDb, name: str) -> EventDefinitionRow | None:
+    """The definition of that name; None where the team has none."""
+    return await queries.by_name(db, name)

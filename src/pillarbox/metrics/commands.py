@@ -20,8 +20,8 @@ from pillarbox.kernel.wire.query import Query
 from pillarbox.metrics import question, read, wire
 from pillarbox.metrics.periods import midnight
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
-from pillarbox.teams.queries import Team
 from pillarbox.teams.settings import METRICS_RETENTION_DAYS
+from pillarbox.teams.team import Team
 from pillarbox.timeline import levels, rebuilding
 from pillarbox.timeline.rebuilding import Difference
 from pillarbox.timeline.rollups import NOBODY, kept_since

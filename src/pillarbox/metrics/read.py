@@ -391,3 +391,13 @@ def _floor(instant: datetime, unit: timedelta) -> datetime:
 
 def _ceil(instant: datetime, unit: timedelta) -> datetime:
     return instant + (EPOCH - instant) % unit
+
+
+async def fine_quarters(db: TeamDb, quarters: Sequence[datetime]) -> set[datetime]:
+    """Those quarter hours that have ten-second rollups."""
+    return await queries.fine(db, quarters)
+
+
+async def purged_before(db: TeamDb) -> datetime | None:
+    """Up to when retention has removed the history of emails."""
+    return await queries.purged_before(db)

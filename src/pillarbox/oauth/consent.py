@@ -13,7 +13,7 @@ import asyncpg
 
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import Connection, transaction
-from pillarbox.oauth import authorization, consent_queries, grants, token_queries
+from pillarbox.oauth import authorization, grants, request_queries, token_queries
 from pillarbox.oauth.authorization import Authorization, AuthorizationRequest
 from pillarbox.oauth.clients import client_queries, clients
 from pillarbox.oauth.grants import GrantRef
@@ -58,7 +58,7 @@ class Consent:
 
     async def teams_of(self, person_id: UUID) -> list[ConsentTeam]:
         """The teams of a person, by name."""
-        rows = await self._pool.fetch(consent_queries.TEAMS, person_id)
+        rows = await self._pool.fetch(request_queries.TEAMS, person_id)
         return [ConsentTeam(row["team_id"], row["name"], TeamRole(row["role"])) for row in rows]
 
     async def approve(
@@ -67,7 +67,7 @@ class Consent:
         """Let the program act for the person in a team, and give it a code."""
         assert person.person_id is not None, "somebody approves"
         async with transaction(self._pool) as conn:
-            role = await conn.fetchval(consent_queries.HOLD_MEMBER, team_id, person.person_id)
+            role = await conn.fetchval(request_queries.HOLD_MEMBER, team_id, person.person_id)
             if role is None or not may_do(TeamRole(role), TeamAct.LET_PROGRAM_ACT):
                 return ConsentOutcome(may_not=True)
             asked = await authorization.decide(conn, stamp.at, request_id, browser)
@@ -111,7 +111,7 @@ async def _is_usable(conn: Connection, now: datetime, client_id: str) -> bool:
     """Whether the program may still be used; one that is registered now counts as used."""
     if clients.is_document_url(client_id):
         return True
-    if await conn.fetchval(consent_queries.HOLD_CLIENT, UUID(client_id)) is None:
+    if await conn.fetchval(request_queries.HOLD_CLIENT, UUID(client_id)) is None:
         return False
     await conn.execute(client_queries.GRANTED, UUID(client_id), now)
     return True

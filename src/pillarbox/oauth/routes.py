@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import asyncpg
 
@@ -15,7 +15,7 @@ from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.oauth import access_tokens, parameters, prometheus, wire
-from pillarbox.oauth.authorization import Authorization, AuthorizeRedirect, AuthorizeRefusal
+from pillarbox.oauth.authorization import Authorization, AuthorizeRedirect
 from pillarbox.oauth.browsers import browser_of, cookie
 from pillarbox.oauth.clients import client_authentication, registration
 from pillarbox.oauth.clients.client_authentication import ClientCredentials, DescribedClient
@@ -33,6 +33,7 @@ from pillarbox.oauth.failures import (
 )
 from pillarbox.oauth.keys import SigningKeys
 from pillarbox.oauth.parameters import FORM, Parameters
+from pillarbox.oauth.screens import OAuthScreens
 from pillarbox.oauth.tokens import IssuedTokens, Tokens
 from pillarbox.people.audit import program_of
 
@@ -42,23 +43,6 @@ MINUTE: Final = 60.0
 PUBLISHED: Final = {"cache-control": "public, max-age=300"}
 SENT_ON: Final = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 JSON: Final = "application/json"
-
-
-class OAuthScreens(Protocol):
-    """Draws the pages; the dashboard gives it."""
-
-    def failure(self, problem: OAuthProblem) -> Reply[Html]:
-        """Why nobody is sent on to a program."""
-        ...
-
-    async def is_known(self, request: Request) -> bool:
-        """Whether somebody has logged in in this browser."""
-        ...
-
-    def refusal(self, refusal: AuthorizeRefusal, *, is_known: bool) -> Reply[Html]:
-        """What is wrong with the request of a program, and where the program is. Whoever is known may go
-        there."""
-        ...
 
 
 # What programs find out first ---------------------------------------------------------------------

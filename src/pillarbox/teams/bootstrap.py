@@ -14,7 +14,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Source, TeamDb, transaction
 from pillarbox.kernel.settings.kinds import API_KEY
 from pillarbox.teams import queries
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 
 FIRST_START_LOCK = 0x70696C6C6172
 FIRST_TEAM = "My team"

@@ -7,7 +7,7 @@ stood in no mail. HEAD makes no event. Under the host of a team's links only lin
 from __future__ import annotations
 
 from base64 import b64decode
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
@@ -21,6 +21,7 @@ from pillarbox.tracking.location import location
 from pillarbox.tracking.machines import LONGEST_AGENT, Machines
 from pillarbox.tracking.prometheus import REQUESTS
 from pillarbox.tracking.recording import TrackingRecorder
+from pillarbox.tracking.screens import TrackingScreens
 
 GIF: Final = b64decode("R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")
 """One transparent pixel, in 43 octets."""
@@ -33,12 +34,6 @@ STANDING: Final = {
 }
 SHOWN_ANYWHERE: Final = {**STANDING, "cross-origin-resource-policy": "cross-origin"}
 """Mail is read on pages of others, and some of these show only what says that it may be shown."""
-
-
-class TrackingScreens(Protocol):
-    """Draws the page; the dashboard gives it."""
-
-    def unknown_link(self) -> Reply[Html]: ...
 
 
 @route(

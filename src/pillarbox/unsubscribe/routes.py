@@ -6,8 +6,6 @@ so there are no cookies. Who asks too often is put off: 60 requests a minute for
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
@@ -15,29 +13,14 @@ from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.link_tokens import LinkToken
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.unsubscribe.choices import Preferences, SubscriptionChoices, UnsubscribeOutcome
+from pillarbox.unsubscribe.choices import SubscriptionChoices
 from pillarbox.unsubscribe.forms import UnsubscribeAction, submission
 from pillarbox.unsubscribe.prometheus import REQUESTS
+from pillarbox.unsubscribe.screens import UnsubscribeScreens
 
 MOST_REQUESTS = 60
 MINUTE = 60.0
 FORM = "application/x-www-form-urlencoded"
-
-
-class UnsubscribeScreens(Protocol):
-    """Draws the pages; the dashboard gives it."""
-
-    def preferences(self, shown: Preferences) -> Reply[Html]: ...
-
-    def outcome(self, done: UnsubscribeOutcome) -> Reply[Html]:
-        """What a form has changed, and how to take it back."""
-        ...
-
-    def unknown(self) -> Reply[Html]: ...
-
-    def not_understood(self) -> Reply[Html]: ...
-
-    def too_many(self, seconds: int) -> Reply[Html]: ...
 
 
 @route(

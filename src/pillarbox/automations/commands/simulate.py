@@ -25,7 +25,7 @@ from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.settings import verified_domain_required
-from pillarbox.events import definition_queries
+from pillarbox.events import definitions
 from pillarbox.events.definitions import event_name
 from pillarbox.events.payloads import encoded, fitted
 from pillarbox.kernel.clock import SystemClock
@@ -176,7 +176,7 @@ async def _event(db: TeamDb, now: datetime, name: str, text: str, option: str) -
         raise CommandRefused(f"What is given with {option} is not an object.")
     try:
         name = name.strip() if name.strip() in MAIL_EVENTS else event_name(name, "event")
-        definition = await definition_queries.by_name(db, name)
+        definition = await definitions.by_name(db, name)
         if definition is not None and definition.schema is not None:
             payload = fitted(payload, msgspec.json.decode(definition.schema))
         encoded(payload)

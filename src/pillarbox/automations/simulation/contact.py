@@ -14,7 +14,7 @@ from msgspec import UNSET
 from pillarbox.automations.execution import contact_queries
 from pillarbox.automations.graphs.evaluation import ContactFacts
 from pillarbox.contact_properties.definitions import fallbacks
-from pillarbox.contacts import queries
+from pillarbox.contacts import store
 from pillarbox.contacts.change import ContactChange
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
@@ -76,7 +76,7 @@ class SimulatedContact:
 async def contact_of(db: TeamDb, address: EmailAddress, new_id: UUID, now: datetime) -> SimulatedContact:
     """The contact that has this address, or the one that an event would make."""
     other = await fallbacks(db)
-    contact_id = await queries.id_of(db, address.address)
+    contact_id = await store.id_of(db, address.address)
     rows = [] if contact_id is None else await contact_queries.contacts(db, [contact_id])
     if not rows:
         return SimulatedContact(new_id, address.address, address.shown, now, True, fallbacks=other)

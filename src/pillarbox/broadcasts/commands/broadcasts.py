@@ -36,7 +36,7 @@ from pillarbox.kernel.terminal.answers import (
 )
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 from pillarbox.usage.quotas import Quotas
 
 BY_OPERATOR: Final = "Paused by the operator."

@@ -31,7 +31,7 @@ from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import NotFound
-from pillarbox.metrics.queries import fine, purged_before
+from pillarbox.metrics.read import fine_quarters, purged_before
 
 FEW_COPIES: Final = 5_000
 """Of so many, all are looked at."""
@@ -105,7 +105,7 @@ async def _divided(
     db: TeamDb, broadcast_id: UUID, quarters: Sequence[RowSpan], name: str, part: PageWindow
 ) -> list[RowSpan]:
     """The quarter hours, and instead of those that have rollups of ten seconds these."""
-    divisible = await fine(db, [span.start for span in quarters])
+    divisible = await fine_quarters(db, [span.start for span in quarters])
     shorter: list[RowSpan] = []
     for span in quarters:
         if span.start not in divisible:

@@ -20,11 +20,11 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, show_json
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
+from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.mail.message.compose import OutgoingMessage, compose
 from pillarbox.mail.placeholders.parsing import UNSUBSCRIBE_URL, Span, filled_at, links
 from pillarbox.teams.commands.choosing import TeamOption, one_team
-from pillarbox.templates import queries
-from pillarbox.templates.changes import named
+from pillarbox.templates.changes import named, template_of
 from pillarbox.templates.published import PublishedTemplate, published
 from pillarbox.templates.variables import Scalar
 
@@ -130,9 +130,10 @@ async def _live(db: TeamDb, name: str) -> PublishedTemplate:
 
 
 async def _draft(db: TeamDb, name: str) -> PublishedTemplate:
-    found = await queries.get(db, named(name))
-    if found is None:
-        raise CommandRefused(f"There is no template {name!r}.")
+    try:
+        found = await template_of(db, named(name))
+    except NotFound:
+        raise CommandRefused(f"There is no template {name!r}.") from None
     return PublishedTemplate(found.id, found.alias, True, found.content)
 
 

@@ -22,7 +22,7 @@ from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.wire.paging import every_row
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.teams.commands.choosing import chosen_teams
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 
 LAST: Final = 10
 """Mails that are shown."""

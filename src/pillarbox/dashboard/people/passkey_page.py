@@ -9,7 +9,6 @@ import asyncpg
 from pillarbox.dashboard.people.page_visits import PageGuest, draw, message_page
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people.factors import passkey_queries
 from pillarbox.people.factors.passkeys import PasskeyChallenge, Passkeys
 from pillarbox.people.visitors import Visitor
 
@@ -45,7 +44,7 @@ async def has_passkeys(request: Request, person_id: UUID) -> bool:
     """Whether the person can prove by a passkey who it is."""
     if not request.use(Passkeys).are_possible:
         return False
-    return bool(await passkey_queries.of_person(request.use(asyncpg.Pool), person_id))
+    return await Passkeys.are_there(request.use(asyncpg.Pool), person_id)
 
 
 def impossible() -> Reply[Html]:

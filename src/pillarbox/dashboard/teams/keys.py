@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.api_keys import queries as key_queries
+from pillarbox.api_keys import keys
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.api_keys.keys import CreatedKey
 from pillarbox.dashboard.people import saved_form
@@ -133,7 +133,7 @@ async def keys_page(
 ) -> Reply[Html]:
     """A page of the list, with what the visitor may do."""
     db, rows, kept = team_db(request, visitor), rows or Page(ROWS), saved_form.kept(request, visitor)
-    found = envelope(await key_queries.shown_page(db, rows), rows, lambda key: key)
+    found = envelope(await keys.shown_page(db, rows), rows, lambda key: key)
     may_use = visitor.may_do(TeamAct.MAKE_KEY)
     return draw_team(
         "teams/keys.html",

@@ -11,7 +11,7 @@ from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people import sessions
-from pillarbox.people.membership import member_queries, members
+from pillarbox.people.membership import members
 from pillarbox.people.membership.invitations import one_line
 from pillarbox.people.membership.members import LONGEST_TEAM_NAME, MemberChange
 from pillarbox.people.roles import Right
@@ -29,7 +29,7 @@ async def show(request: Request, visitor: Visitor) -> Reply[Html]:
 @form("POST", "/team/switch", summary="Look at another team")
 async def switch(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
     pool, wanted = request.use(asyncpg.Pool), fields.get("team")
-    teams = await member_queries.teams_of(pool, visitor.person_id)
+    teams = await members.teams_of(pool, visitor.person_id)
     if wanted not in [str(team.team_id) for team in teams]:
         return await team_page(request, visitor, status=404, problem="team.gone")
     await sessions.look_at(pool, visitor.token, UUID(wanted))
@@ -71,7 +71,7 @@ async def team_page(
     notice: str | None = None,
 ) -> Reply[Html]:
     """The page, with the other teams that the person belongs to."""
-    teams = await member_queries.teams_of(request.use(asyncpg.Pool), visitor.person_id)
+    teams = await members.teams_of(request.use(asyncpg.Pool), visitor.person_id)
     return draw_team(
         "teams/team.html",
         visitor,

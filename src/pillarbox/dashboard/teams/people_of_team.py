@@ -17,7 +17,7 @@ from pillarbox.dashboard.teams.current_team import (
     team_db,
 )
 from pillarbox.kernel.http.request import Html, Reply, Request
-from pillarbox.people.membership import member_queries, members
+from pillarbox.people.membership import members
 from pillarbox.people.membership.members import KeysOfMember, MemberChange
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
@@ -95,7 +95,7 @@ async def answered(request: Request, visitor: Visitor, change: MemberChange, don
 async def removal_page(request: Request, visitor: Visitor, member_id: UUID) -> Reply[Html]:
     """Who it is, and which API keys it has made."""
     db = team_db(request, visitor)
-    member = await member_queries.member(db, member_id)
+    member = await members.member(db, member_id)
     if member is None or member.role not in manageable(visitor.role):
         change = MemberChange.GONE if member is None else MemberChange.NOT_ALLOWED
         return await answered(request, visitor, change, "removed")
@@ -125,8 +125,8 @@ async def members_page(
         status=status,
         problem=problem,
         notice=notice,
-        members=await member_queries.members(db),
-        invitations=await member_queries.invitations(db, request.at) if may_invite else [],
+        members=await members.members(db),
+        invitations=await members.invitations(db, request.at) if may_invite else [],
         may_invite=may_invite,
         roles=manageable(visitor.role),
         email=email or kept.get("/team/invitations", "email"),

@@ -7,8 +7,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from uuid import UUID
 
-from pillarbox.domains.checks.check_queries import KeyRow
+from pillarbox.domains.checks import check_queries
+from pillarbox.domains.checks.check_queries import CheckState, KeyRow
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, record_result
 from pillarbox.domains.dns.advice import AdviceCase, advised, follow_ups
 from pillarbox.domains.dns.answers import DnsAnswers, DnsQuestion, UncachedDns, settled
@@ -26,6 +28,7 @@ from pillarbox.domains.names import relative
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.status import RecordKey
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import iso_style
 
 Type = Literal["MX", "TXT", "CNAME"]
@@ -139,3 +142,13 @@ class _QueriesOnce:
         if task is None:
             task = self._asked[question] = asyncio.ensure_future(self._dns.ask(question))
         return await task
+
+
+async def checked(db: TeamDb, domain_id: UUID) -> CheckState | None:
+    """What the last check of a domain has shown; None where the team has no such domain."""
+    return await check_queries.checked(db, domain_id)
+
+
+async def keys(db: TeamDb, domain_id: UUID) -> list[KeyRow]:
+    """The keys of a domain, the oldest first."""
+    return await check_queries.keys(db, domain_id)

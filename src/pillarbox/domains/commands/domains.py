@@ -23,7 +23,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 
 group = typer.Typer(no_args_is_help=True, help="List domains, show what they need, and vouch for them.")
 

@@ -28,7 +28,7 @@ from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import chosen_teams, one_team
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 from pillarbox.webhooks.publish import Publisher
 
 Zone = Annotated[bool, typer.Option("--zone", help="Print the zone file's lines alone.")]

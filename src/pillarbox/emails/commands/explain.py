@@ -18,10 +18,10 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, instant, perform, say, show_json
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
-from pillarbox.suppressions import queries
+from pillarbox.suppressions import changes as suppressions
 from pillarbox.suppressions.queries import SuppressionRow
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 from pillarbox.timeline import history
 from pillarbox.timeline.history import HistoryEvent
 
@@ -95,7 +95,7 @@ async def show(connected: CommandDatabase, text: str, team: str | None, *, json:
 async def explained(connected: CommandDatabase, owner: Team, address: EmailAddress) -> Explanation | None:
     """Why this team does not write to the address; None where it does."""
     db = TeamDb(connected.pool, owner.id)
-    entry = await queries.by_address(db, address.address)
+    entry = await suppressions.find(db, address.address)
     if entry is None:
         return None
     if entry.source_id is None:

@@ -37,7 +37,7 @@ from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
 from pillarbox.kernel.wire.paging import every_row
 from pillarbox.teams.commands.choosing import TeamOption, one_team
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 
 group = typer.Typer(no_args_is_help=True, help="List and create inboxes, read their threads and answer them.")
 

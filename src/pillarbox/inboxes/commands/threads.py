@@ -35,7 +35,7 @@ from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.kernel.wire.paging import MOST, Page
 from pillarbox.mail.html.plain_text import text_of
 from pillarbox.teams.commands.choosing import TeamOption
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 
 __all__ = ["group"]
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from pillarbox.directory import domains as directory
 from pillarbox.domains import lookup
-from pillarbox.domains import queries as domains
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.status import SENDING_RECORDS, DomainState, RecordKey, capability_state, state_of
 from pillarbox.inboxes.inbox.addresses import domains_in
@@ -48,10 +47,7 @@ class InboxDomainNotReady(Invalid):
 
 async def domain_of(db: TeamDb, name: str) -> Domain:
     """The team's domain of that name; it is there until the transaction ends. 422 where there is none."""
-    domain_id = await domains.id_of(db, name)
-    domain = None
-    if domain_id is not None and await lookup.hold(db, domain_id):
-        domain = await domains.get(db, domain_id)
+    domain = await lookup.named(db, name)
     if domain is None:
         raise NoSuchDomain
     return domain
@@ -79,7 +75,7 @@ async def refuse_not_ready(db: TeamDb, domain: Domain, rules: InboxRules, *, for
 async def refuse_foreign_name(db: TeamDb, name: str, rules: InboxRules) -> None:
     """422 for a name with an address inside that the team may not send from: it would pass for another's."""
     for domain in domains_in(name):
-        sender = None if domain is None else await domains.sender(db, domain)
+        sender = None if domain is None else await lookup.sender(db, domain)
         if sender is None or (rules.verified_domains and not (sender.sending and sender.sending_ok)):
             raise InvalidField(
                 "from_name", "An address inside it must be at a domain that you have verified for sending."

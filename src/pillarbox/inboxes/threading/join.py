@@ -9,15 +9,17 @@ handled in their order: one may answer another. Their events are queued with the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from pillarbox.inboxes.locking import InboxKey
 from pillarbox.inboxes.threading import queries, thread_plan
 from pillarbox.inboxes.threading.new_messages import JoinedThread, NewMessage
 from pillarbox.inboxes.threading.queries import SubjectQuery
 from pillarbox.inboxes.threading.thread_plan import KnownThreads, ThreadPlan
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection, after_commit
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.mail.message.threading import bare_id, compared_subject, subject_key
@@ -85,3 +87,16 @@ def _subject_of(message: NewMessage) -> SubjectQuery | None:
     if key is None:
         return None
     return SubjectQuery(message.inbox, key, message.sender_key, message.received_at - thread_plan.ACTIVE)
+
+
+def all_writes(
+    plan: ThreadPlan, instant: datetime, telling: Statement | None, described: Mapping[InboxKey, UUID]
+) -> list[Statement]:
+    """What carries out the plan, with what queues its events; `follow` comes after it. It fails with a
+    division by zero where a message was taken for new and its id is known."""
+    return queries.all_writes(plan, instant, telling, described)
+
+
+async def follow(conn: Connection, plan: ThreadPlan) -> None:
+    """Let the labels of changed threads stand where these stand now."""
+    await queries.follow(conn, plan)

@@ -20,7 +20,9 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.wire.paging import Page
 from pillarbox.people.audit import queries as audit_queries
+from pillarbox.people.audit.queries import AuditEntry
 from pillarbox.people.prometheus import ACTS
 
 if TYPE_CHECKING:
@@ -219,3 +221,8 @@ def plain(text: str | None) -> str | None:
     if text is None:
         return None
     return "".join(char if char.isprintable() else " " for char in text[:LONGEST_TEXT])
+
+
+async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
+    """A page of the team's log of acts."""
+    return await audit_queries.page(db, page)

@@ -87,6 +87,11 @@ class Passkeys:
         """Whether browsers allow them where this installation is."""
         return self._party is not None
 
+    @staticmethod
+    async def are_there(source: Source, person_id: UUID) -> bool:
+        """Whether the person has any."""
+        return bool(await queries.of_person(source, person_id))
+
     @property
     def origin(self) -> str:
         """Under which address they work; "" where they are not possible."""

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.api_keys import keys
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.oauth import grants
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.membership import member_queries
-from pillarbox.people.membership.member_queries import Member
+from pillarbox.people.membership.member_queries import Invitation, Member, TeamOfPerson
 from pillarbox.people.roles import Right, TeamAct, TeamRole, may, may_do, may_manage
 from pillarbox.teams.allowances import hold_count
 
@@ -179,3 +179,23 @@ async def rename_team(db: TeamDb, by: MemberChangeActor, name: str) -> MemberCha
         if await inner.run(member_queries.RENAME_TEAM, name):
             await by.record(inner, Act.TEAM_RENAMED, name)
     return MemberChange.DONE
+
+
+async def members(db: TeamDb) -> list[Member]:
+    """The members, who has been there longest first."""
+    return await member_queries.members(db)
+
+
+async def member(db: TeamDb, member_id: UUID) -> Member | None:
+    """A member of the team."""
+    return await member_queries.member(db, member_id)
+
+
+async def invitations(db: TeamDb, now: datetime) -> list[Invitation]:
+    """Those that can still be accepted, the newest first."""
+    return await member_queries.invitations(db, now)
+
+
+async def teams_of(source: Source, person_id: UUID) -> list[TeamOfPerson]:
+    """The teams that a person belongs to, by name."""
+    return await member_queries.teams_of(source, person_id)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pillarbox.api_keys import keys
-from pillarbox.api_keys import queries as key_queries
 from pillarbox.api_keys.keys import CreatedKey
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.people.audit import Act
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor, hold
 from pillarbox.people.roles import TeamAct
@@ -88,7 +88,8 @@ async def keep(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
 
 async def _refused(db: TeamDb, by: MemberChangeActor, act: TeamAct, key_id: UUID) -> MemberChange | None:
     """Why nothing is changed; None where the act is allowed."""
-    if await key_queries.name_of(db, key_id) is None:
+    try:
+        owner = await keys.made_by(db, key_id)
+    except NotFound:
         return MemberChange.GONE
-    owner = await key_queries.made_by(db, key_id)
     return None if await by.may(db, act, owner) else MemberChange.NOT_ALLOWED

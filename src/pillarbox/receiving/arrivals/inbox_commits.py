@@ -18,7 +18,6 @@ from msgspec.json import decode
 
 from pillarbox.inboxes.locking import InboxKey, LockTimeout, lock_at
 from pillarbox.inboxes.threading import join
-from pillarbox.inboxes.threading import queries as threading_queries
 from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.inboxes.threading.thread_plan import ThreadPlan
 from pillarbox.kernel.ids import Ids
@@ -137,14 +136,14 @@ class InboxCommits:
         drafts = _to_store(mails, placed, plan)
         told = [event for event in plan.told if event.team_id in routes.with_webhooks]
         telling = self._publisher.referring(told) if told else None
-        beside = threading_queries.all_writes(plan, now, telling, routes.described)
+        beside = join.all_writes(plan, now, telling, routes.described)
         try:
             written = await store_rows(conn, drafts, beside)
         except asyncpg.DivisionByZeroError:
             raise SeenBefore from None
         if len([row for row in written if row.is_stored]) < len(drafts):
             raise SeenBefore
-        await threading_queries.follow(conn, plan)
+        await join.follow(conn, plan)
         return InboxCommitResult(written, left, routes.busy)
 
     async def _routes(

@@ -24,7 +24,7 @@ from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.suppressions.commands import transfer
 from pillarbox.suppressions.queries import SuppressionRow
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 from pillarbox.webhooks.publish import Publisher
 
 group = typer.Typer(

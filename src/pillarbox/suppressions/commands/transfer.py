@@ -29,7 +29,7 @@ from pillarbox.suppressions import changes, queries
 from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.suppressions.commands.csv_rows import AddressRow, CsvRows, NotReadable, RefusedRow
 from pillarbox.teams.commands.choosing import one_team
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 from pillarbox.webhooks.publish import Publisher
 
 BLOCK: Final = 1000

@@ -9,7 +9,7 @@ import typer
 from pillarbox.kernel.terminal.answers import CommandRefused
 from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.teams import bootstrap
-from pillarbox.teams.queries import Team
+from pillarbox.teams.team import Team
 
 TeamOption = Annotated[
     str | None,

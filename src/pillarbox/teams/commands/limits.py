@@ -16,7 +16,6 @@ from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams import bootstrap
 from pillarbox.teams.commands.choosing import one_team
-from pillarbox.teams.queries import Team
 from pillarbox.teams.settings import (
     EMAIL_RETENTION_DAYS,
     LOG_RETENTION_DAYS,
@@ -26,6 +25,7 @@ from pillarbox.teams.settings import (
     MOST_WEBHOOKS,
 )
 from pillarbox.teams.slugs import slug
+from pillarbox.teams.team import Team
 
 NameOrId = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="The team, by name or id.")]
 

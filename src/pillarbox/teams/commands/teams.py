@@ -16,8 +16,8 @@ from pillarbox.teams import bootstrap
 from pillarbox.teams.bootstrap import TeamStatus
 from pillarbox.teams.commands.choosing import one_team
 from pillarbox.teams.commands.limits import NameOrId, set_limits, shape
-from pillarbox.teams.queries import Team
 from pillarbox.teams.slugs import slug
+from pillarbox.teams.team import Team
 
 group = typer.Typer(no_args_is_help=True, help="Make, list and show teams, set their limits, block them.")
 

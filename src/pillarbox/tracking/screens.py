@@ -1,0 +1,13 @@
+"""The page of a tracked link that leads nowhere, as the dashboard draws it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pillarbox.kernel.http.request import Html, Reply
+
+
+class TrackingScreens(Protocol):
+    """Draws the page; the dashboard gives it."""
+
+    def unknown_link(self) -> Reply[Html]: ...
