@@ -11,17 +11,15 @@ from uuid import UUID
 import pytest
 
 from kit.automation_rows import an_automation, chain, connection, step
-from kit.automation_runs import ADA, a_template, outputs, run_of, runs, sent, statuses, walk
+from kit.automation_runs import ADA, a_template, go, happens, outputs, run_of, runs, sent, statuses, walk
 from kit.manual_world import clock_of, manual_world
-from kit.world import Team, World
+from kit.world import Team
 from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.automations.execution.parts import subscription
 from pillarbox.automations.graphs.graph import MAIL_EVENTS
 from pillarbox.automations.mail_events import KEPT, NAME
 from pillarbox.automations.retention import RunRetention
-from pillarbox.kernel.postgres.database import transaction
-from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import ClickDetail, EventDetail, EventKind, TimelineEntry
+from pillarbox.timeline.rules import ClickDetail, EventDetail, EventKind
 
 START = step("start", "trigger", event_name="user.signed_up")
 
@@ -33,21 +31,6 @@ def graph(template: str, *between: dict[str, Any], name: str = "opened", **confi
     made["steps"].append(step("thanks", "delay", duration="1 hour"))
     made["connections"].append(connection("pause", "thanks", "event_received"))
     return made
-
-
-async def go(pillarbox: World) -> None:
-    """Carry out steps and forward events of mail until nothing is left."""
-    forwarder = pillarbox.app.need(MailEventForwarder)
-    while await walk(pillarbox) or await forwarder.look():
-        pass
-
-
-async def happens(team: Team, email_id: str, kind: EventKind, detail: EventDetail | None = None) -> None:
-    """Something happens to the first recipient of an email."""
-    clock_of(team.world).advance(0.001)
-    entry = TimelineEntry(team.id, UUID(email_id), 0, kind, team.world.clock.now(), detail)
-    async with transaction(team.world.pool) as conn:
-        await team.world.app.need(Timeline).record(conn, [entry])
 
 
 async def sent_mail(team: Team, automation: str) -> str:

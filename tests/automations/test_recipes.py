@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from kit.automation_runs import ADA, mails, run_of, sent, statuses, walk
+from kit.automation_runs import ADA, go, happens, mails, outputs, run_of, sent, statuses, walk
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team
+from pillarbox.timeline.rules import ClickDetail, EventDetail, EventKind
 
 GUIDE = (Path(__file__).parents[2] / "docs/guide/automations.md").read_text(encoding="utf-8")
 TEMPLATE = re.compile(r'^sh template\.sh (\S+) "([^"]+)" "([^"]+)"(?: (.+))?$', re.M)
@@ -71,8 +72,8 @@ def completed(found: dict[str, str]) -> set[str]:
 
 
 def test_the_guide_has_them_all() -> None:
-    assert len(TEMPLATE.findall(GUIDE)) == 9
-    assert len(re.findall(r"^cat > \S+\.json <<END$", GUIDE, re.M)) == 3
+    assert len(TEMPLATE.findall(GUIDE)) == 11
+    assert len(re.findall(r"^cat > \S+\.json <<END$", GUIDE, re.M)) == 4
 
 
 async def test_who_signs_up_and_begins_is_advised(database_url: str, tmp_path: Path) -> None:
@@ -147,3 +148,25 @@ async def test_who_comes_back_is_in_a_segment(database_url: str, tmp_path: Path)
         assert not (await one.contact())["unsubscribed"]
         segments = (await one.team.get(f"/contacts/{ADA}/segments")).json()["data"]
         assert [segment["name"] for segment in segments] == ["winning-back"]
+
+
+async def test_who_opens_and_clicks_is_in_a_segment(database_url: str, tmp_path: Path) -> None:
+    async with recipe(database_url, tmp_path, "offer") as one:
+        await one.send("user.asked_for_offers")
+        email = str(outputs(await run_of(one.team, one.automation))["offer"]["email_id"])
+        await one.team.world.turn()
+        await happens(one.team, email, EventKind.OPENED)
+        await go(one.team.world)
+        now = one.team.world.clock.now()
+        click = ClickDetail("192.0.2.1", "https://shop.example/offer", now, "Mozilla/5.0")
+        await happens(one.team, email, EventKind.CLICKED, EventDetail(click=click))
+        await go(one.team.world)
+        assert completed(await one.statuses()) == {"asked", "offer", "opened", "clicked", "keen"}
+        assert await mails(one.team) == ["Twenty per cent off"]
+
+
+async def test_who_does_not_open_gets_another_subject(database_url: str, tmp_path: Path) -> None:
+    async with recipe(database_url, tmp_path, "offer") as one:
+        await one.send("user.asked_for_offers")
+        await one.wait(days=3)
+        assert await mails(one.team) == ["Twenty per cent off", "Until Sunday: twenty per cent off"]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from kit.manual_world import run_jobs
+from kit.manual_world import clock_of, run_jobs
 from kit.world import Team, World
 from pillarbox.automations.execution.engine import StepEngine
+from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 
 ADA = "ada@quay.example"
 
@@ -85,3 +89,18 @@ async def mails(team: Team) -> list[str]:
         "SELECT subject FROM emails WHERE team_id = $1 ORDER BY id", UUID(str(team.id))
     )
     return [row["subject"] for row in rows]
+
+
+async def go(pillarbox: World) -> None:
+    """Carry out steps and forward events of mail until nothing is left."""
+    forwarder = pillarbox.app.need(MailEventForwarder)
+    while await walk(pillarbox) or await forwarder.look():
+        pass
+
+
+async def happens(team: Team, email_id: str, kind: EventKind, detail: EventDetail | None = None) -> None:
+    """Something happens to the first recipient of an email."""
+    clock_of(team.world).advance(0.001)
+    entry = TimelineEntry(team.id, UUID(email_id), 0, kind, team.world.clock.now(), detail)
+    async with transaction(team.world.pool) as conn:
+        await team.world.app.need(Timeline).record(conn, [entry])

@@ -143,6 +143,7 @@ async def test_the_jobs_of_a_dead_process_of_this_host_are_free_at_once(
         other = jobs(pool, clock, OTHER, done)
         assert await other.look() == 0
         process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert await other.look() == 0, "a moment later nobody looks again"
         clock.advance(RECOVER_EVERY)
         assert await other.look() == 1
