@@ -31,7 +31,7 @@ from bench.kit.sinks import smtp_sink
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, untagged
 from pillarbox.teams.bootstrap import create_team
-from pillarbox.webhooks.dispatch import lease_queries, queries, queue_metrics
+from pillarbox.webhooks.dispatch import claims, queries, queue_metrics
 from pillarbox.webhooks.dispatch.claims import LEASE, START, WEBHOOKS_PER_PAGE
 from pillarbox.webhooks.dispatch.scheduler import MOST_CLAIMED
 from pillarbox.webhooks.kinds import KINDS
@@ -376,7 +376,7 @@ async def statements(report: Report, server: Server, when: str) -> None:
         for name, statement, arguments in (
             ("look", queries.DUE_WEBHOOKS, (now, *START, WEBHOOKS_PER_PAGE)),
             ("claim", queries.CLAIM, (*place, 0, owner, until, now, most, nil)),
-            ("holders", lease_queries.HOLDERS, ()),
+            ("holders", claims.DELIVERIES.holders, ()),
             ("count", queue_metrics.COUNT, (now, queue_metrics.COUNTING.most)),
         ):
             worst = max(worst, await took(report, conn, f"{name} {when}", statement, arguments))

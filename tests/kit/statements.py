@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kit.sources import tree_of
+from pillarbox.automations.execution import work_queries
+from pillarbox.delivery import queries as delivery_queries
+from pillarbox.kernel.work import jobs
+from pillarbox.kernel.work.lease_table import LeaseTable
+from pillarbox.webhooks.dispatch import claims
 
 SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
 
@@ -44,9 +49,29 @@ def statements_of(path: Path) -> Iterator[SqlText]:
                 yield SqlText(str(path.relative_to(SOURCE)), name, node.value)
 
 
+DESCRIBED = SOURCE / "kernel" / "work" / "lease_table.py"
+"""Makes statements of descriptions of tables."""
+
+LEASE_TABLES: dict[str, LeaseTable] = {
+    "automations/execution/work_queries.py": work_queries.STEPS,
+    "delivery/queries.py": delivery_queries.ITEMS,
+    "kernel/work/jobs.py": jobs.JOBS,
+    "webhooks/dispatch/claims.py": claims.DELIVERIES,
+}
+"""The descriptions, by the module that they stand in."""
+
+
+def described_statements() -> Iterator[SqlText]:
+    for module, table in LEASE_TABLES.items():
+        for name, sql in table.statements.items():
+            yield SqlText(module, f"{table.name}.{name}", sql)
+
+
 def all_statements() -> list[SqlText]:
     """Return the statements of the whole program."""
-    return [statement for path in sorted(SOURCE.rglob("*.py")) for statement in statements_of(path)]
+    paths = sorted(set(SOURCE.rglob("*.py")) - {DESCRIBED})
+    written = [statement for path in paths for statement in statements_of(path)]
+    return [*written, *described_statements()]
 
 
 def pieced_statements(tree: ast.Module) -> Iterator[ast.expr]:

@@ -9,7 +9,15 @@ import asyncpg
 import pytest
 
 from kit.sources import tree_of
-from kit.statements import SOURCE, STATEMENT, SqlText, all_statements, pieced_statements, statements_of
+from kit.statements import (
+    LEASE_TABLES,
+    SOURCE,
+    STATEMENT,
+    SqlText,
+    all_statements,
+    pieced_statements,
+    statements_of,
+)
 from schema.test_tenancy import GLOBAL
 
 TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|USING|ONLY|TABLE|TABLESAMPLE|ANALYZE)\s+\(?\s*(\w+)")
@@ -31,7 +39,10 @@ CROSS_TEAM = {
     "kernel.IS_HELD": "as above",
     "webhooks.IS_BUSY": "as above",
     "automations.HOLD": "after a restore all steps wait for the operator",
-    "automations.HOLDERS": "looks for processes that are gone, whoever's steps they hold",
+    "automations.automation_work.holders": "looks for processes that are gone, whoever's work they hold",
+    "delivery.deliveries.holders": "as above",
+    "kernel.jobs.holders": "as above",
+    "webhooks.webhook_deliveries.holders": "as above",
     "automations.STEPS": "corrects what a clock ahead has dated, whoever's it is",
     "automations.TRIGGERS": "as above",
     "broadcasts.GO_ON": "after a restore the operator lets all broadcasts go on",
@@ -51,11 +62,9 @@ CROSS_TEAM = {
     "emails.NAMED": "as above",
     "kernel.DUE_KINDS": "which kinds of jobs are due, whoever's they are",
     "kernel.FORGET_DEAD": "whether a dead process holds jobs, whoever's they are",
-    "kernel.HOLDINGS": "looks for processes that are gone, whoever's jobs they hold",
     "kernel.MISDATED_KEYS": "a clock that was wrong has dated the keys of all teams",
     "kernel.REMOVE_OLD": "removes what no limit needs any more",
     "oauth.LIST_DESCRIBED": "the operator's list of programs",
-    "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
     "webhooks.MISDATED": "a clock that was wrong has dated the deliveries of all teams",
     "webhooks.SAMPLE": "estimates the queue of the installation",
 }
@@ -85,6 +94,7 @@ PIECES = {
     "kernel/postgres/combined_statement.py": "makes one statement of several whole ones",
     "kernel/postgres/embedded.py": "CREATE DATABASE takes no parameter",
     "kernel/postgres/migrations.py": "SET takes no parameter",
+    "kernel/work/lease_table.py": "makes statements of descriptions of tables",
     "kernel/work/queue_poll.py": "makes one statement of several whole questions",
 }
 """Modules that put statements together, with the reason."""
@@ -164,6 +174,13 @@ async def test_every_statement_prepares_against_the_schema(database_url: str) ->
     await conn.close()
     assert {where: wrong[where] for where in wrong.keys() - NOT_PREPARED.keys()} == {}
     assert NOT_PREPARED.keys() <= wrong.keys()
+
+
+def test_every_table_with_leases_is_described() -> None:
+    schema = (SOURCE / "schema" / "schema.sql").read_text(encoding="utf-8")
+    tables = re.findall(r"(?ms)^CREATE TABLE (\w+) \((.*?)^\)", schema)
+    leased = {name for name, columns in tables if re.search(r"^\s+leased_until\b", columns, re.M)}
+    assert leased == {table.name for table in LEASE_TABLES.values()}, "describe it by a LeaseTable"
 
 
 def test_statements_are_seen_in_modules_of_every_name() -> None:

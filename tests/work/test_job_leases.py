@@ -16,9 +16,9 @@ from kit.clock import START, ManualClock
 from kit.manual_world import clock_of, manual_world
 from pillarbox.kernel.process import process_table
 from pillarbox.kernel.work.fair_turns import Turns
-from pillarbox.kernel.work.jobs import LEASE, RENEW, RENEW_EVERY, Job, JobFinished, JobLimit, Jobs
+from pillarbox.kernel.work.jobs import JOBS, LEASE, RENEW_EVERY, Job, JobFinished, JobLimit, Jobs
 from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
-from pillarbox.kernel.work.recovery import RECOVER_EVERY, forget_dead
+from pillarbox.kernel.work.leases import RECOVER_EVERY, forget_dead
 
 KIND = "test.job"
 SECONDS = LEASE.total_seconds()
@@ -190,7 +190,7 @@ async def test_a_job_that_is_locked_does_not_keep_others_from_being_renewed(
         async with pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM jobs WHERE id = $1 FOR UPDATE", keys[1][0])
             async with asyncio.timeout(1):
-                await pool.execute(RENEW, *keys, HOLDER, until, until + LEASE / 2)
+                await pool.execute(JOBS.renew, *keys, HOLDER, until, until + LEASE / 2)
         found = await pool.fetch("SELECT leased_until FROM jobs WHERE kind = $1 ORDER BY id", KIND)
         assert [row["leased_until"] for row in found] == [now, until]
 
@@ -235,7 +235,7 @@ async def test_a_job_that_somebody_holds_against_its_end_is_renewed(
         async with pool.acquire() as conn, conn.transaction():
             await conn.execute(LOOK_AT, KIND)
             until = now + LEASE
-            await pool.execute(RENEW, [team_id], [job_id], HOLDER, until, until + LEASE / 2)
+            await pool.execute(JOBS.renew, [team_id], [job_id], HOLDER, until, until + LEASE / 2)
         assert await pool.fetchval("SELECT leased_until FROM jobs WHERE kind = $1", KIND) == until
 
 

@@ -15,12 +15,13 @@ from uuid import UUID
 from pillarbox.automations import ending_queries, mail_events, queries
 from pillarbox.automations.graphs.graph import Graph
 from pillarbox.automations.graphs.stored import StoredGraph
-from pillarbox.automations.queries import Automation
+from pillarbox.automations.queries import JOB_END, Automation
 from pillarbox.automations.references import check_references
 from pillarbox.automations.requests import MOST_NAME, AutomationChange, AutomationRequest, NewGraph
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.kernel.work import enqueue
 from pillarbox.webhooks.listening.subscriptions import EventSubscription
 
 COPY: Final = " (copy)"
@@ -138,7 +139,8 @@ class AutomationChanges:
         return await ending_queries.cancel_runs(db, automation_id, epoch, CANCELLED_AT_ONCE, now)
 
     async def _end_later(self, db: TeamDb, automation_id: UUID) -> None:
-        await queries.add_job(db, self.ids.new(), automation_id, self.ids.now())
+        now = self.ids.now()
+        await enqueue.restart(db, self.ids.new(), JOB_END, automation_id, now, now)
         after_commit(db.connection, self.wake)
 
 

@@ -220,20 +220,3 @@ async def mark_deleted(db: TeamDb, automation_id: UUID, now: datetime) -> None:
         automation_id,
         now,
     )
-
-
-async def add_job(db: TeamDb, job_id: UUID, automation_id: UUID, now: datetime) -> None:
-    """See to it that a job looks at the automation. One that is just running no longer counts."""
-    await db.run(
-        """
-        INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
-        VALUES ($1, $2, $3, $4, $5, $5)
-        ON CONFLICT (team_id, kind, subject_id) DO UPDATE
-           SET due_at = excluded.due_at, owner = NULL, leased_until = NULL, reason = NULL,
-               restored_due_at = NULL, attempt = j.attempt + 1, tries = j.attempt + 1
-        """,
-        job_id,
-        JOB_END,
-        automation_id,
-        now,
-    )

@@ -206,27 +206,6 @@ async def cancel(db: TeamDb, broadcast_id: UUID) -> str | None:
     return found
 
 
-async def add_job(
-    db: TeamDb, job_id: UUID, kind: str, broadcast_id: UUID, due: datetime, now: datetime
-) -> None:
-    """See to it that the broadcast's one job of this kind runs at `due`. One that is just running no longer
-    counts: it looked before this was asked for."""
-    await db.run(
-        """
-        INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (team_id, kind, subject_id) DO UPDATE
-           SET due_at = excluded.due_at, owner = NULL, leased_until = NULL, reason = NULL,
-               restored_due_at = NULL, attempt = j.attempt + 1, tries = j.attempt + 1
-        """,
-        job_id,
-        kind,
-        broadcast_id,
-        due,
-        now,
-    )
-
-
 async def is_given_up(db: TeamDb, broadcast_id: UUID) -> bool:
     """Whether it is being sent, and its job has ended its process so often that it is begun once a day."""
     found = await db.value(

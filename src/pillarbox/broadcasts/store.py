@@ -23,6 +23,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import Forbidden, Invalid, InvalidField, MissingField, NotFound
+from pillarbox.kernel.work import enqueue
 from pillarbox.topics import lookup
 from pillarbox.usage.quotas import Quotas
 
@@ -131,7 +132,7 @@ class Broadcasts:
             db, broadcast_id, scheduled_at=scheduled_at, queued_at=queued_at, key_id=caller.key_id
         )
         due = scheduled_at or now
-        await queries.add_job(db, self.ids.new(), JOB_START, broadcast_id, due, now)
+        await enqueue.restart(db, self.ids.new(), JOB_START, broadcast_id, due, now)
         after_commit(db.connection, self.wake)
 
     def _sending(self, body: dict[str, Any]) -> tuple[bool, datetime | None]:

@@ -87,10 +87,6 @@ HOLD_NUMBERS = """
       FROM (SELECT $1::uuid AS team_id) AS held
 """
 
-QUEUE_REMOVAL = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at) VALUES ($1, $2, $3, $4, $5, $5)
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class PropertyDefinition:
@@ -173,10 +169,6 @@ async def hidden(db: TeamDb) -> list[DeletedDefinition]:
 async def remove(db: TeamDb, property_ids: Sequence[UUID]) -> None:
     """Let go of deleted definitions, and of their numbers."""
     await db.run(REMOVE, property_ids)
-
-
-async def queue_removal(db: TeamDb, job_id: UUID, kind: str, property_id: UUID, now: datetime) -> None:
-    await db.run(QUEUE_REMOVAL, job_id, kind, property_id, now)
 
 
 async def living(db: TeamDb, numbers: Sequence[int]) -> list[int]:

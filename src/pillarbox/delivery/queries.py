@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.delivery.items import COPIES, UNTIL_FETCHED, ClaimedItem, Key
-from pillarbox.delivery.lease_expiry import Lease
+from pillarbox.delivery.lease_expiry import LEASE, RENEW_EVERY, Lease
 from pillarbox.kernel.postgres.combined_statement import ExpectedRowCount, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
+from pillarbox.kernel.work.lease_table import LeaseTable
+
+# The window of an item that was never begun does not run yet. How items are freed whose holder is gone stands
+# below: they may have been sent.
+ITEMS = LeaseTable(
+    "deliveries",
+    {"team_id": "uuid", "email_id": "uuid", "grp": "smallint"},
+    LEASE,
+    RENEW_EVERY,
+    on_return="""
+                   due_at = least(w.due_at, $at),
+                   first_attempt_at = CASE WHEN w.tries > 0 OR w.reached OR w.uncertain > 0
+                                           THEN w.first_attempt_at END""",
+)
 
 # Across teams: which teams and destinations have due work. One index descent per pair, so a team with
 # a million items for one destination costs as much as a team with one. What is paused is not due.
@@ -71,32 +85,6 @@ CLAIM = """
 
 DROP = """
     DELETE FROM deliveries WHERE team_id = $1 AND email_id = $2
-"""
-
-# A row that a settle holds is skipped: it is about to be settled, and waiting for it could deadlock. A
-# renewal that comes late shortens no lease; a renewal after a step back of the clock does (DUR-09).
-RENEW = """
-    UPDATE deliveries d
-       SET leased_until = CASE WHEN d.leased_until > $6 THEN $4 ELSE greatest(d.leased_until, $4) END
-      FROM (SELECT d.team_id, d.email_id, d.grp
-              FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
-              JOIN deliveries d ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
-             WHERE d.owner = $5
-               FOR UPDATE OF d SKIP LOCKED) AS mine
-     WHERE d.team_id = mine.team_id AND d.email_id = mine.email_id AND d.grp = mine.grp
-    RETURNING d.team_id, d.email_id, d.grp
-"""
-
-# The window of an item that was never begun does not run yet.
-GIVE_BACK = """
-    UPDATE deliveries d
-       SET owner = NULL, leased_until = NULL, due_at = least(d.due_at, $5),
-           first_attempt_at = CASE WHEN d.tries > 0 OR d.reached OR d.uncertain > 0
-                                   THEN d.first_attempt_at END
-      FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $6::integer[])
-           AS k (team_id, email_id, grp, attempt)
-     WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp AND d.owner = $4
-       AND d.attempt = k.attempt
 """
 
 PARK = """
@@ -348,22 +336,6 @@ async def claim(
 async def drop(db: TeamDb, email_id: UUID) -> None:
     """Remove the work of an email that is not to be sent any more."""
     await db.run(DROP, email_id)
-
-
-async def renew(
-    conn: Source, keys: Sequence[Key], owner: UUID, until: datetime, latest: datetime
-) -> set[Key]:
-    """Let these leases end at `until`, or later where they already do, but not after `latest`; returns those
-    that were renewed."""
-    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), until, owner, latest)
-    return {(row["team_id"], row["email_id"], row["grp"]) for row in rows}
-
-
-async def give_back(conn: Source, attempts: Mapping[Key, int], owner: UUID, now: datetime) -> None:
-    """Free items that were not started; one that was claimed again since, in another attempt, stays."""
-    keys = sorted(attempts)
-    numbers = [attempts[key] for key in keys]
-    await conn.execute(GIVE_BACK, *zip(*keys, strict=True), owner, now, numbers)
 
 
 async def park(conn: Source, pairs: Sequence[tuple[UUID, str]], until: datetime, reason: str) -> None:

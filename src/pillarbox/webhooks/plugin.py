@@ -29,7 +29,7 @@ from pillarbox.kernel.work.jobs import Handler
 from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 from pillarbox.webhooks import routes
 from pillarbox.webhooks.bodies import WebhookBodies
-from pillarbox.webhooks.dispatch import lease_queries, prometheus
+from pillarbox.webhooks.dispatch import prometheus, queries
 from pillarbox.webhooks.dispatch.claims import DeliveryClaims
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
@@ -118,7 +118,7 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
         roles=",".join(settings.roles),
         look_every=SELDOM,
     )
-    kit.need(QueuePoll).add(lease_queries.IS_BUSY, dispatcher.notified)
+    kit.need(QueuePoll).add(queries.IS_BUSY, dispatcher.notified)
     return dispatcher
 
 

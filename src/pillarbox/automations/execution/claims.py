@@ -16,16 +16,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import asyncpg
 
 from pillarbox.automations.execution import work_queries
-from pillarbox.automations.execution.work_queries import END, START, ClaimedStep, ContactRange, FirstStep
+from pillarbox.automations.execution.work_queries import (
+    END,
+    LEASE,
+    START,
+    ClaimedStep,
+    ContactRange,
+    FirstStep,
+)
 
-LEASE: Final = timedelta(seconds=60)
 TEAMS_REMEMBERED: Final = 1000
 """Teams of which the last contact is remembered; with more of them all begin anew."""
 

@@ -14,18 +14,18 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import Enum
 from typing import Final
 from uuid import UUID
 
 from pillarbox.automations.execution import prometheus, timers, work_queries
 from pillarbox.automations.execution.changes import ContactSteps
-from pillarbox.automations.execution.claims import LEASE, StepClaims
+from pillarbox.automations.execution.claims import StepClaims
 from pillarbox.automations.execution.mail import MailSteps
 from pillarbox.automations.execution.state import RunLocks
 from pillarbox.automations.execution.walks import StepFailure
-from pillarbox.automations.execution.work_queries import START, ClaimedStep
+from pillarbox.automations.execution.work_queries import START, STEPS, ClaimedStep
 from pillarbox.automations.graphs.graph import (
     AddToSegment,
     Config,
@@ -37,23 +37,17 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import EXHAUSTED, GONE, RETRIED, TROUBLE, TeamDb
 from pillarbox.kernel.process import faults
-from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem
-from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
-from pillarbox.kernel.work.lone_attempts import ALONE_FROM, BUSY_GAP, MOST_BEGUN, LoneAttempts
+from pillarbox.kernel.work.leases import RECOVER_EVERY, Leases
+from pillarbox.kernel.work.lone_attempts import ALONE_FROM, BUSY_GAP, MOST_BEGUN, PAUSES, LoneAttempts
 
 log = get("automations")
-
-SILENT: Final = 10.0
-"""Seconds after which leases that have run out and do not move are nobody's."""
 
 GIVE_BACK_TRIES: Final = 10
 GIVE_BACK_PAUSE: Final = 0.1
 """Of a process that is stopped, between two tries to give back what somebody has locked."""
 
 LOOK_EVERY: Final = 1.0
-RECOVER_EVERY: Final = 5.0
-RECORD_EVERY: Final = 3600.0
 MOST_HELD: Final = 200
 """Steps that one process has claimed at once."""
 
@@ -72,7 +66,6 @@ MOST_PAGES: Final = 4
 FIRST_PAUSE: Final = timedelta(seconds=5)
 LONGEST_PAUSE: Final = timedelta(minutes=5)
 TRIED_FOR: Final = timedelta(hours=1)
-FAR: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 GAVE_UP: Final = StepFailure(
     "internal_server_error", "The step could not be carried out, although it was tried for an hour."
@@ -120,7 +113,9 @@ class StepEngine:
             StepKind.CHANGES: contacts.change,
             StepKind.DELETIONS: contacts.delete,
         }
-        self._watch = LeaseWatch(LEASE.total_seconds(), SILENT)
+        self._leases = Leases(
+            STEPS, self._pool, self._clock, self._owner, loss_values=lambda now: (now, PAUSES)
+        )
         self._claims = StepClaims(self._pool, self._owner)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -130,7 +125,6 @@ class StepEngine:
         self._held_of: Counter[UUID] = Counter()
         self._left: list[ClaimedStep] = []
         self._after = START
-        self._recorded = self._recovered = float("-inf")
         self._wake = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
 
@@ -211,29 +205,11 @@ class StepEngine:
 
     async def _recover(self) -> None:
         """Say that this process is there, and free what others had that are not."""
-        boottime = self._clock.boottime()
-        if boottime < self._recovered + RECOVER_EVERY:
-            return
-        if boottime >= self._recorded + RECORD_EVERY:
-            await record_process(self._pool, self._owner, self._roles, self._clock.now())
-            self._recorded = boottime
-        self._recovered = boottime
-        with self._watch.restarting():
-            await self._free_lost(boottime)
-
-    async def _free_lost(self, boottime: float) -> None:
-        holders = await work_queries.holders(self._pool, boot_id())
-        lost = self._watch.lost([HeldLeases(*one[:3]) for one in holders], self._clock.now(), boottime)
-        lost += [
-            LostLeases(one.owner, FAR)
-            for one in holders
-            if one.owner != self._owner and one.is_dead(None if one.own_pid is None else started(one.own_pid))
-        ]
-        for one in lost:
-            freed = await work_queries.free(self._pool, *one, self._clock.now())
-            prometheus.RECOVERED.add(freed)
-            if freed:
-                log.warning("automations.recovered", steps=freed)
+        await self._leases.record(self._roles)
+        freed = len(await self._leases.recover(RECOVER_EVERY))
+        prometheus.RECOVERED.add(freed)
+        if freed:
+            log.warning("automations.recovered", steps=freed)
 
     async def _give_back(self) -> None:
         """Free what this process has claimed and could not do; what is locked is left for the next time."""

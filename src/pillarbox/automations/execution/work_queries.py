@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source, TeamDb, transaction
-from pillarbox.kernel.work.lone_attempts import PAUSES
+from pillarbox.kernel.work.lease_table import LeaseTable
+from pillarbox.kernel.work.lone_attempts import DUE_AFTER_LOSS
+
+LEASE: Final = timedelta(seconds=60)
+SILENT: Final = 10.0
+"""Seconds after which leases that have run out and do not move are nobody's."""
+
+# It counts as a death: `tries` stays behind.
+STEPS: Final = LeaseTable(
+    "automation_work",
+    {"team_id": "uuid", "run_id": "uuid", "position": "smallint"},
+    LEASE,
+    SILENT,
+    on_loss=f"due_at = {DUE_AFTER_LOSS}",
+)
 
 # Across teams: whether somebody holds work, or some is due (`kernel.work.queue_poll`). Where more than 200
 # steps wait it is not looked which: the engine finds out.
@@ -161,17 +175,6 @@ FREE_CLAIMED: Final = """
     SELECT run_id, position FROM ours EXCEPT SELECT run_id, position FROM free
 """
 
-# Across teams: who holds work, when the first and the last of the leases end, and its process. One
-# that is not in the table `processes` is dead.
-HOLDERS: Final = """
-    SELECT h.owner, h.first, h.last, p.id IS NOT NULL AS known, p.host = $1 AS here, p.pid, p.pid_start
-      FROM (SELECT owner, min(leased_until) AS first, max(leased_until) AS last
-              FROM automation_work
-             WHERE owner IS NOT NULL
-             GROUP BY owner) AS h
-      LEFT JOIN processes p ON p.id = h.owner
-"""
-
 # Only what is still this claim's: an attempt begins, of a step that has lost a process before.
 BEGIN: Final = """
     UPDATE automation_work SET begun = begun + 1
@@ -182,24 +185,6 @@ BEGIN: Final = """
 LEAVE: Final = """
     UPDATE automation_work SET owner = NULL, leased_until = NULL, tries = tries + 1, due_at = $6
      WHERE team_id = $1 AND run_id = $2 AND position = $3 AND attempt = $4 AND owner = $5
-"""
-
-# Across teams: what a process held that is gone. It counts as a death: `tries` stays behind. What was begun
-# has to wait ($3 and $4). What somebody has locked is left for the next time, so that nothing waits for one
-# long transaction.
-FREE: Final = """
-    WITH lost AS MATERIALIZED (
-        SELECT team_id, run_id, position
-          FROM automation_work
-         WHERE owner IS NOT NULL AND owner = $1 AND leased_until <= $2
-           FOR UPDATE SKIP LOCKED
-    )
-    UPDATE automation_work w
-       SET owner = NULL, leased_until = NULL,
-           due_at = greatest(w.due_at,
-                             $3::timestamptz + coalesce(($4::interval[])[w.begun + 1], '0'::interval))
-      FROM lost
-     WHERE w.team_id = lost.team_id AND w.run_id = lost.run_id AND w.position = lost.position
 """
 
 START: Final = UUID(int=0)
@@ -272,27 +257,6 @@ class ClaimedStep(NamedTuple):
         return self.attempt - self.tries - 1
 
 
-class StepHolder(NamedTuple):
-    """A process that holds work; `here` where it is of this host."""
-
-    owner: UUID
-    first: datetime
-    last: datetime
-    known: bool
-    here: bool | None
-    pid: int | None
-    pid_start: int | None
-
-    @property
-    def own_pid(self) -> int | None:
-        """Its number on this host, if it is of this host."""
-        return self.pid if self.here else None
-
-    def is_dead(self, pid_start: int | None) -> bool:
-        """Whether it is gone for certain, where the process of that number has begun at `pid_start`."""
-        return not self.known or (self.here is True and pid_start != self.pid_start)
-
-
 async def teams(source: Source, now: datetime, after: UUID, limit: int) -> list[DueTeam]:
     """Up to `limit` teams behind `after`, in order."""
     return [DueTeam(*row) for row in await source.fetch(TEAMS, now, after, limit)]
@@ -358,11 +322,6 @@ def _keys(items: Sequence[ClaimedStep]) -> tuple[list[UUID], list[int], list[int
     )
 
 
-async def holders(source: Source, host: str) -> list[StepHolder]:
-    """Everybody who holds work."""
-    return [StepHolder(*row) for row in await source.fetch(HOLDERS, host)]
-
-
 async def begin(db: TeamDb, item: ClaimedStep, owner: UUID) -> bool:
     """Write down that an attempt begins; False where the step is no longer this claim's."""
     return await db.run(BEGIN, item.run_id, item.position, item.attempt, owner) == 1
@@ -371,9 +330,3 @@ async def begin(db: TeamDb, item: ClaimedStep, owner: UUID) -> bool:
 async def leave(db: TeamDb, item: ClaimedStep, owner: UUID, due_at: datetime) -> None:
     """Free a step that was not begun, for later."""
     await db.run(LEAVE, item.run_id, item.position, item.attempt, owner, due_at)
-
-
-async def free(source: Source, owner: UUID, until: datetime, now: datetime) -> int:
-    """Free what this holder has of leases that end until then; returns how many."""
-    status: str = await source.execute(FREE, owner, until, now, PAUSES)
-    return int(status.rsplit(" ", 1)[-1])

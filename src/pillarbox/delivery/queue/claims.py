@@ -22,15 +22,15 @@ from pillarbox.delivery.items import (
     OpenRecipient,
 )
 from pillarbox.delivery.lease_expiry import LEASE, MARGIN, OVERDUE, LeaseExpiry
-from pillarbox.delivery.queries import ClaimShare, FreedItem, Pair
+from pillarbox.delivery.queries import ITEMS, ClaimShare, FreedItem, Pair
 from pillarbox.delivery.queue import final_dots, held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import OUTAGES, RETRIED, TROUBLE, Connection, transaction
 from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
-from pillarbox.kernel.process.process_table import boot_id, record_process, started
-from pillarbox.kernel.work import recovery
+from pillarbox.kernel.process.process_table import record_process
+from pillarbox.kernel.work.leases import Leases, dead_processes, forget_dead
 from pillarbox.timeline.record import Timeline
 
 log = get("delivery")
@@ -76,6 +76,7 @@ class ItemClaims:
 
         self._after = START
         self._expiry = LeaseExpiry()
+        self._leases = Leases(ITEMS, pool, clock, owner, margin=MARGIN)
         self._stuck_sessions = StuckSessions(clock)
         self._left: dict[Key, int] = {}
         """Items that could not be given back, with their attempts: the database was away."""
@@ -106,7 +107,7 @@ class ItemClaims:
             return []
 
     async def _claim(self, claim_shares: Sequence[ClaimShare]) -> list[Item]:
-        deadline = self.deadline()
+        deadline = self._leases.deadline()
         now = self._clock.now()
         async with transaction(self._pool) as conn:
             rows = await queries.claim(conn, claim_shares, self._owner, now + LEASE, now)
@@ -132,7 +133,7 @@ class ItemClaims:
             loaded = [(row, emails[row.email_id]) for row in rows]
             left = {(team_id, row.email_id, row.grp): row.attempt for row, email in loaded if email is None}
             if left:
-                await queries.give_back(conn, left, self._owner, self._clock.now())
+                await self._leases.give_back(left, self._clock.now(), conn)
             return [_item(row, *email, deadline) for row, email in loaded if email is not None]
         except TROUBLE:
             raise
@@ -154,26 +155,22 @@ class ItemClaims:
 
     def deadline(self) -> float:
         """Boot time until which a lease that is taken now may be trusted."""
-        return self._clock.boottime() + LEASE.total_seconds() - MARGIN
+        return self._leases.deadline()
 
     async def renew(self, items: Iterable[Item]) -> int:
         """Extend the leases of these items; returns how many could not be extended this time."""
         held = {item.key: item for item in items}
-        if not held:
-            return 0
-        deadline = self.deadline()
-        until = self._clock.now() + LEASE
+        deadline = self._leases.deadline()
         with self._restarting_expiry():
-            renewed = await queries.renew(self._pool, list(held), self._owner, until, until + LEASE / 2)
-        for key in renewed:
-            held[key].deadline = deadline
+            renewed = await self._leases.renew(held)
+        for item in held.values():
+            if item.key in renewed:
+                item.deadline = deadline
         return len(held) - len(renewed)
 
     async def give_back(self, items: Iterable[Item]) -> None:
         """Free items that were not started, so that another process can take them at once."""
-        attempts = {item.key: item.attempt for item in items}
-        if attempts:
-            await queries.give_back(self._pool, attempts, self._owner, self._clock.now())
+        await self._leases.give_back({item.key: item.attempt for item in items}, self._clock.now())
 
     async def give_back_soon(self, items: Collection[Item]) -> None:
         """The same; where the database is away, when work is looked for that is due. Until then it may have
@@ -192,7 +189,7 @@ class ItemClaims:
     async def _free_left(self) -> None:
         left = dict(self._left)
         if left:
-            await queries.give_back(self._pool, left, self._owner, self._clock.now())
+            await self._leases.give_back(left, self._clock.now())
             self._left = {key: attempt for key, attempt in self._left.items() if left.get(key) != attempt}
 
     async def park(self, items: Sequence[Item], until: datetime) -> None:
@@ -218,11 +215,11 @@ class ItemClaims:
         lost = self._expiry.lost(suspects, now, self._clock.boottime())
         with self._restarting_expiry():
             freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
-        for process in await self._dead_processes():
+        for process in await dead_processes(self._pool):
             offered = None if self._offered is None else final_dots.read(self._offered, process)
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE, offered)
             if not await queries.owns_items(self._pool, process):
-                await recovery.forget_dead(self._pool, process)
+                await forget_dead(self._pool, process)
                 if self._offered is not None:
                     final_dots.remove(self._offered, process)
         if freed:
@@ -265,10 +262,6 @@ class ItemClaims:
     async def end_stuck_sessions(self) -> None:
         """End sessions of processes that froze in the middle of a statement: claims skip what they lock."""
         await self._stuck_sessions.look(self._pool)
-
-    async def _dead_processes(self) -> list[UUID]:
-        rows = await self._pool.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
-        return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
 
 
 def _item(

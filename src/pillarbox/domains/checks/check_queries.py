@@ -115,27 +115,6 @@ async def store(
     )
 
 
-async def schedule(
-    db: TeamDb, job_id: UUID, kind: str, domain_id: UUID, due: datetime, now: datetime
-) -> None:
-    """See to it that the domain's one job of this kind runs at `due`. What is just running no longer counts:
-    it looked before somebody asked for this."""
-    await db.run(
-        """
-        INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (team_id, kind, subject_id) DO UPDATE
-           SET due_at = excluded.due_at, owner = NULL, leased_until = NULL, reason = NULL,
-               attempt = j.attempt + 1, tries = j.attempt + 1
-        """,
-        job_id,
-        kind,
-        domain_id,
-        due,
-        now,
-    )
-
-
 async def add_waiting_key(db: TeamDb, domain_id: UUID, key: StoredKey) -> None:
     await db.run(
         """

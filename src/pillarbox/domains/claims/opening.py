@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from pillarbox.directory import domains as directory
 from pillarbox.domains import queries as domain_queries
-from pillarbox.domains.checks import check_queries
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import drop_job
 from pillarbox.domains.claims.policy import JOB, LIFETIME, OPEN, REUSABLE, ClaimRules, Status
@@ -26,6 +25,7 @@ from pillarbox.domains.queries import Domain, DomainNameUse, StoredKey
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import InvalidField
+from pillarbox.kernel.work import enqueue
 
 
 class NothingToClaim(InvalidField):
@@ -92,7 +92,7 @@ async def open_claim(
         claim = _new_claim(name, options, Stamp(place.domain_id, now), context.ids.stamp(), context, rules)
         await _reuse_place(db, place, claim, context)
     await queries.insert(db, claim)
-    await check_queries.schedule(db, context.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
+    await enqueue.restart(db, context.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
     return OpenedClaim(claim, True)
 
 

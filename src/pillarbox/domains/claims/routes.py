@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.domains import queries as domain_queries
-from pillarbox.domains.checks import check_queries
 from pillarbox.domains.claims import queries, wire
 from pillarbox.domains.claims.opening import open_claim, prepared
 from pillarbox.domains.claims.policy import JOB, OPEN, ClaimRules, Status
@@ -19,6 +18,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.kernel.work import enqueue
 from pillarbox.people.audit import Act, record_call
 
 
@@ -75,7 +75,7 @@ async def verify(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
         raise ClaimOver(Status.EXPIRED)
     if claim.status in OPEN:
         await queries.start_checks(db, claim.id, now)
-        await check_queries.schedule(db, ids.new(), JOB, claim.id, now, now)
+        await enqueue.restart(db, ids.new(), JOB, claim.id, now, now)
     elif claim.status is not Status.COMPLETED:
         raise ClaimOver(claim.status)
     return Reply(wire.shown(claim))

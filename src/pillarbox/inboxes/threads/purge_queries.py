@@ -63,10 +63,6 @@ DROP_MESSAGES = """
     RETURNING m.inbox_id, m.id, m.received_at
 """
 
-LEAVE_TO_JOB = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at) VALUES ($1, $2, $3, $4, $5, $5)
-"""
-
 DROP = """
     WITH labels AS (
         DELETE FROM inbox_thread_labels WHERE team_id = $1 AND thread_id = $2
@@ -126,11 +122,6 @@ async def drop_messages(
 ) -> list[GoneMessage]:
     """Remove the first of its messages behind a place; returns which."""
     return await db.all(GoneMessage, DROP_MESSAGES, thread_id, *after, limit)
-
-
-async def leave_to_job(db: TeamDb, thread_id: UUID, job_id: UUID, now: datetime) -> None:
-    """Let a job remove what messages are left."""
-    await db.run(LEAVE_TO_JOB, job_id, JOB_REMOVE, thread_id, now)
 
 
 async def drop(db: TeamDb, thread_id: UUID) -> None:

@@ -2,7 +2,7 @@
 
 Claim and commit; do the work with no transaction open; then write the outcome and everything that
 follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
-leaves a row that is freed (`recovery`) and claimed again; what becomes of a job that ends its processes
+leaves a row that is freed (`leases`) and claimed again; what becomes of a job that ends its processes
 says `lone_attempts` (DUR-13). Given up, it is ended by its handler where that is an `EndingHandler`; else it
 is tried once a day, and `pillarbox verify` names it.
 
@@ -39,15 +39,37 @@ from pillarbox.kernel.work.fair_turns import (
     chosen,
     overdue,
 )
-from pillarbox.kernel.work.lease_watch import LeaseWatch
-from pillarbox.kernel.work.lone_attempts import ALONE_FROM, BUSY_GAP, MOST_BEGUN, LoneAttempts
+from pillarbox.kernel.work.lease_table import LeaseTable
+from pillarbox.kernel.work.leases import RECOVER_EVERY, Leases
+from pillarbox.kernel.work.lone_attempts import (
+    ALONE_FROM,
+    BUSY_GAP,
+    DUE_AFTER_LOSS,
+    MOST_BEGUN,
+    PAUSES,
+    LoneAttempts,
+)
 from pillarbox.kernel.work.queue_poll import SELDOM
-from pillarbox.kernel.work.recovery import RECOVER_EVERY, Recovery
 
 log = get("jobs")
 
 LEASE = timedelta(seconds=60)
 RENEW_EVERY = 15.0
+GIVEN_UP_GAP = timedelta(days=1)
+
+# What was begun $6 times is given up: at once where its handler ends it ($7), else it is tried once in $8.
+JOBS = LeaseTable(
+    "jobs",
+    {"team_id": "uuid", "id": "uuid"},
+    LEASE,
+    RENEW_EVERY,
+    on_return="tries = w.attempt",
+    on_loss=f"""due_at = CASE WHEN w.begun < $6 THEN {DUE_AFTER_LOSS}
+                              WHEN w.kind = ANY ($7::text[]) THEN w.due_at
+                              ELSE $4::timestamptz + $8::interval END""",
+    tells_of_lost="w.kind, w.begun >= $6 AS given_up",
+)
+
 BATCH = 10
 MOST_RUNNING = 10
 LOOK_EVERY = 1.0
@@ -117,27 +139,6 @@ POSTPONE = """
      WHERE team_id = $1 AND id = $2 AND attempt = $3
 """
 
-
-# Across teams: what this process runs. A renewal that comes late shortens no lease; one after a step back of
-# the clock does (DUR-09). What somebody has locked is renewed the next time, so that the others are in time.
-RENEW = """
-    UPDATE jobs j
-       SET leased_until = CASE WHEN j.leased_until > $5 THEN $4 ELSE greatest(j.leased_until, $4) END
-      FROM (SELECT j.team_id, j.id
-              FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
-              JOIN jobs j ON j.team_id = k.team_id AND j.id = k.id
-             WHERE j.owner = $3
-               FOR NO KEY UPDATE OF j SKIP LOCKED) AS mine
-     WHERE j.team_id = mine.team_id AND j.id = mine.id
-"""
-
-# Across teams: what this process could not finish; being stopped is no death.
-GIVE_BACK = """
-    UPDATE jobs j
-       SET owner = NULL, leased_until = NULL, tries = j.attempt
-      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
-     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
-"""
 
 # Across teams: what is to be alone, while something else is. It was not begun.
 LEAVE = """
@@ -268,9 +269,16 @@ class Jobs:
         self._wake = asyncio.Event()
         self._is_woken = False
         self._is_held = True
-        watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
         ended = [kind for kind, handler in handlers.items() if isinstance(handler, EndingHandler)]
-        self._recovery = Recovery(pool, clock, owner, roles, watch, ended)
+        self._roles = roles
+        self._leases = Leases(
+            JOBS,
+            pool,
+            clock,
+            owner,
+            margin=MARGIN,
+            loss_values=lambda now: (now, PAUSES, MOST_BEGUN, ended, GIVEN_UP_GAP),
+        )
         self._lone = lone or LoneAttempts()
 
     async def start(self) -> None:
@@ -306,14 +314,24 @@ class Jobs:
 
     async def look(self) -> int:
         """Claim and start what is due; returns how many jobs were started."""
-        await self._recovery.recover()
+        await self._recover()
         return sum([await self._look(track) for track in self._tracks])
+
+    async def _recover(self, every: float = RECOVER_EVERY) -> None:
+        """Say that this process is there, and free what others had that are gone."""
+        await self._leases.record(self._roles)
+        freed = await self._leases.recover(every)
+        if freed:
+            log.warning("jobs.recovered", jobs=len(freed))
+        for row in freed:
+            if row["given_up"]:
+                log.error("jobs.ends_processes", kind=row["kind"], job=row["id"])
 
     async def _look(self, track: _Track) -> int:
         free_slots = min(track.limit.running - len(track.running), track.limit.batch)
         if not track.limit.kinds or (free_slots <= 0 and track.limit.turns is None):
             return 0
-        deadline = self._clock.boottime() + LEASE.total_seconds() - MARGIN
+        deadline = self._leases.deadline()
         if track.limit.turns is None:
             rows = await self._claim(track, free_slots)
         else:
@@ -336,7 +354,8 @@ class Jobs:
         """Those that may begin; what is to be alone and is not is left for later."""
         kept = [job for job in jobs if job.begun < ALONE_FROM or self._lone.take(job.id)]
         if left := [job for job in jobs if job not in kept]:
-            await self._pool.execute(LEAVE, *_keys(left), self._owner, self._clock.now() + BUSY_GAP)
+            keys = [job.team_id for job in left], [job.id for job in left]
+            await self._pool.execute(LEAVE, *keys, self._owner, self._clock.now() + BUSY_GAP)
         return kept
 
     async def _claim(self, track: _Track, free_slots: int) -> Sequence[asyncpg.Record]:
@@ -389,7 +408,7 @@ class Jobs:
             is_woken, self._is_woken = self._is_woken, False
             self._wake.clear()
             is_held, self._is_held = self._is_held or self._look_every == LOOK_EVERY, False
-            await failures.attempt(self._recovery.recover(RECOVER_EVERY if is_held else SELDOM))
+            await failures.attempt(self._recover(RECOVER_EVERY if is_held else SELDOM))
             if not await due.attempt(self._look_where_due(is_woken=is_woken)):
                 await asyncio.sleep(due.pause)
                 continue
@@ -430,14 +449,11 @@ class Jobs:
             await failures.attempt(self._renew())
 
     async def _renew(self) -> None:
-        if self._tasks:
-            until = self._clock.now() + LEASE
-            keys = _keys(self._tasks.values())
-            await self._pool.execute(RENEW, *keys, self._owner, until, until + LEASE / 2)
+        await self._leases.renew({(job.team_id, job.id) for job in self._tasks.values()})
 
     async def _give_back(self, jobs: Collection[Job]) -> None:
         try:
-            await self._pool.execute(GIVE_BACK, *_keys(jobs), self._owner)
+            await self._leases.give_back({(job.team_id, job.id): job.attempt for job in jobs})
         except TROUBLE as trouble:
             log.warning("jobs.not_given_back", trouble=repr(trouble)[:200])
 
@@ -496,7 +512,3 @@ class Jobs:
             raise _OvertakenError
         if isinstance(outcome, JobFinished) and outcome.effects is not None:
             await outcome.effects(conn)
-
-
-def _keys(jobs: Collection[Job]) -> tuple[list[UUID], list[UUID]]:
-    return [job.team_id for job in jobs], [job.id for job in jobs]

@@ -22,6 +22,9 @@ MOST_BEGUN: Final = 3
 PAUSES: Final = (timedelta(0), timedelta(0), timedelta(minutes=5), timedelta(0))
 """How long work waits that lost its holder, by the attempts that were written down."""
 
+DUE_AFTER_LOSS: Final = "greatest(w.due_at, $4::timestamptz + coalesce(($5::interval[])[w.begun + 1], '0'))"
+"""When work `w` that lost its holder at $4 is due again, by the pauses $5 (`lease_table`, `on_loss`)."""
+
 ALONE_FROM: Final = 2
 """The written attempt from which on work is alone."""
 

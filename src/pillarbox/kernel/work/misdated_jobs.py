@@ -12,9 +12,9 @@ from typing import Final
 
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.work.collectors import changed
+from pillarbox.kernel.work.jobs import GIVEN_UP_GAP
 from pillarbox.kernel.work.lone_attempts import ALONE_FROM, MOST_BEGUN, PAUSES
 from pillarbox.kernel.work.periodic import NO_TEAM
-from pillarbox.kernel.work.recovery import GIVEN_UP_GAP
 
 # Across teams: the clock was the same for all of them. What ends its processes keeps its pause. What a
 # restore has put aside stays there.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,13 +12,12 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
-from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
-from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
+from pillarbox.kernel.work.lease_table import LeaseTable
+from pillarbox.kernel.work.leases import Leases
 from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
-from pillarbox.webhooks.dispatch import lease_queries, prometheus, queries
+from pillarbox.webhooks.dispatch import prometheus, queries
 from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, WebhookKey
-from pillarbox.webhooks.dispatch.lease_queries import DeliveryHolder
 from pillarbox.webhooks.dispatch.queries import ClaimedRow, WebhookRow
 from pillarbox.webhooks.signing_secrets import signing_keys
 
@@ -26,6 +25,15 @@ log = get("webhooks")
 
 LEASE = timedelta(seconds=30)
 RENEW_EVERY = 5.0
+
+DELIVERIES = LeaseTable(
+    "webhook_deliveries",
+    {"team_id": "uuid", "webhook_id": "uuid", "event_id": "uuid", "replay": "uuid"},
+    LEASE,
+    RENEW_EVERY,
+    on_return="due_at = greatest(w.due_at, $at)",
+)
+
 MARGIN = 20.0
 """Seconds before the end of its lease at which the holder begins nothing more: what it begins a moment before
 takes fifteen at most."""
@@ -33,7 +41,6 @@ takes fifteen at most."""
 WEBHOOKS_PER_PAGE = 500
 START: WebhookKey = (UUID(int=0), UUID(int=0))
 DELETED_EPOCH = -1
-FAR = datetime(9999, 1, 1, tzinfo=UTC)
 PUT_OFF = timedelta(minutes=5)
 HOPELESS = timedelta(days=1)
 """How old an event is whose body still cannot be made when its delivery has failed."""
@@ -60,7 +67,7 @@ class DeliveryClaims:
         self._ring = ring
         self._bodies = bodies
         self._after = START
-        self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
+        self._leases = Leases(DELIVERIES, pool, clock, owner, margin=MARGIN)
 
     async def due(self) -> tuple[list[WebhookKey], bool]:
         """The next webhooks with due work, and whether that was the last page: each call continues where
@@ -97,33 +104,20 @@ class DeliveryClaims:
     async def renew(self, deliveries: Iterable[Delivery]) -> int:
         """Extend these leases; returns how many could not be extended this time."""
         held = {delivery.key: delivery for delivery in deliveries}
-        if not held:
-            return 0
-        deadline = self._deadline()
-        until = self._clock.now() + LEASE
-        renewed = await lease_queries.renew(self._pool, list(held), self._owner, until, until + LEASE / 2)
-        for key in renewed:
-            held[key].deadline = deadline
+        deadline = self._leases.deadline()
+        renewed = await self._leases.renew(held)
+        for delivery in held.values():
+            if delivery.key in renewed:
+                delivery.deadline = deadline
         return len(held) - len(renewed)
 
     async def give_back(self, deliveries: Iterable[Delivery], earliest: datetime | None = None) -> None:
         """Free these, so that they can be claimed at once, or from `earliest` on."""
-        keys = [delivery.key for delivery in deliveries]
-        if keys:
-            await lease_queries.give_back(self._pool, keys, self._owner, earliest)
+        await self._leases.give_back({delivery.key: delivery.attempt for delivery in deliveries}, earliest)
 
     async def recover(self) -> int:
         """Free deliveries whose lease has surely run out, and those of dead processes; returns how many."""
-        with self._watch.restarting():
-            return await self._free_lost()
-
-    async def _free_lost(self) -> int:
-        holders = await lease_queries.holders(self._pool)
-        lost = self._watch.lost(
-            [HeldLeases(*holder[:3]) for holder in holders], self._clock.now(), self._clock.boottime()
-        )
-        lost += [LostLeases(h.owner, FAR) for h in holders if h.owner != self._owner and _is_dead(h)]
-        freed = sum([await lease_queries.free(self._pool, *one) for one in lost])
+        freed = len(await self._leases.recover())
         if freed:
             log.warning("webhooks.recovered", deliveries=freed)
             prometheus.LEASES_RECOVERED.add(freed)
@@ -131,10 +125,10 @@ class DeliveryClaims:
 
     async def write_heartbeat(self, roles: str) -> None:
         """Write the heartbeat of this process; before the first claim."""
-        await record_process(self._pool, self._owner, roles, self._clock.now())
+        await self._leases.record(roles, every=0.0)
 
     async def _claim(self, webhook: WebhookKey, limit: int) -> ClaimedDeliveries:
-        deadline = self._deadline()
+        deadline = self._leases.deadline()
         async with transaction(self._pool) as conn:
             found = await queries.lock_webhook(conn, webhook)
             if found is None and await queries.webhook(conn, webhook) is not None:
@@ -163,19 +157,9 @@ class DeliveryClaims:
         keys = signing_keys(self._ring, webhook[1], row.secrets, row.secret_ends, self._clock.now())
         return Endpoint(row.endpoint, keys, row.epoch)
 
-    def _deadline(self) -> float:
-        return self._clock.boottime() + LEASE.total_seconds() - MARGIN
-
 
 def _live_epoch(row: WebhookRow | None) -> int:
     """Deliveries of any other epoch are void; of a webhook that is disabled, or gone, all are."""
     if row is None:
         return DELETED_EPOCH
     return row.epoch if row.enabled else row.epoch + 1
-
-
-def _is_dead(holder: DeliveryHolder) -> bool:
-    """Not in the table `processes` any more, or not on this host any more."""
-    if not holder.known or holder.pid is None:
-        return True
-    return holder.host == boot_id() and started(holder.pid) != holder.pid_start

@@ -13,6 +13,14 @@ from pillarbox.kernel.postgres.combined_statement import rows_json
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, DeliverySettlement, Key, WebhookKey
 
+# Across teams: whether somebody holds deliveries, or some are due (`kernel.work.queue_poll`). Where more than
+# 200 wait it is not looked which: the dispatcher finds out.
+IS_BUSY = """
+    SELECT EXISTS (SELECT FROM webhook_deliveries WHERE owner IS NOT NULL)
+        OR (SELECT count(*) = 200 OR min(due_at) <= $1
+              FROM (SELECT due_at FROM webhook_deliveries WHERE owner IS NULL LIMIT 200) AS waiting)
+"""
+
 # Across teams: which webhooks have due work. One index descent per webhook, so one with a million deliveries
 # costs as much as one with a single one.
 DUE_WEBHOOKS = """
