@@ -18,7 +18,7 @@ from cli.conftest import Installation
 from kit.backups import PASSPHRASE, backups, passphrase, programs, unfinished
 from kit.disk import MIB, small_disk
 from kit.process import environment
-from pillarbox.backup.drill_folder import remove_left
+from pillarbox.backup.drill import remove_left
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE
 
 

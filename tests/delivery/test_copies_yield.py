@@ -7,7 +7,7 @@ import math
 import os
 
 from kit.waiting_items import waiting_item
-from pillarbox.delivery.copy_rate import FASTER, LATE, SLOWEST, CopyRate
+from pillarbox.delivery.copy_window import FASTER, LATE, SLOWEST, CopyRate
 from pillarbox.delivery.other_mail import QUIET_AFTER, TransactionalActivity
 from pillarbox.delivery.rate_control import SiteLimits, SiteSignal
 from pillarbox.delivery.site_scheduler import COPIES, Site, SiteScheduler

@@ -15,8 +15,7 @@ from kit.webhooks import hook
 from pillarbox.app import SETTINGS
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.doctor.checks import Level
-from pillarbox.doctor.endpoints import endpoints
-from pillarbox.doctor.examination import CheckedInstallation, effective_route
+from pillarbox.doctor.examination import CheckedInstallation, effective_route, endpoints
 from pillarbox.doctor.listeners import return_path_check
 from pillarbox.doctor.outward import EffectiveRoute, outgoing
 from pillarbox.doctor.own_certificate import certificate

@@ -14,8 +14,8 @@ from kit.clock import ManualClock
 from kit.dns_server import DnsServer
 from kit.smtp_listener import trusting
 from pillarbox.doctor.checks import Level
+from pillarbox.doctor.domain import tracking_host_check
 from pillarbox.doctor.outside import OutsideWorld, Tcp, TlsHandshake
-from pillarbox.doctor.tracking_host import tracking_host_check
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.certificates import self_made

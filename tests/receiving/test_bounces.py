@@ -27,8 +27,13 @@ from pillarbox.mail.reports.replies import DeliveryOutcome
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports import bounces
 from pillarbox.receiving.reports.bounce_mail import BounceMail
-from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, ReportOutcome, ReturnPath
-from pillarbox.receiving.reports.spf_check import is_from_authorised_host
+from pillarbox.receiving.reports.return_path import (
+    REPORTS_PER_ADDRESS,
+    VALID_FOR,
+    ReportOutcome,
+    ReturnPath,
+    is_from_authorised_host,
+)
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import EventKind, TimelineEntry
 

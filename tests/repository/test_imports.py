@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.sources import tree_of
+from kit.sources import text_of, tree_of
 
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_FILES = 25
@@ -140,3 +140,68 @@ def test_queries_and_routes_of_another_slice_are_found(
     package.mkdir(parents=True)
     (package / "store.py").write_text(statement)
     assert bool(foreign_doors(tmp_path)) is is_foreign
+
+
+SMALL = 60
+"""Lines below which a module with one user beside it is a part of that one."""
+
+SHAPE = {
+    *("__init__", "collectors", "commands", "event_data", "invariants", "jobs", "manifest", "misdated"),
+    *("plugin", "prometheus", "removal", "restored", "retention", "routes", "settings", "wire"),
+}
+"""Names that have their place in each slice, however small they are."""
+
+SMALL_ON_PURPOSE = {
+    "pillarbox.automations.execution.mail_waits": "waits for mail beside those for events of contacts",
+    "pillarbox.contacts.imports.speed": "a rule in numbers, with tests of its own",
+    "pillarbox.dashboard.icon": "a picture, drawn once",
+    "pillarbox.delivery.retries": "the table of retries",
+    "pillarbox.delivery.smtp.tls_modes": "the table of how TLS is wanted",
+    "pillarbox.doctor.backups": "each part of the examination is a module",
+    "pillarbox.emails.activity": "handed to a higher slice by the plugin",
+    "pillarbox.emails.files": "as above",
+    "pillarbox.inboxes.drafts.lists": "lists are modules of their own in all packages of inboxes",
+    "pillarbox.inboxes.waiting.shared_readings": "a data structure with tests of its own",
+    "pillarbox.logs.reading": "reads; the routes write answers",
+    "pillarbox.mail.reports.quoted_replies": "a table of patterns",
+    "pillarbox.mail.smtp.lines": "a reader of lines, which the client does not share",
+    "pillarbox.people.factors.recovery_codes": "a kind of second factor, as passkeys and TOTP are",
+    "pillarbox.receiving.reports.complaints": "a kind of report, as bounces are",
+    "pillarbox.segments.audiences.members": "the same verbs for another resource",
+    "pillarbox.smtp.local": "a listener, where the plugin only connects",
+    "pillarbox.timeline.announcing": "as above",
+    "pillarbox.webhooks.dispatch.schedule": "the table of attempts",
+}
+
+
+def small_parts(source: Path = SOURCE) -> set[str]:
+    """Small modules that only one other module of their folder uses."""
+    users: dict[str, set[str]] = {}
+    for module, found in import_graph(source).items():
+        for used in found:
+            users.setdefault(used, set()).add(module)
+    small = set()
+    for path in source.rglob("*.py"):
+        module = module_name(path, source)
+        folders = {user.rpartition(".")[0] for user in users.get(module, ())}
+        if len(users.get(module, ())) != 1 or folders != {module.rpartition(".")[0]}:
+            continue
+        if path.stem in SHAPE or path.stem.endswith("queries"):
+            continue
+        if len(text_of(path).splitlines()) < SMALL:
+            small.add(module)
+    return small
+
+
+def test_a_small_module_with_one_user_beside_it_is_part_of_that_one() -> None:
+    assert small_parts() == SMALL_ON_PURPOSE.keys(), "merge it into its user, or say here why not"
+
+
+def test_a_small_part_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "first.py").write_text("from package.second import VALUE\nfrom package.wire import SHAPE\n")
+    (package / "second.py").write_text("VALUE = 1\n")
+    (package / "wire.py").write_text("SHAPE = 1\n")
+    assert small_parts(tmp_path) == {"package.second"}

@@ -25,8 +25,7 @@ from pillarbox.kernel.security import certificates
 from pillarbox.kernel.storage.disk_space import DiskFull
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem, RateLimited
 from pillarbox.smtp import prometheus
-from pillarbox.smtp.replies import reply
-from pillarbox.smtp.submission import SubmissionHandler
+from pillarbox.smtp.submission import SubmissionHandler, reply
 
 TO = ("ada@quay.example",)
 WAITING = """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pillarbox.tracking.location import location
+from pillarbox.tracking.routes import location
 
 
 @pytest.mark.parametrize(

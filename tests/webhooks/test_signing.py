@@ -18,7 +18,7 @@ from kit.receiver import WEBHOOKS, Arrival, receiver
 from kit.webhooks import hook, publish
 from kit.world import world
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
-from pillarbox.webhooks.dispatch.signing import headers, signature
+from pillarbox.webhooks.dispatch.posting import headers, signature
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
 KEY = b64decode(SECRET.removeprefix("whsec_"))

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.requests import parse
-from pillarbox.emails.requests.parse import MOST_RECIPIENTS
+from pillarbox.emails.requests.attachment_input import AttachmentsTooLarge, BlockedFile
+from pillarbox.emails.requests.parse import MOST_RECIPIENTS, BodiesTooLarge
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.failures import problem_for
 from pillarbox.kernel.http.idempotency import (
@@ -33,11 +34,27 @@ from pillarbox.kernel.postgres.commit_window import CommitWindow, ExpectedMessag
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.process.offload import IN_PLACE, in_thread, in_thread_if_large
-from pillarbox.kernel.security.authentication import Caller, CredentialLookup, InvalidApiKey, usable
+from pillarbox.kernel.security.authentication import (
+    Caller,
+    CredentialLookup,
+    InactiveApiKey,
+    InvalidApiKey,
+    SuspendedApiKey,
+    TeamBlocked,
+    usable,
+)
 from pillarbox.kernel.security.secrets import hash_api_key
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.wire.json_body import refuse_nul
-from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest
+from pillarbox.kernel.wire.problems import (
+    ConcurrentIdempotentRequest,
+    Forbidden,
+    IdempotencyMismatch,
+    Problem,
+    RateLimited,
+    ResourceLocked,
+    ServerOverloaded,
+)
 from pillarbox.mail.message.address import AddressError, Mailbox
 from pillarbox.mail.message.parse import ParsedMessage
 from pillarbox.mail.message.parse import parse as parse_message
@@ -45,7 +62,38 @@ from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp.answers import SessionReply, answer
 from pillarbox.mail.smtp.session import MailCommand, Path, ReceivedText, SmtpSession
 from pillarbox.smtp import message_fields, prometheus
-from pillarbox.smtp.replies import KEY_REFUSED, reply
+
+KEY_REFUSED = (SuspendedApiKey, InactiveApiKey, InvalidApiKey, TeamBlocked)
+
+TABLE: Final[tuple[tuple[tuple[type[Problem], ...], int, str], ...]] = (
+    (KEY_REFUSED, 550, "5.7.1"),
+    ((BlockedFile,), 554, "5.7.1"),
+    ((AttachmentsTooLarge, BodiesTooLarge), 552, "5.3.4"),
+    ((Forbidden,), 550, "5.7.1"),
+    ((IdempotencyMismatch,), 554, "5.7.0"),
+    ((ConcurrentIdempotentRequest, ResourceLocked, ServerOverloaded), 451, "4.3.0"),
+    ((RateLimited,), 451, "4.7.1"),
+)
+"""The first row that fits."""
+
+QUOTAS: Final = frozenset(("daily_quota_exceeded", "monthly_quota_exceeded"))
+REFUSED: Final = (550, "5.6.0")
+TROUBLE: Final = (451, "4.3.0")
+
+
+def reply(problem: Problem) -> SessionReply:
+    """The answer to a message that is not accepted."""
+    return answer(*_code(problem), problem.message)
+
+
+def _code(problem: Problem) -> tuple[int, str]:
+    if problem.name in QUOTAS:
+        return 452, "4.7.1"
+    for kinds, code, enhanced in TABLE:
+        if isinstance(problem, kinds):
+            return code, enhanced
+    return REFUSED if 400 <= problem.status < 500 else TROUBLE
+
 
 USERS = frozenset(("resend", "pillarbox"))
 SCOPE = "SMTP"

@@ -6,9 +6,13 @@ stood in no mail. HEAD makes no event. Under the host of a team's links only lin
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from typing import Final
+from urllib.parse import quote
 from uuid import UUID
+
+import idna
 
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
@@ -17,11 +21,41 @@ from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, read_link, read_open
 from pillarbox.timeline.rules import ClickDetail, EventDetail, EventKind, TimelineEntry
 from pillarbox.tracking.hosts import TrackingHosts
-from pillarbox.tracking.location import location
 from pillarbox.tracking.machines import LONGEST_AGENT, Machines
 from pillarbox.tracking.prometheus import REQUESTS
 from pillarbox.tracking.recording import TrackingRecorder
 from pillarbox.tracking.screens import TrackingScreens
+
+_PARTS = re.compile(r"(https?://)([^/\\?#]*)(.*)", re.IGNORECASE | re.DOTALL)
+_AUTHORITY = re.compile(r"(.*@)?(.*?)(:[0-9]*)?", re.DOTALL)
+_NOT_VISIBLE = re.compile(r"[^\x21-\x7e]+")
+
+
+def location(url: str) -> str:
+    """The same place for a browser. What is visible ASCII stays as it is; a host of other letters gets its
+    A-labels, and everything else that is not ASCII its escapes."""
+    parts = _PARTS.fullmatch(url)
+    if parts is None:
+        return _escaped(url)
+    scheme, authority, rest = parts.groups()
+    found = _AUTHORITY.fullmatch(authority)
+    user, host, port = found.groups("") if found else ("", authority, "")
+    return f"{scheme}{_escaped(user)}{_host(host)}{port}{_escaped(rest)}"
+
+
+def _host(host: str) -> str:
+    if host.isascii():
+        return _escaped(host)
+    try:
+        return idna.encode(host, uts46=True).decode("ascii")
+    except (idna.IDNAError, UnicodeError):
+        # Browsers undo the escapes of a host before they look at it (URL standard 3.5).
+        return quote(host, safe="")
+
+
+def _escaped(text: str) -> str:
+    return _NOT_VISIBLE.sub(lambda found: quote(found[0], safe="", errors="replace"), text)
+
 
 GIF: Final = b64decode("R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")
 """One transparent pixel, in 43 octets."""

@@ -10,7 +10,6 @@ from pillarbox.dashboard.people.cookies import session_cookie
 from pillarbox.dashboard.people.login import too_many
 from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other
 from pillarbox.dashboard.people.passkey_page import MAKE, impossible, passkey_page
-from pillarbox.dashboard.people.qr_code import qr_picture
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.accounts import clean_name
@@ -19,6 +18,16 @@ from pillarbox.people.factors.passkeys import MOST_NAME, Passkeys
 from pillarbox.people.logins import TooManyTries
 from pillarbox.people.own_account import OwnAccount, RenewedSession
 from pillarbox.people.visitors import Visitor
+
+
+def qr_picture(text: str) -> str:
+    """The address of the picture, which holds all of it; dark on light, whatever the page is."""
+    # Loaded with the first picture: most processes never draw one.
+    import segno
+
+    code = segno.make_qr(text, error="m")
+    return str(code.svg_data_uri(light="#fff", dark="#000", border=4, scale=5))
+
 
 FACTOR = "/account/factor"
 

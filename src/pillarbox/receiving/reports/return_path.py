@@ -24,6 +24,7 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.security import rate_limit
 from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.mail.authentication import spf
 from pillarbox.mail.authentication.spf import SpfLookup
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import arf, dsn
@@ -35,10 +36,25 @@ from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.bounce_queries import SentTo
 from pillarbox.receiving.reports.consequences import ReportEffects
 from pillarbox.receiving.reports.prometheus import REPORTS
-from pillarbox.receiving.reports.spf_check import is_from_authorised_host
 from pillarbox.suppressions import changes
 from pillarbox.timeline.record import Timeline
 from pillarbox.webhooks.publish import Publisher
+
+SECONDS: Final = 10.0
+
+
+async def is_from_authorised_host(mail: BounceMail, domain: str, lookup: SpfLookup) -> bool:
+    """Whether the report has the null sender and came from a host that may send mail of this domain by its
+    SPF record: people with a mailbox there cannot send that. False where it cannot be found out."""
+    if "@" in mail.sender or not mail.client:
+        return False
+    try:
+        async with asyncio.timeout(SECONDS):
+            found = await spf.check(mail.client, mail.helo, f"postmaster@{domain}", lookup)
+    except TimeoutError:
+        return False
+    return found.result == "pass"
+
 
 log = get("reports")
 

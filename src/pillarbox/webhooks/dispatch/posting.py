@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
+from base64 import b64encode
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -12,8 +15,24 @@ from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.process import faults
 from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX, AttemptResult, Delivery, Endpoint
-from pillarbox.webhooks.dispatch.signing import headers
 from pillarbox.webhooks.endpoints import EndpointRules
+
+VERSION = "v1"
+FAMILIES = ("svix", "webhook")
+
+
+def signature(keys: Sequence[bytes], event: str, timestamp: int, body: bytes) -> str:
+    """One signature for each key, in their order."""
+    signed = f"{event}.{timestamp}.".encode("ascii") + body
+    made = [b64encode(hmac.digest(key, signed, "sha256")).decode("ascii") for key in keys]
+    return " ".join(f"{VERSION},{one}" for one in made)
+
+
+def headers(keys: Sequence[bytes], event: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """The headers that let a receiver verify a delivery and know it again."""
+    values = {"id": event, "timestamp": str(timestamp), "signature": signature(keys, event, timestamp, body)}
+    return {f"{family}-{name}": value for family in FAMILIES for name, value in values.items()}
+
 
 MOST_KEPT = 16 * 1024
 """Bytes of an answer that the log shows."""
