@@ -14,6 +14,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -35,12 +36,14 @@ from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.security.ring_check import established
 from pillarbox.kernel.settings.settings import Settings, settings_of
 from pillarbox.kernel.slices import Externals, Slice
+from pillarbox.kernel.work.periodic import LOOK, NO_TEAM
 from pillarbox.teams import bootstrap
 
 FINAL = {"delivered", "bounced", "complained", "failed", "suppressed", "canceled"}
@@ -165,6 +168,14 @@ class World:
             await client.aclose()
 
 
+RESTING = """
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+    SELECT $1, gen_random_uuid(), k.kind, $1, k.due_at, $4
+      FROM unnest($2::text[], $3::timestamptz[]) AS k (kind, due_at)
+    ON CONFLICT DO NOTHING
+"""
+
+
 @asynccontextmanager
 async def world(
     database_url: str,
@@ -207,6 +218,7 @@ async def world(
         await with_key_ring(settings_of(texts)), runtime, externals, {UncachedDns: asks or known}, slices
     )
     if started:
+        await rest(app)
         await app.start()
     server, serving = await served(app.asgi, listener)
     made = World(app, f"http://127.0.0.1:{port}", known)
@@ -218,6 +230,14 @@ async def world(
         await serving
         await app.stop(5) if started else await app.kit.pools.close()
         os.close(memory)
+
+
+async def rest(app: App) -> None:
+    """Periodic jobs were done a moment ago: each start of a new database would run all of them at once."""
+    jobs = app.kit.need(PeriodicJobs)
+    now = datetime.now(UTC)
+    due = [now + (LOOK if job.depends else job.every) / 2 for job in jobs]
+    await app.kit.pool.execute(RESTING, NO_TEAM, [job.kind for job in jobs], due, now)
 
 
 async def with_key_ring(settings: Settings) -> Settings:

@@ -8,11 +8,12 @@ or a result carries its resource (`ContactRow`, `ClaimVerdict`), a shape of the 
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from kit.sources import nodes_of
+from kit.sources import nodes_of, tree_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "pillarbox"
@@ -87,6 +88,45 @@ def test_parameters_say_what_they_hold() -> None:
         for offence in refused_parameters(ast.parse(path.read_text()))
     ]
     assert offenders == []
+
+
+LONGEST_SENTENCE = 30
+"""Words; what is longer has to be read twice."""
+
+PARAGRAPH = re.compile(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s")
+SENTENCE = re.compile(r"(?<=[.;:!?])\s+")
+
+
+def docstrings(tree: ast.AST) -> Iterator[str]:
+    """The texts that stand for people: of modules, classes, functions, and behind constants and fields."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield text
+
+
+def long_sentences(tree: ast.AST) -> Iterator[str]:
+    for text in docstrings(tree):
+        for paragraph in PARAGRAPH.split(text):
+            for sentence in SENTENCE.split(" ".join(paragraph.split())):
+                if len([word for word in sentence.split() if word != "→"]) > LONGEST_SENTENCE:
+                    yield sentence
+
+
+def test_no_sentence_of_a_docstring_is_long() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}: {sentence}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for sentence in long_sentences(tree_of(path))
+    ]
+    assert found == [], f"say it in sentences of at most {LONGEST_SENTENCE} words"
+
+
+def test_a_long_sentence_is_found() -> None:
+    long, short = "word " * 31, "word " * 29 + "word. And another."
+    assert list(long_sentences(ast.parse(f'"""{long}"""'))) == [long.strip()]
+    assert list(long_sentences(ast.parse(f'X = 1\n"""{short}"""\n\ndef f():\n    """A.\n\n    {long}"""')))
+    assert list(long_sentences(ast.parse(f'X = 1\n"""{short}"""'))) == []
 
 
 def test_these_lints_find_violations() -> None:

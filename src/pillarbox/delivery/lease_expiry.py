@@ -1,12 +1,12 @@
 """When a lease has really run out (DUR-09).
 
-Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of
-all processes look as if they had ended long ago, and another process whose clock is wrong sees them so all
-the time. One that was given by a clock ahead ends too late, by a year perhaps, and shows it: no lease is
-that long. But a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only
-when it is over, or too long, and has been seen unchanged for as long as its holder trusts it, on a clock that
-never jumps. That time runs from when a renewal is overdue, not from when the lease is over, so a death costs
-little more than the lease. Time in which the database took no writes does not count: its holder has the
+Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of all
+processes look as if they had ended long ago. Another process whose clock is wrong sees them so all the time.
+One that was given by a clock ahead ends too late, by a year perhaps, and shows it: no lease is that long. But
+a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only when it is over,
+or too long, and has stood unchanged. It must have done so for as long as its holder trusts it, on a clock
+that never jumps. That time runs from when a renewal is overdue, not from when the lease is over, so a death
+costs little more than the lease. Time in which the database took no writes does not count: its holder has the
 outcome of a mail that went out, and stores it as soon as it can.
 """
 

@@ -8,8 +8,8 @@ An item that has run for `LATE_AFTER` seconds is late, and its slot is given to 
 a relay that lets thirty connections hang. As many of a site may be late as it may have slots at the most;
 beyond that, and while others wait, servers that are silent are given up on (`abort_if_silent`).
 
-Copies of broadcasts wait behind all other mail: in a priority of their own at each site, which is served when
-nothing else can be started anywhere, and which leaves some of the slots free for what comes next.
+Copies of broadcasts wait behind all other mail: in a priority of their own at each site. It is served when
+nothing else can be started anywhere, and leaves some of the slots free for what comes next.
 """
 
 from __future__ import annotations

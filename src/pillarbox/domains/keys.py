@@ -3,8 +3,7 @@
     waiting ──► signing ──► retiring ──► gone
 
 A new key waits until a check has seen its record; until then the old one signs. From then on the new one
-signs, and the old one stays listed, so that its record stays in DNS, for as long as mail signed with it can
-be under way.
+signs. The old one stays listed, and its record in DNS, for as long as mail signed with it can be under way.
 """
 
 from __future__ import annotations

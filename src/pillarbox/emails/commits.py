@@ -1,7 +1,7 @@
 """One commit for many acceptances (architecture 2.6): keys, quotas, emails and log rows.
 
-All that is written goes in one statement, which is a transaction of its own unless something has to be known
-before it (idempotency keys, quotas) or follows from it (events of scheduled emails that a webhook wants).
+All that is written goes in one statement. It is a transaction of its own unless something has to be known
+before it (idempotency keys, quotas) or follows from it (events of scheduled emails).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What earlier answers said of periods that are over, for as long as it holds.
 
 This is no cache that may be stale: with every question the versions of the days are read in the snapshot of
-its answer, and a piece serves only while all days that it was made of are in the same state. What stands in a
+its answer. A piece serves only while all days that it was made of are in the same state. What stands in a
 piece beside the counts, and can change, is a part of its key: the names of broadcasts.
 """
 

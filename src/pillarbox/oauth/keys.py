@@ -1,7 +1,7 @@
 """The keys that sign access tokens (oauth.md 2): ES256, in the database, the private halves sealed.
 
-The process that first needs a key makes it. A new key is published some time before it signs, and an old one
-stays published until nothing that it signed is good any more, so that whoever keeps the list for some minutes
+The process that first needs a key makes it. A new key is published some time before it signs. An old one
+stays published until nothing that it signed is good any more. So whoever keeps the list for some minutes
 never meets a key that is missing there.
 """
 

@@ -121,9 +121,9 @@ class FileRow(msgspec.Struct, frozen=True):
 
 class ReceivedRow(msgspec.Struct, frozen=True):
     """What is stored of one message for one team; the `*_list` columns, `received_for` and `recipients` are
-    JSON text. From octet `at` of what goes with the rows on lie `trace` octets of trace fields and `held`
-    octets of the message, or of what was read of it where it lies in a blob. `candidates` are the addresses
-    that may be those of inboxes; None where it is known which `inboxes` have the message. (That
+    JSON text. At octet `at` of what goes with the rows begin `trace` octets of trace fields, then `held`
+    octets of the message. Where the message lies in a blob these are what was read of it. `candidates` are
+    the addresses that may be those of inboxes; None where it is known which `inboxes` have the message. (That
     has events of its own.)"""
 
     team_id: UUID

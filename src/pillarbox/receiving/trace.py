@@ -27,8 +27,8 @@ def fields(
     mark: str,
     first_octet: bytes,
 ) -> bytes:
-    """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of,
-    `results` is the field that says what was found out, `mark` the comment by which we recognise the message
+    """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of.
+    `results` is the field of authentication results, `mark` the comment by which we recognise the message
     when it comes to them again.
 
     A message whose `first_octet` is a blank begins with a line that would continue the field before it, so

@@ -1,7 +1,7 @@
 """How many webhooks and API keys a team may have: a number of its own, or the installation's.
 
-Whoever makes one through the API holds the team's lock of its kind until the commit, so that as many as there
-are when it counts are as many as there will be. What exists when a limit is lowered stays.
+Whoever makes one through the API holds the team's lock of its kind until the commit. So the number that is
+counted is still right when it is committed. What exists when a limit is lowered stays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Removing topics that were deleted so long ago that no mail of them can go out any more (DUR-15).
 
 Mail that was accepted before the deletion honours what contacts had chosen, however long it is scheduled
-ahead, paused or retried. So a topic stays as long as a broadcast of it is scheduled or being sent, and as
-long as its team has an open delivery that is not younger than the deletion and the last copy of such a
+ahead, paused or retried. So a topic stays as long as a broadcast of it is scheduled or being sent. It also
+stays while its team has an open delivery that is not younger than the deletion and the last copy of such a
 broadcast. What contacts chose goes first, a few rows at a time, then the topic.
 """
 

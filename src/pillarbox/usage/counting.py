@@ -1,7 +1,7 @@
 """Units that are counted beside those of sent mail: emails received, and what a canceled email gives back.
 
-Received mail is always taken. What comes above a quota is marked with the number of units that would have
-been enough, and its content is kept from the team until the quota is that large, or there is none.
+Received mail is always taken. Mail that comes above a quota is marked with the number of units that would
+have been enough. Its content is kept from the team until the quota is that large, or there is none.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Claiming the steps that are due: of each contact the first one alone, so that effects keep their order
 (automations.md 5.2).
 
-What is ready for a contact is ordered by `order_at`: a step has the place of the step that led to it, what
-an event brings about a place behind all that is ready by then, and the end of a delay or wait the instant at
-which it was due. The first step is claimed where nobody has it; the next one is the first when it is done.
-So steps of one contact are never carried out beside each other, and one that is tried again later keeps its
-place.
+What is ready for a contact is ordered by `order_at`: a step has the place of the step that led to it. What an
+event brings about comes behind all that is ready by then. The end of a delay or wait has the instant at which
+it was due. The first step is claimed where nobody has it; the next one is the first when it is done. So steps
+of one contact are never carried out beside each other, and one that is tried again later keeps its place.
 
 Contacts are looked at in the order of their ids, and each claim goes on behind the last one: many steps of
 one contact cost the others nothing.

@@ -1,8 +1,8 @@
 """Reports of a broadcast: who got it, opened it, left by it, and which links were followed (broadcasts.md
 section 4).
 
-Nothing is stored for them. The metrics say how many recipients each quarter hour added to a list, so the
-place of a row is known without reading what stands before it, and a page reads the history of a few moments
+Nothing is stored for them. The metrics say how many recipients each quarter hour added to a list. So the
+place of a row is known without reading the rows before it, and a page reads the history of a few moments
 (docs/decisions/0089).
 
 Begin with `positions.py`.

@@ -1,9 +1,9 @@
 """Batches of rows, ready for the database: text in, lines for COPY and counts out.
 
-A batch has each address once. What later rows of the same address say is put together with the first in the
-order of the file, which comes to the same as applying them one by one: a new contact has the first row's
-values and then what later rows give, one that exists gets what any of them gives, the last one winning.
-Under `skip` the first row alone counts.
+A batch has each address once. Rows of the same address are put together with the first, in the order of the
+file. That comes to the same as applying them one by one: a new contact has the first row's values and then
+what later rows give, one that exists gets what any of them gives, the last one winning. Under `skip` the
+first row alone counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What every page of people has in common: its session, its headers, and that its forms are its own.
 
 `@page` and `@form` are for whoever has logged in, `@open_page` and `@open_form` for everybody. A form counts
-only if the browser says that a page of this site sent it, and if it carries the token of the session, or of
-the cookie that pages before the login set (UI-06). Handlers open their own transactions; hashing of passwords
+only if the browser says that a page of this site sent it. It must carry the token of the session, or of the
+cookie that pages before the login set (UI-06). Handlers open their own transactions; hashing of passwords
 must not hold one.
 """
 

@@ -1,9 +1,9 @@
 """Pausing: mail that the operator holds back for a while, by team, by destination, or all of it.
 
-A scope is a row of `paused`. What is in it is not claimed (`queries.CLAIM` checks it), is not taken
-over from an accept, and is given back by the processes that have it in memory when its turn comes; an
-attempt that is on the wire ends as it ends. Mail is still accepted. The delivery window goes on meanwhile;
-whatever is left of it, an item gets at least one attempt when its scope is resumed.
+A scope is a row of `paused`. What is in it is not claimed (`queries.CLAIM` checks it) and not taken over from
+an accept. Processes that have it in memory give it back when its turn comes; an attempt that is on the wire
+ends as it ends. Mail is still accepted. The delivery window goes on meanwhile; whatever is left of it, an
+item gets at least one attempt when its scope is resumed.
 """
 
 from __future__ import annotations

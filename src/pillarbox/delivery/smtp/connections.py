@@ -1,7 +1,7 @@
 """Open SMTP sessions that wait for the next mail (OUT-13).
 
-A connection is handed to one attempt at a time and comes back only when the outcome of that attempt is
-committed, so at most one mail per connection can be uncertain after a crash.
+A connection is handed to one attempt at a time, and comes back only when the outcome of that attempt is
+committed. So at most one mail per connection can be uncertain after a crash.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 What is known is in this process's memory for an hour, policies beside it in the database until they expire.
 So a destination in use costs one look-up of a dictionary; the first mail to a domain waits for one TXT
-question (and for the policy where there is one), a later look-up runs while mail is sent under the known
+question, and for the policy where there is one. A later look-up runs while mail is sent under the known
 policy. A policy stays in force until it expires, whatever becomes of its record and its server meanwhile:
 removing them must not disable it (10.2).
 """

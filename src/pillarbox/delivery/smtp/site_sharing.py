@@ -2,8 +2,8 @@
 complaint of a site to one of them slows down all (architecture 2.5, OUT-11, OUT-12).
 
 Each process has its own rate control; only complaints are shared, as a row of each site, read once a second.
-So a site that is out of reach is tried by the process that found it so, and by the others a little later,
-unless the first has reported more by then.
+So the process that finds a site out of reach tries it first. The others try it a little later, unless the
+first has reported more by then.
 """
 
 from __future__ import annotations

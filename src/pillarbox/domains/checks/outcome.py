@@ -1,7 +1,7 @@
 """What a check of a domain comes to: written in one transaction, by what the domain is by then.
 
-From what DNS showed follow the states of the records, whose the name is, what the domain may do, which key
-signs, the one event about all of it, and when the next check is due.
+What DNS showed decides the states of the records, whose the name is, what the domain may do and which key
+signs. One event tells all of it; then the next check is due.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One DNS question to one server: over UDP, and over TCP where the answer does not fit.
 
 The datagrams are written and sent here, because that is half of what a question costs; dnspython makes sense
-of the answers. Each question has a socket and a random id of its own, connected to the server, so a forged
-answer has to guess both, and one that does not fit the question is passed over.
+of the answers. Each question has a random id and a socket of its own that is connected to the server, so a
+forged answer has to guess both. An answer that does not fit the question is passed over.
 """
 
 from __future__ import annotations

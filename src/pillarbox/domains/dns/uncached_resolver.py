@@ -1,12 +1,12 @@
 """Asking DNS about domains, past every cache of ours.
 
-With servers named by the operator only those are asked, in turn. Otherwise two parties are: the servers
-that are responsible for the domain (they know of a change at once), and the system's resolvers (they see
-what the rest of the world sees, and answer where port 53 is closed). Each gives an answer of its own.
+With servers named by the operator only those are asked, in turn. Otherwise two parties are: the servers that
+are responsible for the domain, which know of a change at once; and the system's resolvers, which see what the
+rest of the world sees and answer where port 53 is closed. Each gives an answer of its own.
 
-No domain delays another: so many questions may be on their way at once, but one that has no answer after a
-moment gives its place away and goes on waiting among the slow ones. Their number is bounded too; where it is
-reached, a slow question ends as one that nobody answered.
+No domain delays another: so many questions may be on their way at once. One that has no answer after a moment
+gives its place away, and waits on among the slow ones. Their number is bounded too; where it is reached, a
+slow question ends as one that nobody answered.
 """
 
 from __future__ import annotations

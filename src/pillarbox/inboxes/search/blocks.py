@@ -1,10 +1,10 @@
 """Describes messages by blocks, in the background.
 
 A block has the signatures of some thousand messages of an inbox that follow one another, as a matrix. It
-begins behind the block before it (`inboxes.described_to`). Ids are made before their commit: who adds a
-message with an id that is not behind `indexed_up_to` notes it as late, and who moves `indexed_up_to` holds
-the lock of the inbox and looks whether a message has come between. So each message is in one block, or late,
-or behind `indexed_up_to`, and a search that looks at all three misses none.
+begins behind the block before it (`inboxes.described_to`). Ids are made before their commit: a message whose
+id is not behind `indexed_up_to` is noted as late when it is added. Whoever moves `indexed_up_to` holds the
+lock of the inbox, and looks whether a message has come between. So each message is in one block, or late, or
+behind `indexed_up_to`, and a search that looks at all three misses none.
 
 Sixteen blocks become a large one, because a search reads a few rows of each block.
 """

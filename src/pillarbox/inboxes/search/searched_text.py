@@ -1,9 +1,9 @@
 """The text of a message in which words are looked for: its subject, its correspondents, the names of its
 attachments and its body. Pure, and cheap: it is made while the sender waits for the answer.
 
-A word of it stands between blanks, and the parts on lines, so ` two words ` is found by comparing octets and
-never reaches from one part into the next. Words with accents stand there a second time without them, behind
-a mark that is no word: whoever writes none finds both, and whoever writes them finds only those.
+A word of it stands between blanks, and each part on a line. So ` two words ` is found by comparing octets,
+and never reaches from one part into the next. Words with accents stand there a second time without them,
+behind a mark that is no word: whoever writes none finds both, and whoever writes them finds only those.
 """
 
 from __future__ import annotations

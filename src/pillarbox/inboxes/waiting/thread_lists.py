@@ -1,7 +1,7 @@
 """A list of threads that is read when it is news: the query parameters `wait` and `after_change`.
 
-`change` names the state of a page: it is made of what the page shows, so it is the same in every process and
-after every restart, and it is another one as soon as the page shows something else.
+`change` names the state of a page: it is made of what the page shows. So it is the same in every process and
+after every restart, and another one as soon as the page shows something else.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ async def awaited(
     read: Callable[[UUID], Awaitable[wire.ThreadList]],
 ) -> wire.ThreadList:
     """The page of the inbox: at once where nothing is to be waited for, else as soon as its state is not
-    `after_change`, or as soon as it shows a thread where no state is named. Whoever has an equal `key` is
-    shown the same page."""
+    `after_change`. Where no state is named, as soon as it shows a thread. Whoever has an equal `key` is shown
+    the same page."""
     if wait.seconds is None:
         return await read(await find())
     waiters, team_id = request.use(Waiters), request.known.team_id

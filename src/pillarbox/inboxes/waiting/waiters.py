@@ -2,8 +2,8 @@
 
 Each reads its page, sleeps until its inbox has changed or its time is over, and reads again. Sleeping costs a
 task and an event. Those who want the same page read it together, and few read at a time
-(`shared_readings.py`), so neither a change that concerns many nor many who come at once take the connections
-that other requests need.
+(`shared_readings.py`). So neither a change that concerns many nor many callers at once take the connections
+of other requests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`GET /health` (conventions section 13): is this process ready for mail (OPS-02)?
 
-Ready means that mail accepted now would be kept: the database answers, there is space on the disk, the key
-ring has every key that the database needs, the blob store answers and is the one of this database, and it has
+Ready means that mail accepted now would be kept: the database answers, and there is space on the disk. The
+key ring has every key that the database needs. The blob store answers, is the one of this database, and has
 never failed to make a blob durable. Migrations, the key ring and the blob store are checked before the server
 opens, the last two again every few seconds. While the process is not ready it still delivers accepted mail.
 The supervisor watches whether the process runs at all.

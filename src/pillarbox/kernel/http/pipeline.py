@@ -1,7 +1,7 @@
 """The HTTP pipeline: one ASGI application that takes a request through the contract's stages, in its order.
 
-host, route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer →
-path parameters → handler (fields, look-ups, effect) → answer → log row (conventions section 1).
+host, route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer
+→ path parameters → handler (fields, look-ups, effect) → answer → log row (conventions section 1).
 """
 
 from __future__ import annotations

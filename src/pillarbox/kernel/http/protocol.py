@@ -1,9 +1,9 @@
 """The HTTP/1.1 connection: uvicorn's httptools protocol, made strict and made to speak our error body.
 
-llhttp refuses ambiguous framing by itself (both lengths, repeated lengths, obs-fold, bare LF, NUL).
-Added here: limits on the size of the head and on the time that head and body may take, exactly one Host,
-no chunks in HTTP/1.0 (RFC 9112 sections 3.2 and 6.1), and an answer in the contract's shape for all of
-these. Such an answer is followed by a short half-open wait, so that a reset does not swallow it.
+llhttp refuses ambiguous framing by itself (both lengths, repeated lengths, obs-fold, bare LF, NUL). Added
+here: limits on the size of the head, and on the time that head and body may take; exactly one Host, and no
+chunks in HTTP/1.0 (RFC 9112 sections 3.2 and 6.1). Each has an answer in the contract's shape. Such an answer
+is followed by a short half-open wait, so that a reset does not swallow it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _ids = Ids(SystemClock())
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How long a client may take over a head and over a body, how long it may read nothing of an answer,
-    and how long the rest of a refused request is read."""
+    """How long a client may take over a head and over a body, and how long it may read nothing of an answer.
+    For `linger_seconds` the rest of a refused request is read."""
 
     head_seconds: float = 10.0
     body_seconds: float = 60.0

@@ -178,11 +178,10 @@ def route(
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
 
-    `query`, `headers` and `path_types` give the types of parameters (`RequiredParameter` around one that
-    must be there),
-    `media` that of a body that is not JSON, `also_media` others that it may be; `also` further statuses of
-    success, `problems` statuses of errors that only the handler knows of, `pages` those of errors that are
-    answered as a page.
+    `query`, `headers` and `path_types` give the types of parameters, with `RequiredParameter` around one that
+    must be there. `media` is the type of a body that is not JSON, `also_media` are others that it may have;
+    `also` further statuses of success, `problems` statuses of errors that only the handler knows of, `pages`
+    those of errors that are answered as a page.
 
     A handler is called as `(request, db)`, a public one as `(request)`. Unless `transaction` says
     otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.

@@ -1,8 +1,8 @@
 """DNS as a part that is handed in: questions give values, never exceptions.
 
-`DnsResolver` is the real one: dnspython on asyncio, with a cache of our own that follows the records'
-TTL inside fixed bounds, keeps failures for a short time, never grows past its size, and asks a question
-that is already on its way only once.
+`DnsResolver` is the real one: dnspython on asyncio, with a cache of our own. The cache follows the records'
+TTL inside fixed bounds, keeps failures for a short time, and never grows past its size. A question that is on
+its way is not asked again.
 """
 
 from __future__ import annotations

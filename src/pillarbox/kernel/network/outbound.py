@@ -5,9 +5,9 @@ host is looked up once; every address that comes back is checked, and the connec
 those addresses, so a name that changes its address between check and connection gains nothing. TLS still
 verifies the name. The socket itself checks once more where it is about to connect.
 
-Nothing is taken from the environment (proxies, netrc), no cookies are kept, a fetch reuses no connection
-(`kernel.network.post_client` does, after the same checks), and redirects are followed only where the caller
-says so, each hop checked like the first. Bodies are counted while they arrive and never decompressed.
+Nothing is taken from the environment (proxies, netrc), and no cookies are kept. A fetch reuses no connection;
+`kernel.network.post_client` does, after the same checks. Redirects are followed only where the caller says
+so, each hop checked like the first. Bodies are counted while they arrive and never decompressed.
 
 A failure is a `FetchError`. Its message names the kind of failure and no detail of the network.
 """

@@ -2,12 +2,12 @@
 
 A callback on the loop notes the time 20 times a second, or 4 times while the process does nothing: being
 woken costs an idle process more than all else it does. When it comes late by more than 100 ms, one line
-`loop.stalled` is logged with what the loop was doing meanwhile (a stall of less than 150 ms may have begun
-before the callback was due, and then goes without). Each callback sets the alarm of the process (SIGALRM) to
-the time at which the next one will be late, and the next one sets it anew. So only a stall lets it come: it
-interrupts the main thread, which runs the loop, and its handler reads the stack that it interrupted. A thread
-that reads the stack now and then would see the same, but takes Python's lock from the loop each time: that
-was six per cent of the cost of accepting a mail.
+`loop.stalled` is logged with what the loop was doing meanwhile. A stall of less than 150 ms may have begun
+before the callback was due; then the line goes without. Each callback sets the alarm of the process (SIGALRM)
+to the time at which the next one will be late, and the next one sets it anew. So only a stall lets it come:
+it interrupts the main thread, which runs the loop, and its handler reads the stack that it interrupted. A
+thread that reads the stack now and then would see the same, but takes Python's lock from the loop each time:
+that was six per cent of the cost of accepting a mail.
 
 A process counts as idle when it has used little of the processor for a second. It stays so until it has used
 some milliseconds in a row: then the kernel says so (SIGPROF), and the callback is due at once. So a loop that

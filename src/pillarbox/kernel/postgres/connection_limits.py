@@ -1,9 +1,9 @@
 """How many database connections this machine may use, and whether the database has them.
 
-Each process has two pools of fixed size, one connection for each channel that it listens on (that of
-inboxes from the first request on that waits), and one that
-`/health` asks on. Where the database has fewer, processes fail under load only, when mail waits: so a start
-compares the numbers. `COMMANDS` connections stay free for `pillarbox …` commands and the operator.
+Each process has two pools of fixed size, one connection for each channel that it listens on, and one that
+`/health` asks on. It listens to inboxes from the first request on that waits. Where the database has fewer,
+processes fail under load only, when mail waits: so a start compares the numbers. `COMMANDS` connections stay
+free for `pillarbox …` commands and the operator.
 """
 
 from __future__ import annotations

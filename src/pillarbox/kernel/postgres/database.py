@@ -58,8 +58,8 @@ GONE = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""What is raised when the database cannot be reached, went away in the middle, did not answer in time (a
-`TimeoutError` is an OSError) or is not ours to write any more. `tests/faults/test_cut_conversations.py` cuts
+"""What is raised when the database cannot be reached, went away in the middle, did not answer in time or may
+not be written any more. A `TimeoutError` is an OSError. `tests/faults/test_cut_conversations.py` cuts
 conversations at every byte to find them; a lint keeps other modules from lists of their own."""
 
 TROUBLE = (*GONE, asyncpg.PostgresError)

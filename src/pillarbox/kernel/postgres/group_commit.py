@@ -2,7 +2,7 @@
 
 There is no timer unless `linger` is set: callers gather while a flush is in flight. Each caller gets its own
 answer after the commit that holds its row. When a flush fails for a reason that one item may have caused, the
-batch is cut in half and both halves are tried, so a bad row never fails other rows.
+batch is cut in half and both halves are tried. So a bad row never fails other rows.
 
 A caller with a time limit (`time_limit`) waits no longer than that: what has not begun then is taken out
 again, and of what is being committed it is not known what will become.

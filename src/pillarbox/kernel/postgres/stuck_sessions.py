@@ -2,11 +2,11 @@
 
 PostgreSQL ends a session that is idle inside a transaction (`database.SILENCE_MS`), but only between two
 statements. A process that froze between preparing a statement and running it, in the middle of a COPY, or
-with an answer half read, keeps its locks until it wakes up or dies, and statements that skip locked rows
-never see that work. So the processes look for such sessions and end them.
+with an answer half read, keeps its locks. Until it wakes up or dies, statements that skip locked rows never
+see that work. So the processes look for such sessions and end them.
 
 A session is stuck when at every look for so long it has waited for its process in the same statement, by a
-clock that never jumps. A client that reads a large answer slowly looks the same as one that does not read, so
+clock that never jumps. A client that reads a large answer slowly looks the same as one that does not read. So
 a session that waits to write counts only for the engine, whose answers are small.
 """
 

@@ -2,11 +2,11 @@
 
 Wall time and boot time advance at the same rate; where their difference changes by more than `TOLERATED`
 between two looks, the wall clock was set. Leases, limits and back-off are counted on boot time and do not
-notice, but what is due at an instant of wall time was written by the clock of that moment. So each jump is
+notice. But what is due at an instant of wall time was written by the clock of that moment. So each jump is
 counted, logged and kept as a row, which `pillarbox doctor` shows; and where the clock was set back, the
 corrections run on what the clock that was ahead has dated. They also run at the first look of a process where
-something is dated in the future: the clock may have been set back before it began. One process of
-a host does this.
+something is dated in the future: the clock may have been set back before it began. One process of a host does
+this.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ variable holds `POINT=DEED[@N|%N]`, several of them with commas between. The poi
 - `kill`: this process gets SIGKILL, `freeze`: it gets SIGSTOP, and another process has to send SIGCONT;
 - `raise`: `FaultRaised` is raised; `delay:SECONDS`: the task waits there, the others go on.
 
-`@N` means once, at the N-th passage (1 where nothing is said), and not in the process that the supervisor
-starts in place of one that died, so a killed process comes back whole. `%N` means every N-th passage, in
-replacements too. Passages are counted by each process for itself.
+`@N` means once, at the N-th passage (1 where nothing is said). It does not count in the process that the
+supervisor starts in place of one that died, so a killed process comes back whole. `%N` means every N-th
+passage, in replacements too. Passages are counted by each process for itself.
 
     PILLARBOX_FAULT=delivery.after_dot=kill@20,timeline.events=delay:0.5%3
 

@@ -1,7 +1,7 @@
 """A small piece of memory that all worker processes of this host share.
 
 The first `WINDOWS` bytes hold the rate limiter's counts of this host alone, the next `PORTIONS` the limits of
-teams, which it may share with others, and the last when there was mail that is no copy of a broadcast
+teams, which it may share with others. The last say when there was mail that is no copy of a broadcast
 (`delivery.other_mail`). What nobody has written takes no memory.
 """
 

@@ -1,7 +1,7 @@
 """`pillarbox serve`: one supervisor, its database, its workers.
 
-In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
-the embedded PostgreSQL unless a database is configured, migrate, compare key ring and blob store, make the
+In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile; start
+the embedded PostgreSQL unless a database is configured, migrate, compare key ring and blob store; make the
 first team, let the workers open, print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers
 finish what is on the wire, then the database stops, and the exit status is 0. A second one ends everything at
 once. SIGHUP makes the workers look at their certificates, and drains where it means that the terminal is gone

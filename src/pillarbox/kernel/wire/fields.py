@@ -7,12 +7,11 @@
 - `T | UnsetType = UNSET` is optional in a PATCH, where null is invalid;
 - `T | None | UnsetType = UNSET` is optional in a PATCH, where null clears.
 
-No value is coerced and unknown keys are ignored. `Meta` limits lengths (in code points), sizes and
-patterns (which must match the whole text); its `extra` may hold `empty` (True: "" is a value of a
-required text), `trimmed` (True: blanks around a text are taken away first, and a required one of nothing
-else is missing), `problem` (the wire name of a violation instead of `validation_error`) and `reason` (the
-sentence of a violation). A UUID names another resource: a malformed one is 422 `invalid_parameter`
-(contract decision 3).
+No value is coerced and unknown keys are ignored. `Meta` limits lengths (in code points), sizes and patterns
+(which must match the whole text); its `extra` may hold `empty` (True: "" is a value of a required text),
+`trimmed` (True: blanks around a text are taken away first, and a required one of nothing else is missing);
+`problem` (the wire name of a violation instead of `validation_error`); and `reason` (the sentence of a
+violation). A UUID names another resource: a malformed one is 422 `invalid_parameter` (contract decision 3).
 
 Bodies that are too free for a struct are read by hand with `text`, `choice` and `reference`.
 """

@@ -1,8 +1,8 @@
 """Lists and cursors (conventions section 10, contract decision 5).
 
-The order is by id, newest first, and a cursor is a position: the row need not exist. A statement takes
-three arguments from the page, `*page.args`, and is written as two branches of which only one can find
-rows, so each walks the index (team_id, id) from the cursor and never past the page:
+The order is by id, newest first, and a cursor is a position: the row need not exist. A statement takes three
+arguments from the page, `*page.args`, and is written as two branches of which only one can find rows. So each
+walks the index (team_id, id) from the cursor, and never past the page:
 
     SELECT id, name FROM (
         (SELECT id, name FROM things WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)

@@ -1,10 +1,10 @@
 """When the leases of a process have really run out (DUR-09).
 
-Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of
-all processes look as if they had ended long ago, and to somebody whose clock is wrong they do so for ever,
-or never end. But a running holder renews its leases, so the ends of its leases move. A holder is lost when
-the earliest end has not moved for longer than the interval of renewals and is over, or when it has not
-moved for the length of a lease. Both are measured on a clock that never jumps, and begin anew
+Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of all
+processes look as if they had ended long ago. To somebody whose clock is wrong they do so for ever, or never
+end. But a running holder renews its leases, so the ends of its leases move. A holder is lost when the
+earliest end is over and has not moved for longer than the interval of renewals. It is lost as well when that
+end has not moved for the length of a lease. Both are measured on a clock that never jumps, and begin anew
 after an outage of the database: holders could not renew in it either.
 """
 

@@ -1,7 +1,7 @@
 """Periodic jobs: retention, collectors and the like.
 
 Each is one row of `jobs`, under the nil team, that never finishes but is postponed until it is due again. So
-one process of the whole installation runs it at a time, a restart does not run it again, and when a process
+one process of the whole installation runs it at a time, and a restart does not run it again. When a process
 dies in the middle another one takes it over.
 """
 

@@ -1,9 +1,9 @@
 """Group commits of single teams, beside the one that all teams share.
 
-What costs the database much because of what its own team has set up (a row for each of fifty webhooks) is
-committed in a queue of that team, in portions of bounded weight. The queues take turns, portion by portion,
-and one portion at a time is in the database. So the shared group commit never waits for them, and no team
-waits for everything that another one has.
+Some work costs the database much because of what its own team has set up, such as a row for each of fifty
+webhooks. It is committed in a queue of that team, in portions of bounded weight. The queues take turns,
+portion by portion, and one portion at a time is in the database. So the shared group commit never waits for
+them, and no team waits for everything that another one has.
 """
 
 from __future__ import annotations

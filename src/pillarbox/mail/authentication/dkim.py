@@ -1,9 +1,9 @@
 """DKIM signatures (RFC 6376): RSA-2048 with SHA-256, relaxed/relaxed, oversigned.
 
-`sign` takes the finished message, exactly the bytes that will be sent, and returns the header to put in
-front of it. Every header of `SIGNED` is named once more than it occurs (RFC 6376, 8.15), so that nobody
-can add a second From, Subject or List-Unsubscribe on the way without breaking the signature. There is no
-`l=` (text could be appended) and no `x=` (a slow queue must not invalidate its own mail).
+`sign` takes the finished message, exactly the bytes that will be sent, and returns the header to put in front
+of it. Every header of `SIGNED` is named once more than it occurs (RFC 6376, 8.15). So nobody can add a second
+From, Subject or List-Unsubscribe on the way without breaking the signature. There is no `l=` (text could be
+appended) and no `x=` (a slow queue must not invalidate its own mail).
 
 Canonicalisation works on whole buffers: its cost is a few passes of C code over the message, not a
 Python step per line. OpenSSL releases the interpreter lock while it signs, so `sign` scales in threads.

@@ -3,14 +3,14 @@
     for found in await dkim_verify.verify(raw, lookup, seconds=now): found.result, found.domain
 
 Every signature gets a result in the words of RFC 8601 2.7.1. `pass` means: the signature is right, not
-expired, covers From and the whole body, and its key is strong enough. SHA-1 and RSA keys under 1024 bits
-are `policy`, and so is a signature that leaves a part of the body unsigned (`l=`), since anybody could
-have appended that part (RFC 6376, 8.2).
+expired, covers From and the whole body, and its key is strong enough. SHA-1 and RSA keys under 1024 bits are
+`policy`. So is a signature that leaves a part of the body unsigned (`l=`), since anybody could have appended
+that part (RFC 6376, 8.2).
 
 Nothing here raises for what a message or a record holds. The body is hashed once for each way of
-canonicalising it, in pieces, so that a large message is not copied, and in a thread, so that nobody waits
-for it. The work is linear in the message: of a header beyond the limits that readers of it keep too
-(INB-03), and of a signature that names more fields than a header may have, nothing is verified.
+canonicalising it: in pieces, so that a large message is not copied, and in a thread, so that nobody waits for
+it. The work is linear in the message: of a header beyond the limits that readers of it keep too (INB-03), and
+of a signature that names more fields than a header may have, nothing is verified.
 """
 
 from __future__ import annotations

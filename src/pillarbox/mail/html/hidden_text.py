@@ -5,10 +5,10 @@
         ... hidden.is_text_seen ...     # False: its own letters are too small, or have the colour behind them
         hidden.leave()
 
-Nine ways are known: `display`, `visibility` (and `content-visibility`), `opacity`, letters or a box of no
-size, letters in the colour of what is behind them, a place off the screen (or cut off), rules of `<style>`
-for classes and ids, the attribute `hidden`, and `mso-hide`. What cannot be known, such as the colour of an
-image behind the letters, counts as seen.
+Nine ways are known: `display`, `visibility` (and `content-visibility`), `opacity`, the attribute `hidden`,
+and `mso-hide`; letters or a box of no size, letters in the colour of what is behind them, a place off the
+screen (or cut off); and rules of `<style>` for classes and ids. What cannot be known, such as the colour of
+an image behind the letters, counts as seen.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """HTML rewritten so that a tree builder has nothing to repair in it, and so needs linear time (TRAP-06).
 
-The rules of HTML that let a tree builder repair what authors leave out walk the open elements at each tag,
-and copy the formatting elements that are still open into each new block: a hundred kilobytes of `<b a0>` and
-`<div>` become millions of nodes. `nested` applies these rules itself, reading the tags once from left to
+By the rules of HTML a tree builder repairs what authors leave out. It walks the open elements at each tag,
+and copies the formatting elements that are still open into each new block: a hundred kilobytes of `<b a0>`
+and `<div>` become millions of nodes. `nested` applies these rules itself, reading the tags once from left to
 right, and writes a document in which every element is closed where it ends: at most 256 elements deep, with
 the attributes of an allow-list, each once, with cells in rows and rows in tables. Elements that are not on
-the list lose their tags, and some of them their content. How much is read and written is bounded; what
-lies beyond the bounds is left out, and `complete` says so.
+the list lose their tags, and some of them their content. How much is read and written is bounded; what lies
+beyond the bounds is left out, and `complete` says so.
 
 Whatever it misreads is only misread: what it writes is cheap, and it is no sanitizer. It departs from HTML in
 two places: what stands in a table outside of its cells gets a cell of its own instead of going in front of
-the table, and a formatting element that ends inside a block begun within it goes on to the end of that block.
+the table. A formatting element that ends inside a block begun within it goes on to the end of that block.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The plain text of an HTML mail (templates.md 7): what a reader would see, without a screen.
 
-Blocks stand on lines of their own, a blank line follows paragraphs, headings, lists and tables, list items
-begin with `* ` or their number, a blank separates cells, links keep their target as `text (url)`, images
-leave their alternative text. Lines are never wrapped. Scripts, styles, the head and what the author hid
-(preheaders among it, MSG-14) are dropped. Time and memory are linear in the length of the HTML, and long
+Blocks stand on lines of their own, and a blank line follows paragraphs, headings, lists and tables. List
+items begin with `* ` or their number, and a blank separates cells. Links keep their target as `text (url)`,
+images leave their alternative text. Lines are never wrapped. Scripts, styles, the head and what the author
+hid (preheaders among it, MSG-14) are dropped. Time and memory are linear in the length of the HTML, and long
 texts are read in pieces, so that other threads may run in between.
 """
 

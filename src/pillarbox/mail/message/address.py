@@ -8,8 +8,8 @@ mailbox, `Doe, John <j@x.example>` is not. The local part is a dot-atom or a quo
 4.1.2, in UTF-8 where RFC 6531 allows it; the domain is a host name of at least two labels and never an
 address literal.
 
-The parser walks once from left to right, so its time is linear in a text whose length is capped, and
-the domain is what follows the last unquoted `@` (there is never more than one).
+The parser walks once from left to right, so its time is linear in a text whose length is capped. The domain
+follows the last unquoted `@`; there is never more than one.
 """
 
 from __future__ import annotations

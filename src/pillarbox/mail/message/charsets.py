@@ -5,9 +5,9 @@ decoders on a fixed list: Python's registry also holds compressors, escape decod
 which has any business in mail; only plain text, which nobody reads as markup, is decoded from UTF-7 as well
 (docs/decisions/0034). Whatever the octets are, the text is valid Unicode without NUL.
 
-Mail lies about its charsets, so a declaration is believed only as far as the octets allow: ASCII with
-high octets is what UTF-8 or windows-1252 make of it, and text that is broken nearly everywhere in its
-declared charset is read in the next one that fits.
+Mail lies about its charsets, so a declaration is believed only as far as the octets allow: ASCII with high
+octets is read as UTF-8 or windows-1252. Text that is broken nearly everywhere in its declared charset is read
+in the next one that fits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What people are shown of a received header: unfolded, decoded, valid Unicode (receiving.md 2.2).
 
-Reading is tolerant where `encoded_words` is strict: encoded words inside quotes, with blanks in them,
-without white space between them, in charsets of the whole WHATWG list or in none, with characters
-divided between words (RFC 2047 forbids all of that, and all of it is in real mail).
+Reading is tolerant where `encoded_words` is strict: encoded words inside quotes, with blanks in them, or
+without white space between them; in charsets of the whole WHATWG list or in none; with characters divided
+between words. RFC 2047 forbids all of that, and all of it is in real mail.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What an SMTP answer means for one recipient: a table, read from the top, the first matching row wins.
 
-The order of judgement is that of standards OUT-06 (first digit, then enhanced code, then known texts),
-with one exception: texts that name a cause which has nothing to do with the address (block lists, a bad
-sender, a rate) go before the enhanced code, because many servers put 5.1.1 or 5.2.1 on those as well.
+The order of judgement is that of standards OUT-06 (first digit, then enhanced code, then known texts), with
+one exception: texts that name a cause which has nothing to do with the address (block lists, a bad sender, a
+rate) go before the enhanced code. Many servers put 5.1.1 or 5.2.1 on those as well.
 
 Permanent means that the address is bad, and a Permanent bounce suppresses it for the whole team
 (contract decision 23). So a row may say Permanent only where the answer leaves no doubt; every other refusal

@@ -56,8 +56,8 @@ class ReceivedText:
 
 
 class DataIntake:
-    """One message on its way in. `most` is the largest size in octets that is kept, `folder` is where a
-    large one waits (by default where the system has its temporary files, which may be in memory)."""
+    """One message on its way in. `most` is the largest size in octets that is kept. `folder` is where a large
+    one waits, by default where the system has its temporary files, which may be in memory."""
 
     __slots__ = (
         "_carry",

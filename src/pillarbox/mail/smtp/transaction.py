@@ -26,8 +26,8 @@ from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage, our_reply
 Fence = Callable[[], bool]
 
 Observe = Callable[[SmtpStage], Awaitable[None]]
-"""Awaited as a transaction gets on: with RCPT once MAIL is accepted, with DATA when all but the final dot
-is on its way or may go (the fence is asked next), with DOT when the final dot is on the wire."""
+"""Awaited as a transaction gets on: with RCPT once MAIL is accepted; with DATA when all but the final dot is
+on its way or may go, and the fence is asked next; with DOT when the final dot is on the wire."""
 
 # Paths come parsed; this only makes sure that none can end its command early.
 _PATH = re.compile(

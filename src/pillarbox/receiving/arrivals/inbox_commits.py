@@ -112,8 +112,8 @@ class InboxCommits:
         waited: InboxKey | LockTimeout | None = None,
         expired: datetime | None = None,
     ) -> InboxCommitResult:
-        """Store them with their messages, threads and events, but for what all of its inboxes have already
-        and for what has to wait for an inbox other than the one `waited` for.
+        """Store them with their messages, threads and events. Left out is what all of its inboxes have
+        already, and what has to wait for an inbox other than the one `waited` for.
 
         Raises SeenBefore where a team has seen a message, or an inbox knows its id: repetitions are rare, and
         looking for them costs every commit two round trips. With `expired` it looks for those that were seen
