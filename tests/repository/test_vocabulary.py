@@ -11,6 +11,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 
 from kit.sources import nodes_of, tree_of
@@ -107,7 +108,9 @@ def docstrings(tree: ast.AST) -> Iterator[str]:
 
 def long_sentences(tree: ast.AST) -> Iterator[str]:
     for text in docstrings(tree):
-        for paragraph in PARAGRAPH.split(text):
+        for paragraph in PARAGRAPH.split(cleandoc(text)):
+            if any(line.startswith("    ") for line in paragraph.splitlines()):
+                continue  # a table or an example
             for sentence in SENTENCE.split(" ".join(paragraph.split())):
                 if len([word for word in sentence.split() if word != "→"]) > LONGEST_SENTENCE:
                     yield sentence
