@@ -1,4 +1,4 @@
-"""Each table has one slice that writes it (docs/architecture.md 3); other writers are listed with a reason."""
+"""Each table has one slice that writes it (docs/architecture.md 3); other writers are listed, and why."""
 
 from __future__ import annotations
 
