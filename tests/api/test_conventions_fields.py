@@ -155,7 +155,6 @@ def test_the_readers_for_hand_written_parsing() -> None:
     assert fields.text(body, "a", limit=4) == "text"
     assert fields.text(body, "b") is None
     assert fields.text(body, "f") == ""
-    assert fields.required_text(body, "a") == "text"
     assert fields.choice(body, "d", "x", "y") == "x"
     assert fields.choice(body, "b", "x") is None
     assert fields.reference(body, "e") == UUID(known)
@@ -163,8 +162,6 @@ def test_the_readers_for_hand_written_parsing() -> None:
     for call in (
         lambda: fields.text(body, "a", limit=3),
         lambda: fields.text(body, "c"),
-        lambda: fields.required_text(body, "b"),
-        lambda: fields.required_text(body, "f"),
         lambda: fields.choice(body, "a", "x", "y"),
         lambda: fields.reference(body, "d"),
     ):

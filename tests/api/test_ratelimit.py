@@ -20,7 +20,7 @@ from pillarbox.kernel.http.pipeline import HttpSettings
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.security.shared_slots import WAYS
-from pillarbox.teams.bootstrap import set_rate_limit
+from pillarbox.teams.bootstrap import set_limits
 
 
 class SteppedClock:
@@ -156,10 +156,10 @@ async def test_teams_have_their_own_windows_and_limits(database_url: str) -> Non
         async with api.client(one.token) as first, api.client(two.token) as second:
             assert [(await first.get("/domains")).status_code for _ in range(3)] == [200, 200, 429]
             assert (await second.get("/domains")).headers["ratelimit-remaining"] == "1"
-            await set_rate_limit(api.pool, one.id, 5)
+            await set_limits(api.pool, one.id, {"rate_limit": 5})
             api.services.use(KeyCredentials).forget(one.id)
             assert (await first.get("/domains")).headers["ratelimit-limit"] == "5"
-            await set_rate_limit(api.pool, one.id, 0)
+            await set_limits(api.pool, one.id, {"rate_limit": 0})
             api.services.use(KeyCredentials).forget(one.id)
             assert "ratelimit-limit" not in (await first.get("/domains")).headers
 

@@ -38,7 +38,8 @@ async def a_team(database_url: str, folder: Path) -> AsyncIterator[Team]:
 
 
 async def effective(team: Team, contact_id: UUID) -> dict[UUID, str]:
-    return {found.id: found.subscription for found in await subscriptions.of_contact(team.db, contact_id)}
+    answer = await team.get(f"/contacts/{contact_id}/topics")
+    return {UUID(topic["id"]): topic["subscription"] for topic in answer.json()["data"]}
 
 
 async def refused(team: Team, topic_id: UUID, *addresses: str) -> set[str]:

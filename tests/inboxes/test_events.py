@@ -187,7 +187,7 @@ async def test_what_happens_to_a_thread(database_url: str, tmp_path: Path) -> No
         label = ThreadLabel(UUID(label_id), "Late", "#E93D82")
         shown = {"id": label_id, "name": "Late", "color": "#E93D82"}
         hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
-        ref = ThreadRef(inbox.team.id, inbox.id, thread.id, events.DASHBOARD)
+        ref = ThreadRef(inbox.team.id, inbox.id, thread.id, "dashboard")
         made = await told(
             hooked,
             inbox,
@@ -216,7 +216,7 @@ async def test_what_happens_to_a_draft(database_url: str, tmp_path: Path) -> Non
         alone, reply = await a_draft(inbox), await a_draft(inbox, thread)
         hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
         of_alone = DraftOfEvent(inbox.team.id, inbox.id, alone)
-        of_reply = DraftOfEvent(inbox.team.id, inbox.id, reply, thread.id, events.AGENT)
+        of_reply = DraftOfEvent(inbox.team.id, inbox.id, reply, thread.id, "agent")
         made = await told(
             hooked,
             inbox,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pillarbox.mail.message.address import FORMS, AddressError, Mailbox, parse_domain, parse_mailbox
-from pillarbox.mail.message.headers import format_mailbox
+from pillarbox.mail.message.headers import addresses
 
 ACCEPTED = {
     "user@host.example": Mailbox("user", "host.example", None),
@@ -196,7 +196,8 @@ def test_what_is_written_is_read_again(local: str, display: str) -> None:
     if "=?" in local:
         local = local.replace("=?", "?=")
     mailbox = Mailbox(local, "x.example", display or None)
-    read = parse_mailbox(format_mailbox(mailbox))
+    field = addresses("From", [mailbox]).decode("ascii")
+    read = parse_mailbox(field.removeprefix("From:").replace("\r\n", "").strip())
     assert (read.local, read.domain) == (local, "x.example")
     assert (read.display or "").split() == display.split()
 

@@ -93,10 +93,17 @@ def test_every_reader_reads_the_mailboxes_that_were_written(mailboxes: list[Mail
     assert read == [("".join(display.split()), address) for display, address in meant]
 
 
+def written(mailbox: Mailbox) -> str:
+    """What stands in a field From of this mailbox, on one line."""
+    return (
+        headers.addresses("From", [mailbox]).decode("ascii").removeprefix("From:").replace("\r\n", "").strip()
+    )
+
+
 @given(MAILBOXES)
 def test_our_own_parser_reads_what_the_writer_wrote(mailbox: Mailbox) -> None:
     """TRAP-02, TRAP-04."""
-    assert parse_mailbox(headers.format_mailbox(mailbox)) == mailbox
+    assert parse_mailbox(written(mailbox)) == mailbox
 
 
 def test_a_long_name_with_a_comma_stays_one_recipient() -> None:
@@ -262,21 +269,6 @@ def test_a_custom_value_has_at_most_2000_characters() -> None:
         _assert_well_formed(headers.custom("X" * 76, value))
     with pytest.raises(HeaderError, match="2000"):
         headers.check_custom_header("X-Note", "a" * 2001)
-
-
-def test_custom_headers_are_filtered_as_the_contract_says() -> None:
-    """MSG-02: reserved ones go in silence, of fields that may stand once the last one stays."""
-    given = [
-        ("X-A", "1"),
-        ("bCC", "v@x.example"),
-        ("in-reply-to", "<a@x>"),
-        ("X-A", "2"),
-        ("In-Reply-To", "<b@x>"),
-    ]
-    given += [("Reply-To", "r@x.example"), ("Content-Type", "text/html")]
-    assert headers.filter_custom(given) == (("X-A", "1"), ("In-Reply-To", "<b@x>"), ("X-A", "2"))
-    with pytest.raises(HeaderError):
-        headers.filter_custom([("Bcc", "a\r\nb")])
 
 
 def test_the_date_is_utc_and_english_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,7 @@ async def test_spf_is_not_asked_and_nobody_is_refused_for_it(database_url: str, 
         raw, domain="quay.example", selector="s", key=dkim.load_key(pair.private), instant=1_700_000_000
     )
     async with lmtp(database_url, tmp_path, reject_dmarc_fail="true") as http_server:
-        http_server.zone.add("s._domainkey.quay.example", "TXT", dkim.txt_value(pair.public))
+        http_server.zone.add("s._domainkey.quay.example", "TXT", f"p={pair.public}")
         for text, dmarc, reason in (
             (signature + raw, "pass", None),
             (raw, "fail", "dmarc=fail policy=reject"),

@@ -97,7 +97,7 @@ async def test_a_refused_connection_is_a_value() -> None:
         address = sink.address
     failure = await SmtpConnection.open(address, server_name="gone.test", hello="out.harbor.test")
     assert isinstance(failure, ConnectFailed)
-    assert (failure.stage, failure.temporary, failure.reason) == (
+    assert (failure.stage, failure.reply.code < 500, failure.reason) == (
         SmtpStage.CONNECT,
         True,
         "the connection was refused",
@@ -126,7 +126,7 @@ async def test_silence_and_hanging_up_have_a_stage(command: str, stage: SmtpStag
         sink.script(command, how)
         failure = await failed(sink, timeouts=TINY, tls=TlsMode.OPPORTUNISTIC)
         assert failure.stage is stage
-        assert failure.temporary
+        assert failure.reply.code < 500
         assert failure.reply.ours
         await sink.ended(1)
 
@@ -175,7 +175,7 @@ async def test_tls_01_a_broken_handshake_fails_the_stage_and_a_clear_session_sti
     async with Sink(tls=TlsAuthority().server) as sink:
         sink.script("STARTTLS", b"220 go\r\n\x15\x03\x01\x00\x02\x02\x28")
         failure = await failed(sink, tls=TlsMode.OPPORTUNISTIC)
-        assert (failure.stage, failure.temporary) == (SmtpStage.TLS, True)
+        assert (failure.stage, failure.reply.code < 500) == (SmtpStage.TLS, True)
         connection = await opened(sink, tls=TlsMode.NONE)
         assert (await connection.send("a@harbor.test", ["ann@example.test"], CONTENT)).final
         assert sink.received[0].session.is_encrypted is False
@@ -186,7 +186,11 @@ async def test_tls_02_a_server_without_starttls_sees_no_mail(mode: TlsMode) -> N
     """TLS-02: not even MAIL; a temporary failure 4.7.x."""
     async with Sink() as sink:
         failure = await failed(sink, tls=mode)
-        assert (failure.stage, failure.reply.enhanced, failure.temporary) == (SmtpStage.TLS, "4.7.10", True)
+        assert (failure.stage, failure.reply.enhanced, failure.reply.code < 500) == (
+            SmtpStage.TLS,
+            "4.7.10",
+            True,
+        )
         [session] = await sink.ended(1)
         assert session.verbs == ["EHLO", "QUIT"]
 
@@ -292,7 +296,7 @@ async def test_a_relay_login(ways: tuple[str, ...]) -> None:
 async def test_a_relay_without_a_known_way_to_log_in() -> None:
     async with Sink(extensions=("AUTH GSSAPI",)) as sink:
         failure = await failed(sink, login=("ship", "secret"))
-        assert (failure.stage, failure.temporary) == (SmtpStage.AUTH, True)
+        assert (failure.stage, failure.reply.code < 500) == (SmtpStage.AUTH, True)
 
 
 async def test_a_password_is_not_sent_in_clear_over_the_network() -> None:

@@ -22,8 +22,6 @@ Source = Literal["api", "dashboard", "agent", "system"]
 """Who made a change."""
 
 API: Final = "api"
-DASHBOARD: Final = "dashboard"
-AGENT: Final = "agent"
 SYSTEM: Final = "system"
 
 INBOX_CREATED: Final = "inbox.created"

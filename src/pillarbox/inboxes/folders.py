@@ -24,9 +24,6 @@ class ThreadFolder(StrEnum):
     TRASH = "trash"
 
 
-SETTABLE: Final = frozenset({ThreadFolder.INBOX, ThreadFolder.ARCHIVE, ThreadFolder.SPAM, ThreadFolder.TRASH})
-"""Where a client may move a thread. `sent` is only where threads begin."""
-
 _BROUGHT_BACK: Final = frozenset({ThreadFolder.ARCHIVE, ThreadFolder.SENT, ThreadFolder.TRASH})
 """Where new mail for the inbox would not be seen."""
 

@@ -25,7 +25,6 @@ KNOWN_DAYS = 4096
 """Beginnings of days that are remembered: a month of a hundred zones."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LAST_DATE = date(9999, 12, 31)
 
 GRANULARITIES = ("hourly", "daily", "weekly", "monthly")
 SHORTEST = {

@@ -55,10 +55,6 @@ class Grant:
     revoked_at: datetime | None
     revoked_reason: str | None
 
-    @property
-    def is_live(self) -> bool:
-        return self.revoked_at is None
-
 
 async def add(
     conn: Connection,

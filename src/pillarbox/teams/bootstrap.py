@@ -90,8 +90,3 @@ async def set_limits(source: Source, team_id: UUID, limits: Mapping[str, int | N
     """Give a team limits and retentions of its own, by the names of `Team`: a quota that is None is none, all
     else that is None is the installation's. False when there is no such team."""
     return await queries.set_limits(TeamDb(source, team_id), json.dumps(dict(limits)))
-
-
-async def set_rate_limit(source: Source, team_id: UUID, rate_limit: int | None) -> bool:
-    """Give a team a limit of its own (0 switches it off, None is the installation's)."""
-    return await set_limits(source, team_id, {"rate_limit": rate_limit})

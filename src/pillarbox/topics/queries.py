@@ -122,42 +122,6 @@ async def live(db: TeamDb, topic_ids: Sequence[UUID]) -> Sequence[UUID]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """A topic as a contact has it: `subscription` is what it chose, or the default."""
-
-    id: UUID
-    name: str
-    description: str | None
-    visibility: str
-    subscription: str
-
-
-async def subscriptions(db: TeamDb, contact_id: UUID, page: Page) -> list[Subscription]:
-    return await db.all(
-        Subscription,
-        """
-        SELECT id, name, description, visibility, subscription FROM (
-            (SELECT t.id, t.name, t.description, t.visibility,
-                    coalesce(c.subscription, t.default_subscription) AS subscription
-               FROM topics t
-               LEFT JOIN topic_choices c
-                 ON c.team_id = t.team_id AND c.contact_id = $5 AND c.topic_id = t.id
-              WHERE t.team_id = $1 AND t.id < $2 AND t.deleted_at IS NULL ORDER BY t.id DESC LIMIT $4)
-            UNION ALL
-            (SELECT t.id, t.name, t.description, t.visibility,
-                    coalesce(c.subscription, t.default_subscription) AS subscription
-               FROM topics t
-               LEFT JOIN topic_choices c
-                 ON c.team_id = t.team_id AND c.contact_id = $5 AND c.topic_id = t.id
-              WHERE t.team_id = $1 AND t.id > $3 AND t.deleted_at IS NULL ORDER BY t.id LIMIT $4)
-        ) AS page
-        """,
-        *page.args,
-        contact_id,
-    )
-
-
 # For several teams at once: who of these gets no mail of a topic. A topic that is deleted counts as it was;
 # of one that is not known nobody gets mail.
 REFUSED: Final = """

@@ -8,14 +8,11 @@ has unsubscribed from everything gets nothing besides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.postgres.database import Connection, TeamDb
-from pillarbox.kernel.wire.paging import every_row
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.topics import queries
-from pillarbox.topics.queries import Subscription
 
 
 class TopicAddress(NamedTuple):
@@ -24,12 +21,6 @@ class TopicAddress(NamedTuple):
     team_id: UUID
     topic_id: UUID
     address: str
-
-
-async def of_contact(db: TeamDb, contact_id: UUID) -> list[Subscription]:
-    """Every topic that there is, as a contact has it, the newest first. Having unsubscribed from everything
-    is not folded in."""
-    return await every_row(partial(queries.subscriptions, db, contact_id))
 
 
 async def refused(conn: Connection, topic_addresses: Sequence[TopicAddress]) -> set[TopicAddress]:

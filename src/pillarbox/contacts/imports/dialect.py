@@ -278,12 +278,6 @@ def _whole_record(text: str, delimiter: str) -> list[str] | None:
     return None if is_over else record
 
 
-def delimiter_of(row: str) -> str:
-    """Of the delimiters the one that is outside quotes most often; of equal ones the first. `NO_DELIMITER`
-    where there is none."""
-    return _most_frequent(_outside_quotes(row, is_open=False)[0])
-
-
 def _most_frequent(bare: str) -> str:
     counts = [bare.count(delimiter) for delimiter in DELIMITERS]
     most = max(counts)

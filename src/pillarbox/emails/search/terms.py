@@ -17,9 +17,8 @@ from pillarbox.mail.message.address import AddressError, parse_mailbox
 VERSION = 2
 """Of what is stored; 1 was without marks in words, and had fewer bits."""
 
-HASHES = 5
 BITS_PER_TERM = 16
-"""Together: of blocks without a term, fifteen in ten thousand look as if they had it."""
+"""With five hashes: of blocks without a term, fifteen in ten thousand look as if they had it."""
 
 SIZES = 61
 """Octets that a filter may have more than it needs."""

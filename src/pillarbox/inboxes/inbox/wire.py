@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -12,9 +12,6 @@ from pillarbox.inboxes.inbox.queries import InboxRow
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
-
-FROM_NAMES: Final = ("from_name", "friendly_name")
-"""Both names of the name that recipients see, the newer one first."""
 
 # Lengths count without the blanks around, so they are counted by hand.
 Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": LONGEST_NAME})]

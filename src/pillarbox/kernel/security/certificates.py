@@ -49,7 +49,6 @@ VALID = Gauge(
 )
 
 Stamp = tuple[tuple[int, int, int], ...]
-Load = Callable[[], ssl.SSLContext]
 
 
 class Certificate:

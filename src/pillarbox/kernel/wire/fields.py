@@ -59,15 +59,6 @@ def text(body: dict[str, Any], name: str, *, limit: int | None = None) -> str | 
     return None if value is None else _text(limit=limit)(value, name)
 
 
-def required_text(body: dict[str, Any], name: str, *, limit: int | None = None) -> str:
-    """A text field that must be there and not be empty."""
-    value = body.get(name)
-    if value is None or value == "":
-        raise MissingField(name)
-    found: str = _text(limit=limit)(value, name)
-    return found
-
-
 def choice(body: dict[str, Any], name: str, *allowed: str) -> str | None:
     """One of a few words; None when absent or null."""
     value = body.get(name)

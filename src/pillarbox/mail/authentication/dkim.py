@@ -84,14 +84,6 @@ def load_key(der: bytes) -> RSAPrivateKey:
     return key
 
 
-def txt_value(public: str) -> str:
-    """The value of the TXT record at `<selector>._domainkey.<domain>` (RFC 6376, 3.6.1).
-
-    `v=` and `k=` are left out: DKIM1 and rsa are their defaults.
-    """
-    return f"p={public}"
-
-
 def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, instant: datetime | int) -> bytes:
     """The `DKIM-Signature: …` header for `message`, CR LF included (RFC 6376, 3.5 and 3.7).
 

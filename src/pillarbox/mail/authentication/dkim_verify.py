@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 import re
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Literal, Protocol
@@ -347,8 +347,3 @@ def _without_line_ends(piece: bytes) -> tuple[bytes, int]:
     tail = piece[len(text) :].replace(b"\r\n", b"\0")
     kept = tail.rstrip(b"\0")
     return (text + kept.replace(b"\0", b"\r\n"), len(tail) - len(kept)) if kept else (text, len(tail))
-
-
-def passing_domains(results: Sequence[Dkim]) -> tuple[str, ...]:
-    """The d= of the signatures that passed, each once; a key in testing counts as any other (3.6.1)."""
-    return tuple(dict.fromkeys(found.domain for found in results if found.passed))

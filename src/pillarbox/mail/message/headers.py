@@ -10,7 +10,7 @@ folding. Values that cannot be written so raise HeaderError.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -104,11 +104,6 @@ def addresses(name: str, mailboxes: Sequence[Mailbox]) -> bytes:
     return _folded(name, [f" {token}" for token in tokens])
 
 
-def format_mailbox(mailbox: Mailbox) -> str:
-    """The mailbox as RFC 5322 text on one line, for a header or a log."""
-    return " ".join(_mailbox_words("From", mailbox, encoded_words.LONGEST_WORD))
-
-
 def message_ids(name: str, ids: Sequence[str]) -> bytes:
     """A list of message identifiers, each with its angle brackets (RFC 5322 3.6.4)."""
     for message_id in ids:
@@ -150,22 +145,6 @@ def check_custom_header(name: str, value: str) -> None:
     if len(value) > LONGEST_VALUE:
         raise HeaderError(f"The value of the header {name} is longer than {LONGEST_VALUE} characters.")
     custom(name, value)
-
-
-def filter_custom(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The custom headers that may be composed, in order; HeaderError for one that is no header at all.
-
-    Reserved ones and Reply-To (its value belongs in a field of its own) are left out, and of a name that
-    may stand once only the last is kept.
-    """
-    kept: dict[str, tuple[str, str]] = {}
-    for number, (name, value) in enumerate(pairs):
-        check_custom_header(name, value)
-        lower = name.lower()
-        if is_reserved(lower) or lower == "reply-to":
-            continue
-        kept[lower if lower in ONCE else f"{number}"] = (name, value)
-    return tuple(kept.values())
 
 
 def content_id(cid: str) -> bytes:

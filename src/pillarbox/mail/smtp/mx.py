@@ -70,10 +70,6 @@ class NoHosts:
 
     reply: SmtpReply
 
-    @property
-    def temporary(self) -> bool:
-        return self.reply.code < 500
-
 
 @dataclass(frozen=True, slots=True)
 class HostPolicy:

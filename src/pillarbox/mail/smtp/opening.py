@@ -40,11 +40,6 @@ class ConnectFailed:
     def reason(self) -> str:
         return self.reply.text
 
-    @property
-    def temporary(self) -> bool:
-        """Whether the answer itself speaks of now; `replies.classify` knows what to make of it."""
-        return self.reply.code < 500
-
 
 @dataclass(frozen=True, slots=True)
 class Extensions:

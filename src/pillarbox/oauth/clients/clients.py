@@ -25,7 +25,6 @@ POST: Final = "client_secret_post"
 METHODS: Final = (NONE, BASIC, POST)
 
 DOCUMENT_PREFIX: Final = "https://"
-LONGEST_ID: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)

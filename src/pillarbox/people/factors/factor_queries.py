@@ -125,11 +125,3 @@ async def use_code(source: Source, person_id: UUID, code_hash: bytes, now: datet
         now,
     )
     return found is not None
-
-
-async def codes_left(source: Source, person_id: UUID) -> int:
-    """How many recovery codes are not used."""
-    found: int = await source.fetchval(
-        "SELECT count(*) FROM person_recovery_codes WHERE person_id = $1 AND used_at IS NULL", person_id
-    )
-    return found

@@ -13,7 +13,6 @@ SCHEDULED: Final = UUID(int=0)
 """`replay` of a delivery that follows the schedule."""
 
 EVENT_PREFIX: Final = "msg_"
-ATTEMPT_PREFIX: Final = "atmpt_"
 
 WebhookKey = tuple[UUID, UUID]
 """A team and one of its webhooks."""
