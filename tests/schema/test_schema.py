@@ -90,7 +90,15 @@ async def test_the_migrations_lead_to_the_schema(database_url: str, blank_url: s
     await migrated.close()
     await written.close()
     assert wanted["columns"]
-    assert {name: facts ^ found[name] for name, facts in wanted.items()} == {name: set() for name in wanted}
+    differences = {
+        name: {"only in schema.sql": facts - found[name], "only by the migrations": found[name] - facts}
+        for name, facts in wanted.items()
+        if facts != found[name]
+    }
+    assert differences == {}, (
+        "schema.sql and the migrations differ. A migration appends: put a new column last in its table, where"
+        " `ADD COLUMN` puts it, and write defaults, types and index definitions alike in both"
+    )
 
 
 async def test_the_comparison_sees_a_missing_index(database_url: str) -> None:
