@@ -22,10 +22,16 @@ from pillarbox.automations.execution.parts import subscription
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
+from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 START = step("start", "trigger", event_name="user.signed_up")
 LEASED = "SELECT count(*) FROM automation_work WHERE owner IS NOT NULL"
+REGISTER_DEAD = """
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
+    VALUES ($1, $2, 4194305, 1, 'jobs', $3, $3)
+"""
+
 WORK = "SELECT reason, tries, attempt, failing_since FROM automation_work"
 
 
@@ -148,6 +154,7 @@ async def test_steps_of_a_process_that_died_are_carried_out_by_another(
         automation = await enabled(team)
         await sent(team, "user.signed_up")
         await run_jobs(pillarbox)
+        await pillarbox.pool.execute(REGISTER_DEAD, UUID(int=7), boot_id(), pillarbox.clock.now())
         for begun in range(MOST_BEGUN + 1):
             await pillarbox.pool.execute(
                 "UPDATE automation_work"

@@ -12,7 +12,7 @@ from kit.sources import tree_of
 from pillarbox.automations.execution import work_queries
 from pillarbox.delivery import queries as delivery_queries
 from pillarbox.kernel.work import jobs
-from pillarbox.kernel.work.lease_table import LeaseTable
+from pillarbox.kernel.work.lease_table import LeaseTable, forget_process
 from pillarbox.webhooks.dispatch import claims
 
 SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
@@ -65,6 +65,7 @@ def described_statements() -> Iterator[SqlText]:
     for module, table in LEASE_TABLES.items():
         for name, sql in table.statements.items():
             yield SqlText(module, f"{table.name}.{name}", sql)
+    yield SqlText("kernel/work/lease_table.py", "forget_process", forget_process())
 
 
 def all_statements() -> list[SqlText]:

@@ -218,7 +218,8 @@ async def world(
         await with_key_ring(settings_of(texts)), runtime, externals, {UncachedDns: asks or known}, slices
     )
     if started:
-        await rest(app)
+        if slices is SLICES:
+            await rest(app)
         await app.start()
     server, serving = await served(app.asgi, listener)
     made = World(app, f"http://127.0.0.1:{port}", known)

@@ -122,7 +122,6 @@ OTHERS = {
     ("jobs", "segments"): "one statement deletes a segment and adds the job that empties it",
     ("jobs", "webhooks"): "one statement deletes a webhook and adds the job that empties it",
     ("processes", "backup"): "puts aside what was open, after a restore",
-    ("processes", "delivery"): "a process that ends in order takes itself out",
     ("received_emails", "usage"): "the column `above`: what lies above a quota",
     ("recipients", "emails"): "adds recipients with their email, and removes them with it",
     ("schema_migrations", "backup"): "a restored schema has the migrations of the backup",

@@ -66,11 +66,16 @@ async def leased_to(on: Hook, owner: UUID, seconds: float) -> None:
     await on.team.db.run(LEASED, owner, on.team.world.clock.now() + timedelta(seconds=seconds))
 
 
-async def test_a_process_that_is_not_registered_is_dead(database_url: str, tmp_path: Path) -> None:
-    async with receiver() as at, another(database_url, tmp_path, ManualClock()) as pillarbox:
+async def test_a_process_that_is_not_registered_keeps_its_lease(database_url: str, tmp_path: Path) -> None:
+    """A clock that is a day ahead may have removed its row."""
+    clock = ManualClock()
+    async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
         on = await hook(await pillarbox.team(), endpoint=at.url)
         await publish(on.team)
-        await leased_to(on, uuid4(), 60)
+        await leased_to(on, uuid4(), LEASE.total_seconds())
+        await turn(pillarbox)
+        assert not at.arrivals
+        clock.advance(LEASE)
         await turn(pillarbox)
         (event,) = await on.events()
         assert [arrival.event for arrival in at.arrivals] == [event["id"]]

@@ -18,7 +18,7 @@ from pillarbox.kernel.process import process_table
 from pillarbox.kernel.work.fair_turns import Turns
 from pillarbox.kernel.work.jobs import JOBS, LEASE, RENEW_EVERY, Job, JobFinished, JobLimit, Jobs
 from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
-from pillarbox.kernel.work.leases import RECOVER_EVERY, forget_dead
+from pillarbox.kernel.work.leases import RECOVER_EVERY, forget
 
 KIND = "test.job"
 SECONDS = LEASE.total_seconds()
@@ -249,10 +249,10 @@ async def test_who_runs_jobs_is_in_the_register(database_url: str, tmp_path: Pat
         await pool.execute(ADD, KIND, clock.now())
         await pool.execute(TAKE, OTHER, clock.now() + LEASE)
         known = "SELECT count(*) FROM processes WHERE id = $1"
-        await forget_dead(pool, OTHER)
+        await forget(pool, OTHER)
         assert await pool.fetchval(known, OTHER) == 1
         await pool.execute("DELETE FROM jobs WHERE owner = $1", OTHER)
-        await forget_dead(pool, OTHER)
+        await forget(pool, OTHER)
         assert await pool.fetchval(known, OTHER) == 0
 
 

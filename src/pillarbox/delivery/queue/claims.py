@@ -24,13 +24,12 @@ from pillarbox.delivery.items import (
 from pillarbox.delivery.lease_expiry import LEASE, MARGIN, OVERDUE, LeaseExpiry
 from pillarbox.delivery.queries import ITEMS, ClaimShare, FreedItem, Pair
 from pillarbox.delivery.queue import final_dots, held, missing_keys, quarantine
-from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import OUTAGES, RETRIED, TROUBLE, Connection, transaction
 from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
 from pillarbox.kernel.process.process_table import record_process
-from pillarbox.kernel.work.leases import Leases, dead_processes, forget_dead
+from pillarbox.kernel.work.leases import Leases, dead_processes, forget
 from pillarbox.timeline.record import Timeline
 
 log = get("delivery")
@@ -219,7 +218,7 @@ class ItemClaims:
             offered = None if self._offered is None else final_dots.read(self._offered, process)
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE, offered)
             if not await queries.owns_items(self._pool, process):
-                await forget_dead(self._pool, process)
+                await forget(self._pool, process)
                 if self._offered is not None:
                     final_dots.remove(self._offered, process)
         if freed:
@@ -255,7 +254,7 @@ class ItemClaims:
         """Take this process out of the register, so that the others divide its slots among them; not while it
         holds work, which comes back at once where the register says whose it was."""
         try:
-            await site_queries.leave(self._pool, self._owner)
+            await forget(self._pool, self._owner)
         except TROUBLE as trouble:
             log.warning("delivery.not_left", trouble=repr(trouble)[:200])
 

@@ -48,13 +48,6 @@ LIVE_PROCESSES: Final = """
      WHERE seen_at > $1 AND 'delivery' = ANY (string_to_array(roles, ','))
 """
 
-# A process that ends in order. One that still holds work stays, until another process finds it dead.
-LEAVE: Final = """
-    DELETE FROM processes p
-     WHERE p.id = $1
-       AND NOT EXISTS (SELECT FROM deliveries d WHERE d.owner IS NOT NULL AND d.owner = p.id)
-"""
-
 
 async def publish_complaints(
     conn: Source, complaints: Sequence[SiteComplaint], owner: UUID, now: datetime
@@ -92,8 +85,3 @@ async def live_processes(conn: Source, since: datetime) -> int:
     """How many processes that deliver were seen since then."""
     count: int = await conn.fetchval(LIVE_PROCESSES, since)
     return count
-
-
-async def leave(conn: Source, process: UUID) -> None:
-    """Remove a process that holds no work from the table `processes`."""
-    await conn.execute(LEAVE, process)

@@ -15,6 +15,9 @@ MOST_FREED: Final = 2000
 """Rows of a lost holder that one statement frees; the rest is freed by the next look."""
 
 
+_described: dict[str, LeaseTable] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseTable:
     """`name` is the table; `keys` are the columns of its primary key with their types, `team_id` first.
@@ -34,6 +37,9 @@ class LeaseTable:
     on_return: str = ""
     on_loss: str = ""
     tells_of_lost: str = ""
+
+    def __post_init__(self) -> None:
+        _described[self.name] = self
 
     @property
     def renew(self) -> str:
@@ -117,3 +123,12 @@ class LeaseTable:
 
     def _equal(self, left: str, right: str) -> str:
         return " AND ".join(f"{left}.{column} = {right}.{column}" for column in self.keys)
+
+
+def forget_process() -> str:
+    """Across teams: take a process out of the register that holds nothing in any of the tables."""
+    holds = [
+        f"NOT EXISTS (SELECT FROM {name} w WHERE w.owner IS NOT NULL AND w.owner = p.id)"
+        for name in sorted(_described)
+    ]
+    return f"DELETE FROM processes p WHERE p.id = $1 AND {' AND '.join(holds)}"

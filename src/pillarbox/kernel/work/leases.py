@@ -3,9 +3,10 @@
 - A process claims rows, and renews what takes longer than a lease. It may trust a lease until `deadline`, on
   a clock that never jumps; then another process may have the row.
 - What it gives back is free at once: being stopped is no death.
-- A holder is dead that is not in the table `processes`, or that was a process of this host and is none any
-  more: what it had is free at once. Of other hosts nothing is known but their leases: `lease_watch` says when
-  these have really run out (DUR-09).
+- A holder is dead that was a process of this host, by the table `processes`, and is none any more: what it
+  had is free at once. Of others nothing is known but their leases: `lease_watch` says when these have really
+  run out (DUR-09). The same goes for one that is not in the table: a clock that is a day ahead may remove the
+  rows of processes that live.
 - What becomes of work that ended its processes says `lone_attempts` (DUR-13).
 - Whoever stood still and comes back finds another owner or attempt in its row: outcomes name both.
 """
@@ -22,7 +23,7 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
-from pillarbox.kernel.work.lease_table import MOST_FREED, LeaseTable
+from pillarbox.kernel.work.lease_table import MOST_FREED, LeaseTable, forget_process
 from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
 
 RECOVER_EVERY: Final = 5.0
@@ -33,12 +34,6 @@ FAR: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 Key = tuple[Any, ...]
 """The values of the key columns of a row."""
-
-# Across teams: a dead process. Where it still has jobs, its row says that they are nobody's.
-FORGET_DEAD = """
-    DELETE FROM processes p
-     WHERE p.id = $1 AND NOT EXISTS (SELECT FROM jobs j WHERE j.owner IS NOT NULL AND j.owner = p.id)
-"""
 
 
 class LeaseHolder(NamedTuple):
@@ -54,7 +49,7 @@ class LeaseHolder(NamedTuple):
 
     def is_dead(self) -> bool:
         """Whether it is gone for certain."""
-        return self.pid is None or (self.host == boot_id() and started(self.pid) != self.pid_start)
+        return self.pid is not None and self.host == boot_id() and started(self.pid) != self.pid_start
 
 
 class Leases:
@@ -146,6 +141,7 @@ async def dead_processes(source: Source) -> list[UUID]:
     return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
 
 
-async def forget_dead(source: Source, process: UUID) -> None:
-    """Take a dead process, all of whose other work is free, out of the register."""
-    await source.execute(FORGET_DEAD, process)
+async def forget(source: Source, process: UUID) -> None:
+    """Take a process out of the register that ends or is dead, unless it still holds work of some kind: where
+    it does, its row says that it is gone."""
+    await source.execute(forget_process(), process)
