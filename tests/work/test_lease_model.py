@@ -241,6 +241,9 @@ class Walk:
             process.frozen_until = process.clock.boottime() + self.random.uniform(
                 1, 2 * self.kind.table.lease.total_seconds()
             )
+        elif self.jumps and what < 0.7:
+            # What a collector does to processes that live, where its clock is a day ahead.
+            await self.pool.execute("DELETE FROM processes WHERE id = $1", process.id)
         elif self.jumps:
             process.clock.jump(self.random.choice([-3600, -20, 20, 3600, 86400]))
 
