@@ -131,7 +131,7 @@ async def test_what_ends_a_run_does_not_wait_for_its_rules(
             case _:
                 ended = await team.call("DELETE", f"/contacts/{ADA}")
         assert ended.status_code == 200, ended.text
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
         slow.go.set()
         await walking
         assert await mails(team) == []
@@ -159,7 +159,7 @@ async def test_who_disables_does_not_wait_for_the_filters_of_waits(
         began = time.monotonic()
         for one in (automation, other):
             assert (await team.post(f"/automations/{one}/stop")).status_code == 200
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
         slow.go.set()
         await walking
         assert len(await runs(team, automation, "cancelled")) == 1
@@ -187,7 +187,7 @@ async def test_who_deletes_a_contact_does_not_wait_for_the_filters_of_waits(
         began = time.monotonic()
         assert await pillarbox.pool.fetchval(f"{idle} AND datname = current_database()") == 0
         assert (await team.call("DELETE", f"/contacts/{ADA}")).status_code == 200
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
         slow.go.set()
         await walking
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM events") == 0

@@ -355,7 +355,7 @@ async def test_what_somebody_has_locked_holds_up_nobody_who_gives_back(
         async with pillarbox.pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM automation_work WHERE run_id = $1 FOR UPDATE", items[0].run_id)
             now = pillarbox.clock.now()
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(10):
                 left = await work_queries.postpone(db, items[:2], engine._owner, now, "test", now)
                 assert left == items[:1]
                 assert await work_queries.give_back(db, [items[0], items[2]], engine._owner) == items[:1]

@@ -107,7 +107,7 @@ async def test_a_cancel_does_not_wait_for_the_recipients_to_be_written(
             await held.start()
             await other.execute(RECIPIENT, team.id, UUID(broadcast_id), member)
             starting = asyncio.create_task(start(pillarbox, team, broadcast_id))
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(10):
                 while not await pillarbox.pool.fetchval(WAITING):
                     await asyncio.sleep(0.01)
             answer = await team.post(f"/broadcasts/{broadcast_id}/cancel")

@@ -57,7 +57,7 @@ async def test_one_team_with_much_does_not_keep_out_another(database_url: str, t
             took = time.monotonic() - began
             open_ = sum([len(await on.owed()) for on in hooks])
             print(f"\n{took:.3f} s, beside {open_} open deliveries")
-            assert took < 2
+            assert open_ > 100, "it came before most of the others"
             async with asyncio.timeout(30):
                 while len(crowded.arrivals) < 2500:
                     await asyncio.sleep(0.05)

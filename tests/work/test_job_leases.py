@@ -168,7 +168,7 @@ async def test_a_job_of_the_dead_that_is_locked_holds_nobody_up(database_url: st
         other = jobs(pool, clock, OTHER, done)
         async with pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM jobs WHERE kind = $1 ORDER BY id LIMIT 1 FOR UPDATE", KIND)
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(10):
                 assert await other.look() == 1
                 await other.idle()
         clock.advance(RECOVER_EVERY)
@@ -189,7 +189,7 @@ async def test_a_job_that_is_locked_does_not_keep_others_from_being_renewed(
         keys, until = ([row["team_id"] for row in rows], [row["id"] for row in rows]), now + LEASE
         async with pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM jobs WHERE id = $1 FOR UPDATE", keys[1][0])
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(10):
                 await pool.execute(JOBS.renew, *keys, HOLDER, until, until + LEASE / 2)
         found = await pool.fetch("SELECT leased_until FROM jobs WHERE kind = $1 ORDER BY id", KIND)
         assert [row["leased_until"] for row in found] == [now, until]

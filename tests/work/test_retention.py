@@ -131,7 +131,7 @@ async def test_an_email_that_is_locked_is_not_waited_for(database_url: str, tmp_
         clock_of(pillarbox).advance(10 * DAY)
         async with pillarbox.pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM emails WHERE id = $1 FOR UPDATE", UUID(locked))
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(10):
                 assert await kept(pillarbox, emails=1).purge_emails() == 1
         assert (await team.get(f"/emails/{free}")).status_code == 404
         assert await kept(pillarbox, emails=1).purge_emails() == 1
