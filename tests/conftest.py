@@ -10,7 +10,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +85,24 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run `async def test_…` in an event loop of its own; its fixtures are made before the loop."""
+    """Run `async def test_…` in an event loop of its own. Its fixtures are made before the loop. Those that
+    are asynchronous contexts are entered in it, and the test gets what they yield."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    asyncio.run(pyfuncitem.obj(**arguments))
+    asyncio.run(entered(pyfuncitem.obj, pyfuncitem.funcargs, pyfuncitem._fixtureinfo.argnames))
     return True
+
+
+async def entered(
+    test: Callable[..., Awaitable[None]], made: Mapping[str, Any], names: Sequence[str]
+) -> None:
+    async with AsyncExitStack() as stack:
+        arguments = {}
+        for name in names:
+            value = made[name]
+            is_context = isinstance(value, AbstractAsyncContextManager)
+            arguments[name] = await stack.enter_async_context(value) if is_context else value
+        await test(**arguments)
 
 
 class Databases:
@@ -152,3 +165,19 @@ def database_url(databases: Databases) -> Iterator[str]:
     url = databases.fresh()
     yield url
     databases.drop(url)
+
+
+@pytest.fixture
+def pillarbox(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Any]:
+    """A Pillarbox whose time and work the test moves by hand (`kit.manual_world`)."""
+    from kit.manual_world import manual_world
+
+    return manual_world(database_url, tmp_path)
+
+
+@pytest.fixture
+def inbox(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Any]:
+    """An empty inbox of the only team of such a Pillarbox (`kit.inbox_rows`)."""
+    from kit.inbox_rows import inbox_world
+
+    return inbox_world(database_url, tmp_path)

@@ -72,19 +72,18 @@ def refused(answer: httpx.Response, what: object) -> None:
     assert len(message) < 400, what
 
 
-async def test_no_field_takes_what_cannot_be_stored(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        before = await counts(pillarbox.pool)
-        whole = json.dumps(mail()).encode()
-        for field in FIELDS:
-            for name, value in TORTURE.items():
-                body = b'%b,"%b":%b}' % (whole[:-1], field.encode(), value)
-                refused(await ask(team, body), (field, name))
+async def test_no_field_takes_what_cannot_be_stored(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    before = await counts(pillarbox.pool)
+    whole = json.dumps(mail()).encode()
+    for field in FIELDS:
         for name, value in TORTURE.items():
-            body = b'[%b,"subject":%b}]' % (whole[:-1], value)
-            refused(await ask(team, body, "/emails/batch"), name)
-        assert await counts(pillarbox.pool) == before
+            body = b'%b,"%b":%b}' % (whole[:-1], field.encode(), value)
+            refused(await ask(team, body), (field, name))
+    for name, value in TORTURE.items():
+        body = b'[%b,"subject":%b}]' % (whole[:-1], value)
+        refused(await ask(team, body, "/emails/batch"), name)
+    assert await counts(pillarbox.pool) == before
 
 
 async def test_no_route_takes_a_body_that_is_not_sound(database_url: str, tmp_path: Path) -> None:
@@ -112,31 +111,30 @@ async def test_no_route_takes_a_body_that_is_not_sound(database_url: str, tmp_pa
         assert await counts(pillarbox.pool) == before
 
 
-async def test_the_examples_of_the_issue(database_url: str, tmp_path: Path) -> None:
+async def test_the_examples_of_the_issue(pillarbox: World) -> None:
     """Issue 2, "Bad input": the documented status, name and message pattern, nothing written."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        before = await counts(pillarbox.pool)
-        nested = await ask(team, b"[" * 10_000)
-        assert error(nested)[:2] == (400, "validation_error")
-        nested = await ask(team, b'{"to":' + b"[" * 10_000 + b"]" * 10_000 + b"}")
-        assert error(nested) == (
-            400,
-            "validation_error",
-            "The request body is nested more than 64 levels deep.",
-        )
-        many = [f"x{n}@quay.example" for n in range(51)]
-        answer = await team.post("/emails", mail(to=many))
-        assert error(answer)[:2] == (422, "validation_error")
-        broken = mail(from_="Harbor\r\nBcc: x@evil.example <notes@harbor.example>")
-        assert error(await team.post("/emails", broken))[:2] == (422, "validation_error")
-        head = await raw(
-            pillarbox, b"POST /emails HTTP/1.1\r\nHost: x\r\nX-\x00A: b\r\nContent-Length: 0\r\n\r\n"
-        )
-        assert head.startswith(b"HTTP/1.1 400 ")
-        assert b'"statusCode":400' in head
-        assert await counts(pillarbox.pool) == before
-        assert (await team.post("/emails", mail())).status_code == 200
+    team = await pillarbox.team()
+    before = await counts(pillarbox.pool)
+    nested = await ask(team, b"[" * 10_000)
+    assert error(nested)[:2] == (400, "validation_error")
+    nested = await ask(team, b'{"to":' + b"[" * 10_000 + b"]" * 10_000 + b"}")
+    assert error(nested) == (
+        400,
+        "validation_error",
+        "The request body is nested more than 64 levels deep.",
+    )
+    many = [f"x{n}@quay.example" for n in range(51)]
+    answer = await team.post("/emails", mail(to=many))
+    assert error(answer)[:2] == (422, "validation_error")
+    broken = mail(from_="Harbor\r\nBcc: x@evil.example <notes@harbor.example>")
+    assert error(await team.post("/emails", broken))[:2] == (422, "validation_error")
+    head = await raw(
+        pillarbox, b"POST /emails HTTP/1.1\r\nHost: x\r\nX-\x00A: b\r\nContent-Length: 0\r\n\r\n"
+    )
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b'"statusCode":400' in head
+    assert await counts(pillarbox.pool) == before
+    assert (await team.post("/emails", mail())).status_code == 200
 
 
 async def test_sixty_megabytes_without_a_length(database_url: str, tmp_path: Path) -> None:
@@ -181,39 +179,38 @@ async def test_half_a_body_and_silence(
         assert await counts(pillarbox.pool) == before
 
 
-async def test_bad_paths_queries_and_headers(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        before = await counts(pillarbox.pool)
-        for wrong in (
-            "%00",
-            "%ff",
-            "%ED%A0%80",
-            "..%2f..",
-            "%25",
-            "'--",
-            "{email_id}",
-            "a" * 3000,
-            "\u0661" * 8,
+async def test_bad_paths_queries_and_headers(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    before = await counts(pillarbox.pool)
+    for wrong in (
+        "%00",
+        "%ff",
+        "%ED%A0%80",
+        "..%2f..",
+        "%25",
+        "'--",
+        "{email_id}",
+        "a" * 3000,
+        "\u0661" * 8,
+    ):
+        for path in (f"/emails/{wrong}", f"/emails/{wrong}/attachments/{wrong}", f"/domains/{wrong}"):
+            refused(await team.get(path), path)
+        for query in (
+            f"limit={wrong}",
+            f"after={wrong}",
+            f"before={wrong}",
+            f"limit=1&after={wrong}&after=",
         ):
-            for path in (f"/emails/{wrong}", f"/emails/{wrong}/attachments/{wrong}", f"/domains/{wrong}"):
-                refused(await team.get(path), path)
-            for query in (
-                f"limit={wrong}",
-                f"after={wrong}",
-                f"before={wrong}",
-                f"limit=1&after={wrong}&after=",
-            ):
-                answer = await team.get(f"/emails?{query}")
-                assert answer.status_code < 500, query
-            assert (await team.get(f"/emails?unknown={wrong}")).status_code in (200, 422), wrong
-        modes = [(b"x-batch-validation", b"\xff\xfe"), (b"x-batch-validation", b"strict\xe9")]
-        for header in modes:
-            answer = await team.http.post("/emails/batch", json=[mail()], headers=[header])
-            assert error(answer)[:2] == (422, "validation_error")
-            keyed = [header, (b"idempotency-key", b"k")]
-            refused(await team.http.post("/emails/batch", json=[mail()], headers=keyed), header)
-        assert await counts(pillarbox.pool) == before
+            answer = await team.get(f"/emails?{query}")
+            assert answer.status_code < 500, query
+        assert (await team.get(f"/emails?unknown={wrong}")).status_code in (200, 422), wrong
+    modes = [(b"x-batch-validation", b"\xff\xfe"), (b"x-batch-validation", b"strict\xe9")]
+    for header in modes:
+        answer = await team.http.post("/emails/batch", json=[mail()], headers=[header])
+        assert error(answer)[:2] == (422, "validation_error")
+        keyed = [header, (b"idempotency-key", b"k")]
+        refused(await team.http.post("/emails/batch", json=[mail()], headers=keyed), header)
+    assert await counts(pillarbox.pool) == before
 
 
 # Fuzz ---------------------------------------------------------------------------------------------

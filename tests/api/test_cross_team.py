@@ -6,7 +6,6 @@ route stands in the tables below; a route that lacks an entry fails with a messa
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -27,7 +26,6 @@ from kit.builders import (
 )
 from kit.client import error
 from kit.dumps import rows_of
-from kit.manual_world import manual_world
 from kit.page_answers import is_page_of_people
 from kit.world import Team, World, mail
 from pillarbox.kernel.http.files import FileLinks
@@ -70,94 +68,87 @@ GUARDED = [entry for entry in ROUTES if entry.needs is not Access.PUBLIC]
 MATRIX = [entry for entry in GUARDED if entry.parameters]
 
 
-async def test_a_foreign_id_answers_as_an_unknown_one_and_changes_nothing(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await two_teams(pillarbox)
-        for entry in MATRIX:
-            theirs = await made_for(harbor, entry)
-            before = await rows_of(pillarbox.pool, harbor.id)
-            for method in ("GET", "HEAD") if entry.method == "GET" else (entry.method,):
-                nothing = {name: str(uuid4()) for name in theirs}
-                foreign = await ask(quay, method, entry, theirs)
-                unknown = await ask(quay, method, entry, nothing)
-                expected = 200 if UNKNOWN_IS_FINE.get(label(entry)) == entry.parameters[0] else 404
-                assert unknown.status_code == expected, f"{label(entry)}: {unknown.text}; is BODIES right?"
-                assert seen(foreign, theirs) == seen(unknown, nothing), label(entry)
-            assert await rows_of(pillarbox.pool, harbor.id) == before, label(entry)
-            own = await ask(harbor, entry.method, entry, theirs)
-            assert own.status_code < 300, f"{label(entry)}: the builder made nothing real: {own.text}"
+async def test_a_foreign_id_answers_as_an_unknown_one_and_changes_nothing(pillarbox: World) -> None:
+    harbor, quay = await two_teams(pillarbox)
+    for entry in MATRIX:
+        theirs = await made_for(harbor, entry)
+        before = await rows_of(pillarbox.pool, harbor.id)
+        for method in ("GET", "HEAD") if entry.method == "GET" else (entry.method,):
+            nothing = {name: str(uuid4()) for name in theirs}
+            foreign = await ask(quay, method, entry, theirs)
+            unknown = await ask(quay, method, entry, nothing)
+            expected = 200 if UNKNOWN_IS_FINE.get(label(entry)) == entry.parameters[0] else 404
+            assert unknown.status_code == expected, f"{label(entry)}: {unknown.text}; is BODIES right?"
+            assert seen(foreign, theirs) == seen(unknown, nothing), label(entry)
+        assert await rows_of(pillarbox.pool, harbor.id) == before, label(entry)
+        own = await ask(harbor, entry.method, entry, theirs)
+        assert own.status_code < 300, f"{label(entry)}: the builder made nothing real: {own.text}"
 
 
-async def test_a_foreign_part_of_an_own_thing_is_unknown_too(database_url: str, tmp_path: Path) -> None:
+async def test_a_foreign_part_of_an_own_thing_is_unknown_too(pillarbox: World) -> None:
     """Routes with several ids: mine first, theirs after."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await two_teams(pillarbox)
-        for entry in (entry for entry in MATRIX if len(entry.parameters) > 1):
-            mine, theirs = await made_for(quay, entry), await made_for(harbor, entry)
-            for at in range(1, len(entry.parameters)):
-                name = entry.parameters[at]
-                named, nothing = mine | {name: theirs[name]}, mine | {name: str(uuid4())}
-                foreign = await ask(quay, entry.method, entry, named)
-                unknown = await ask(quay, entry.method, entry, nothing)
-                expected = 200 if UNKNOWN_IS_FINE.get(label(entry)) == name else 404
-                assert unknown.status_code == expected, label(entry)
-                assert seen(foreign, named) == seen(unknown, nothing), label(entry)
+    harbor, quay = await two_teams(pillarbox)
+    for entry in (entry for entry in MATRIX if len(entry.parameters) > 1):
+        mine, theirs = await made_for(quay, entry), await made_for(harbor, entry)
+        for at in range(1, len(entry.parameters)):
+            name = entry.parameters[at]
+            named, nothing = mine | {name: theirs[name]}, mine | {name: str(uuid4())}
+            foreign = await ask(quay, entry.method, entry, named)
+            unknown = await ask(quay, entry.method, entry, nothing)
+            expected = 200 if UNKNOWN_IS_FINE.get(label(entry)) == name else 404
+            assert unknown.status_code == expected, label(entry)
+            assert seen(foreign, named) == seen(unknown, nothing), label(entry)
 
 
-async def test_references_in_bodies_are_looked_up_in_the_own_team(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await two_teams(pillarbox)
-        for (method, path), fields in REFERENCES.items():
-            for name, rest in fields.items():
-                theirs = await BUILDERS[name](harbor, {})
-                before = [await rows_of(pillarbox.pool, team.id) for team in (harbor, quay)]
-                foreign = await quay.call(method, path, rest | {name: theirs})
-                unknown = await quay.call(method, path, rest | {name: str(uuid4())})
-                assert error(unknown)[:2] == (404, "not_found")
-                assert seen(foreign, {}) == seen(unknown, {}), (method, path, name)
-                assert [await rows_of(pillarbox.pool, team.id) for team in (harbor, quay)] == before
-                own = await quay.call(method, path, rest | {name: await BUILDERS[name](quay, {})})
-                assert own.status_code < 300, own.text
+async def test_references_in_bodies_are_looked_up_in_the_own_team(pillarbox: World) -> None:
+    harbor, quay = await two_teams(pillarbox)
+    for (method, path), fields in REFERENCES.items():
+        for name, rest in fields.items():
+            theirs = await BUILDERS[name](harbor, {})
+            before = [await rows_of(pillarbox.pool, team.id) for team in (harbor, quay)]
+            foreign = await quay.call(method, path, rest | {name: theirs})
+            unknown = await quay.call(method, path, rest | {name: str(uuid4())})
+            assert error(unknown)[:2] == (404, "not_found")
+            assert seen(foreign, {}) == seen(unknown, {}), (method, path, name)
+            assert [await rows_of(pillarbox.pool, team.id) for team in (harbor, quay)] == before
+            own = await quay.call(method, path, rest | {name: await BUILDERS[name](quay, {})})
+            assert own.status_code < 300, own.text
 
 
-async def test_lists_show_nothing_of_another_team(database_url: str, tmp_path: Path) -> None:
+async def test_lists_show_nothing_of_another_team(pillarbox: World) -> None:
     """Also with the other team's ids as cursors (contract decision 5: a cursor is only a position)."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await two_teams(pillarbox)
-        made: Made = {}
-        for name, build in BUILDERS.items():
-            made[name] = await build(harbor, made)
-        made["received"] = await a_received_email(harbor, {})
-        own = await quay.send(subject="mine")
-        lists = [entry for entry in GUARDED if entry.method == "GET" and not entry.parameters]
-        assert lists
-        for entry in lists:
-            paths = [entry.path]
-            if "after" in entry.query:
-                ids = [found for found in made.values() if well_formed(found)]
-                paths += [f"{entry.path}?{way}={found}" for found in ids for way in ("after", "before")]
-            for path in paths:
-                answer = await quay.get(path)
-                assert answer.status_code == 200, path
-                assert MARK not in answer.text, path
-                assert not [found for found in (*made.values(), str(harbor.id)) if found in answer.text], path
-        assert [item["id"] for item in (await quay.get("/emails")).json()["data"]] == [own]
-        assert (await quay.get(f"/emails?limit=1&before={made['email_id']}")).json()["has_more"] is False
+    harbor, quay = await two_teams(pillarbox)
+    made: Made = {}
+    for name, build in BUILDERS.items():
+        made[name] = await build(harbor, made)
+    made["received"] = await a_received_email(harbor, {})
+    own = await quay.send(subject="mine")
+    lists = [entry for entry in GUARDED if entry.method == "GET" and not entry.parameters]
+    assert lists
+    for entry in lists:
+        paths = [entry.path]
+        if "after" in entry.query:
+            ids = [found for found in made.values() if well_formed(found)]
+            paths += [f"{entry.path}?{way}={found}" for found in ids for way in ("after", "before")]
+        for path in paths:
+            answer = await quay.get(path)
+            assert answer.status_code == 200, path
+            assert MARK not in answer.text, path
+            assert not [found for found in (*made.values(), str(harbor.id)) if found in answer.text], path
+    assert [item["id"] for item in (await quay.get("/emails")).json()["data"]] == [own]
+    assert (await quay.get(f"/emails?limit=1&before={made['email_id']}")).json()["has_more"] is False
 
 
-async def test_links_name_their_team_and_no_other(database_url: str, tmp_path: Path) -> None:
+async def test_links_name_their_team_and_no_other(pillarbox: World) -> None:
     """A file link is a capability: it works without a credential and shows what its own team stored."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await two_teams(pillarbox)
-        email = await an_email(harbor, {})
-        [item] = (await harbor.get(f"/emails/{email}/attachments")).json()["data"]
-        files = pillarbox.app.need(FileLinks)
-        crossed, _ = files.link("attachment", quay.id, UUID(item["id"]))
-        anyone = pillarbox.client(None)
-        assert (await anyone.get(item["download_url"])).content == b"hi"
-        assert error(await anyone.get(crossed)) == (404, "not_found", "File not found")
+    harbor, quay = await two_teams(pillarbox)
+    email = await an_email(harbor, {})
+    [item] = (await harbor.get(f"/emails/{email}/attachments")).json()["data"]
+    files = pillarbox.app.need(FileLinks)
+    crossed, _ = files.link("attachment", quay.id, UUID(item["id"]))
+    anyone = pillarbox.client(None)
+    assert (await anyone.get(item["download_url"])).content == b"hi"
+    assert error(await anyone.get(crossed)) == (404, "not_found", "File not found")
 
 
 def test_public_routes_with_parameters_are_known_capability_links() -> None:

@@ -12,7 +12,7 @@ import pytest
 from kit.client import error
 from kit.dumps import counts
 from kit.manual_world import manual_world, parsed, relayed_world
-from kit.world import Team, mail
+from kit.world import Team, World, mail
 from pillarbox.emails.requests.attachment_input import BLOCKED
 
 BAD = (422, "invalid_attachment")
@@ -47,15 +47,14 @@ CONTENTS: list[tuple[Any, bytes]] = [
 ]
 
 
-async def test_every_form_of_content_is_the_same_bytes(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        wanted = [{"filename": f"{n}.bin", "content": given} for n, (given, _) in enumerate(CONTENTS)]
-        items = await listed(team, await team.send(attachments=wanted))
-        assert [item["filename"] for item in items] == [item["filename"] for item in wanted]
-        for item, (_, meant) in zip(items, CONTENTS, strict=True):
-            assert item["size"] == len(meant)
-            assert await content(team, item) == meant
+async def test_every_form_of_content_is_the_same_bytes(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    wanted = [{"filename": f"{n}.bin", "content": given} for n, (given, _) in enumerate(CONTENTS)]
+    items = await listed(team, await team.send(attachments=wanted))
+    assert [item["filename"] for item in items] == [item["filename"] for item in wanted]
+    for item, (_, meant) in zip(items, CONTENTS, strict=True):
+        assert item["size"] == len(meant)
+        assert await content(team, item) == meant
 
 
 REFUSED: list[tuple[Any, tuple[int, str], str]] = [
@@ -110,34 +109,32 @@ REFUSED: list[tuple[Any, tuple[int, str], str]] = [
 ]
 
 
-async def test_each_violation_has_its_answer_and_writes_nothing(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        before = await counts(pillarbox.pool)
-        for item, expected, message in REFUSED:
-            status, name, said = error(await team.post("/emails", mail(attachments=[item])))
-            assert (status, name) == expected, (item, said)
-            assert said.startswith(message), (item, said)
-        second = [{"content": "aGk="}, {"content": "?"}]
-        assert "`attachments[1].content`" in error(await team.post("/emails", mail(attachments=second)))[2]
-        many = [{"content": ""}] * 101
-        assert error(await team.post("/emails", mail(attachments=many)))[:2] == VALIDATION
-        assert await counts(pillarbox.pool) == before
-        assert (await team.post("/emails", mail(attachments=many[:100]))).status_code == 200
+async def test_each_violation_has_its_answer_and_writes_nothing(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    before = await counts(pillarbox.pool)
+    for item, expected, message in REFUSED:
+        status, name, said = error(await team.post("/emails", mail(attachments=[item])))
+        assert (status, name) == expected, (item, said)
+        assert said.startswith(message), (item, said)
+    second = [{"content": "aGk="}, {"content": "?"}]
+    assert "`attachments[1].content`" in error(await team.post("/emails", mail(attachments=second)))[2]
+    many = [{"content": ""}] * 101
+    assert error(await team.post("/emails", mail(attachments=many)))[:2] == VALIDATION
+    assert await counts(pillarbox.pool) == before
+    assert (await team.post("/emails", mail(attachments=many[:100]))).status_code == 200
 
 
-async def test_blocked_extensions_are_those_of_the_contract(database_url: str, tmp_path: Path) -> None:
+async def test_blocked_extensions_are_those_of_the_contract(pillarbox: World) -> None:
     """Every one of them, in any case; and names that only look like one are taken."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for extension in sorted(BLOCKED):
-            item = {"filename": f"Report.{extension.upper()}", "content": "aGk="}
-            status, name, message = error(await team.post("/emails", mail(attachments=[item])))
-            assert (status, name) == BAD
-            assert f".{extension}" in message
-        names = ("exe", "setup.exe.txt", "mail.eml", "page.html", "archive.zip", "a.exemplar", "x.", "…")
-        email = await team.send(attachments=[{"filename": name, "content": "aGk="} for name in names])
-        assert [item["filename"] for item in await listed(team, email)] == list(names)
+    team = await pillarbox.team()
+    for extension in sorted(BLOCKED):
+        item = {"filename": f"Report.{extension.upper()}", "content": "aGk="}
+        status, name, message = error(await team.post("/emails", mail(attachments=[item])))
+        assert (status, name) == BAD
+        assert f".{extension}" in message
+    names = ("exe", "setup.exe.txt", "mail.eml", "page.html", "archive.zip", "a.exemplar", "x.", "…")
+    email = await team.send(attachments=[{"filename": name, "content": "aGk="} for name in names])
+    assert [item["filename"] for item in await listed(team, email)] == list(names)
 
 
 NAMED: list[tuple[dict[str, Any], tuple[str, str | None]]] = [
@@ -161,14 +158,13 @@ NAMED: list[tuple[dict[str, Any], tuple[str, str | None]]] = [
 ]
 
 
-async def test_names_and_types_as_they_are_listed(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        wanted = [{"content": "aGk=", **fields} for fields, _ in NAMED]
-        items = await listed(team, await team.send(attachments=wanted))
-        for item, (_, (name, kind)) in zip(items, NAMED, strict=True):
-            assert item["filename"] == name
-            assert kind is None or item["content_type"] == kind, name
+async def test_names_and_types_as_they_are_listed(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    wanted = [{"content": "aGk=", **fields} for fields, _ in NAMED]
+    items = await listed(team, await team.send(attachments=wanted))
+    for item, (_, (name, kind)) in zip(items, NAMED, strict=True):
+        assert item["filename"] == name
+        assert kind is None or item["content_type"] == kind, name
 
 
 async def test_inline_attachments_arrive_beside_the_html(database_url: str, tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from kit.client import error
 from kit.dumps import counts
-from kit.manual_world import manual_world
-from kit.world import Team, mail
+from kit.world import Team, World, mail
 
 VALIDATION = (422, "validation_error")
 MISSING = (422, "missing_required_field")
@@ -142,29 +140,27 @@ MAILBOXES = [
 ]
 
 
-async def test_each_violation_has_its_answer_and_writes_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_each_violation_has_its_answer_and_writes_nothing(pillarbox: World) -> None:
     """Conventions section 5: status, name and message pattern; nothing is stored, never a 500."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        before = await counts(pillarbox.pool)
-        for fields, expected, message in REFUSED:
-            status, name, said = error(await team.post("/emails", mail(**fields)))
-            shown = str(fields)[:80]
-            assert (status, name) == expected, shown
-            assert said.startswith(message), (shown, said)
-        assert await counts(pillarbox.pool) == before
+    team = await pillarbox.team()
+    before = await counts(pillarbox.pool)
+    for fields, expected, message in REFUSED:
+        status, name, said = error(await team.post("/emails", mail(**fields)))
+        shown = str(fields)[:80]
+        assert (status, name) == expected, shown
+        assert said.startswith(message), (shown, said)
+    assert await counts(pillarbox.pool) == before
 
 
-async def test_what_is_no_mailbox_is_refused_in_every_field(database_url: str, tmp_path: Path) -> None:
+async def test_what_is_no_mailbox_is_refused_in_every_field(pillarbox: World) -> None:
     """Section 1.1: the message names the field and the accepted forms."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for text in NO_MAILBOX:
-            for field in ("to", "cc", "bcc", "reply_to"):
-                answer = await team.post("/emails", mail(**{field: [text]}))
-                assert_refused(answer, field, text)
-            assert_refused(await team.post("/emails", mail(from_=text)), "from", text)
-            assert_refused(await team.post("/emails", mail(to=text)), "to", text)
+    team = await pillarbox.team()
+    for text in NO_MAILBOX:
+        for field in ("to", "cc", "bcc", "reply_to"):
+            answer = await team.post("/emails", mail(**{field: [text]}))
+            assert_refused(answer, field, text)
+        assert_refused(await team.post("/emails", mail(from_=text)), "from", text)
+        assert_refused(await team.post("/emails", mail(to=text)), "to", text)
 
 
 def assert_refused(answer: Any, field: str, text: str) -> None:
@@ -175,93 +171,87 @@ def assert_refused(answer: Any, field: str, text: str) -> None:
         assert FORMAT in message
 
 
-async def test_mailboxes_are_kept_as_they_were_given(database_url: str, tmp_path: Path) -> None:
+async def test_mailboxes_are_kept_as_they_were_given(pillarbox: World) -> None:
     """Section 1.1: stored and returned as given after trimming."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for text in MAILBOXES:
-            email = await team.send(from_=text, to=text, cc=[text], bcc=text, reply_to=[text])
-            found = await team.email(email)
-            assert found["from"] == text.strip()
-            for field in ("to", "cc", "bcc", "reply_to"):
-                assert found[field] == [text.strip()], text
-
-
-async def test_fifty_recipients_in_each_list_and_not_one_more(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        fifty = {field: [f"{field}{n}@quay.example" for n in range(50)] for field in ("to", "cc", "bcc")}
-        email = await team.send(**fifty, reply_to=fifty["to"])
-        assert await _recipients(team, email) == 150
-        before = await counts(pillarbox.pool)
+    team = await pillarbox.team()
+    for text in MAILBOXES:
+        email = await team.send(from_=text, to=text, cc=[text], bcc=text, reply_to=[text])
+        found = await team.email(email)
+        assert found["from"] == text.strip()
         for field in ("to", "cc", "bcc", "reply_to"):
-            many = [f"x{n}@quay.example" for n in range(51)]
-            status, name, message = error(await team.post("/emails", mail(**{field: many})))
-            assert (status, name) == VALIDATION
-            assert message == f"Invalid `{field}` field. Use at most 50 addresses."
-        assert await counts(pillarbox.pool) == before
+            assert found[field] == [text.strip()], text
 
 
-async def test_an_address_in_several_lists_gets_the_mail_once(database_url: str, tmp_path: Path) -> None:
+async def test_fifty_recipients_in_each_list_and_not_one_more(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    fifty = {field: [f"{field}{n}@quay.example" for n in range(50)] for field in ("to", "cc", "bcc")}
+    email = await team.send(**fifty, reply_to=fifty["to"])
+    assert await _recipients(team, email) == 150
+    before = await counts(pillarbox.pool)
+    for field in ("to", "cc", "bcc", "reply_to"):
+        many = [f"x{n}@quay.example" for n in range(51)]
+        status, name, message = error(await team.post("/emails", mail(**{field: many})))
+        assert (status, name) == VALIDATION
+        assert message == f"Invalid `{field}` field. Use at most 50 addresses."
+    assert await counts(pillarbox.pool) == before
+
+
+async def test_an_address_in_several_lists_gets_the_mail_once(pillarbox: World) -> None:
     """Section 1.1: compared without case, to wins over cc over bcc, the lists stay as they are."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        email = await team.send(
-            to=["Ada@Quay.example", "ada@quay.example", "b@münchen.example"],
-            cc=["ADA <ada@quay.EXAMPLE>", "c@quay.example"],
-            bcc=["c@quay.example", "B@xn--mnchen-3ya.example", "d@quay.example"],
-        )
-        rows = await pillarbox.pool.fetch("SELECT role, mailbox FROM recipients ORDER BY position")
-        assert [tuple(row) for row in rows] == [
-            ("to", "Ada@quay.example"),
-            ("to", "b@xn--mnchen-3ya.example"),
-            ("cc", "c@quay.example"),
-            ("bcc", "d@quay.example"),
-        ]
-        found = await team.email(email)
-        assert found["to"] == ["Ada@Quay.example", "ada@quay.example", "b@münchen.example"]
-        assert found["cc"] == ["ADA <ada@quay.EXAMPLE>", "c@quay.example"]
-        assert len(found["bcc"]) == 3
+    team = await pillarbox.team()
+    email = await team.send(
+        to=["Ada@Quay.example", "ada@quay.example", "b@münchen.example"],
+        cc=["ADA <ada@quay.EXAMPLE>", "c@quay.example"],
+        bcc=["c@quay.example", "B@xn--mnchen-3ya.example", "d@quay.example"],
+    )
+    rows = await pillarbox.pool.fetch("SELECT role, mailbox FROM recipients ORDER BY position")
+    assert [tuple(row) for row in rows] == [
+        ("to", "Ada@quay.example"),
+        ("to", "b@xn--mnchen-3ya.example"),
+        ("cc", "c@quay.example"),
+        ("bcc", "d@quay.example"),
+    ]
+    found = await team.email(email)
+    assert found["to"] == ["Ada@Quay.example", "ada@quay.example", "b@münchen.example"]
+    assert found["cc"] == ["ADA <ada@quay.EXAMPLE>", "c@quay.example"]
+    assert len(found["bcc"]) == 3
 
 
-async def test_optional_fields_that_are_null_or_empty_are_absent(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        body = mail(region="eu-west-1", react="<x/>", unknown={"a": [1]})
-        for field in ("cc", "bcc", "reply_to", "text", "headers", "attachments", "tags", "scheduled_at"):
-            body[field] = None
-        body |= {"topic_id": None, "template": None}
-        assert (await team.post("/emails", body)).status_code == 200
-        email = await team.send(cc=[], bcc="", reply_to=[], headers={}, attachments=[], tags=[])
-        found = await team.email(email)
-        assert [found[name] for name in ("cc", "bcc", "reply_to", "tags")] == [None, None, None, []]
-        assert found["scheduled_at"] is None
+async def test_optional_fields_that_are_null_or_empty_are_absent(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    body = mail(region="eu-west-1", react="<x/>", unknown={"a": [1]})
+    for field in ("cc", "bcc", "reply_to", "text", "headers", "attachments", "tags", "scheduled_at"):
+        body[field] = None
+    body |= {"topic_id": None, "template": None}
+    assert (await team.post("/emails", body)).status_code == 200
+    email = await team.send(cc=[], bcc="", reply_to=[], headers={}, attachments=[], tags=[])
+    found = await team.email(email)
+    assert [found[name] for name in ("cc", "bcc", "reply_to", "tags")] == [None, None, None, []]
+    assert found["scheduled_at"] is None
 
 
-async def test_the_limits_themselves_are_allowed(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for fields in (
-            {"subject": "\N{GRINNING FACE}" * 998},
-            {"subject": "tab\tin between"},
-            {"html": None, "text": "é" * (5 * 1024 * 1024)},
-            {"headers": {"X-" + "a" * 74: "v" * 900, "X-Empty": ""}},
-            {"headers": {"X-Long": "word " * 400}},
-            {"headers": {f"X-{n}": "v" for n in range(50)}},
-            {"tags": [{"name": "a" * 256, "value": "Z_-9" * 64}] * 50},
-            {"to": [f"x{n}@quay.example" for n in range(50)]},
-        ):
-            answer = await team.post("/emails", mail(**fields))
-            assert answer.status_code == 200, (str(fields)[:60], answer.text)
+async def test_the_limits_themselves_are_allowed(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    for fields in (
+        {"subject": "\N{GRINNING FACE}" * 998},
+        {"subject": "tab\tin between"},
+        {"html": None, "text": "é" * (5 * 1024 * 1024)},
+        {"headers": {"X-" + "a" * 74: "v" * 900, "X-Empty": ""}},
+        {"headers": {"X-Long": "word " * 400}},
+        {"headers": {f"X-{n}": "v" for n in range(50)}},
+        {"tags": [{"name": "a" * 256, "value": "Z_-9" * 64}] * 50},
+        {"to": [f"x{n}@quay.example" for n in range(50)]},
+    ):
+        answer = await team.post("/emails", mail(**fields))
+        assert answer.status_code == 200, (str(fields)[:60], answer.text)
 
 
-async def test_the_aliases_are_the_same_endpoint(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for path in ("/email", "/emails/sending", "/email/sending", "/emails/"):
-            answer = await team.post(path, mail())
-            assert (answer.status_code, list(answer.json())) == (200, ["id"]), path
-            assert error(await team.post(path, {}))[0] == 422
+async def test_the_aliases_are_the_same_endpoint(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    for path in ("/email", "/emails/sending", "/email/sending", "/emails/"):
+        answer = await team.post(path, mail())
+        assert (answer.status_code, list(answer.json())) == (200, ["id"]), path
+        assert error(await team.post(path, {}))[0] == 422
 
 
 async def _recipients(team: Team, email: str) -> int:

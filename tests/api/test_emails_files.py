@@ -14,6 +14,7 @@ from uuid import uuid4
 from kit.client import error
 from kit.file_server import file_server
 from kit.manual_world import clock_of, manual_world, parsed, relayed_world, run_jobs
+from kit.world import World
 
 LOOPBACK = "127.0.0.0/8"
 DATA = bytes(range(256)) * 8
@@ -187,46 +188,44 @@ async def test_an_attachment_reads_as_the_contract_shows_it(database_url: str, t
         assert inline.json()["content_id"] == "c1"
 
 
-async def test_unknown_attachments_and_emails(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        mine = await team.send(attachments=[{"content": "aGk="}])
-        bare = await team.send()
-        [item] = (await team.get(f"/emails/{mine}/attachments")).json()["data"]
-        assert (await team.get(f"/emails/{bare}/attachments")).json() == {
-            "object": "list",
-            "has_more": False,
-            "data": [],
-        }
-        for path in (f"{bare}/attachments/{item['id']}", f"{mine}/attachments/{uuid4()}"):
-            assert error(await team.get(f"/emails/{path}")) == (404, "not_found", "Attachment not found")
-        assert error(await team.get(f"/emails/{uuid4()}/attachments"))[:2] == (404, "not_found")
-        for path in ("x/attachments", f"{mine}/attachments/x"):
-            assert error(await team.get(f"/emails/{path}"))[:2] == (422, "invalid_parameter")
+async def test_unknown_attachments_and_emails(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    mine = await team.send(attachments=[{"content": "aGk="}])
+    bare = await team.send()
+    [item] = (await team.get(f"/emails/{mine}/attachments")).json()["data"]
+    assert (await team.get(f"/emails/{bare}/attachments")).json() == {
+        "object": "list",
+        "has_more": False,
+        "data": [],
+    }
+    for path in (f"{bare}/attachments/{item['id']}", f"{mine}/attachments/{uuid4()}"):
+        assert error(await team.get(f"/emails/{path}")) == (404, "not_found", "Attachment not found")
+    assert error(await team.get(f"/emails/{uuid4()}/attachments"))[:2] == (404, "not_found")
+    for path in ("x/attachments", f"{mine}/attachments/x"):
+        assert error(await team.get(f"/emails/{path}"))[:2] == (422, "invalid_parameter")
 
 
-async def test_attachments_are_paged_in_the_order_of_the_request(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        email = await team.send(attachments=[{"content": "", "filename": f"{n}"} for n in range(5)])
+async def test_attachments_are_paged_in_the_order_of_the_request(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    email = await team.send(attachments=[{"content": "", "filename": f"{n}"} for n in range(5)])
 
-        async def page(query: str) -> tuple[str, bool]:
-            body = (await team.get(f"/emails/{email}/attachments?{query}")).json()
-            return "".join(item["filename"] for item in body["data"]), body["has_more"]
+    async def page(query: str) -> tuple[str, bool]:
+        body = (await team.get(f"/emails/{email}/attachments?{query}")).json()
+        return "".join(item["filename"] for item in body["data"]), body["has_more"]
 
-        ids = [item["id"] for item in (await team.get(f"/emails/{email}/attachments")).json()["data"]]
-        assert await page("") == ("01234", False)
-        assert await page("limit=2") == ("01", True)
-        assert await page(f"limit=2&after={ids[1]}") == ("23", True)
-        assert await page(f"limit=2&after={ids[3]}") == ("4", False)
-        assert await page(f"after={ids[1]}") == ("234", False)
-        assert await page(f"limit=2&before={ids[4]}") == ("23", True)
-        assert await page(f"limit=2&before={ids[1]}") == ("0", False)
-        path = f"/emails/{email}/attachments"
-        assert error(await team.get(f"{path}?limit=101"))[:2] == (422, "validation_error")
-        assert error(await team.get(f"{path}?after=x"))[:2] == (422, "validation_error")
-        both = error(await team.get(f"{path}?after={ids[0]}&before={ids[1]}"))
-        assert both[2] == "Use either `after` or `before`, not both."
+    ids = [item["id"] for item in (await team.get(f"/emails/{email}/attachments")).json()["data"]]
+    assert await page("") == ("01234", False)
+    assert await page("limit=2") == ("01", True)
+    assert await page(f"limit=2&after={ids[1]}") == ("23", True)
+    assert await page(f"limit=2&after={ids[3]}") == ("4", False)
+    assert await page(f"after={ids[1]}") == ("234", False)
+    assert await page(f"limit=2&before={ids[4]}") == ("23", True)
+    assert await page(f"limit=2&before={ids[1]}") == ("0", False)
+    path = f"/emails/{email}/attachments"
+    assert error(await team.get(f"{path}?limit=101"))[:2] == (422, "validation_error")
+    assert error(await team.get(f"{path}?after=x"))[:2] == (422, "validation_error")
+    both = error(await team.get(f"{path}?after={ids[0]}&before={ids[1]}"))
+    assert both[2] == "Use either `after` or `before`, not both."
 
 
 async def test_downloads_are_exact_guarded_and_resumable(database_url: str, tmp_path: Path) -> None:
@@ -272,29 +271,26 @@ async def test_downloads_are_exact_guarded_and_resumable(database_url: str, tmp_
             assert several.status_code == 200
 
 
-async def test_links_end_and_cannot_be_changed(database_url: str, tmp_path: Path) -> None:
+async def test_links_end_and_cannot_be_changed(pillarbox: World) -> None:
     """403 for a token that is not ours or over; every read gives a fresh link."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, anyone = await pillarbox.team(), pillarbox.client(None)
-        email = await team.send(attachments=[{"content": "aGk="}])
-        path = f"/emails/{email}/attachments"
-        url = (await team.get(path)).json()["data"][0]["download_url"]
-        stem, _, token = url.rpartition("/")
-        share = (await team.post(f"/emails/{email}/share")).json()["url"].rpartition("=")[2]
-        changed = [
-            token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :] for at in range(0, 60, 7)
-        ]
-        for wrong in (*changed, token[:-1], token + "A", token + "=", "x", share, "é" * 10):
-            answer = await anyone.get(f"{stem}/{wrong}")
-            assert error(answer)[:2] == (403, "validation_error"), wrong
-        assert (await anyone.post(url)).status_code == 405
-        clock_of(pillarbox).advance(timedelta(minutes=59, seconds=59))
-        assert (await anyone.get(url)).content == b"hi"
-        clock_of(pillarbox).advance(1)
-        assert error(await anyone.get(url))[:2] == (403, "validation_error")
-        fresh = (await team.get(path)).json()["data"][0]["download_url"]
-        assert fresh != url
-        assert (await anyone.get(fresh)).content == b"hi"
-        await pillarbox.pool.execute("DELETE FROM attachments")
-        assert error(await anyone.get(fresh))[:2] == (404, "not_found")
-        assert json.loads((await anyone.get(fresh)).content)["message"] == "File not found"
+    team, anyone = await pillarbox.team(), pillarbox.client(None)
+    email = await team.send(attachments=[{"content": "aGk="}])
+    path = f"/emails/{email}/attachments"
+    url = (await team.get(path)).json()["data"][0]["download_url"]
+    stem, _, token = url.rpartition("/")
+    share = (await team.post(f"/emails/{email}/share")).json()["url"].rpartition("=")[2]
+    changed = [token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :] for at in range(0, 60, 7)]
+    for wrong in (*changed, token[:-1], token + "A", token + "=", "x", share, "é" * 10):
+        answer = await anyone.get(f"{stem}/{wrong}")
+        assert error(answer)[:2] == (403, "validation_error"), wrong
+    assert (await anyone.post(url)).status_code == 405
+    clock_of(pillarbox).advance(timedelta(minutes=59, seconds=59))
+    assert (await anyone.get(url)).content == b"hi"
+    clock_of(pillarbox).advance(1)
+    assert error(await anyone.get(url))[:2] == (403, "validation_error")
+    fresh = (await team.get(path)).json()["data"][0]["download_url"]
+    assert fresh != url
+    assert (await anyone.get(fresh)).content == b"hi"
+    await pillarbox.pool.execute("DELETE FROM attachments")
+    assert error(await anyone.get(fresh))[:2] == (404, "not_found")
+    assert json.loads((await anyone.get(fresh)).content)["message"] == "File not found"

@@ -9,8 +9,7 @@ import pytest
 
 from kit.client import error
 from kit.dumps import counts
-from kit.manual_world import manual_world
-from kit.world import Team, mail, world
+from kit.world import Team, World, mail, world
 from pillarbox.domains.senders import Senders
 
 FORBIDDEN = (403, "validation_error")
@@ -159,56 +158,51 @@ SIMULATED = {
 }
 
 
-async def test_simulator_addresses_have_their_outcomes(database_url: str, tmp_path: Path) -> None:
+async def test_simulator_addresses_have_their_outcomes(pillarbox: World) -> None:
     """Every row of section 7; none of them is put on the suppression list."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        sent = {address: await team.send(to=address) for address in SIMULATED}
-        await pillarbox.turn()
-        for address, kinds in SIMULATED.items():
-            assert await team.kinds(sent[address]) == ["queued", *kinds], address
-            assert (await team.email(sent[address]))["last_event"] == kinds[-1], address
-        bounce = (await team.events(sent["bounced@resend.dev"]))[-1]
-        assert bounce["bounce"]["type"] == "Permanent"
-        assert bounce["reply"].startswith("550 5.1.1 ")
-        assert bounce["recipient"] == "bounced@resend.dev"
-        listed = (await team.events(sent["suppressed@pillarbox.test"]))[-1]
-        assert listed["reason"] == "previous_bounce"
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM suppressions") == 0
-        again = await team.send(to="bounced@resend.dev")
-        await pillarbox.turn()
-        assert await team.kinds(again) == ["queued", "sent", "bounced"]
+    team = await pillarbox.team()
+    sent = {address: await team.send(to=address) for address in SIMULATED}
+    await pillarbox.turn()
+    for address, kinds in SIMULATED.items():
+        assert await team.kinds(sent[address]) == ["queued", *kinds], address
+        assert (await team.email(sent[address]))["last_event"] == kinds[-1], address
+    bounce = (await team.events(sent["bounced@resend.dev"]))[-1]
+    assert bounce["bounce"]["type"] == "Permanent"
+    assert bounce["reply"].startswith("550 5.1.1 ")
+    assert bounce["recipient"] == "bounced@resend.dev"
+    listed = (await team.events(sent["suppressed@pillarbox.test"]))[-1]
+    assert listed["reason"] == "previous_bounce"
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM suppressions") == 0
+    again = await team.send(to="bounced@resend.dev")
+    await pillarbox.turn()
+    assert await team.kinds(again) == ["queued", "sent", "bounced"]
 
 
-async def test_simulated_and_real_recipients_of_one_email_have_their_own_fates(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_simulated_and_real_recipients_of_one_email_have_their_own_fates(pillarbox: World) -> None:
     """Section 6: one `sent` per recipient in the history; `last_event` is the latest."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        email = await team.send(to=["ada@quay.example", "bounced@resend.dev"], cc="suppressed@resend.dev")
-        await pillarbox.turn()
-        fates = {event["recipient"]: event["event"] for event in await team.events(email)}
-        assert fates == {
-            None: "queued",
-            "ada@quay.example": "delivered",
-            "bounced@resend.dev": "bounced",
-            "suppressed@resend.dev": "suppressed",
-        }
+    team = await pillarbox.team()
+    email = await team.send(to=["ada@quay.example", "bounced@resend.dev"], cc="suppressed@resend.dev")
+    await pillarbox.turn()
+    fates = {event["recipient"]: event["event"] for event in await team.events(email)}
+    assert fates == {
+        None: "queued",
+        "ada@quay.example": "delivered",
+        "bounced@resend.dev": "bounced",
+        "suppressed@resend.dev": "suppressed",
+    }
 
 
-async def test_suppressed_recipients_are_not_sent_to(database_url: str, tmp_path: Path) -> None:
+async def test_suppressed_recipients_are_not_sent_to(pillarbox: World) -> None:
     """Section 6: queued, recipient on the suppression list."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, other = await pillarbox.team(), await pillarbox.team("Other")
-        await pillarbox.pool.execute(
-            """
+    team, other = await pillarbox.team(), await pillarbox.team("Other")
+    await pillarbox.pool.execute(
+        """
             INSERT INTO suppressions (team_id, id, address, origin, created_at)
             VALUES ($1, gen_random_uuid(), 'ada@quay.example', 'manual', now())
             """,
-            team.id,
-        )
-        mine, theirs = await team.send(to="Ada <Ada@QUAY.example>"), await other.send()
-        await pillarbox.turn()
-        assert (await team.email(mine))["last_event"] == "suppressed"
-        assert (await other.email(theirs))["last_event"] == "delivered"
+        team.id,
+    )
+    mine, theirs = await team.send(to="Ada <Ada@QUAY.example>"), await other.send()
+    await pillarbox.turn()
+    assert (await team.email(mine))["last_event"] == "suppressed"
+    assert (await other.email(theirs))["last_event"] == "delivered"

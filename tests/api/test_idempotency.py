@@ -36,81 +36,76 @@ async def emails(pillarbox: World) -> int:
     return found
 
 
-async def test_a_repeat_gets_the_same_bytes_and_sends_nothing(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        first = await send(team, "k")
-        before = await counts(pillarbox.pool)
-        assert (first.status_code, REPLAYED in first.headers) == (200, False)
-        for _ in range(3):
-            again = await send(team, "k")
-            assert (again.status_code, again.content) == (200, first.content)
-            assert again.headers[REPLAYED] == "true"
-            assert again.headers["content-type"] == first.headers["content-type"]
-        assert await counts(pillarbox.pool) == before
-        reordered = dict(reversed(mail().items()))
-        spaced = json.dumps(reordered, indent=3, ensure_ascii=True).encode()
-        given = {"idempotency-key": "k", "content-type": "text/plain"}
-        same = await team.http.post("/emails", content=spaced, headers=given)
-        assert (same.content, same.headers[REPLAYED]) == (first.content, "true")
+async def test_a_repeat_gets_the_same_bytes_and_sends_nothing(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    first = await send(team, "k")
+    before = await counts(pillarbox.pool)
+    assert (first.status_code, REPLAYED in first.headers) == (200, False)
+    for _ in range(3):
+        again = await send(team, "k")
+        assert (again.status_code, again.content) == (200, first.content)
+        assert again.headers[REPLAYED] == "true"
+        assert again.headers["content-type"] == first.headers["content-type"]
+    assert await counts(pillarbox.pool) == before
+    reordered = dict(reversed(mail().items()))
+    spaced = json.dumps(reordered, indent=3, ensure_ascii=True).encode()
+    given = {"idempotency-key": "k", "content-type": "text/plain"}
+    same = await team.http.post("/emails", content=spaced, headers=given)
+    assert (same.content, same.headers[REPLAYED]) == (first.content, "true")
 
 
-async def test_another_body_under_the_same_key_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        first = await send(team, "k")
-        for body in (
-            mail(subject="Other"),
-            mail(unknown=1),
-            mail(to=["ada@quay.example", "b@quay.example"]),
-            {},
-        ):
-            status, name, _ = error(await send(team, "k", body))
-            assert (status, name) == MISMATCH
-        assert await emails(pillarbox) == 1
-        assert (await send(team, "k")).content == first.content
+async def test_another_body_under_the_same_key_is_refused(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    first = await send(team, "k")
+    for body in (
+        mail(subject="Other"),
+        mail(unknown=1),
+        mail(to=["ada@quay.example", "b@quay.example"]),
+        {},
+    ):
+        status, name, _ = error(await send(team, "k", body))
+        assert (status, name) == MISMATCH
+    assert await emails(pillarbox) == 1
+    assert (await send(team, "k")).content == first.content
 
 
-async def test_what_a_key_covers(database_url: str, tmp_path: Path) -> None:
+async def test_what_a_key_covers(pillarbox: World) -> None:
     """Scope: team, method and canonical path; whichever key of the team, whichever alias."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, other = await pillarbox.team(), await pillarbox.team("Other")
-        sender = team.using(await team.key(permission="sending_access"))
-        first = await send(team, "k")
-        for path in ("/email", "/emails/sending", "/email/sending", "/emails/"):
-            assert (await send(sender, "k", path=path)).content == first.content
-        batch = await send(team, "k", [mail()], "/emails/batch")
-        assert (batch.status_code, REPLAYED in batch.headers) == (200, False)
-        theirs = await send(other, "k")
-        assert theirs.status_code == 200
-        assert REPLAYED not in theirs.headers
-        assert await emails(pillarbox) == 3
-        plain = [(await team.post("/emails", mail())).json()["id"] for _ in range(2)]
-        assert plain[0] != plain[1]
+    team, other = await pillarbox.team(), await pillarbox.team("Other")
+    sender = team.using(await team.key(permission="sending_access"))
+    first = await send(team, "k")
+    for path in ("/email", "/emails/sending", "/email/sending", "/emails/"):
+        assert (await send(sender, "k", path=path)).content == first.content
+    batch = await send(team, "k", [mail()], "/emails/batch")
+    assert (batch.status_code, REPLAYED in batch.headers) == (200, False)
+    theirs = await send(other, "k")
+    assert theirs.status_code == 200
+    assert REPLAYED not in theirs.headers
+    assert await emails(pillarbox) == 3
+    plain = [(await team.post("/emails", mail())).json()["id"] for _ in range(2)]
+    assert plain[0] != plain[1]
 
 
-async def test_the_key_is_ignored_on_other_routes(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = [await send(team, "k", {"name": name}, "/api-keys") for name in ("one", "one", "two")]
-        assert [answer.status_code for answer in made] == [201] * 3
-        assert len({answer.json()["id"] for answer in made}) == 3
-        assert (await send(team, "", {"name": "three"}, "/api-keys")).status_code == 201
+async def test_the_key_is_ignored_on_other_routes(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = [await send(team, "k", {"name": name}, "/api-keys") for name in ("one", "one", "two")]
+    assert [answer.status_code for answer in made] == [201] * 3
+    assert len({answer.json()["id"] for answer in made}) == 3
+    assert (await send(team, "", {"name": "three"}, "/api-keys")).status_code == 201
 
 
-async def test_the_syntax_of_a_key(database_url: str, tmp_path: Path) -> None:
+async def test_the_syntax_of_a_key(pillarbox: World) -> None:
     """1 to 256 printable ASCII characters, compared byte by byte, checked before the body is parsed."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for wrong in ("", "k" * 257, "kéy", "a\tb"):
-            given = [(b"idempotency-key", wrong.encode("utf-8"))]
-            answer = await team.http.post("/emails", content=b"{", headers=given)
-            assert error(answer)[:2] == (400, "invalid_idempotency_key"), wrong
-        ids = set()
-        for right in ("k", "K", "k" * 256, "a b", "~!@#$%^&*()", "../x?y=z", "%20", '"k"'):
-            ids.add((await send(team, right)).json()["id"])
-        assert len(ids) == 8
-        assert await emails(pillarbox) == 8
+    team = await pillarbox.team()
+    for wrong in ("", "k" * 257, "kéy", "a\tb"):
+        given = [(b"idempotency-key", wrong.encode("utf-8"))]
+        answer = await team.http.post("/emails", content=b"{", headers=given)
+        assert error(answer)[:2] == (400, "invalid_idempotency_key"), wrong
+    ids = set()
+    for right in ("k", "K", "k" * 256, "a b", "~!@#$%^&*()", "../x?y=z", "%20", '"k"'):
+        ids.add((await send(team, right)).json()["id"])
+    assert len(ids) == 8
+    assert await emails(pillarbox) == 8
 
 
 async def test_an_error_releases_the_key(database_url: str, tmp_path: Path) -> None:
@@ -158,61 +153,58 @@ async def test_two_processes_race_on_one_key(database_url: str, tmp_path: Path) 
         assert sorted(answer.status_code for answer in mixed) == [200, 409]
 
 
-async def test_a_key_in_flight_elsewhere_is_not_waited_for(database_url: str, tmp_path: Path) -> None:
+async def test_a_key_in_flight_elsewhere_is_not_waited_for(pillarbox: World) -> None:
     """Contract decision 26: 409 at once, and the neighbours of the same commit are not held up."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        async with pillarbox.pool.acquire() as conn, conn.transaction():
-            name = f"{team.id} POST /emails k"
-            await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", name)
-            held, free = await asyncio.gather(send(team, "k"), send(team, "other"))
-            assert error(held)[:2] == RUNNING
-            assert free.status_code == 200
-        assert (await send(team, "k")).status_code == 200
-        assert await emails(pillarbox) == 2
+    team = await pillarbox.team()
+    async with pillarbox.pool.acquire() as conn, conn.transaction():
+        name = f"{team.id} POST /emails k"
+        await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", name)
+        held, free = await asyncio.gather(send(team, "k"), send(team, "other"))
+        assert error(held)[:2] == RUNNING
+        assert free.status_code == 200
+    assert (await send(team, "k")).status_code == 200
+    assert await emails(pillarbox) == 2
 
 
-async def test_a_key_is_forgotten_after_a_day(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, clock = await pillarbox.team(), clock_of(pillarbox)
-        first = await send(team, "k")
-        clock.advance(DAY - timedelta(seconds=1))
-        assert (await send(team, "k")).content == first.content
-        assert (await send(team, "k", mail(subject="x"))).status_code == 409
-        clock.advance(1)
-        second = await send(team, "k", mail(subject="x"))
-        assert (second.status_code, REPLAYED in second.headers) == (200, False)
-        assert second.json()["id"] != first.json()["id"]
-        again = await send(team, "k", mail(subject="x"))
-        assert (again.content, again.headers[REPLAYED]) == (second.content, "true")
-        assert await emails(pillarbox) == 2
+async def test_a_key_is_forgotten_after_a_day(pillarbox: World) -> None:
+    team, clock = await pillarbox.team(), clock_of(pillarbox)
+    first = await send(team, "k")
+    clock.advance(DAY - timedelta(seconds=1))
+    assert (await send(team, "k")).content == first.content
+    assert (await send(team, "k", mail(subject="x"))).status_code == 409
+    clock.advance(1)
+    second = await send(team, "k", mail(subject="x"))
+    assert (second.status_code, REPLAYED in second.headers) == (200, False)
+    assert second.json()["id"] != first.json()["id"]
+    again = await send(team, "k", mail(subject="x"))
+    assert (again.content, again.headers[REPLAYED]) == (second.content, "true")
+    assert await emails(pillarbox) == 2
 
 
-async def test_batches_are_kept_as_a_whole(database_url: str, tmp_path: Path) -> None:
+async def test_batches_are_kept_as_a_whole(pillarbox: World) -> None:
     """`errors` included, also when nothing was valid; the validation mode is part of the request."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for key, items in (
-            ("some", [mail(), mail(to="nobody"), mail()]),
-            ("none", [mail(to="nobody"), {}]),
-            ("all", [mail()]),
-        ):
-            first = await send(team, key, items, "/emails/batch", x_batch_validation="permissive")
-            before = await counts(pillarbox.pool)
-            again = await send(team, key, items, "/emails/batch", x_batch_validation="permissive")
-            assert (again.status_code, again.content, again.headers.get(REPLAYED)) == (
-                200,
-                first.content,
-                "true",
-            )
-            assert await counts(pillarbox.pool) == before
-            strict = await send(team, key, items, "/emails/batch", x_batch_validation="strict")
-            assert error(strict)[:2] == MISMATCH
-            by_default = await send(team, key, items, "/emails/batch")
-            assert error(by_default)[:2] == MISMATCH
-        default = await send(team, "strict", [mail()], "/emails/batch")
-        named = await send(team, "strict", [mail()], "/emails/batch", x_batch_validation="strict")
-        assert named.content == default.content
+    team = await pillarbox.team()
+    for key, items in (
+        ("some", [mail(), mail(to="nobody"), mail()]),
+        ("none", [mail(to="nobody"), {}]),
+        ("all", [mail()]),
+    ):
+        first = await send(team, key, items, "/emails/batch", x_batch_validation="permissive")
+        before = await counts(pillarbox.pool)
+        again = await send(team, key, items, "/emails/batch", x_batch_validation="permissive")
+        assert (again.status_code, again.content, again.headers.get(REPLAYED)) == (
+            200,
+            first.content,
+            "true",
+        )
+        assert await counts(pillarbox.pool) == before
+        strict = await send(team, key, items, "/emails/batch", x_batch_validation="strict")
+        assert error(strict)[:2] == MISMATCH
+        by_default = await send(team, key, items, "/emails/batch")
+        assert error(by_default)[:2] == MISMATCH
+    default = await send(team, "strict", [mail()], "/emails/batch")
+    named = await send(team, "strict", [mail()], "/emails/batch", x_batch_validation="strict")
+    assert named.content == default.content
 
 
 async def test_a_replay_outlives_the_domain_but_not_the_key(database_url: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from kit.client import error
 from kit.manual_world import clock_of, manual_world
-from kit.world import Team, mail
+from kit.world import Team, World, mail
 from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.logs import retention
 from pillarbox.logs.policy import LogPolicy
@@ -28,42 +28,40 @@ async def ids(team: Team, query: str = "") -> tuple[list[str], bool]:
     return [row["id"] for row in answer["data"]], answer["has_more"]
 
 
-async def test_pages(database_url: str, tmp_path: Path) -> None:
+async def test_pages(pillarbox: World) -> None:
     """Newest first, twenty without a limit; a walk sees nothing twice while requests arrive."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await asked(team, 25)
-        assert await ids(team) == (made[:20], True)
-        assert await ids(team, "?limit=100&colour=blue") == (made, False)
-        walked: list[str] = []
-        after = ""
-        while True:
-            page, more = await ids(team, f"?limit=7{after}")
-            walked += page
-            if not more:
-                break
-            after = f"&after={page[-1]}"
-            await asked(team, 2)
-        assert walked == made
-        assert await ids(team, f"?limit=2&before={made[10]}") == (made[8:10], True)
-        assert await ids(team, f"?after={made[-1]}") == ([], False)
+    team = await pillarbox.team()
+    made = await asked(team, 25)
+    assert await ids(team) == (made[:20], True)
+    assert await ids(team, "?limit=100&colour=blue") == (made, False)
+    walked: list[str] = []
+    after = ""
+    while True:
+        page, more = await ids(team, f"?limit=7{after}")
+        walked += page
+        if not more:
+            break
+        after = f"&after={page[-1]}"
+        await asked(team, 2)
+    assert walked == made
+    assert await ids(team, f"?limit=2&before={made[10]}") == (made[8:10], True)
+    assert await ids(team, f"?after={made[-1]}") == ([], False)
 
 
-async def test_what_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        [mine] = await asked(team, 1)
-        for query in ("limit=0", "limit=101", "after=x", f"after={mine}&before={mine}"):
-            assert error(await team.get(f"/logs?{query}"))[:2] == (422, "validation_error")
-        assert error(await team.get("/logs/12"))[:2] == (422, "invalid_parameter")
-        assert error(await team.get(f"/logs/{uuid4()}")) == (404, "not_found", "Log not found")
-        sender = team.using(await team.key(permission="sending_access"))
-        assert error(await sender.get("/logs"))[:2] == (401, "restricted_api_key")
-        assert error(await sender.get(f"/logs/{mine}"))[:2] == (401, "restricted_api_key")
-        quay = await pillarbox.team("Quay")
-        assert error(await quay.get(f"/logs/{mine}")) == (404, "not_found", "Log not found")
-        assert await ids(quay) == ([], False)
-        assert await ids(quay, f"?before={mine}") == ([], False)
+async def test_what_is_refused(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    [mine] = await asked(team, 1)
+    for query in ("limit=0", "limit=101", "after=x", f"after={mine}&before={mine}"):
+        assert error(await team.get(f"/logs?{query}"))[:2] == (422, "validation_error")
+    assert error(await team.get("/logs/12"))[:2] == (422, "invalid_parameter")
+    assert error(await team.get(f"/logs/{uuid4()}")) == (404, "not_found", "Log not found")
+    sender = team.using(await team.key(permission="sending_access"))
+    assert error(await sender.get("/logs"))[:2] == (401, "restricted_api_key")
+    assert error(await sender.get(f"/logs/{mine}"))[:2] == (401, "restricted_api_key")
+    quay = await pillarbox.team("Quay")
+    assert error(await quay.get(f"/logs/{mine}")) == (404, "not_found", "Log not found")
+    assert await ids(quay) == ([], False)
+    assert await ids(quay, f"?before={mine}") == ([], False)
 
 
 async def test_rows_go_after_their_time(database_url: str, tmp_path: Path) -> None:

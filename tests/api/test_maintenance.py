@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from kit.client import error
-from kit.manual_world import manual_world
 from kit.smtp_listener import dialog
 from kit.submission import message_bytes, submission
 from kit.world import World, world
@@ -24,33 +23,32 @@ async def switch(pillarbox: World, *, on: bool, retry_after: int = 60) -> None:
     await pillarbox.app.need(Maintenance).look()
 
 
-async def test_requests_are_put_off(database_url: str, tmp_path: Path) -> None:
+async def test_requests_are_put_off(pillarbox: World) -> None:
     """Before anything is looked up: 503 with the time to wait, for good keys and bad ones, and no effect."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        email = await team.send(attachments=[{"filename": "a.txt", "content": "aGk="}])
-        [link] = (await team.get(f"/emails/{email}/attachments")).json()["data"]
-        await pillarbox.app.need(RequestLog).flush()
-        rows = await pillarbox.pool.fetchval("SELECT count(*) FROM logs")
-        await switch(pillarbox, on=True, retry_after=90)
-        stranger = pillarbox.client("re_12345678_123456789012345678901234")
-        for answer in (
-            await team.get("/emails"),
-            await team.post("/emails", {"from": "x"}),
-            await team.post("/emails/batch", []),
-            await stranger.get("/emails"),
-            await team.http.post("/emails", content=parts()),
-        ):
-            assert error(answer)[:2] == (503, "service_unavailable")
-            assert answer.headers["retry-after"] == "90"
-        assert error(await team.get("/nowhere"))[0] == 404
-        assert (await team.get("/health")).status_code == 200
-        assert (await pillarbox.client(None).get(link["download_url"])).content == b"hi"
-        await pillarbox.app.need(RequestLog).flush()
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs") == rows
-        assert await pillarbox.turn() == 1
-        await switch(pillarbox, on=False)
-        assert (await team.email(email))["last_event"] == "delivered"
+    team = await pillarbox.team()
+    email = await team.send(attachments=[{"filename": "a.txt", "content": "aGk="}])
+    [link] = (await team.get(f"/emails/{email}/attachments")).json()["data"]
+    await pillarbox.app.need(RequestLog).flush()
+    rows = await pillarbox.pool.fetchval("SELECT count(*) FROM logs")
+    await switch(pillarbox, on=True, retry_after=90)
+    stranger = pillarbox.client("re_12345678_123456789012345678901234")
+    for answer in (
+        await team.get("/emails"),
+        await team.post("/emails", {"from": "x"}),
+        await team.post("/emails/batch", []),
+        await stranger.get("/emails"),
+        await team.http.post("/emails", content=parts()),
+    ):
+        assert error(answer)[:2] == (503, "service_unavailable")
+        assert answer.headers["retry-after"] == "90"
+    assert error(await team.get("/nowhere"))[0] == 404
+    assert (await team.get("/health")).status_code == 200
+    assert (await pillarbox.client(None).get(link["download_url"])).content == b"hi"
+    await pillarbox.app.need(RequestLog).flush()
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs") == rows
+    assert await pillarbox.turn() == 1
+    await switch(pillarbox, on=False)
+    assert (await team.email(email))["last_event"] == "delivered"
 
 
 async def parts() -> AsyncIterator[bytes]:
@@ -85,11 +83,8 @@ async def test_every_process_finds_out(database_url: str, tmp_path: Path) -> Non
                     await asyncio.sleep(0.02)
 
 
-async def test_what_was_known_is_kept_while_the_database_does_not_answer(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await switch(pillarbox, on=True)
-        await pillarbox.pool.execute("ALTER TABLE maintenance RENAME TO elsewhere")
-        await pillarbox.app.need(Maintenance).look()
-        assert pillarbox.app.need(Maintenance).is_on
+async def test_what_was_known_is_kept_while_the_database_does_not_answer(pillarbox: World) -> None:
+    await switch(pillarbox, on=True)
+    await pillarbox.pool.execute("ALTER TABLE maintenance RENAME TO elsewhere")
+    await pillarbox.app.need(Maintenance).look()
+    assert pillarbox.app.need(Maintenance).is_on

@@ -13,7 +13,6 @@ import httpx
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import a_segment, a_wanted_broadcast, body_of, label, made_for
-from kit.manual_world import manual_world
 from kit.oauth_flow import allowed, parameters, refresh, register, registration
 from kit.openapi_document import OpenApiDocument
 from kit.page_answers import is_page_of_people, page_answers
@@ -27,39 +26,37 @@ from pillarbox.kernel.http.routing import Access, BodyMode, Route
 TABLE = [*ROUTES, *CAPTURE_ROUTES]
 
 
-async def test_every_answer_is_as_the_document_describes_it(database_url: str, tmp_path: Path) -> None:
+async def test_every_answer_is_as_the_document_describes_it(pillarbox: World) -> None:
     """Status, media type, headers, every field, no field besides, and the fields in their order."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await seed_team(pillarbox)
-        await rival(pillarbox, POSTED["/domains/claim"]["name"])
-        description = OpenApiDocument((await team.get("/openapi.json")).json())
-        found: dict[str, Any] = {}
-        for entry in TABLE:
-            for answer in await answers(pillarbox, team, entry):
-                assert answer.status_code in (entry.status, *entry.also), f"{label(entry)}: {answer.text}"
-                if faults := description.faults(entry.method, entry.path, answer):
-                    found[label(entry)] = faults
-                is_page = is_page_of_people(entry) or entry.path.startswith("/capture")
-                if "limit" in entry.query and not is_page:
-                    assert answer.json()["data"], f"{label(entry)}: an empty list says little"
-        assert found == {}
+    team = await seed_team(pillarbox)
+    await rival(pillarbox, POSTED["/domains/claim"]["name"])
+    description = OpenApiDocument((await team.get("/openapi.json")).json())
+    found: dict[str, Any] = {}
+    for entry in TABLE:
+        for answer in await answers(pillarbox, team, entry):
+            assert answer.status_code in (entry.status, *entry.also), f"{label(entry)}: {answer.text}"
+            if faults := description.faults(entry.method, entry.path, answer):
+                found[label(entry)] = faults
+            is_page = is_page_of_people(entry) or entry.path.startswith("/capture")
+            if "limit" in entry.query and not is_page:
+                assert answer.json()["data"], f"{label(entry)}: an empty list says little"
+    assert found == {}
 
 
-async def test_webhooks_are_as_the_document_describes_them(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await seed_team(pillarbox)
-        description = OpenApiDocument((await team.get("/openapi.json")).json())
-        seen = set()
-        [*_, first] = (await team.get("/webhooks")).json()["data"]
-        path = f"/webhooks/{first['id']}/events"
-        for item in (await team.get(f"{path}?limit=100")).json()["data"]:
-            payload = (await team.get(f"{path}/{item['id']}")).json()["payload"]
-            seen.add(payload["type"])
-            said = description.document["webhooks"][payload["type"]]["post"]["requestBody"]
-            schema = said["content"]["application/json"]["schema"]
-            assert description.errors(schema, payload) == []
-            assert description.disorder(schema, payload, payload["type"]) == []
-        assert seen == set(KINDS)
+async def test_webhooks_are_as_the_document_describes_them(pillarbox: World) -> None:
+    team = await seed_team(pillarbox)
+    description = OpenApiDocument((await team.get("/openapi.json")).json())
+    seen = set()
+    [*_, first] = (await team.get("/webhooks")).json()["data"]
+    path = f"/webhooks/{first['id']}/events"
+    for item in (await team.get(f"{path}?limit=100")).json()["data"]:
+        payload = (await team.get(f"{path}/{item['id']}")).json()["payload"]
+        seen.add(payload["type"])
+        said = description.document["webhooks"][payload["type"]]["post"]["requestBody"]
+        schema = said["content"]["application/json"]["schema"]
+        assert description.errors(schema, payload) == []
+        assert description.disorder(schema, payload, payload["type"]) == []
+    assert seen == set(KINDS)
 
 
 def test_every_field_of_an_answer_says_what_it_holds() -> None:

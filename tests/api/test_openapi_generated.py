@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -31,7 +30,6 @@ from schemathesis.specs.openapi.checks import (
 
 from kit.brought import CAPTURE_ROUTES, ROUTES
 from kit.builders import label, made_for
-from kit.manual_world import manual_world
 from kit.page_answers import is_page_of_people
 from kit.people import SESSION
 from kit.programs import a_member
@@ -66,17 +64,15 @@ FEW, MANY = 2, 50
 PAGES_OF_PEOPLE = ("/team", "/account")
 
 
-async def test_a_few_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        wrong = await sweep(pillarbox, FEW)
-        assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
+async def test_a_few_requests_of_each_route(pillarbox: World) -> None:
+    wrong = await sweep(pillarbox, FEW)
+    assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
 
 
 @pytest.mark.slow
-async def test_many_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        wrong = await sweep(pillarbox, MANY)
-        assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
+async def test_many_requests_of_each_route(pillarbox: World) -> None:
+    wrong = await sweep(pillarbox, MANY)
+    assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
 
 
 async def sweep(pillarbox: World, examples: int) -> dict[str, str]:

@@ -61,80 +61,74 @@ async def received(team: Team, subject: str = "x") -> str:
     return str(outcome.ids[0])
 
 
-async def test_a_request_fits_whole_or_not_at_all(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await limited(pillarbox, daily_quota=5)
-        first = await team.post(
-            "/emails", mail(to=["a@quay.example"], cc=["b@quay.example"], bcc="c@x.example")
-        )
-        assert (first.status_code, used(first)) == (200, ("3", None))
-        over = await team.post("/emails", to(3))
-        assert error(over)[:2] == (429, "daily_quota_exceeded")
-        assert (over.headers["retry-after"], used(over)) == (str(UNTIL_MIDNIGHT), ("3", None))
-        batch = await team.post("/emails/batch", [mail(), to(2)])
-        assert error(batch)[:2] == (429, "daily_quota_exceeded")
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM emails") == 1
-        assert used(await team.post("/emails/batch", [mail(), mail()])) == ("5", None)
-        assert error(await team.post("/emails", mail()))[0] == 429
-        assert error(await team.post("/emails", mail(to="nobody")))[0] == 422
-        await limit(team, daily_quota=6)
-        assert used(await team.post("/emails", mail())) == ("6", None)
-        await limit(team, daily_quota=0)
-        assert error(await team.post("/emails", mail()))[0] == 429
-        await limit(team, daily_quota=None)
-        last = await team.post("/emails", to(50))
-        assert (last.status_code, used(last)) == (200, (None, None))
+async def test_a_request_fits_whole_or_not_at_all(pillarbox: World) -> None:
+    team = await limited(pillarbox, daily_quota=5)
+    first = await team.post("/emails", mail(to=["a@quay.example"], cc=["b@quay.example"], bcc="c@x.example"))
+    assert (first.status_code, used(first)) == (200, ("3", None))
+    over = await team.post("/emails", to(3))
+    assert error(over)[:2] == (429, "daily_quota_exceeded")
+    assert (over.headers["retry-after"], used(over)) == (str(UNTIL_MIDNIGHT), ("3", None))
+    batch = await team.post("/emails/batch", [mail(), to(2)])
+    assert error(batch)[:2] == (429, "daily_quota_exceeded")
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM emails") == 1
+    assert used(await team.post("/emails/batch", [mail(), mail()])) == ("5", None)
+    assert error(await team.post("/emails", mail()))[0] == 429
+    assert error(await team.post("/emails", mail(to="nobody")))[0] == 422
+    await limit(team, daily_quota=6)
+    assert used(await team.post("/emails", mail())) == ("6", None)
+    await limit(team, daily_quota=0)
+    assert error(await team.post("/emails", mail()))[0] == 429
+    await limit(team, daily_quota=None)
+    last = await team.post("/emails", to(50))
+    assert (last.status_code, used(last)) == (200, (None, None))
 
 
-async def test_days_and_months_are_those_of_utc(database_url: str, tmp_path: Path) -> None:
+async def test_days_and_months_are_those_of_utc(pillarbox: World) -> None:
     """The day is asked first. Folding the counts changes nothing."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        clock = clock_of(pillarbox)
-        clock.set(NOW)
-        team = await limited(pillarbox, daily_quota=4, monthly_quota=6)
-        assert used(await team.post("/emails", to(4))) == ("4", "4")
-        assert error(await team.post("/emails", to(9)))[1] == "daily_quota_exceeded"
-        clock.set(datetime(2026, 10, 3, 23, 59, 59, 900_000, tzinfo=UTC))
-        late = await team.post("/emails", mail())
-        assert (late.status_code, late.headers["retry-after"]) == (429, "1")
-        await rollups.fold(pillarbox.pool, clock.now())
-        clock.set(datetime(2026, 10, 4, tzinfo=UTC))
-        assert used(await team.get("/emails")) == ("0", "4")
-        assert used(await team.post("/emails", to(2))) == ("2", "6")
-        over = await team.post("/emails", mail())
-        assert error(over)[:2] == (429, "monthly_quota_exceeded")
-        assert over.headers["retry-after"] == str(28 * 86_400)
-        await rollups.fold(pillarbox.pool, clock.now())
-        assert error(await team.post("/emails", mail()))[1] == "monthly_quota_exceeded"
-        clock.set(datetime(2026, 11, 1, tzinfo=UTC))
-        assert used(await team.post("/emails", mail())) == ("1", "1")
+    clock = clock_of(pillarbox)
+    clock.set(NOW)
+    team = await limited(pillarbox, daily_quota=4, monthly_quota=6)
+    assert used(await team.post("/emails", to(4))) == ("4", "4")
+    assert error(await team.post("/emails", to(9)))[1] == "daily_quota_exceeded"
+    clock.set(datetime(2026, 10, 3, 23, 59, 59, 900_000, tzinfo=UTC))
+    late = await team.post("/emails", mail())
+    assert (late.status_code, late.headers["retry-after"]) == (429, "1")
+    await rollups.fold(pillarbox.pool, clock.now())
+    clock.set(datetime(2026, 10, 4, tzinfo=UTC))
+    assert used(await team.get("/emails")) == ("0", "4")
+    assert used(await team.post("/emails", to(2))) == ("2", "6")
+    over = await team.post("/emails", mail())
+    assert error(over)[:2] == (429, "monthly_quota_exceeded")
+    assert over.headers["retry-after"] == str(28 * 86_400)
+    await rollups.fold(pillarbox.pool, clock.now())
+    assert error(await team.post("/emails", mail()))[1] == "monthly_quota_exceeded"
+    clock.set(datetime(2026, 11, 1, tzinfo=UTC))
+    assert used(await team.post("/emails", mail())) == ("1", "1")
 
 
-async def test_what_was_sent_before_a_quota_was_set_counts(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await team.post("/emails", to(3))
-        await rollups.fold(pillarbox.pool, clock_of(pillarbox).now())
-        await team.post("/emails", to(2))
-        await limit(team, monthly_quota=6)
-        assert used(await team.get("/emails")) == (None, "5")
-        assert error(await team.post("/emails", to(2)))[1] == "monthly_quota_exceeded"
-        assert used(await team.post("/emails", mail())) == (None, "6")
+async def test_what_was_sent_before_a_quota_was_set_counts(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    await team.post("/emails", to(3))
+    await rollups.fold(pillarbox.pool, clock_of(pillarbox).now())
+    await team.post("/emails", to(2))
+    await limit(team, monthly_quota=6)
+    assert used(await team.get("/emails")) == (None, "5")
+    assert error(await team.post("/emails", to(2)))[1] == "monthly_quota_exceeded"
+    assert used(await team.post("/emails", mail())) == (None, "6")
 
 
-async def test_what_a_rebuild_takes_away_is_not_used(database_url: str, tmp_path: Path) -> None:
+async def test_what_a_rebuild_takes_away_is_not_used(pillarbox: World) -> None:
     """At once, not only when its increments are folded."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await limited(pillarbox, daily_quota=10)
-        await team.post("/emails", to(3))
-        now = clock_of(pillarbox).now()
-        await rollups.fold(pillarbox.pool, now)
-        await pillarbox.pool.execute("UPDATE rollups SET received = received + 7")
-        assert error(await team.post("/emails", mail()))[1] == "daily_quota_exceeded"
-        found = rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, now, correct=True)
-        assert [(lack.metric, lack.written, lack.counted) async for lack in found] == [("received", 10, 3)]
-        assert (await team.get("/usage")).json()["emails"]["daily"]["used"] == 3
-        assert used(await team.post("/emails", to(7))) == ("10", None)
+    team = await limited(pillarbox, daily_quota=10)
+    await team.post("/emails", to(3))
+    now = clock_of(pillarbox).now()
+    await rollups.fold(pillarbox.pool, now)
+    await pillarbox.pool.execute("UPDATE rollups SET received = received + 7")
+    assert error(await team.post("/emails", mail()))[1] == "daily_quota_exceeded"
+    found = rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, now, correct=True)
+    assert [(lack.metric, lack.written, lack.counted) async for lack in found] == [("received", 10, 3)]
+    assert (await team.get("/usage")).json()["emails"]["daily"]["used"] == 3
+    assert used(await team.post("/emails", to(7))) == ("10", None)
 
 
 async def test_every_authenticated_answer_says_what_is_used(database_url: str, tmp_path: Path) -> None:
@@ -164,33 +158,31 @@ async def test_every_authenticated_answer_says_what_is_used(database_url: str, t
         assert used(await quay.get("/emails")) == (None, None)
 
 
-async def test_idempotent_requests_are_paid_once(database_url: str, tmp_path: Path) -> None:
+async def test_idempotent_requests_are_paid_once(pillarbox: World) -> None:
     """A replay costs nothing; the key of a request that had no room is free again, for any body."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await limited(pillarbox, daily_quota=3)
-        first = await team.post("/emails", to(2), idempotency_key="a")
-        again = await team.post("/emails", to(2), idempotency_key="a")
-        assert (again.content, used(again)) == (first.content, ("2", None))
-        assert (await team.post("/emails", to(2), idempotency_key="b")).status_code == 429
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM idempotency_keys") == 1
-        assert used(await team.post("/emails", mail(), idempotency_key="b")) == ("3", None)
-        assert (await team.post("/emails", to(2), idempotency_key="a")).content == first.content
+    team = await limited(pillarbox, daily_quota=3)
+    first = await team.post("/emails", to(2), idempotency_key="a")
+    again = await team.post("/emails", to(2), idempotency_key="a")
+    assert (again.content, used(again)) == (first.content, ("2", None))
+    assert (await team.post("/emails", to(2), idempotency_key="b")).status_code == 429
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM idempotency_keys") == 1
+    assert used(await team.post("/emails", mail(), idempotency_key="b")) == ("3", None)
+    assert (await team.post("/emails", to(2), idempotency_key="a")).content == first.content
 
 
-async def test_a_canceled_email_gives_its_units_back(database_url: str, tmp_path: Path) -> None:
+async def test_a_canceled_email_gives_its_units_back(pillarbox: World) -> None:
     """Once, and to the day it was accepted on."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await limited(pillarbox, daily_quota=5, monthly_quota=50)
-        body = {**to(4), "scheduled_at": "in 2 days"}
-        early = (await team.post("/emails", body)).json()["id"]
-        assert error(await team.post("/emails", to(2)))[0] == 429
-        assert used(await team.post(f"/emails/{early}/cancel")) == ("0", "0")
-        assert used(await team.post(f"/emails/{early}/cancel")) == ("0", "0")
-        kept = (await team.post("/emails", body)).json()["id"]
-        clock_of(pillarbox).advance(86_400.0)
-        assert used(await team.get("/emails")) == ("0", "4")
-        assert used(await team.post("/emails", to(1))) == ("1", "5")
-        assert used(await team.post(f"/emails/{kept}/cancel")) == ("1", "1")
+    team = await limited(pillarbox, daily_quota=5, monthly_quota=50)
+    body = {**to(4), "scheduled_at": "in 2 days"}
+    early = (await team.post("/emails", body)).json()["id"]
+    assert error(await team.post("/emails", to(2)))[0] == 429
+    assert used(await team.post(f"/emails/{early}/cancel")) == ("0", "0")
+    assert used(await team.post(f"/emails/{early}/cancel")) == ("0", "0")
+    kept = (await team.post("/emails", body)).json()["id"]
+    clock_of(pillarbox).advance(86_400.0)
+    assert used(await team.get("/emails")) == ("0", "4")
+    assert used(await team.post("/emails", to(1))) == ("1", "5")
+    assert used(await team.post(f"/emails/{kept}/cancel")) == ("1", "1")
 
 
 async def test_quotas_are_exact_over_processes(database_url: str, tmp_path: Path) -> None:
@@ -224,44 +216,40 @@ async def test_quotas_are_exact_over_processes(database_url: str, tmp_path: Path
         assert error(await other.post("/emails", mail()))[1] == "daily_quota_exceeded"
 
 
-async def test_teams_without_a_quota_pay_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_teams_without_a_quota_pay_nothing(pillarbox: World) -> None:
     """Neither the counts nor their lock are touched."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await pillarbox.pool.execute("ALTER TABLE usage_days RENAME TO elsewhere")
-        assert (await team.post("/emails", mail())).status_code == 200
-        assert (await team.get("/emails")).status_code == 200
+    team = await pillarbox.team()
+    await pillarbox.pool.execute("ALTER TABLE usage_days RENAME TO elsewhere")
+    assert (await team.post("/emails", mail())).status_code == 200
+    assert (await team.get("/emails")).status_code == 200
 
 
-async def test_received_mail_counts_and_is_kept_back_above_the_quota(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await limited(pillarbox, daily_quota=4, monthly_quota=100)
-        await team.post("/emails", to(2))
-        inside, above = [await received(team) for _ in range(2)], [await received(team) for _ in range(2)]
-        assert used(await team.get("/emails")) == ("6", "6")
-        assert error(await team.post("/emails", mail()))[1] == "daily_quota_exceeded"
-        listed = (await team.get("/emails/receiving")).json()["data"]
-        assert [row["id"] for row in listed] == [*reversed(inside + above)]
+async def test_received_mail_counts_and_is_kept_back_above_the_quota(pillarbox: World) -> None:
+    team = await limited(pillarbox, daily_quota=4, monthly_quota=100)
+    await team.post("/emails", to(2))
+    inside, above = [await received(team) for _ in range(2)], [await received(team) for _ in range(2)]
+    assert used(await team.get("/emails")) == ("6", "6")
+    assert error(await team.post("/emails", mail()))[1] == "daily_quota_exceeded"
+    listed = (await team.get("/emails/receiving")).json()["data"]
+    assert [row["id"] for row in listed] == [*reversed(inside + above)]
 
-        async def readable(ids: list[str]) -> list[int]:
-            return [(await team.get(f"/emails/receiving/{found}")).status_code for found in ids]
+    async def readable(ids: list[str]) -> list[int]:
+        return [(await team.get(f"/emails/receiving/{found}")).status_code for found in ids]
 
-        assert await readable(inside + above) == [200, 200, 403, 403]
-        for path in ("", "/attachments", f"/attachments/{uuid4()}"):
-            refused = await team.get(f"/emails/receiving/{above[0]}{path}")
-            assert error(refused)[:2] == (403, "email_above_quota")
-        assert error(await team.post(f"/emails/{above[0]}/share", {}))[1] == "email_above_quota"
-        await limit(team, daily_quota=5)
-        assert await readable(inside + above) == [200, 200, 200, 403]
-        await limit(team, daily_quota=1)
-        assert await readable(inside) == [200, 200]
-        await limit(team, daily_quota=None)
-        assert await readable(inside + above) == [200] * 4
-        await limit(team, monthly_quota=6)
-        seventh = await received(team)
-        assert await readable([*above, seventh]) == [200, 200, 403]
+    assert await readable(inside + above) == [200, 200, 403, 403]
+    for path in ("", "/attachments", f"/attachments/{uuid4()}"):
+        refused = await team.get(f"/emails/receiving/{above[0]}{path}")
+        assert error(refused)[:2] == (403, "email_above_quota")
+    assert error(await team.post(f"/emails/{above[0]}/share", {}))[1] == "email_above_quota"
+    await limit(team, daily_quota=5)
+    assert await readable(inside + above) == [200, 200, 200, 403]
+    await limit(team, daily_quota=1)
+    assert await readable(inside) == [200, 200]
+    await limit(team, daily_quota=None)
+    assert await readable(inside + above) == [200] * 4
+    await limit(team, monthly_quota=6)
+    seventh = await received(team)
+    assert await readable([*above, seventh]) == [200, 200, 403]
 
 
 async def test_usage(database_url: str, tmp_path: Path) -> None:
@@ -301,15 +289,14 @@ async def test_usage(database_url: str, tmp_path: Path) -> None:
         assert (await quay.get("/usage")).json()["emails"]["monthly"]["used"] == 0
 
 
-async def test_old_days_are_forgotten(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await received(team)
-        assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 0
-        clock_of(pillarbox).advance(timedelta(days=63))
-        assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 0, "its mail is still there"
-        await pillarbox.pool.execute("UPDATE usage_days SET octets = 0")
-        assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 1
+async def test_old_days_are_forgotten(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    await received(team)
+    assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 0
+    clock_of(pillarbox).advance(timedelta(days=63))
+    assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 0, "its mail is still there"
+    await pillarbox.pool.execute("UPDATE usage_days SET octets = 0")
+    assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 1
 
 
 @pytest.mark.parametrize("quota", ["daily_quota", "monthly_quota"])
@@ -326,14 +313,13 @@ async def test_submission_hears_of_quotas(database_url: str, tmp_path: Path, quo
         assert (said.code, str(said)) == (452, "452 4.7.1")
 
 
-async def test_the_runs_of_automations_of_the_month_are_counted(database_url: str, tmp_path: Path) -> None:
+async def test_the_runs_of_automations_of_the_month_are_counted(pillarbox: World) -> None:
     """conventions section 12: other teams' runs do not count."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, quay = await pillarbox.team(), await pillarbox.team("Quay")
-        automation = await an_automation(team)
-        [first, *_] = await sleeping_runs(team, automation, 3)
-        assert (await team.get("/usage")).json()["automation_runs"]["used"] == 3
-        assert (await quay.get("/usage")).json()["automation_runs"]["used"] == 0
-        earlier = first_id(datetime(2026, 9, 30, 23, 59, tzinfo=UTC))
-        await pillarbox.pool.execute("UPDATE automation_runs SET id = $1 WHERE id = $2", earlier, first)
-        assert (await team.get("/usage")).json()["automation_runs"]["used"] == 2
+    team, quay = await pillarbox.team(), await pillarbox.team("Quay")
+    automation = await an_automation(team)
+    [first, *_] = await sleeping_runs(team, automation, 3)
+    assert (await team.get("/usage")).json()["automation_runs"]["used"] == 3
+    assert (await quay.get("/usage")).json()["automation_runs"]["used"] == 0
+    earlier = first_id(datetime(2026, 9, 30, 23, 59, tzinfo=UTC))
+    await pillarbox.pool.execute("UPDATE automation_runs SET id = $1 WHERE id = $2", earlier, first)
+    assert (await team.get("/usage")).json()["automation_runs"]["used"] == 2

@@ -48,51 +48,46 @@ async def bounce(pillarbox: World, conn: Connection, team: Team, *addresses: str
     return [entry.id for entry in added]
 
 
-async def test_many_additions_of_one_address_make_one_entry(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "suppression.added")
-        answers = await asyncio.gather(*[team.post("/suppressions", {"email": KIM}) for _ in range(20)])
-        assert [answer.status_code for answer in answers] == [201] * 20
-        [only] = {answer.json()["id"] for answer in answers}
-        [entry] = (await team.get("/suppressions")).json()["data"]
-        assert entry["id"] == only
-        assert await told(made) == [("suppression.added", KIM)]
+async def test_many_additions_of_one_address_make_one_entry(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team, "suppression.added")
+    answers = await asyncio.gather(*[team.post("/suppressions", {"email": KIM}) for _ in range(20)])
+    assert [answer.status_code for answer in answers] == [201] * 20
+    [only] = {answer.json()["id"] for answer in answers}
+    [entry] = (await team.get("/suppressions")).json()["data"]
+    assert entry["id"] == only
+    assert await told(made) == [("suppression.added", KIM)]
 
 
-async def test_an_addition_waits_for_the_other_and_answers_its_id(database_url: str, tmp_path: Path) -> None:
+async def test_an_addition_waits_for_the_other_and_answers_its_id(pillarbox: World) -> None:
     """Both 201 with the id of the first; also where the other is a bounce, whose origin stays."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "suppression.added")
+    team = await pillarbox.team()
+    made = await hook(team, "suppression.added")
+    async with transaction(pillarbox.pool) as conn:
+        [first] = await bounce(pillarbox, conn, team, KIM)
+        second = asyncio.create_task(team.post("/suppressions", {"email": KIM}))
+        await waiting(pillarbox, 1)
+    assert (await second).json() == {"object": "suppression", "id": str(first)}
+    assert (await team.get(f"/suppressions/{KIM}")).json()["origin"] == "bounce"
+    assert await told(made) == [("suppression.added", KIM)]
+
+
+async def test_a_bounce_waits_for_a_manual_addition_and_changes_nothing(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team, "suppression.added")
+
+    async def bounced() -> list[UUID]:
         async with transaction(pillarbox.pool) as conn:
-            [first] = await bounce(pillarbox, conn, team, KIM)
-            second = asyncio.create_task(team.post("/suppressions", {"email": KIM}))
-            await waiting(pillarbox, 1)
-        assert (await second).json() == {"object": "suppression", "id": str(first)}
-        assert (await team.get(f"/suppressions/{KIM}")).json()["origin"] == "bounce"
-        assert await told(made) == [("suppression.added", KIM)]
+            return await bounce(pillarbox, conn, team, KIM)
 
-
-async def test_a_bounce_waits_for_a_manual_addition_and_changes_nothing(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "suppression.added")
-
-        async def bounced() -> list[UUID]:
-            async with transaction(pillarbox.pool) as conn:
-                return await bounce(pillarbox, conn, team, KIM)
-
-        async with team.db.transaction() as db:
-            [first] = await manually(pillarbox, db, KIM)
-            later = asyncio.create_task(bounced())
-            await waiting(pillarbox, 1)
-        assert await later == []
-        found = (await team.get(f"/suppressions/{first}")).json()
-        assert (found["origin"], found["source_id"]) == ("manual", None)
-        assert await told(made) == [("suppression.added", KIM)]
+    async with team.db.transaction() as db:
+        [first] = await manually(pillarbox, db, KIM)
+        later = asyncio.create_task(bounced())
+        await waiting(pillarbox, 1)
+    assert await later == []
+    found = (await team.get(f"/suppressions/{first}")).json()
+    assert (found["origin"], found["source_id"]) == ("manual", None)
+    assert await told(made) == [("suppression.added", KIM)]
 
 
 async def manually(pillarbox: World, db: TeamDb, *addresses: str) -> list[UUID]:
@@ -122,52 +117,49 @@ async def test_an_addition_that_was_undone_leaves_the_place_to_the_other(
         assert await told(made) == [("suppression.added", KIM)]
 
 
-async def test_an_addition_during_a_removal_comes_after_it(database_url: str, tmp_path: Path) -> None:
+async def test_an_addition_during_a_removal_comes_after_it(pillarbox: World) -> None:
     """The last committed wins, and each real change is told."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "suppression.added", "suppression.removed")
-        first = (await team.post("/suppressions", {"email": KIM})).json()["id"]
-        async with team.db.transaction() as db:
-            await changes.remove(db, [KIM], pillarbox.clock.now(), pillarbox.app.need(Publisher))
-            second = asyncio.create_task(team.post("/suppressions", {"email": KIM}))
-            await waiting(pillarbox, 1)
-        assert (await second).status_code == 201
-        now = (await team.get(f"/suppressions/{KIM}")).json()["id"]
-        assert now == (await second).json()["id"] != first
-        assert sorted(await told(made)) == [("suppression.added", KIM)] * 2 + [("suppression.removed", KIM)]
+    team = await pillarbox.team()
+    made = await hook(team, "suppression.added", "suppression.removed")
+    first = (await team.post("/suppressions", {"email": KIM})).json()["id"]
+    async with team.db.transaction() as db:
+        await changes.remove(db, [KIM], pillarbox.clock.now(), pillarbox.app.need(Publisher))
+        second = asyncio.create_task(team.post("/suppressions", {"email": KIM}))
+        await waiting(pillarbox, 1)
+    assert (await second).status_code == 201
+    now = (await team.get(f"/suppressions/{KIM}")).json()["id"]
+    assert now == (await second).json()["id"] != first
+    assert sorted(await told(made)) == [("suppression.added", KIM)] * 2 + [("suppression.removed", KIM)]
 
 
-async def test_a_removal_during_an_addition_comes_after_it(database_url: str, tmp_path: Path) -> None:
+async def test_a_removal_during_an_addition_comes_after_it(pillarbox: World) -> None:
     """What an addition found on the list cannot go before it has answered."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "suppression.added", "suppression.removed")
-        known = (await team.post("/suppressions", {"email": KIM})).json()["id"]
-        async with team.db.transaction() as db:
-            assert await manually(pillarbox, db, KIM) == [UUID(known)]
-            removal = asyncio.create_task(team.call("DELETE", f"/suppressions/{KIM}"))
-            await waiting(pillarbox, 1)
-        assert (await removal).json()["id"] == known
-        assert (await team.get("/suppressions")).json()["data"] == []
-        assert sorted(await told(made)) == [("suppression.added", KIM), ("suppression.removed", KIM)]
+    team = await pillarbox.team()
+    made = await hook(team, "suppression.added", "suppression.removed")
+    known = (await team.post("/suppressions", {"email": KIM})).json()["id"]
+    async with team.db.transaction() as db:
+        assert await manually(pillarbox, db, KIM) == [UUID(known)]
+        removal = asyncio.create_task(team.call("DELETE", f"/suppressions/{KIM}"))
+        await waiting(pillarbox, 1)
+    assert (await removal).json()["id"] == known
+    assert (await team.get("/suppressions")).json()["data"] == []
+    assert sorted(await told(made)) == [("suppression.added", KIM), ("suppression.removed", KIM)]
 
 
-async def test_two_removals_of_one_entry_take_it_off_once(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "suppression.removed")
-        known = (await team.post("/suppressions", {"email": KIM})).json()["id"]
-        ways = [
-            ("DELETE", f"/suppressions/{KIM}", None),
-            ("DELETE", f"/suppressions/{known}", None),
-            ("POST", "/suppressions/batch/remove", {"ids": [known]}),
-            ("POST", "/suppressions/batch/remove", {"emails": [KIM]}),
-        ]
-        answers = await asyncio.gather(*[team.call(*way) for way in ways * 5])
-        assert sum(known in answer.text for answer in answers) == 1
-        assert {answer.status_code for answer in answers} <= {200, 404}
-        assert await told(made) == [("suppression.removed", KIM)]
+async def test_two_removals_of_one_entry_take_it_off_once(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team, "suppression.removed")
+    known = (await team.post("/suppressions", {"email": KIM})).json()["id"]
+    ways = [
+        ("DELETE", f"/suppressions/{KIM}", None),
+        ("DELETE", f"/suppressions/{known}", None),
+        ("POST", "/suppressions/batch/remove", {"ids": [known]}),
+        ("POST", "/suppressions/batch/remove", {"emails": [KIM]}),
+    ]
+    answers = await asyncio.gather(*[team.call(*way) for way in ways * 5])
+    assert sum(known in answer.text for answer in answers) == 1
+    assert {answer.status_code for answer in answers} <= {200, 404}
+    assert await told(made) == [("suppression.removed", KIM)]
 
 
 async def test_batches_in_opposite_order_never_wait_crosswise(database_url: str, tmp_path: Path) -> None:
@@ -228,13 +220,12 @@ async def team_events(team: Team, made: Hook) -> list[tuple[str, str]]:
     return [(row["kind"], row["email"]) for row in rows]
 
 
-async def test_a_row_that_is_held_too_long_is_a_conflict(database_url: str, tmp_path: Path) -> None:
+async def test_a_row_that_is_held_too_long_is_a_conflict(pillarbox: World) -> None:
     """Conventions section 15: 409, and nothing was changed."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        async with transaction(pillarbox.pool) as conn:
-            await bounce(pillarbox, conn, team, KIM)
-            body = {"emails": ["new@quay.example", KIM]}
-            answer = await team.post("/suppressions/batch/add", body)
-            assert (answer.status_code, answer.json()["name"]) == (409, "resource_locked")
-        assert [item["email"] for item in (await team.get("/suppressions")).json()["data"]] == [KIM]
+    team = await pillarbox.team()
+    async with transaction(pillarbox.pool) as conn:
+        await bounce(pillarbox, conn, team, KIM)
+        body = {"emails": ["new@quay.example", KIM]}
+        answer = await team.post("/suppressions/batch/add", body)
+        assert (answer.status_code, answer.json()["name"]) == (409, "resource_locked")
+    assert [item["email"] for item in (await team.get("/suppressions")).json()["data"]] == [KIM]

@@ -58,134 +58,125 @@ class _Clock:
         return START
 
 
-async def test_the_log_of_a_webhook(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made, other = await hook(team), await hook(team, "domain.deleted")
-        ids = await several(made, 5)
-        assert await other.events() == []
-        listed = await made.get("/events")
-        assert list(listed) == ["object", "has_more", "data"]
-        assert list(listed["data"][0]) == ["id", "type", "created_at", "status"]
-        assert [event["id"] for event in listed["data"]] == ids[::-1]
-        assert all(EVENT.fullmatch(event["id"]) for event in listed["data"])
-        assert all(ISO.fullmatch(event["created_at"]) for event in listed["data"])
-        assert {event["status"] for event in listed["data"]} == {"pending"}
+async def test_the_log_of_a_webhook(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made, other = await hook(team), await hook(team, "domain.deleted")
+    ids = await several(made, 5)
+    assert await other.events() == []
+    listed = await made.get("/events")
+    assert list(listed) == ["object", "has_more", "data"]
+    assert list(listed["data"][0]) == ["id", "type", "created_at", "status"]
+    assert [event["id"] for event in listed["data"]] == ids[::-1]
+    assert all(EVENT.fullmatch(event["id"]) for event in listed["data"])
+    assert all(ISO.fullmatch(event["created_at"]) for event in listed["data"])
+    assert {event["status"] for event in listed["data"]} == {"pending"}
 
 
-async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_order(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_order(pillarbox: World) -> None:
     """Contract decision 5: these lists take `before` too, and a malformed cursor is 422."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        ids = await several(made, 25)
-        for at, event in enumerate(ids):
-            if at % 3:
-                await made.ends(event, "success" if at % 2 else "failed")
-        assert len((await made.get("/events"))["data"]) == 20
-        seen: list[str] = []
-        path = "/events?limit=4"
-        while True:
-            page = await made.get(path)
-            seen += [event["id"] for event in page["data"]]
-            if not page["has_more"]:
-                break
-            path = f"/events?limit=4&after={seen[-1]}"
-        assert seen == ids[::-1]
-        back = await made.get(f"/events?limit=4&before={ids[3]}")
-        assert [event["id"] for event in back["data"]] == ids[7:3:-1]
-        assert back["has_more"] is True
-        newest = await made.get(f"/events?limit=4&before={ids[-3]}")
-        assert [event["id"] for event in newest["data"]] == ids[:-3:-1]
-        assert newest["has_more"] is False
-        for query in (
-            "limit=0",
-            "limit=101",
-            "limit=ten",
-            "after=msg_x",
-            "before=0199a3c2-5f10-7b3e-9d44-0a6f2c1b7e90",
-            f"after={ids[0]}&before={ids[1]}",
-        ):
-            answer = await team.get(f"{made.path}/events?{query}")
-            assert error(answer)[:2] == (422, "validation_error"), query
+    team = await pillarbox.team()
+    made = await hook(team)
+    ids = await several(made, 25)
+    for at, event in enumerate(ids):
+        if at % 3:
+            await made.ends(event, "success" if at % 2 else "failed")
+    assert len((await made.get("/events"))["data"]) == 20
+    seen: list[str] = []
+    path = "/events?limit=4"
+    while True:
+        page = await made.get(path)
+        seen += [event["id"] for event in page["data"]]
+        if not page["has_more"]:
+            break
+        path = f"/events?limit=4&after={seen[-1]}"
+    assert seen == ids[::-1]
+    back = await made.get(f"/events?limit=4&before={ids[3]}")
+    assert [event["id"] for event in back["data"]] == ids[7:3:-1]
+    assert back["has_more"] is True
+    newest = await made.get(f"/events?limit=4&before={ids[-3]}")
+    assert [event["id"] for event in newest["data"]] == ids[:-3:-1]
+    assert newest["has_more"] is False
+    for query in (
+        "limit=0",
+        "limit=101",
+        "limit=ten",
+        "after=msg_x",
+        "before=0199a3c2-5f10-7b3e-9d44-0a6f2c1b7e90",
+        f"after={ids[0]}&before={ids[1]}",
+    ):
+        answer = await team.get(f"{made.path}/events?{query}")
+        assert error(answer)[:2] == (422, "validation_error"), query
 
 
-async def test_an_event_shows_its_body_and_its_next_attempt(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        await publish(team, "domain.updated", name="harbor.example", records=[])
-        [listed] = await made.events()
-        shown = await made.get(f"/events/{listed['id']}")
-        assert list(shown) == ["object", "id", "type", "created_at", "status", "next_attempt_at", "payload"]
-        assert shown["object"] == "webhook_event"
-        assert {name: shown[name] for name in listed} == listed
-        assert shown["next_attempt_at"] == listed["created_at"]
-        assert shown["payload"] == {
-            "type": "domain.updated",
-            "created_at": listed["created_at"],
-            "data": {"name": "harbor.example", "records": []},
-        }
-        due = clock_of(pillarbox).now() + timedelta(minutes=5)
-        await made.fails(listed["id"], due)
-        shown = await made.get(f"/events/{listed['id']}")
-        assert (shown["status"], shown["next_attempt_at"]) == ("attempting", iso_style(due))
-        await made.ends(listed["id"], "success")
-        shown = await made.get(f"/events/{listed['id']}")
-        assert (shown["status"], shown["next_attempt_at"]) == ("success", None)
-        assert shown["payload"]["data"]["name"] == "harbor.example"
+async def test_an_event_shows_its_body_and_its_next_attempt(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team)
+    await publish(team, "domain.updated", name="harbor.example", records=[])
+    [listed] = await made.events()
+    shown = await made.get(f"/events/{listed['id']}")
+    assert list(shown) == ["object", "id", "type", "created_at", "status", "next_attempt_at", "payload"]
+    assert shown["object"] == "webhook_event"
+    assert {name: shown[name] for name in listed} == listed
+    assert shown["next_attempt_at"] == listed["created_at"]
+    assert shown["payload"] == {
+        "type": "domain.updated",
+        "created_at": listed["created_at"],
+        "data": {"name": "harbor.example", "records": []},
+    }
+    due = clock_of(pillarbox).now() + timedelta(minutes=5)
+    await made.fails(listed["id"], due)
+    shown = await made.get(f"/events/{listed['id']}")
+    assert (shown["status"], shown["next_attempt_at"]) == ("attempting", iso_style(due))
+    await made.ends(listed["id"], "success")
+    shown = await made.get(f"/events/{listed['id']}")
+    assert (shown["status"], shown["next_attempt_at"]) == ("success", None)
+    assert shown["payload"]["data"]["name"] == "harbor.example"
 
 
-async def test_attempts_are_listed_newest_first(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        event, other = await several(made, 2)
-        for code, response in ((503, "busy"), (0, "timeout"), (200, "ok")):
-            await made.attempt(event, code, response)
-        listed = await made.get(f"/events/{event}/attempts")
-        assert list(listed) == ["object", "has_more", "data"]
-        assert [(item["http_status_code"], item["response"]) for item in listed["data"]] == [
-            (200, "ok"),
-            (0, "timeout"),
-            (503, "busy"),
-        ]
-        assert list(listed["data"][0]) == ["id", "http_status_code", "response", "sent_at"]
-        assert all(
-            ATTEMPT.fullmatch(item["id"]) and ISO.fullmatch(item["sent_at"]) for item in listed["data"]
-        )
-        newest, middle, oldest = [item["id"] for item in listed["data"]]
-        page = await made.get(f"/events/{event}/attempts?limit=1&after={newest}")
-        assert ([item["id"] for item in page["data"]], page["has_more"]) == ([middle], True)
-        page = await made.get(f"/events/{event}/attempts?limit=5&before={oldest}")
-        assert ([item["id"] for item in page["data"]], page["has_more"]) == ([newest, middle], False)
-        assert (await made.get(f"/events/{other}/attempts"))["data"] == []
-        for query in ("limit=0", f"after={event}", "before=atmpt_x"):
-            answer = await team.get(f"{made.path}/events/{event}/attempts?{query}")
-            assert error(answer)[:2] == (422, "validation_error"), query
+async def test_attempts_are_listed_newest_first(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team)
+    event, other = await several(made, 2)
+    for code, response in ((503, "busy"), (0, "timeout"), (200, "ok")):
+        await made.attempt(event, code, response)
+    listed = await made.get(f"/events/{event}/attempts")
+    assert list(listed) == ["object", "has_more", "data"]
+    assert [(item["http_status_code"], item["response"]) for item in listed["data"]] == [
+        (200, "ok"),
+        (0, "timeout"),
+        (503, "busy"),
+    ]
+    assert list(listed["data"][0]) == ["id", "http_status_code", "response", "sent_at"]
+    assert all(ATTEMPT.fullmatch(item["id"]) and ISO.fullmatch(item["sent_at"]) for item in listed["data"])
+    newest, middle, oldest = [item["id"] for item in listed["data"]]
+    page = await made.get(f"/events/{event}/attempts?limit=1&after={newest}")
+    assert ([item["id"] for item in page["data"]], page["has_more"]) == ([middle], True)
+    page = await made.get(f"/events/{event}/attempts?limit=5&before={oldest}")
+    assert ([item["id"] for item in page["data"]], page["has_more"]) == ([newest, middle], False)
+    assert (await made.get(f"/events/{other}/attempts"))["data"] == []
+    for query in ("limit=0", f"after={event}", "before=atmpt_x"):
+        answer = await team.get(f"{made.path}/events/{event}/attempts?{query}")
+        assert error(answer)[:2] == (422, "validation_error"), query
 
 
-async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made, other = await hook(team), await hook(team, "domain.deleted")
-        [event] = await several(made, 1)
-        unknown = tagged("msg_", pillarbox.app.need(Ids).new())
-        for path in (
-            f"{other.path}/events/{event}",
-            f"{made.path}/events/{unknown}",
-            f"{made.path}/events/msg_x",
-            f"{made.path}/events/0199a3c2-5f10-7b3e-9d44-0a6f2c1b7e90",
-            f"{made.path}/events/{event.removeprefix('msg_')}",
-        ):
-            for method, below in (("GET", ""), ("POST", "/replay"), ("GET", "/attempts")):
-                assert error(await team.call(method, path + below)) == (
-                    404,
-                    "not_found",
-                    "Webhook event not found",
-                ), path
+async def test_events_of_others_and_of_nobody_are_unknown(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made, other = await hook(team), await hook(team, "domain.deleted")
+    [event] = await several(made, 1)
+    unknown = tagged("msg_", pillarbox.app.need(Ids).new())
+    for path in (
+        f"{other.path}/events/{event}",
+        f"{made.path}/events/{unknown}",
+        f"{made.path}/events/msg_x",
+        f"{made.path}/events/0199a3c2-5f10-7b3e-9d44-0a6f2c1b7e90",
+        f"{made.path}/events/{event.removeprefix('msg_')}",
+    ):
+        for method, below in (("GET", ""), ("POST", "/replay"), ("GET", "/attempts")):
+            assert error(await team.call(method, path + below)) == (
+                404,
+                "not_found",
+                "Webhook event not found",
+            ), path
 
 
 # Replay -------------------------------------------------------------------------------------------
@@ -193,102 +184,93 @@ async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp
 
 @pytest.mark.parametrize("state", ["pending", "attempting", "success", "failed"])
 async def test_a_replay_is_one_attempt_more_and_leaves_the_schedule_alone(
-    database_url: str, tmp_path: Path, state: str
+    pillarbox: World, state: str
 ) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        [event] = await several(made, 1)
-        due = clock_of(pillarbox).now() + timedelta(hours=2)
-        if state == "attempting":
-            await made.fails(event, due)
-        elif state != "pending":
-            await made.ends(event, state)
-        before = await made.get(f"/events/{event}")
-        assert before["status"] == state
-        scheduled = [dict(row) for row in await made.owed()]
-        clock_of(pillarbox).advance(10)
-        answer = await team.call("POST", f"{made.path}/events/{event}/replay")
-        assert (answer.status_code, answer.json()) == (200, {"object": "webhook_event", "id": event})
-        assert (await made.replay(event)).status_code == 200
-        assert await made.get(f"/events/{event}") == before
-        rows = [dict(row) for row in await made.owed()]
-        assert [row for row in rows if row["replay"] == NIL] == scheduled
-        replays = [row for row in rows if row["replay"] != NIL]
-        assert len(replays) == 2
-        for row in replays:
-            assert tagged("msg_", row["event_id"]) == event
-            assert (row["due_at"], row["owner"]) == (clock_of(pillarbox).now(), None)
+    team = await pillarbox.team()
+    made = await hook(team)
+    [event] = await several(made, 1)
+    due = clock_of(pillarbox).now() + timedelta(hours=2)
+    if state == "attempting":
+        await made.fails(event, due)
+    elif state != "pending":
+        await made.ends(event, state)
+    before = await made.get(f"/events/{event}")
+    assert before["status"] == state
+    scheduled = [dict(row) for row in await made.owed()]
+    clock_of(pillarbox).advance(10)
+    answer = await team.call("POST", f"{made.path}/events/{event}/replay")
+    assert (answer.status_code, answer.json()) == (200, {"object": "webhook_event", "id": event})
+    assert (await made.replay(event)).status_code == 200
+    assert await made.get(f"/events/{event}") == before
+    rows = [dict(row) for row in await made.owed()]
+    assert [row for row in rows if row["replay"] == NIL] == scheduled
+    replays = [row for row in rows if row["replay"] != NIL]
+    assert len(replays) == 2
+    for row in replays:
+        assert tagged("msg_", row["event_id"]) == event
+        assert (row["due_at"], row["owner"]) == (clock_of(pillarbox).now(), None)
 
 
-async def test_a_disabled_webhook_replays_nothing(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        [event] = await several(made, 1)
-        await made.change(status="disabled")
-        assert error(await made.replay(event))[:2] == (422, "validation_error")
-        assert error(await made.replay("msg_x"))[:2] == (404, "not_found")
-        assert all(row["replay"] == NIL for row in await made.owed())
-        await made.change(status="enabled")
-        assert (await made.replay(event)).status_code == 200
+async def test_a_disabled_webhook_replays_nothing(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team)
+    [event] = await several(made, 1)
+    await made.change(status="disabled")
+    assert error(await made.replay(event))[:2] == (422, "validation_error")
+    assert error(await made.replay("msg_x"))[:2] == (404, "not_found")
+    assert all(row["replay"] == NIL for row in await made.owed())
+    await made.change(status="enabled")
+    assert (await made.replay(event)).status_code == 200
 
 
-async def test_a_replay_of_what_was_ended_by_disabling_ends_it_for_good(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_replay_of_what_was_ended_by_disabling_ends_it_for_good(pillarbox: World) -> None:
     """Its row leaves the queue, with what its body is made of, so that a success of the replay counts."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "email.delivered")
-        await team.send()
-        await pillarbox.turn()
-        [event] = [found["id"] for found in await made.events()]
-        await made.change(status="disabled")
-        await made.change(status="enabled")
-        assert (await made.replay(event)).status_code == 200
-        assert [row["replay"] == NIL for row in await made.owed()] == [False]
-        assert await statuses(made) == ["failed"]
-        shown = await made.get(f"/events/{event}")
-        assert shown["payload"]["data"]["to"] == ["ada@quay.example"]
-        assert (shown["status"], shown["next_attempt_at"]) == ("failed", None)
+    team = await pillarbox.team()
+    made = await hook(team, "email.delivered")
+    await team.send()
+    await pillarbox.turn()
+    [event] = [found["id"] for found in await made.events()]
+    await made.change(status="disabled")
+    await made.change(status="enabled")
+    assert (await made.replay(event)).status_code == 200
+    assert [row["replay"] == NIL for row in await made.owed()] == [False]
+    assert await statuses(made) == ["failed"]
+    shown = await made.get(f"/events/{event}")
+    assert shown["payload"]["data"]["to"] == ["ada@quay.example"]
+    assert (shown["status"], shown["next_attempt_at"]) == ("failed", None)
 
 
 # Disabling ----------------------------------------------------------------------------------------
 
 
-async def test_disabling_ends_what_is_open_and_enabling_brings_nothing_back(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        pending, attempting, done = await several(made, 3)
-        await made.fails(attempting, clock_of(pillarbox).now() + timedelta(minutes=30))
-        await made.ends(done, "success")
-        await made.change(status="disabled")
-        assert await statuses(made) == ["failed", "failed", "success"]
-        for event in (pending, attempting):
-            assert (await made.get(f"/events/{event}"))["next_attempt_at"] is None
-        await publish(team)
-        assert len(await made.events()) == 3
-        await made.change(status="enabled")
-        assert await statuses(made) == ["failed", "failed", "success"]
-        await publish(team)
-        assert await statuses(made) == ["failed", "failed", "success", "pending"]
-        epoch = await epoch_of(pillarbox, made)
-        assert [row["epoch"] == epoch for row in await made.owed()] == [False, False, True]
+async def test_disabling_ends_what_is_open_and_enabling_brings_nothing_back(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team)
+    pending, attempting, done = await several(made, 3)
+    await made.fails(attempting, clock_of(pillarbox).now() + timedelta(minutes=30))
+    await made.ends(done, "success")
+    await made.change(status="disabled")
+    assert await statuses(made) == ["failed", "failed", "success"]
+    for event in (pending, attempting):
+        assert (await made.get(f"/events/{event}"))["next_attempt_at"] is None
+    await publish(team)
+    assert len(await made.events()) == 3
+    await made.change(status="enabled")
+    assert await statuses(made) == ["failed", "failed", "success"]
+    await publish(team)
+    assert await statuses(made) == ["failed", "failed", "success", "pending"]
+    epoch = await epoch_of(pillarbox, made)
+    assert [row["epoch"] == epoch for row in await made.owed()] == [False, False, True]
 
 
-async def test_disabling_twice_is_disabling_once(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        await made.change(status="enabled")
-        assert await epoch_of(pillarbox, made) == 0
-        await made.change(status="disabled")
-        await made.change(status="disabled", events=["domain.created"])
-        assert await epoch_of(pillarbox, made) == 1
+async def test_disabling_twice_is_disabling_once(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team)
+    await made.change(status="enabled")
+    assert await epoch_of(pillarbox, made) == 0
+    await made.change(status="disabled")
+    await made.change(status="disabled", events=["domain.created"])
+    assert await epoch_of(pillarbox, made) == 1
 
 
 async def epoch_of(pillarbox: World, made: Hook) -> int:
@@ -296,41 +278,39 @@ async def epoch_of(pillarbox: World, made: Hook) -> int:
     return found
 
 
-async def test_narrowed_events_leave_what_was_created(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team, "domain.updated", "domain.created")
-        await publish(team, "domain.updated", "domain.created")
-        await made.change(events=["domain.created"])
-        await publish(team, "domain.updated", "domain.created")
-        assert await made.kinds() == ["domain.updated", "domain.created", "domain.created"]
-        assert set(await statuses(made)) == {"pending"}
+async def test_narrowed_events_leave_what_was_created(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = await hook(team, "domain.updated", "domain.created")
+    await publish(team, "domain.updated", "domain.created")
+    await made.change(events=["domain.created"])
+    await publish(team, "domain.updated", "domain.created")
+    assert await made.kinds() == ["domain.updated", "domain.created", "domain.created"]
+    assert set(await statuses(made)) == {"pending"}
 
 
 # Retention ----------------------------------------------------------------------------------------
 
 
-async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path) -> None:
+async def test_the_log_is_kept_for_ninety_days(pillarbox: World) -> None:
     """DUR-15: hidden on the day, removed by the next round."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = await hook(team)
-        old = await several(made, 3)
-        await made.attempt(old[0], 200, "ok")
-        for event in old:
-            await made.ends(event, "success")
-        clock_of(pillarbox).advance(timedelta(days=90) - timedelta(seconds=1))
-        await publish(team)
-        assert len(await made.events()) == 4
-        clock_of(pillarbox).advance(2)
-        [new] = await made.events()
-        assert new["id"] not in old
-        for below in ("", "/attempts"):
-            assert (await team.get(f"{made.path}/events/{old[0]}{below}")).status_code == 404
-        assert await collected(pillarbox) == "4 rows of the log, 3 events"
-        assert await collected(pillarbox) == "0 rows of the log, 0 events"
-        assert [event["id"] for event in await made.events()] == [new["id"]]
-        await left(pillarbox, events=1, deliveries=1, outcomes=0, attempts=0)
+    team = await pillarbox.team()
+    made = await hook(team)
+    old = await several(made, 3)
+    await made.attempt(old[0], 200, "ok")
+    for event in old:
+        await made.ends(event, "success")
+    clock_of(pillarbox).advance(timedelta(days=90) - timedelta(seconds=1))
+    await publish(team)
+    assert len(await made.events()) == 4
+    clock_of(pillarbox).advance(2)
+    [new] = await made.events()
+    assert new["id"] not in old
+    for below in ("", "/attempts"):
+        assert (await team.get(f"{made.path}/events/{old[0]}{below}")).status_code == 404
+    assert await collected(pillarbox) == "4 rows of the log, 3 events"
+    assert await collected(pillarbox) == "0 rows of the log, 0 events"
+    assert [event["id"] for event in await made.events()] == [new["id"]]
+    await left(pillarbox, events=1, deliveries=1, outcomes=0, attempts=0)
 
 
 async def test_what_is_open_stays_however_short_the_log_is_kept(database_url: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from kit.automation_rows import an_automation, chain, connection, step
 from kit.automation_runs import ADA, a_template, mails, outputs, run_of, runs, sent, walk
 from kit.manual_world import clock_of, manual_world, run_jobs
+from kit.world import World
 from pillarbox.automations.execution import engine, receiving, state, timers
 from pillarbox.automations.execution import versions as remembered
 from pillarbox.automations.execution.versions import GraphVersions
@@ -60,33 +61,31 @@ async def test_in_turns_a_rule_says_the_same(kind: str, texts: tuple[str, str]) 
         assert await holds_in_turns(wanted, facts) is holds(wanted, facts)
 
 
-async def test_runs_of_a_heavy_graph_are_carried_out_one_by_one(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(START, {"key": "asks", "type": "condition", "config": many(LIGHT + 1)})
-        automation = await an_automation(team, graph, status="enabled")
-        for number in range(3):
-            await sent(team, "user.signed_up", f"c{number}@quay.example", text="a")
-        with faults.armed("automations.written=raise@2"):
-            await walk(pillarbox)
-        assert len(await runs(team, automation, "completed")) == 2
-        assert len(await runs(team, automation, "running")) == 1
+async def test_runs_of_a_heavy_graph_are_carried_out_one_by_one(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    graph = chain(START, {"key": "asks", "type": "condition", "config": many(LIGHT + 1)})
+    automation = await an_automation(team, graph, status="enabled")
+    for number in range(3):
+        await sent(team, "user.signed_up", f"c{number}@quay.example", text="a")
+    with faults.armed("automations.written=raise@2"):
+        await walk(pillarbox)
+    assert len(await runs(team, automation, "completed")) == 2
+    assert len(await runs(team, automation, "running")) == 1
 
 
-async def test_an_event_leaves_heavy_conditions_for_later(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(START, step("paid", "wait_for_event", event_name="user.paid"))
-        graph["steps"].append({"key": "asks", "type": "condition", "config": many(LIGHT + 1)})
-        graph["connections"].append(connection("paid", "asks", "event_received"))
-        automation = await an_automation(team, graph, status="enabled")
-        await sent(team, "user.signed_up", text="a")
-        await walk(pillarbox)
-        await sent(team, "user.paid")
-        await walk(pillarbox)
-        run = await run_of(team, automation)
-        assert run["status"] == "completed"
-        assert outputs(run)["asks"] == {"result": False}
+async def test_an_event_leaves_heavy_conditions_for_later(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    graph = chain(START, step("paid", "wait_for_event", event_name="user.paid"))
+    graph["steps"].append({"key": "asks", "type": "condition", "config": many(LIGHT + 1)})
+    graph["connections"].append(connection("paid", "asks", "event_received"))
+    automation = await an_automation(team, graph, status="enabled")
+    await sent(team, "user.signed_up", text="a")
+    await walk(pillarbox)
+    await sent(team, "user.paid")
+    await walk(pillarbox)
+    run = await run_of(team, automation)
+    assert run["status"] == "completed"
+    assert outputs(run)["asks"] == {"result": False}
 
 
 class Slow:
@@ -141,75 +140,72 @@ async def test_what_ends_a_run_does_not_wait_for_its_rules(
 
 
 async def test_who_disables_does_not_wait_for_the_filters_of_waits(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=leaf("a"))
-        automation = await an_automation(team, chain(START, wait), status="enabled")
-        listens = chain(step("start", "trigger", event_name="user.paid"))
-        other = await an_automation(team, listens, status="enabled")
-        await sent(team, "user.signed_up", ADA)
-        await walk(pillarbox)
-        slow = Slow(monkeypatch)
-        await sent(team, "user.paid", ADA, text="a")
-        walking = asyncio.create_task(walk(pillarbox))
-        async with asyncio.timeout(10):
-            await slow.asked.wait()
-        began = time.monotonic()
-        for one in (automation, other):
-            assert (await team.post(f"/automations/{one}/stop")).status_code == 200
-        assert time.monotonic() - began < 10
-        slow.go.set()
-        await walking
-        assert len(await runs(team, automation, "cancelled")) == 1
-        assert await runs(team, other) == []
+    team = await pillarbox.team()
+    wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=leaf("a"))
+    automation = await an_automation(team, chain(START, wait), status="enabled")
+    listens = chain(step("start", "trigger", event_name="user.paid"))
+    other = await an_automation(team, listens, status="enabled")
+    await sent(team, "user.signed_up", ADA)
+    await walk(pillarbox)
+    slow = Slow(monkeypatch)
+    await sent(team, "user.paid", ADA, text="a")
+    walking = asyncio.create_task(walk(pillarbox))
+    async with asyncio.timeout(10):
+        await slow.asked.wait()
+    began = time.monotonic()
+    for one in (automation, other):
+        assert (await team.post(f"/automations/{one}/stop")).status_code == 200
+    assert time.monotonic() - began < 10
+    slow.go.set()
+    await walking
+    assert len(await runs(team, automation, "cancelled")) == 1
+    assert await runs(team, other) == []
 
 
 @pytest.mark.parametrize(("automations", "comparisons"), [(1, LIGHT + 1), (receiving.MOST_FILTERS + 1, 1)])
 async def test_who_deletes_a_contact_does_not_wait_for_the_filters_of_waits(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, automations: int, comparisons: int
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch, automations: int, comparisons: int
 ) -> None:
     """Nor does a transaction stay idle until the database ends it, and the event is told again for ever."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=many(comparisons))
-        for _ in range(automations):
-            await an_automation(team, chain(START, wait), status="enabled")
-        await sent(team, "user.signed_up", ADA)
-        await walk(pillarbox)
-        slow = Slow(monkeypatch)
-        await sent(team, "user.paid", ADA, text="a")
-        walking = asyncio.create_task(walk(pillarbox))
-        async with asyncio.timeout(10):
-            await slow.asked.wait()
-        idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
-        began = time.monotonic()
-        assert await pillarbox.pool.fetchval(f"{idle} AND datname = current_database()") == 0
-        assert (await team.call("DELETE", f"/contacts/{ADA}")).status_code == 200
-        assert time.monotonic() - began < 10
-        slow.go.set()
-        await walking
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM events") == 0
-        ended = await pillarbox.pool.fetch("SELECT status FROM automation_runs")
-        assert [row["status"] for row in ended] == ["cancelled"] * automations
+    team = await pillarbox.team()
+    wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=many(comparisons))
+    for _ in range(automations):
+        await an_automation(team, chain(START, wait), status="enabled")
+    await sent(team, "user.signed_up", ADA)
+    await walk(pillarbox)
+    slow = Slow(monkeypatch)
+    await sent(team, "user.paid", ADA, text="a")
+    walking = asyncio.create_task(walk(pillarbox))
+    async with asyncio.timeout(10):
+        await slow.asked.wait()
+    idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+    began = time.monotonic()
+    assert await pillarbox.pool.fetchval(f"{idle} AND datname = current_database()") == 0
+    assert (await team.call("DELETE", f"/contacts/{ADA}")).status_code == 200
+    assert time.monotonic() - began < 10
+    slow.go.set()
+    await walking
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM events") == 0
+    ended = await pillarbox.pool.fetch("SELECT status FROM automation_runs")
+    assert [row["status"] for row in ended] == ["cancelled"] * automations
 
 
-async def test_a_large_filter_ends_its_wait(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        large = {"type": "or", "rules": [many(LIGHT + 1), leaf("a")]}
-        wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=large)
-        automation = await an_automation(team, chain(START, wait), status="enabled")
-        await sent(team, "user.signed_up", ADA)
-        await walk(pillarbox)
-        await sent(team, "user.paid", ADA, text="c")
-        await walk(pillarbox)
-        assert len(await runs(team, automation, "running")) == 1
-        await sent(team, "user.paid", ADA, text="a")
-        await walk(pillarbox)
-        assert len(await runs(team, automation, "completed")) == 1
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM events") == 0
+async def test_a_large_filter_ends_its_wait(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    large = {"type": "or", "rules": [many(LIGHT + 1), leaf("a")]}
+    wait = step("paid", "wait_for_event", event_name="user.paid", filter_rule=large)
+    automation = await an_automation(team, chain(START, wait), status="enabled")
+    await sent(team, "user.signed_up", ADA)
+    await walk(pillarbox)
+    await sent(team, "user.paid", ADA, text="c")
+    await walk(pillarbox)
+    assert len(await runs(team, automation, "running")) == 1
+    await sent(team, "user.paid", ADA, text="a")
+    await walk(pillarbox)
+    assert len(await runs(team, automation, "completed")) == 1
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM events") == 0
 
 
 async def test_a_filter_is_asked_once_for_all_waits(
@@ -235,39 +231,35 @@ async def test_a_filter_is_asked_once_for_all_waits(
         assert len(asked) == 1
 
 
-async def test_one_event_ends_many_waits_of_its_contact(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(START, step("paid", "wait_for_event", event_name="user.paid"))
-        automation = await an_automation(team, graph, status="enabled")
-        for _ in range(45):
-            await sent(team, "user.signed_up", ADA)
-        await walk(pillarbox)
-        await sent(team, "user.paid", ADA)
-        await walk(pillarbox)
-        assert (
-            await pillarbox.pool.fetchval(
-                "SELECT count(*) FROM automation_runs WHERE automation_id = $1 AND status = 'completed' "
-                "AND waited IS NOT NULL",
-                UUID(automation),
-            )
-            == 45
+async def test_one_event_ends_many_waits_of_its_contact(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    graph = chain(START, step("paid", "wait_for_event", event_name="user.paid"))
+    automation = await an_automation(team, graph, status="enabled")
+    for _ in range(45):
+        await sent(team, "user.signed_up", ADA)
+    await walk(pillarbox)
+    await sent(team, "user.paid", ADA)
+    await walk(pillarbox)
+    assert (
+        await pillarbox.pool.fetchval(
+            "SELECT count(*) FROM automation_runs WHERE automation_id = $1 AND status = 'completed' "
+            "AND waited IS NOT NULL",
+            UUID(automation),
         )
+        == 45
+    )
 
 
-async def test_graphs_are_forgotten_by_their_size(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        config = many(40)
-        graph = chain(START, {"key": "asks", "type": "condition", "config": config})
-        automations = [UUID(await an_automation(team, graph)) for _ in range(3)]
-        monkeypatch.setattr(remembered, "MOST_OCTETS", 7_000)
-        db, versions = TeamDb(pillarbox.pool, team.id), GraphVersions()
-        found = [await versions.graph(db, automation, 1) for automation in automations]
-        assert await versions.graph(db, automations[2], 1) is found[2]
-        assert await versions.graph(db, automations[0], 1) is not found[0]
+async def test_graphs_are_forgotten_by_their_size(pillarbox: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = await pillarbox.team()
+    config = many(40)
+    graph = chain(START, {"key": "asks", "type": "condition", "config": config})
+    automations = [UUID(await an_automation(team, graph)) for _ in range(3)]
+    monkeypatch.setattr(remembered, "MOST_OCTETS", 7_000)
+    db, versions = TeamDb(pillarbox.pool, team.id), GraphVersions()
+    found = [await versions.graph(db, automation, 1) for automation in automations]
+    assert await versions.graph(db, automations[2], 1) is found[2]
+    assert await versions.graph(db, automations[0], 1) is not found[0]
 
 
 async def test_a_team_whose_work_stands_still_leaves_room_for_others(
@@ -296,39 +288,37 @@ async def test_a_team_whose_work_stands_still_leaves_room_for_others(
         await walk(pillarbox)
 
 
-async def test_of_a_team_with_heavy_graphs_little_is_claimed(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(START, {"key": "asks", "type": "condition", "config": many(LIGHT + 1)})
-        automation = await an_automation(team, graph, status="enabled")
-        await sent(team, "user.signed_up", text="a")
-        await walk(pillarbox)
-        for number in range(12):
-            await sent(team, "user.signed_up", f"c{number}@quay.example", text="a")
-        while await run_jobs(pillarbox):
-            pass
-        assert await pillarbox.app.need(engine.StepEngine).look() == engine.MOST_HEAVY
-        await walk(pillarbox)
-        assert len(await runs(team, automation, "completed")) == 13
+async def test_of_a_team_with_heavy_graphs_little_is_claimed(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    graph = chain(START, {"key": "asks", "type": "condition", "config": many(LIGHT + 1)})
+    automation = await an_automation(team, graph, status="enabled")
+    await sent(team, "user.signed_up", text="a")
+    await walk(pillarbox)
+    for number in range(12):
+        await sent(team, "user.signed_up", f"c{number}@quay.example", text="a")
+    while await run_jobs(pillarbox):
+        pass
+    assert await pillarbox.app.need(engine.StepEngine).look() == engine.MOST_HEAVY
+    await walk(pillarbox)
+    assert len(await runs(team, automation, "completed")) == 13
 
 
-async def test_work_of_the_dead_that_is_locked_holds_nobody_up(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        automation = await an_automation(team, chain(START), status="enabled")
-        for number in range(2):
-            await sent(team, "user.signed_up", f"c{number}@quay.example")
-        while await run_jobs(pillarbox):
-            pass
-        await pillarbox.pool.execute(
-            "UPDATE automation_work SET owner = $1, leased_until = $2, attempt = 1",
-            uuid4(),
-            pillarbox.clock.now() + timedelta(seconds=60),
-        )
-        async with pillarbox.pool.acquire() as conn, conn.transaction():
-            await conn.execute("SELECT FROM automation_work ORDER BY run_id LIMIT 1 FOR UPDATE")
-            await walk(pillarbox)
-            assert len(await runs(team, automation, "completed")) == 1
-        clock_of(pillarbox).advance(timedelta(seconds=6))
+async def test_work_of_the_dead_that_is_locked_holds_nobody_up(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    automation = await an_automation(team, chain(START), status="enabled")
+    for number in range(2):
+        await sent(team, "user.signed_up", f"c{number}@quay.example")
+    while await run_jobs(pillarbox):
+        pass
+    await pillarbox.pool.execute(
+        "UPDATE automation_work SET owner = $1, leased_until = $2, attempt = 1",
+        uuid4(),
+        pillarbox.clock.now() + timedelta(seconds=60),
+    )
+    async with pillarbox.pool.acquire() as conn, conn.transaction():
+        await conn.execute("SELECT FROM automation_work ORDER BY run_id LIMIT 1 FOR UPDATE")
         await walk(pillarbox)
-        assert len(await runs(team, automation, "completed")) == 2
+        assert len(await runs(team, automation, "completed")) == 1
+    clock_of(pillarbox).advance(timedelta(seconds=6))
+    await walk(pillarbox)
+    assert len(await runs(team, automation, "completed")) == 2

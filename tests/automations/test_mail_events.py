@@ -13,7 +13,7 @@ import pytest
 from kit.automation_rows import an_automation, chain, connection, step
 from kit.automation_runs import ADA, a_template, go, happens, outputs, run_of, runs, sent, statuses, walk
 from kit.manual_world import clock_of, manual_world
-from kit.world import Team
+from kit.world import Team, World
 from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.automations.execution.parts import subscription
 from pillarbox.automations.graphs.graph import MAIL_EVENTS
@@ -48,59 +48,54 @@ async def signed_up(team: Team, made: dict[str, Any]) -> str:
     return automation
 
 
-async def test_a_wait_ends_when_the_mail_of_its_run_is_opened(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await team.domain()
-        automation = await signed_up(team, graph(await a_template(team)))
-        assert statuses(await run_of(team, automation))["pause"] == "waiting"
-        other = await team.send(to=ADA)
-        await pillarbox.turn()
-        await happens(team, other, EventKind.OPENED)
-        await go(pillarbox)
-        assert statuses(await run_of(team, automation))["pause"] == "waiting"
-        await happens(team, await sent_mail(team, automation), EventKind.OPENED)
-        await go(pillarbox)
-        run = await run_of(team, automation)
-        assert outputs(run)["pause"] == {"outcome": "event_received"}
-        assert statuses(run)["thanks"] == "waiting"
+async def test_a_wait_ends_when_the_mail_of_its_run_is_opened(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    await team.domain()
+    automation = await signed_up(team, graph(await a_template(team)))
+    assert statuses(await run_of(team, automation))["pause"] == "waiting"
+    other = await team.send(to=ADA)
+    await pillarbox.turn()
+    await happens(team, other, EventKind.OPENED)
+    await go(pillarbox)
+    assert statuses(await run_of(team, automation))["pause"] == "waiting"
+    await happens(team, await sent_mail(team, automation), EventKind.OPENED)
+    await go(pillarbox)
+    run = await run_of(team, automation)
+    assert outputs(run)["pause"] == {"outcome": "event_received"}
+    assert statuses(run)["thanks"] == "waiting"
 
 
-async def test_what_happened_before_the_wait_began_counts(database_url: str, tmp_path: Path) -> None:
+async def test_what_happened_before_the_wait_began_counts(pillarbox: World) -> None:
     """Mail that was delivered at once, while the run waited for something else."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await team.domain()
-        made = graph(await a_template(team), step("day", "delay", duration="1 day"), name="delivered")
-        automation = await signed_up(team, made)
-        assert statuses(await run_of(team, automation))["day"] == "waiting"
-        clock_of(pillarbox).advance(timedelta(days=1).total_seconds())
-        await go(pillarbox)
-        assert outputs(await run_of(team, automation))["pause"] == {"outcome": "event_received"}
+    team = await pillarbox.team()
+    await team.domain()
+    made = graph(await a_template(team), step("day", "delay", duration="1 day"), name="delivered")
+    automation = await signed_up(team, made)
+    assert statuses(await run_of(team, automation))["day"] == "waiting"
+    clock_of(pillarbox).advance(timedelta(days=1).total_seconds())
+    await go(pillarbox)
+    assert outputs(await run_of(team, automation))["pause"] == {"outcome": "event_received"}
 
 
-async def test_without_mail_of_the_run_any_mail_to_the_contact_counts(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_without_mail_of_the_run_any_mail_to_the_contact_counts(pillarbox: World) -> None:
     """What happened before the wait began does not."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await team.domain()
-        made = chain(START, step("pause", "wait_for_event", event_name="resend:email.delivered"))
-        automation = await an_automation(team, made, status="enabled")
-        await team.send(to=ADA)
-        await pillarbox.turn()
-        await sent(team, "user.signed_up")
-        await go(pillarbox)
-        assert statuses(await run_of(team, automation))["pause"] == "waiting"
-        await team.send(to="bob@quay.example")
-        await pillarbox.turn()
-        await go(pillarbox)
-        assert statuses(await run_of(team, automation))["pause"] == "waiting"
-        await team.send(to=f"Ada <{ADA}>")
-        await pillarbox.turn()
-        await go(pillarbox)
-        assert outputs(await run_of(team, automation))["pause"] == {"outcome": "event_received"}
+    team = await pillarbox.team()
+    await team.domain()
+    made = chain(START, step("pause", "wait_for_event", event_name="resend:email.delivered"))
+    automation = await an_automation(team, made, status="enabled")
+    await team.send(to=ADA)
+    await pillarbox.turn()
+    await sent(team, "user.signed_up")
+    await go(pillarbox)
+    assert statuses(await run_of(team, automation))["pause"] == "waiting"
+    await team.send(to="bob@quay.example")
+    await pillarbox.turn()
+    await go(pillarbox)
+    assert statuses(await run_of(team, automation))["pause"] == "waiting"
+    await team.send(to=f"Ada <{ADA}>")
+    await pillarbox.turn()
+    await go(pillarbox)
+    assert outputs(await run_of(team, automation))["pause"] == {"outcome": "event_received"}
 
 
 async def test_filters_and_conditions_read_the_data_of_the_event(database_url: str, tmp_path: Path) -> None:
@@ -170,39 +165,36 @@ async def test_a_wait_that_begins_while_its_event_is_distributed_ends(
 
 
 @pytest.mark.parametrize("name", sorted(MAIL_EVENTS))
-async def test_every_event_of_mail_can_be_waited_for(database_url: str, tmp_path: Path, name: str) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = chain(START, step("pause", "wait_for_event", event_name=name))
-        automation = await an_automation(team, made, status="enabled")
-        shown = (await team.get(f"/automations/{automation}")).json()
-        assert shown["steps"][1]["config"]["event_name"] == name
-        subscribed = "SELECT events FROM webhooks WHERE team_id = $1 AND endpoint = $2"
-        assert await pillarbox.pool.fetchval(subscribed, team.id, NAME) == [MAIL_EVENTS[name]]
-        assert (await team.get("/webhooks")).json()["data"] == []
+async def test_every_event_of_mail_can_be_waited_for(pillarbox: World, name: str) -> None:
+    team = await pillarbox.team()
+    made = chain(START, step("pause", "wait_for_event", event_name=name))
+    automation = await an_automation(team, made, status="enabled")
+    shown = (await team.get(f"/automations/{automation}")).json()
+    assert shown["steps"][1]["config"]["event_name"] == name
+    subscribed = "SELECT events FROM webhooks WHERE team_id = $1 AND endpoint = $2"
+    assert await pillarbox.pool.fetchval(subscribed, team.id, NAME) == [MAIL_EVENTS[name]]
+    assert (await team.get("/webhooks")).json()["data"] == []
 
 
 @pytest.mark.parametrize("name", ["resend:email.sent", "resend:x", "resend:email.opened.twice"])
-async def test_other_reserved_names_are_refused(database_url: str, tmp_path: Path, name: str) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = chain(START, step("pause", "wait_for_event", event_name=name))
-        answer = await team.post("/automations", {"name": "Waits", **made})
-        assert (answer.status_code, answer.json()["name"]) == (422, "validation_error")
-        trigger = chain(step("start", "trigger", event_name="resend:email.opened"))
-        assert (await team.post("/automations", {"name": "Starts", **trigger})).status_code == 422
+async def test_other_reserved_names_are_refused(pillarbox: World, name: str) -> None:
+    team = await pillarbox.team()
+    made = chain(START, step("pause", "wait_for_event", event_name=name))
+    answer = await team.post("/automations", {"name": "Waits", **made})
+    assert (answer.status_code, answer.json()["name"]) == (422, "validation_error")
+    trigger = chain(step("start", "trigger", event_name="resend:email.opened"))
+    assert (await team.post("/automations", {"name": "Starts", **trigger})).status_code == 422
 
 
-async def test_a_subscription_ends_a_day_after_nothing_needs_it(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        made = chain(START, step("pause", "wait_for_event", event_name="resend:email.opened"))
-        automation = await an_automation(team, made, status="enabled")
-        retention = RunRetention(pillarbox.pool, pillarbox.clock, subscription(pillarbox.app.kit))
-        clock_of(pillarbox).advance(KEPT.total_seconds() + 1)
-        assert (await retention.collect()).endswith("0 subscriptions")
-        assert (await team.post(f"/automations/{automation}/stop")).status_code == 200
-        assert (await retention.collect()).endswith("1 subscriptions")
+async def test_a_subscription_ends_a_day_after_nothing_needs_it(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    made = chain(START, step("pause", "wait_for_event", event_name="resend:email.opened"))
+    automation = await an_automation(team, made, status="enabled")
+    retention = RunRetention(pillarbox.pool, pillarbox.clock, subscription(pillarbox.app.kit))
+    clock_of(pillarbox).advance(KEPT.total_seconds() + 1)
+    assert (await retention.collect()).endswith("0 subscriptions")
+    assert (await team.post(f"/automations/{automation}/stop")).status_code == 200
+    assert (await retention.collect()).endswith("1 subscriptions")
 
 
 async def test_the_events_of_a_dead_process_are_forwarded_once(database_url: str, tmp_path: Path) -> None:

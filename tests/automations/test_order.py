@@ -19,7 +19,7 @@ import pytest
 from kit.automation_rows import an_automation, chain, connection, step
 from kit.automation_runs import ADA, sent, walk
 from kit.http_client import http_client
-from kit.manual_world import clock_of, manual_world, run_jobs
+from kit.manual_world import clock_of, run_jobs
 from kit.process import KEY, connected, first_team, reconciled, worker_processes
 from kit.world import World
 from pillarbox.automations.execution import work_queries
@@ -191,170 +191,156 @@ def few_contacts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work_queries, "CONTACTS_AT_ONCE", 3)
 
 
-async def test_a_step_that_is_tried_again_keeps_its_place(database_url: str, tmp_path: Path) -> None:
+async def test_a_step_that_is_tried_again_keeps_its_place(pillarbox: World) -> None:
     """What is behind it for its contact waits; other contacts go on."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
-        await an_automation(team, graph, status="enabled")
-        with armed("automations.written=raise@1"):
-            await sent(team, "order.placed", n="1")
-            await walk(pillarbox)
-        await sent(team, "order.placed", n="2")
-        await sent(team, "order.placed", "bo@quay.example", n="3")
+    team = await pillarbox.team()
+    graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
+    await an_automation(team, graph, status="enabled")
+    with armed("automations.written=raise@1"):
+        await sent(team, "order.placed", n="1")
         await walk(pillarbox)
-        assert await first_names(pillarbox) == {ADA: None, "bo@quay.example": "3"}
-        clock_of(pillarbox).advance(timedelta(seconds=6))
-        await walk(pillarbox)
-        assert await first_names(pillarbox) == {ADA: "2", "bo@quay.example": "3"}
+    await sent(team, "order.placed", n="2")
+    await sent(team, "order.placed", "bo@quay.example", n="3")
+    await walk(pillarbox)
+    assert await first_names(pillarbox) == {ADA: None, "bo@quay.example": "3"}
+    clock_of(pillarbox).advance(timedelta(seconds=6))
+    await walk(pillarbox)
+    assert await first_names(pillarbox) == {ADA: "2", "bo@quay.example": "3"}
 
 
-async def test_a_wait_that_ends_has_the_place_of_what_ended_it(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = {
-            "steps": [
-                step("start", "trigger", event_name="order.placed"),
-                step("paid", "wait_for_event", event_name="order.paid"),
-                step("first", "contact_update", first_name={"var": "wait_events.order.paid.n"}),
-            ],
-            "connections": [connection("start", "paid"), connection("paid", "first", "event_received")],
-        }
-        await an_automation(team, graph, status="enabled")
-        other = chain(step("start", "trigger", event_name="name.given"), SET_FIRST)
-        await an_automation(team, other, status="enabled")
-        await sent(team, "order.placed")
-        await walk(pillarbox)
-        for name, n in (("name.given", "1"), ("order.paid", "2"), ("name.given", "3")):
-            await sent(team, name, n=n)
-        while await run_jobs(pillarbox):
-            pass
-        seen, engine = [], pillarbox.app.need(StepEngine)
-        while await engine.look():
-            await engine.idle()
-            seen.append((await first_names(pillarbox))[ADA])
-        assert [name for name, _ in groupby(seen) if name is not None] == ["1", "2", "3"]
+async def test_a_wait_that_ends_has_the_place_of_what_ended_it(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    graph = {
+        "steps": [
+            step("start", "trigger", event_name="order.placed"),
+            step("paid", "wait_for_event", event_name="order.paid"),
+            step("first", "contact_update", first_name={"var": "wait_events.order.paid.n"}),
+        ],
+        "connections": [connection("start", "paid"), connection("paid", "first", "event_received")],
+    }
+    await an_automation(team, graph, status="enabled")
+    other = chain(step("start", "trigger", event_name="name.given"), SET_FIRST)
+    await an_automation(team, other, status="enabled")
+    await sent(team, "order.placed")
+    await walk(pillarbox)
+    for name, n in (("name.given", "1"), ("order.paid", "2"), ("name.given", "3")):
+        await sent(team, name, n=n)
+    while await run_jobs(pillarbox):
+        pass
+    seen, engine = [], pillarbox.app.need(StepEngine)
+    while await engine.look():
+        await engine.idle()
+        seen.append((await first_names(pillarbox))[ADA])
+    assert [name for name, _ in groupby(seen) if name is not None] == ["1", "2", "3"]
 
 
-async def test_a_condition_behind_a_wait_sees_what_the_events_before_have_changed(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        rule = {"type": "rule", "field": "contact.first_name", "operator": "eq", "value": "1"}
-        graph = {
-            "steps": [
-                step("start", "trigger", event_name="order.placed"),
-                step("paid", "wait_for_event", event_name="order.paid"),
-                step("named", "condition", **rule),
-                step("last", "contact_update", last_name="Seen"),
-            ],
-            "connections": [
-                connection("start", "paid"),
-                connection("paid", "named", "event_received"),
-                connection("named", "last", "condition_met"),
-            ],
-        }
-        await an_automation(team, graph, status="enabled")
-        other = chain(step("start", "trigger", event_name="name.given"), SET_FIRST)
-        await an_automation(team, other, status="enabled")
-        await sent(team, "order.placed")
-        await walk(pillarbox)
-        await sent(team, "name.given", n="1")
-        await sent(team, "order.paid")
-        while await run_jobs(pillarbox):
-            pass
-        await walk(pillarbox)
-        assert await pillarbox.pool.fetchval("SELECT last_name FROM contacts") == "Seen"
+async def test_a_condition_behind_a_wait_sees_what_the_events_before_have_changed(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    rule = {"type": "rule", "field": "contact.first_name", "operator": "eq", "value": "1"}
+    graph = {
+        "steps": [
+            step("start", "trigger", event_name="order.placed"),
+            step("paid", "wait_for_event", event_name="order.paid"),
+            step("named", "condition", **rule),
+            step("last", "contact_update", last_name="Seen"),
+        ],
+        "connections": [
+            connection("start", "paid"),
+            connection("paid", "named", "event_received"),
+            connection("named", "last", "condition_met"),
+        ],
+    }
+    await an_automation(team, graph, status="enabled")
+    other = chain(step("start", "trigger", event_name="name.given"), SET_FIRST)
+    await an_automation(team, other, status="enabled")
+    await sent(team, "order.placed")
+    await walk(pillarbox)
+    await sent(team, "name.given", n="1")
+    await sent(team, "order.paid")
+    while await run_jobs(pillarbox):
+        pass
+    await walk(pillarbox)
+    assert await pillarbox.pool.fetchval("SELECT last_name FROM contacts") == "Seen"
 
 
-async def test_a_delay_that_ends_waits_for_the_step_that_is_carried_out(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_delay_that_ends_waits_for_the_step_that_is_carried_out(pillarbox: World) -> None:
     """Its place is before that of the step, whose process had not seen that the delay is over."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
-        await an_automation(team, graph, status="enabled")
-        for n in "12":
-            await sent(team, "order.placed", n=n)
-        while await run_jobs(pillarbox):
-            pass
-        pool, now, team_id = pillarbox.pool, clock_of(pillarbox).now(), UUID(str(team.id))
-        first, second = StepClaims(pool, UUID(int=1)), StepClaims(pool, UUID(int=2))
-        assert len(await first.claim([(team_id, 10)], now)) == 1
-        await pool.execute(
-            "UPDATE automation_work SET order_at = NULL, due_at = due_at - interval '1 hour'"
-            " WHERE owner IS NULL"
-        )
-        assert await second.claim([(team_id, 10)], now) == []
-        await pool.execute("UPDATE automation_work SET owner = NULL, leased_until = NULL")
-        (item,) = await second.claim([(team_id, 10)], now)
-        assert item.order_at < now - timedelta(minutes=50)
+    team = await pillarbox.team()
+    graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
+    await an_automation(team, graph, status="enabled")
+    for n in "12":
+        await sent(team, "order.placed", n=n)
+    while await run_jobs(pillarbox):
+        pass
+    pool, now, team_id = pillarbox.pool, clock_of(pillarbox).now(), UUID(str(team.id))
+    first, second = StepClaims(pool, UUID(int=1)), StepClaims(pool, UUID(int=2))
+    assert len(await first.claim([(team_id, 10)], now)) == 1
+    await pool.execute(
+        "UPDATE automation_work SET order_at = NULL, due_at = due_at - interval '1 hour' WHERE owner IS NULL"
+    )
+    assert await second.claim([(team_id, 10)], now) == []
+    await pool.execute("UPDATE automation_work SET owner = NULL, leased_until = NULL")
+    (item,) = await second.claim([(team_id, 10)], now)
+    assert item.order_at < now - timedelta(minutes=50)
 
 
-async def test_nothing_is_claimed_before_a_delay_that_has_yet_to_get_its_place(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
-        await an_automation(team, graph, status="enabled")
-        for n in "12":
-            await sent(team, "order.placed", n=n)
-        while await run_jobs(pillarbox):
-            pass
-        pool, now, team_id = pillarbox.pool, clock_of(pillarbox).now(), UUID(str(team.id))
-        oldest = "(SELECT min(run_id::text)::uuid FROM automation_work)"
-        await pool.execute(f"UPDATE automation_work SET order_at = NULL WHERE run_id = {oldest}")
-        claims = StepClaims(pool, UUID(int=1))
-        async with pool.acquire() as conn, conn.transaction():
-            await conn.execute(f"SELECT FROM automation_work WHERE run_id = {oldest} FOR UPDATE")
-            assert await claims.claim([(team_id, 10)], now) == []
-        (item,) = await claims.claim([(team_id, 10)], now)
-        assert item.run_id == await pool.fetchval(f"SELECT {oldest}")
+async def test_nothing_is_claimed_before_a_delay_that_has_yet_to_get_its_place(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
+    await an_automation(team, graph, status="enabled")
+    for n in "12":
+        await sent(team, "order.placed", n=n)
+    while await run_jobs(pillarbox):
+        pass
+    pool, now, team_id = pillarbox.pool, clock_of(pillarbox).now(), UUID(str(team.id))
+    oldest = "(SELECT min(run_id::text)::uuid FROM automation_work)"
+    await pool.execute(f"UPDATE automation_work SET order_at = NULL WHERE run_id = {oldest}")
+    claims = StepClaims(pool, UUID(int=1))
+    async with pool.acquire() as conn, conn.transaction():
+        await conn.execute(f"SELECT FROM automation_work WHERE run_id = {oldest} FOR UPDATE")
+        assert await claims.claim([(team_id, 10)], now) == []
+    (item,) = await claims.claim([(team_id, 10)], now)
+    assert item.run_id == await pool.fetchval(f"SELECT {oldest}")
 
 
 @pytest.mark.usefixtures("few_contacts")
-async def test_steps_that_cannot_be_claimed_hide_nobody(database_url: str, tmp_path: Path) -> None:
+async def test_steps_that_cannot_be_claimed_hide_nobody(pillarbox: World) -> None:
     """Of ten contacts, more than are looked at in one statement, all but one cannot go on."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
-        await an_automation(team, graph, status="enabled")
-        for number in range(10):
-            await sent(team, "order.placed", f"c{number}@quay.example", n="1")
-        while await run_jobs(pillarbox):
-            pass
-        await pillarbox.pool.execute(
-            "UPDATE automation_work SET due_at = due_at + interval '1 hour'"
-            " WHERE contact_id <> (SELECT max(contact_id::text)::uuid FROM automation_work)"
-        )
-        engine = pillarbox.app.need(StepEngine)
-        await engine._look_until_empty()
-        await engine.idle()
+    team = await pillarbox.team()
+    graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
+    await an_automation(team, graph, status="enabled")
+    for number in range(10):
+        await sent(team, "order.placed", f"c{number}@quay.example", n="1")
+    while await run_jobs(pillarbox):
+        pass
+    await pillarbox.pool.execute(
+        "UPDATE automation_work SET due_at = due_at + interval '1 hour'"
+        " WHERE contact_id <> (SELECT max(contact_id::text)::uuid FROM automation_work)"
+    )
+    engine = pillarbox.app.need(StepEngine)
+    await engine._look_until_empty()
+    await engine.idle()
+    await walk(pillarbox)
+    await engine._look_until_empty()
+    await engine.idle()
+    assert list((await first_names(pillarbox)).values()).count("1") == 1
+    clock_of(pillarbox).advance(timedelta(hours=1))
+    for _ in range(5):
         await walk(pillarbox)
-        await engine._look_until_empty()
-        await engine.idle()
-        assert list((await first_names(pillarbox)).values()).count("1") == 1
-        clock_of(pillarbox).advance(timedelta(hours=1))
-        for _ in range(5):
-            await walk(pillarbox)
-        assert list((await first_names(pillarbox)).values()).count("1") == 10
+    assert list((await first_names(pillarbox)).values()).count("1") == 10
 
 
-async def test_work_of_the_release_before_gets_its_place(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
-        await an_automation(team, graph, status="enabled")
-        for n in "12":
-            await sent(team, "order.placed", n=n)
-        while await run_jobs(pillarbox):
-            pass
-        await pillarbox.pool.execute("UPDATE automation_work SET order_at = NULL")
-        await walk(pillarbox)
-        assert await first_names(pillarbox) == {ADA: "2"}
+async def test_work_of_the_release_before_gets_its_place(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    graph = chain(step("start", "trigger", event_name="order.placed"), SET_FIRST)
+    await an_automation(team, graph, status="enabled")
+    for n in "12":
+        await sent(team, "order.placed", n=n)
+    while await run_jobs(pillarbox):
+        pass
+    await pillarbox.pool.execute("UPDATE automation_work SET order_at = NULL")
+    await walk(pillarbox)
+    assert await first_names(pillarbox) == {ADA: "2"}
 
 
 async def first_names(pillarbox: World) -> dict[str, str | None]:

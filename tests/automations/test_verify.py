@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kit.automation_rows import an_automation, chain, step
 from kit.automation_runs import sent, walk
-from kit.manual_world import manual_world
 from kit.world import World
 from pillarbox.automations.invariants import INVARIANTS
 
@@ -37,20 +34,17 @@ async def violations(pillarbox: World) -> set[str]:
 
 
 @pytest.mark.parametrize(("damage", "named"), DAMAGE, ids=[sorted(named)[0] for _, named in DAMAGE])
-async def test_what_is_wrong_is_named(
-    database_url: str, tmp_path: Path, damage: str, named: set[str]
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(
-            step("start", "trigger", event_name="user.signed_up"), step("pause", "delay", duration="1h")
-        )
-        await an_automation(team, graph, status="enabled")
-        await sent(team, "user.signed_up")
-        await walk(pillarbox)
-        assert await violations(pillarbox) == set()
-        await pillarbox.pool.execute(damage)
-        assert await violations(pillarbox) == named
+async def test_what_is_wrong_is_named(pillarbox: World, damage: str, named: set[str]) -> None:
+    team = await pillarbox.team()
+    graph = chain(
+        step("start", "trigger", event_name="user.signed_up"), step("pause", "delay", duration="1h")
+    )
+    await an_automation(team, graph, status="enabled")
+    await sent(team, "user.signed_up")
+    await walk(pillarbox)
+    assert await violations(pillarbox) == set()
+    await pillarbox.pool.execute(damage)
+    assert await violations(pillarbox) == named
 
 
 def test_every_invariant_has_its_damage() -> None:

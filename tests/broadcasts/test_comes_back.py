@@ -10,9 +10,9 @@ import pytest
 from kit.audience import a_property
 from kit.broadcasts import crew, made, recipients, sent, status_of
 from kit.brought import INVARIANTS
-from kit.manual_world import clock_of, manual_world, parsed, relayed_world, run_jobs
+from kit.manual_world import clock_of, parsed, relayed_world, run_jobs
 from kit.reports import about, bounce, came_back, complaint, token_of
-from kit.world import Team
+from kit.world import Team, World
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.receiving.reports.return_path import ReportOutcome
 
@@ -75,33 +75,32 @@ async def test_another_attempt_has_the_same_bytes(database_url: str, tmp_path: P
 
 @pytest.mark.parametrize("kind", ["bounced", "complained"])
 async def test_what_comes_back_counts_for_the_broadcast_and_for_the_next_one(
-    database_url: str, tmp_path: Path, kind: str
+    pillarbox: World, kind: str
 ) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        segment_id = await crew(team, 3)
-        first, second = await made(team, segment_id), await made(team, segment_id)
-        await sent(team, first)
-        await run_jobs(pillarbox)
-        await pillarbox.turn()
-        [(email, address), *others] = await copies(team, first)
-        token = await token_of(pillarbox, email)
-        if kind == "bounced":
-            raw = bounce(about(address, status="5.1.1", said="550 5.1.1 no such user"))
-            assert await came_back(pillarbox, token, raw) is ReportOutcome.RECORDED
-        else:
-            raw = complaint(original=f"Return-Path: <{token}@send.harbor.example>\nSubject: The tides")
-            assert await came_back(pillarbox, "", raw) is ReportOutcome.RECORDED
-        assert (await team.kinds(email))[-1] == kind
-        found = (await team.get(f"/broadcasts/{first}/recipients?type={kind}")).json()["data"]
-        assert [one["email"] for one in found] == [address]
-        await sent(team, second)
-        await run_jobs(pillarbox)
-        await pillarbox.turn()
-        clock_of(pillarbox).advance(2)
-        await run_jobs(pillarbox)
-        assert await status_of(team, second) == "sent"
-        ends = {to: (await team.kinds(of))[-1] for of, to in await copies(team, second)}
-        assert ends == {address: "suppressed"} | {to: "delivered" for _, to in others}
-        gaps = (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps
-        assert gaps == []
+    team = await pillarbox.team()
+    segment_id = await crew(team, 3)
+    first, second = await made(team, segment_id), await made(team, segment_id)
+    await sent(team, first)
+    await run_jobs(pillarbox)
+    await pillarbox.turn()
+    [(email, address), *others] = await copies(team, first)
+    token = await token_of(pillarbox, email)
+    if kind == "bounced":
+        raw = bounce(about(address, status="5.1.1", said="550 5.1.1 no such user"))
+        assert await came_back(pillarbox, token, raw) is ReportOutcome.RECORDED
+    else:
+        raw = complaint(original=f"Return-Path: <{token}@send.harbor.example>\nSubject: The tides")
+        assert await came_back(pillarbox, "", raw) is ReportOutcome.RECORDED
+    assert (await team.kinds(email))[-1] == kind
+    found = (await team.get(f"/broadcasts/{first}/recipients?type={kind}")).json()["data"]
+    assert [one["email"] for one in found] == [address]
+    await sent(team, second)
+    await run_jobs(pillarbox)
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(2)
+    await run_jobs(pillarbox)
+    assert await status_of(team, second) == "sent"
+    ends = {to: (await team.kinds(of))[-1] for of, to in await copies(team, second)}
+    assert ends == {address: "suppressed"} | {to: "delivered" for _, to in others}
+    gaps = (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps
+    assert gaps == []

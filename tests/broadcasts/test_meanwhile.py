@@ -13,7 +13,7 @@ from kit.audience import a_contact, some_contacts
 from kit.broadcast_rows import a_broadcast, copies_of
 from kit.broadcasts import crew, made, recipients, sent, status_of
 from kit.brought import INVARIANTS
-from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
+from kit.manual_world import clock_of, relayed_world, run_jobs
 from kit.world import World
 from pillarbox.broadcasts import watch_queries
 from pillarbox.delivery.queue import overview
@@ -51,34 +51,30 @@ async def look(pillarbox: World) -> None:
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("is_scheduled", [False, True])
 async def test_the_key_that_scheduled_it_must_still_be_active(
-    database_url: str, tmp_path: Path, change: str, is_scheduled: bool
+    pillarbox: World, change: str, is_scheduled: bool
 ) -> None:
     """As with mail: what a key has scheduled is not sent once it is taken away; what was sent at once is."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        broadcast_id = await made(team)
-        other = team.using(await team.key())
-        body = {"scheduled_at": "in 1 minute"} if is_scheduled else {}
-        assert (await other.post(f"/broadcasts/{broadcast_id}/send", body)).status_code == 200
-        await pillarbox.pool.execute(CHANGES[change])
-        clock_of(pillarbox).advance(61)
-        await run_jobs(pillarbox)
-        assert await status_of(team, broadcast_id) == ("failed" if is_scheduled else "queued")
-        assert len(await recipients(team, broadcast_id)) == (0 if is_scheduled else 3)
+    team = await pillarbox.team()
+    broadcast_id = await made(team)
+    other = team.using(await team.key())
+    body = {"scheduled_at": "in 1 minute"} if is_scheduled else {}
+    assert (await other.post(f"/broadcasts/{broadcast_id}/send", body)).status_code == 200
+    await pillarbox.pool.execute(CHANGES[change])
+    clock_of(pillarbox).advance(61)
+    await run_jobs(pillarbox)
+    assert await status_of(team, broadcast_id) == ("failed" if is_scheduled else "queued")
+    assert len(await recipients(team, broadcast_id)) == (0 if is_scheduled else 3)
 
 
-async def test_two_that_begin_together_do_not_promise_the_same_quota(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await pillarbox.pool.execute("UPDATE teams SET daily_quota = 4")
-        both = [await made(team, await crew(team, 3)) for _ in range(2)]
-        for broadcast_id in both:
-            await sent(team, broadcast_id)
-        await run_jobs(pillarbox)
-        found = Counter([await status_of(team, broadcast_id) for broadcast_id in both])
-        assert found == {"queued": 1, "failed": 1}
+async def test_two_that_begin_together_do_not_promise_the_same_quota(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    await pillarbox.pool.execute("UPDATE teams SET daily_quota = 4")
+    both = [await made(team, await crew(team, 3)) for _ in range(2)]
+    for broadcast_id in both:
+        await sent(team, broadcast_id)
+    await run_jobs(pillarbox)
+    found = Counter([await status_of(team, broadcast_id) for broadcast_id in both])
+    assert found == {"queued": 1, "failed": 1}
 
 
 async def test_a_paused_one_stays_paused_when_all_copies_are_made(database_url: str, tmp_path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit.broadcasts import in_status, shown
 from kit.client import error
-from kit.manual_world import manual_world
-from kit.world import Team
+from kit.world import Team, World
 from pillarbox.broadcasts.statuses import STATUSES, TRANSITIONS, becomes
 
 SCHEDULE = {"scheduled_at": "in 1 hour"}
@@ -33,12 +31,9 @@ CALLS: dict[str, tuple[str, str, Any, tuple[int, str, str]]] = {
 
 
 @pytest.mark.parametrize("status", STATUSES)
-async def test_every_operation_does_what_the_table_of_states_says(
-    database_url: str, tmp_path: Path, status: str
-) -> None:
+async def test_every_operation_does_what_the_table_of_states_says(pillarbox: World, status: str) -> None:
     """What a test must cover 3 and 14."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await try_all(await pillarbox.team(), status)
+    await try_all(await pillarbox.team(), status)
 
 
 async def try_all(team: Team, status: str) -> None:
@@ -61,10 +56,9 @@ async def try_all(team: Team, status: str) -> None:
 
 @pytest.mark.parametrize("status", STATUSES)
 async def test_the_name_may_change_in_every_state_and_a_duplicate_is_a_draft(
-    database_url: str, tmp_path: Path, status: str
+    pillarbox: World, status: str
 ) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await rename_and_duplicate(await pillarbox.team(), status)
+    await rename_and_duplicate(await pillarbox.team(), status)
 
 
 async def rename_and_duplicate(team: Team, status: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kit.broadcasts import made, sent, shown, status_of
 from kit.manual_world import clock_of, manual_world, run_jobs
-from kit.world import Team
+from kit.world import Team, World
 from pillarbox.broadcasts import copy_counts, watch_queries
 from pillarbox.broadcasts.copy_counts import CopyCounts
 from pillarbox.broadcasts.limits import BrakeLimits, reason_to_pause
@@ -78,20 +78,19 @@ async def counted(team: Team, broadcast_id: str, sent: int, bounced: int = 0, co
     )
 
 
-async def test_it_is_sent_when_nobody_waits(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        broadcast_id = await begun(team)
-        contacts = await pillarbox.pool.fetch("SELECT contact_id FROM broadcast_recipients")
-        skip = "UPDATE broadcast_recipients SET skipped_for = 'gone' WHERE contact_id = $1"
-        for contact in contacts:
-            await look(team)
-            assert await status_of(team, broadcast_id) == "queued"
-            await pillarbox.pool.execute(skip, contact["contact_id"])
+async def test_it_is_sent_when_nobody_waits(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    broadcast_id = await begun(team)
+    contacts = await pillarbox.pool.fetch("SELECT contact_id FROM broadcast_recipients")
+    skip = "UPDATE broadcast_recipients SET skipped_for = 'gone' WHERE contact_id = $1"
+    for contact in contacts:
         await look(team)
-        found = await shown(team, broadcast_id)
-        assert (found["status"], found["sent_at"] is None) == ("sent", False)
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM jobs WHERE kind LIKE 'broadcast.%'") == 0
+        assert await status_of(team, broadcast_id) == "queued"
+        await pillarbox.pool.execute(skip, contact["contact_id"])
+    await look(team)
+    found = await shown(team, broadcast_id)
+    assert (found["status"], found["sent_at"] is None) == ("sent", False)
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM jobs WHERE kind LIKE 'broadcast.%'") == 0
 
 
 async def test_bounces_pause_it_until_somebody_resumes_it(database_url: str, tmp_path: Path) -> None:
@@ -122,18 +121,17 @@ async def test_bounces_pause_it_until_somebody_resumes_it(database_url: str, tmp
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM jobs WHERE kind LIKE 'broadcast.%'") == 0
 
 
-async def test_figures_are_the_same_before_and_after_folding(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        broadcast_id = await begun(team)
-        began = await pillarbox.pool.fetchval("SELECT queued_at FROM broadcasts")
-        await counted(team, broadcast_id, 10, 2, 1)
-        before = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
-        assert (before.sent, before.delivered, before.bounced, before.complained) == (10, 8, 2, 1)
-        await fold(pillarbox.pool, pillarbox.clock.now())
-        await counted(team, broadcast_id, 1)
-        after = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
-        assert (after.sent, after.delivered, after.bounced) == (11, 9, 2)
-        clock_of(pillarbox).advance(3600)
-        lately = await copy_counts.lately(team.db, UUID(broadcast_id), pillarbox.clock.now())
-        assert lately.sent == 0
+async def test_figures_are_the_same_before_and_after_folding(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    broadcast_id = await begun(team)
+    began = await pillarbox.pool.fetchval("SELECT queued_at FROM broadcasts")
+    await counted(team, broadcast_id, 10, 2, 1)
+    before = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
+    assert (before.sent, before.delivered, before.bounced, before.complained) == (10, 8, 2, 1)
+    await fold(pillarbox.pool, pillarbox.clock.now())
+    await counted(team, broadcast_id, 1)
+    after = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
+    assert (after.sent, after.delivered, after.bounced) == (11, 9, 2)
+    clock_of(pillarbox).advance(3600)
+    lately = await copy_counts.lately(team.db, UUID(broadcast_id), pillarbox.clock.now())
+    assert lately.sent == 0

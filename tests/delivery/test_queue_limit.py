@@ -8,7 +8,7 @@ from uuid import UUID
 from kit.client import error
 from kit.dumps import counts
 from kit.manual_world import manual_world, relayed_world
-from kit.world import mail
+from kit.world import World, mail
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 
 FILL = """
@@ -44,23 +44,21 @@ async def test_without_a_cap_nobody_looks(database_url: str, tmp_path: Path) -> 
         depth.check()
 
 
-async def test_a_long_queue_is_estimated(database_url: str, tmp_path: Path) -> None:
+async def test_a_long_queue_is_estimated(pillarbox: World) -> None:
     """From a few of its pages, near enough to distinguish twice the cap and half of it."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await pillarbox.pool.execute(FILL, UUID(int=1), 6000)
-        for most, is_over in ((3000, True), (12_000, False), (600_000, False)):
-            depth = QueueLimit(pillarbox.pool, pillarbox.clock, most, pages=40)
-            await depth.look()
-            assert depth.is_over is is_over
-
-
-async def test_what_was_known_is_kept_while_the_database_is_away(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await pillarbox.pool.execute(FILL, UUID(int=1), 3)
-        depth = QueueLimit(pillarbox.pool, pillarbox.clock, 2)
+    await pillarbox.pool.execute(FILL, UUID(int=1), 6000)
+    for most, is_over in ((3000, True), (12_000, False), (600_000, False)):
+        depth = QueueLimit(pillarbox.pool, pillarbox.clock, most, pages=40)
         await depth.look()
-        away = QueueLimit(pillarbox.app.kit.pools.requests, pillarbox.clock, 2)
-        await pillarbox.pool.execute("ALTER TABLE deliveries RENAME TO elsewhere")
-        for one in (depth, away):
-            await one.look()
-        assert (depth.is_over, away.is_over) == (True, False)
+        assert depth.is_over is is_over
+
+
+async def test_what_was_known_is_kept_while_the_database_is_away(pillarbox: World) -> None:
+    await pillarbox.pool.execute(FILL, UUID(int=1), 3)
+    depth = QueueLimit(pillarbox.pool, pillarbox.clock, 2)
+    await depth.look()
+    away = QueueLimit(pillarbox.app.kit.pools.requests, pillarbox.clock, 2)
+    await pillarbox.pool.execute("ALTER TABLE deliveries RENAME TO elsewhere")
+    for one in (depth, away):
+        await one.look()
+    assert (depth.is_over, away.is_over) == (True, False)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from kit.clock import ManualClock
-from kit.manual_world import clock_of, manual_world
+from kit.manual_world import clock_of
 from kit.waiting_items import waiting_item
 from kit.world import World
 from pillarbox.delivery.queue.claims import ItemClaims
@@ -82,135 +81,126 @@ def test_a_newcomer_takes_slots_and_what_it_leaves_is_grown_into() -> None:
     assert (control.slots, control.most) == (5, 10)
 
 
-async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp_path: Path) -> None:
+async def test_the_living_are_counted_by_their_heartbeats(pillarbox: World) -> None:
     """A process that is silent for long, and one that does not deliver, take no slots."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        clock = clock_of(pillarbox)
-        here = Process(pillarbox, HERE)
-        app = pillarbox.app
-        await app.need(ItemClaims).write_heartbeat("api,delivery,jobs")
-        for number, (roles, age) in enumerate(
-            [("delivery", timedelta(0)), ("api,jobs", timedelta(0)), ("delivery", LIVES)]
-        ):
-            await pillarbox.pool.execute(
-                "INSERT INTO processes VALUES ($1, 'elsewhere', 1, 1, $2, $3, $3)",
-                UUID(int=100 + number),
-                roles,
-                clock.now() - age,
-            )
-        await here.site_sharing.divide(here.scheduler)
-        here.hold(10)
-        assert here.starts() == LIMITS.start // 2
+    clock = clock_of(pillarbox)
+    here = Process(pillarbox, HERE)
+    app = pillarbox.app
+    await app.need(ItemClaims).write_heartbeat("api,delivery,jobs")
+    for number, (roles, age) in enumerate(
+        [("delivery", timedelta(0)), ("api,jobs", timedelta(0)), ("delivery", LIVES)]
+    ):
+        await pillarbox.pool.execute(
+            "INSERT INTO processes VALUES ($1, 'elsewhere', 1, 1, $2, $3, $3)",
+            UUID(int=100 + number),
+            roles,
+            clock.now() - age,
+        )
+    await here.site_sharing.divide(here.scheduler)
+    here.hold(10)
+    assert here.starts() == LIMITS.start // 2
 
 
 async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder_first(
-    database_url: str, tmp_path: Path
+    pillarbox: World,
 ) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(SiteSignal.CLEAN)
-        for _ in range(BREAK_AFTER):
-            here.end_mail(SiteSignal.UNREACHABLE)
-        await here.exchange()
-        await there.exchange()
-        for process in (here, there):
-            process.hold(3)
-            assert process.starts() == 0
-        here.clock.advance(BREAK_SECONDS + 0.5)
-        assert (here.starts(), there.starts()) == (1, 0)
-        here.clock.advance(PROBE_LEAD)
-        assert there.starts() == 1
-
-
-async def test_a_failed_probe_is_shared_before_the_others_try(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(SiteSignal.CLEAN)
-        for _ in range(BREAK_AFTER):
-            here.end_mail(SiteSignal.UNREACHABLE)
-        await here.exchange()
-        await there.exchange()
-        here.clock.advance(BREAK_SECONDS + 0.5)
+    here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
+    there.end_mail(SiteSignal.CLEAN)
+    for _ in range(BREAK_AFTER):
         here.end_mail(SiteSignal.UNREACHABLE)
-        await here.exchange()
-        await there.exchange()
-        here.clock.advance(PROBE_LEAD)
-        there.hold(3)
-        assert there.starts() == 0
+    await here.exchange()
+    await there.exchange()
+    for process in (here, there):
+        process.hold(3)
+        assert process.starts() == 0
+    here.clock.advance(BREAK_SECONDS + 0.5)
+    assert (here.starts(), there.starts()) == (1, 0)
+    here.clock.advance(PROBE_LEAD)
+    assert there.starts() == 1
 
 
-async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str, tmp_path: Path) -> None:
+async def test_a_failed_probe_is_shared_before_the_others_try(pillarbox: World) -> None:
+    here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
+    there.end_mail(SiteSignal.CLEAN)
+    for _ in range(BREAK_AFTER):
+        here.end_mail(SiteSignal.UNREACHABLE)
+    await here.exchange()
+    await there.exchange()
+    here.clock.advance(BREAK_SECONDS + 0.5)
+    here.end_mail(SiteSignal.UNREACHABLE)
+    await here.exchange()
+    await there.exchange()
+    here.clock.advance(PROBE_LEAD)
+    there.hold(3)
+    assert there.starts() == 0
+
+
+async def test_a_crowded_site_gets_fewer_connections_from_all(pillarbox: World) -> None:
     """Once for each complaint, however often it is read."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(SiteSignal.CLEAN)
-        here.end_mail(SiteSignal.CROWDED)
-        await here.exchange()
-        for _ in range(3):
-            await there.exchange()
-            there.clock.advance(6)
-        there.hold(10)
-        assert there.starts() == LIMITS.start // 2
-
-
-async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.end_mail(SiteSignal.CLEAN)
-        here.end_mail(SiteSignal.SLOW)
-        await here.exchange()
+    here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
+    there.end_mail(SiteSignal.CLEAN)
+    here.end_mail(SiteSignal.CROWDED)
+    await here.exchange()
+    for _ in range(3):
         await there.exchange()
-        there.hold(3)
-        assert there.starts() == 1
+        there.clock.advance(6)
+    there.hold(10)
+    assert there.starts() == LIMITS.start // 2
 
 
-async def test_a_process_that_starts_applies_earlier_complaints(database_url: str, tmp_path: Path) -> None:
+async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(pillarbox: World) -> None:
+    here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
+    there.end_mail(SiteSignal.CLEAN)
+    here.end_mail(SiteSignal.SLOW)
+    await here.exchange()
+    await there.exchange()
+    there.hold(3)
+    assert there.starts() == 1
+
+
+async def test_a_process_that_starts_applies_earlier_complaints(pillarbox: World) -> None:
     """Also of sites that it has no mail for yet."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        here = Process(pillarbox, HERE)
-        for _ in range(BREAK_AFTER):
-            here.end_mail(SiteSignal.UNREACHABLE)
-        await here.exchange()
-        here.clock.advance(30)
-        late = Process(pillarbox, THERE)
-        await late.exchange()
-        late.hold(2)
-        assert late.starts() == 0
-        late.clock.advance(BREAK_SECONDS - 30 + PROBE_LEAD + 0.5)
-        assert late.starts() == 1
+    here = Process(pillarbox, HERE)
+    for _ in range(BREAK_AFTER):
+        here.end_mail(SiteSignal.UNREACHABLE)
+    await here.exchange()
+    here.clock.advance(30)
+    late = Process(pillarbox, THERE)
+    await late.exchange()
+    late.hold(2)
+    assert late.starts() == 0
+    late.clock.advance(BREAK_SECONDS - 30 + PROBE_LEAD + 0.5)
+    assert late.starts() == 1
 
 
-async def test_a_process_does_not_apply_its_own_complaints(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        here = Process(pillarbox, HERE)
-        here.end_mail(SiteSignal.CROWDED)
-        here.clock.advance(6)
-        await here.exchange()
-        here.clock.advance(6)
-        here.hold(10)
-        assert here.starts() == 1
+async def test_a_process_does_not_apply_its_own_complaints(pillarbox: World) -> None:
+    here = Process(pillarbox, HERE)
+    here.end_mail(SiteSignal.CROWDED)
+    here.clock.advance(6)
+    await here.exchange()
+    here.clock.advance(6)
+    here.hold(10)
+    assert here.starts() == 1
 
 
-async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        here = Process(pillarbox, HERE)
-        here.end_mail(SiteSignal.CROWDED)
-        await here.exchange()
-        await pillarbox.pool.execute("UPDATE sites SET site = 'mx gone.example', changed_at = '2020-01-01Z'")
-        here.clock.advance(6)
-        here.end_mail(SiteSignal.CROWDED)
-        await here.exchange()
-        assert [row["site"] for row in await pillarbox.pool.fetch("SELECT site FROM sites")] == [SITE]
+async def test_old_complaints_go(pillarbox: World) -> None:
+    here = Process(pillarbox, HERE)
+    here.end_mail(SiteSignal.CROWDED)
+    await here.exchange()
+    await pillarbox.pool.execute("UPDATE sites SET site = 'mx gone.example', changed_at = '2020-01-01Z'")
+    here.clock.advance(6)
+    here.end_mail(SiteSignal.CROWDED)
+    await here.exchange()
+    assert [row["site"] for row in await pillarbox.pool.fetch("SELECT site FROM sites")] == [SITE]
 
 
-async def test_two_processes_may_share_many_sites_at_once(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        processes = [Process(pillarbox, UUID(int=number)) for number in range(4)]
-        for process in processes:
-            process.scheduler = SiteScheduler(lambda destination: Site(destination, LIMITS), 200)
-            for number in range(50):
-                process.scheduler.add(waiting_item(f"quay{number}.example"))
-            while (item := process.scheduler.take(0.0)) is not None:
-                process.scheduler.finish(item, SiteSignal.CROWDED, 0.0)
-        await asyncio.gather(*(process.exchange() for process in processes))
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM sites") == 50
+async def test_two_processes_may_share_many_sites_at_once(pillarbox: World) -> None:
+    processes = [Process(pillarbox, UUID(int=number)) for number in range(4)]
+    for process in processes:
+        process.scheduler = SiteScheduler(lambda destination: Site(destination, LIMITS), 200)
+        for number in range(50):
+            process.scheduler.add(waiting_item(f"quay{number}.example"))
+        while (item := process.scheduler.take(0.0)) is not None:
+            process.scheduler.finish(item, SiteSignal.CROWDED, 0.0)
+    await asyncio.gather(*(process.exchange() for process in processes))
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM sites") == 50

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kit.brought import INVARIANTS
-from kit.manual_world import clock_of, manual_world, relayed_world
+from kit.manual_world import clock_of, relayed_world
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.smtp_sink import USUAL
 from kit.webhooks import hook
-from kit.world import Team
+from kit.world import Team, World
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.receiving.reports.return_path import ReportOutcome
 
@@ -200,10 +200,9 @@ async def test_a_complaint_puts_the_address_on_the_list(database_url: str, tmp_p
 
 
 @pytest.mark.parametrize("fate", ["bounced", "complained", "suppressed", "bounced+label"])
-async def test_the_simulator_puts_nobody_on_the_list(database_url: str, tmp_path: Path, fate: str) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await team.domain()
-        await team.send(to=f"{fate}@pillarbox.test")
-        await pillarbox.turn()
-        assert (await team.get("/suppressions")).json()["data"] == []
+async def test_the_simulator_puts_nobody_on_the_list(pillarbox: World, fate: str) -> None:
+    team = await pillarbox.team()
+    await team.domain()
+    await team.send(to=f"{fate}@pillarbox.test")
+    await pillarbox.turn()
+    assert (await team.get("/suppressions")).json()["data"] == []

@@ -12,6 +12,7 @@ import trustme
 from doctor.test_outward import direct, outside
 from kit.manual_world import clock_of, manual_world
 from kit.webhooks import hook
+from kit.world import World
 from pillarbox.app import SETTINGS
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.doctor.checks import Level
@@ -53,26 +54,25 @@ async def test_the_own_certificate(
     assert (check.name, check.level) == ("certificate.unusable", Level.PROBLEM)
 
 
-async def test_endpoints_that_are_away(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team("Harbor")
-        now = clock_of(pillarbox).now()
-        assert [check.level for check in await endpoints(pillarbox.pool, now)] == [Level.SKIPPED]
-        away = await hook(team, "email.sent", endpoint="https://away.example/hook")
-        await hook(team, "email.sent", endpoint="https://fine.example/hook")
-        assert [check.level for check in await endpoints(pillarbox.pool, now)] == [Level.OK]
-        since = now - timedelta(hours=30)
-        await team.db.run(
-            "UPDATE webhooks SET failing_since = $3, last_status_code = 502 WHERE team_id = $1 AND id = $2",
-            away.id,
-            since,
-        )
-        [check] = await endpoints(pillarbox.pool, now)
-        assert (check.name, check.level) == ("webhooks.failing", Level.WARNING)
-        assert check.found == "https://away.example/hook of Harbor fails for 30 h, last with 502"
-        await team.db.run("UPDATE webhooks SET status = 'disabled' WHERE team_id = $1 AND id = $2", away.id)
-        [check] = await endpoints(pillarbox.pool, now)
-        assert check.name == "webhooks.disabled"
+async def test_endpoints_that_are_away(pillarbox: World) -> None:
+    team = await pillarbox.team("Harbor")
+    now = clock_of(pillarbox).now()
+    assert [check.level for check in await endpoints(pillarbox.pool, now)] == [Level.SKIPPED]
+    away = await hook(team, "email.sent", endpoint="https://away.example/hook")
+    await hook(team, "email.sent", endpoint="https://fine.example/hook")
+    assert [check.level for check in await endpoints(pillarbox.pool, now)] == [Level.OK]
+    since = now - timedelta(hours=30)
+    await team.db.run(
+        "UPDATE webhooks SET failing_since = $3, last_status_code = 502 WHERE team_id = $1 AND id = $2",
+        away.id,
+        since,
+    )
+    [check] = await endpoints(pillarbox.pool, now)
+    assert (check.name, check.level) == ("webhooks.failing", Level.WARNING)
+    assert check.found == "https://away.example/hook of Harbor fails for 30 h, last with 502"
+    await team.db.run("UPDATE webhooks SET status = 'disabled' WHERE team_id = $1 AND id = $2", away.id)
+    [check] = await endpoints(pillarbox.pool, now)
+    assert check.name == "webhooks.disabled"
 
 
 async def test_a_name_that_does_not_exist_is_said_to_be_none() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from kit.manual_world import clock_of, manual_world
+from kit.manual_world import clock_of
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team, World
 from pillarbox.doctor.checks import Level
@@ -44,42 +42,37 @@ async def warned(pillarbox: World) -> list[str]:
         (0, 0, 0, 0),
     ],
 )
-async def test_limits(
-    database_url: str, tmp_path: Path, sent: int, bounced: int, complained: int, warnings: int
-) -> None:
+async def test_limits(pillarbox: World, sent: int, bounced: int, complained: int, warnings: int) -> None:
     """4 % and 0.08 %; a handful of mails says nothing."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await counted(team, "harbor.example", sent, bounced, complained)
-        await counted(team, "pier.example", 1000)
-        found = await warned(pillarbox)
-        assert len(found) == warnings
-        assert all(line.startswith("harbor.example: ") for line in found)
+    team = await pillarbox.team()
+    await counted(team, "harbor.example", sent, bounced, complained)
+    await counted(team, "pier.example", 1000)
+    found = await warned(pillarbox)
+    assert len(found) == warnings
+    assert all(line.startswith("harbor.example: ") for line in found)
 
 
-async def test_what_is_older_than_a_week_is_forgiven(database_url: str, tmp_path: Path) -> None:
+async def test_what_is_older_than_a_week_is_forgiven(pillarbox: World) -> None:
     """Days that were folded count like those that were not, and teams are added up by domain."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        for team in (await pillarbox.team(), await pillarbox.team()):
-            await counted(team, "harbor.example", 1000, 30)
-            await counted(team, "quay.example", 1000, 50)
-        assert await warned(pillarbox) == ["quay.example: 100 of 2000 bounced in 7 days"]
-        clock_of(pillarbox).advance(6 * 86_400)
-        assert len(await warned(pillarbox)) == 1
-        clock_of(pillarbox).advance(86_400)
-        [check] = await reputation_checks(pillarbox.pool, clock_of(pillarbox).now())
-        assert (check.level, check.name) == (Level.OK, "standing")
+    for team in (await pillarbox.team(), await pillarbox.team()):
+        await counted(team, "harbor.example", 1000, 30)
+        await counted(team, "quay.example", 1000, 50)
+    assert await warned(pillarbox) == ["quay.example: 100 of 2000 bounced in 7 days"]
+    clock_of(pillarbox).advance(6 * 86_400)
+    assert len(await warned(pillarbox)) == 1
+    clock_of(pillarbox).advance(86_400)
+    [check] = await reputation_checks(pillarbox.pool, clock_of(pillarbox).now())
+    assert (check.level, check.name) == (Level.OK, "standing")
 
 
-async def test_the_api_shows_both_rates_by_domain(database_url: str, tmp_path: Path) -> None:
+async def test_the_api_shows_both_rates_by_domain(pillarbox: World) -> None:
     """After reports that came back."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        emails = [await team.send(to=f"someone{number}@quay.example") for number in range(4)]
-        await pillarbox.turn()
-        for email, raw in zip(emails, (bounce(about("someone0@quay.example")), complaint()), strict=False):
-            await came_back(pillarbox, await token_of(pillarbox, email), raw)
-        answer = await team.get("/emails/metrics?metrics=bounce_rate,complaint_rate&dimensions=domain")
-        assert answer.status_code == 200, answer.text
-        [row] = answer.json()["data"]
-        assert (row["domain_name"], row["bounce_rate"], row["complaint_rate"]) == ("harbor.example", 25, 25)
+    team = await pillarbox.team()
+    emails = [await team.send(to=f"someone{number}@quay.example") for number in range(4)]
+    await pillarbox.turn()
+    for email, raw in zip(emails, (bounce(about("someone0@quay.example")), complaint()), strict=False):
+        await came_back(pillarbox, await token_of(pillarbox, email), raw)
+    answer = await team.get("/emails/metrics?metrics=bounce_rate,complaint_rate&dimensions=domain")
+    assert answer.status_code == 200, answer.text
+    [row] = answer.json()["data"]
+    assert (row["domain_name"], row["bounce_rate"], row["complaint_rate"]) == ("harbor.example", 25, 25)

@@ -20,7 +20,7 @@ import pytest
 
 from kit.automation_rows import an_automation, chain, step
 from kit.automation_runs import a_template, sent, walk
-from kit.inbox_rows import inbox_world
+from kit.inbox_rows import Inbox
 from kit.manual_world import manual_world, run_jobs
 from kit.sources import tree_of
 from kit.world import Team
@@ -199,17 +199,14 @@ def received(html: str) -> bytes:
 
 
 @pytest.mark.parametrize("html", [HTML[: 4 * MIB], "<blockquote>" * 20_000 + "x"], ids=["links", "nesting"])
-async def test_received_mail_that_is_read_answered_and_forwarded(
-    database_url: str, tmp_path: Path, html: str
-) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        email_id = await thread.received(received(html))
-        client = inbox.team.world.client(inbox.team.token)
-        url = f"{thread.url}/emails/{email_id}"
-        async with bounded("read"):
-            assert (await client.get(url)).status_code == 200
-        await ask(inbox.team, f"{url}/reply", {"html": HTML[: 4 * MIB]})
-        await ask(inbox.team, f"{url}/forward", {"to": "ben@quay.example", "html": HTML[:MIB]})
-        draft = {"type": "new", "to": ["ben@quay.example"], "subject": "Tide", "html": HTML[: 8 * MIB]}
-        await ask(inbox.team, f"{inbox.url}/drafts", draft)
+async def test_received_mail_that_is_read_answered_and_forwarded(inbox: Inbox, html: str) -> None:
+    thread = await inbox.thread()
+    email_id = await thread.received(received(html))
+    client = inbox.team.world.client(inbox.team.token)
+    url = f"{thread.url}/emails/{email_id}"
+    async with bounded("read"):
+        assert (await client.get(url)).status_code == 200
+    await ask(inbox.team, f"{url}/reply", {"html": HTML[: 4 * MIB]})
+    await ask(inbox.team, f"{url}/forward", {"to": "ben@quay.example", "html": HTML[:MIB]})
+    draft = {"type": "new", "to": ["ben@quay.example"], "subject": "Tide", "html": HTML[: 8 * MIB]}
+    await ask(inbox.team, f"{inbox.url}/drafts", draft)

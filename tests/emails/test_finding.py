@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from kit.clock import START
-from kit.manual_world import clock_of, manual_world
+from kit.manual_world import clock_of
 from kit.world import Team, World
 from pillarbox.emails.retention import EmailRetention, first_id
 from pillarbox.emails.search import queries
@@ -165,114 +164,105 @@ async def copy(pillarbox: World, table: str, key: str, of: UUID, changes: dict[s
 @pytest.mark.parametrize("limit", [1, 4, 100])
 @pytest.mark.parametrize("has_blocks", [False, True])
 async def test_every_filter_finds_exactly_what_fits(
-    database_url: str, tmp_path: Path, limit: int, *, has_blocks: bool
+    pillarbox: World, limit: int, *, has_blocks: bool
 ) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await filled(pillarbox)
-        if has_blocks:
-            assert await described(pillarbox) >= 5
-            await accept(harbor, 4, "harbor.example")
-        rows = await pillarbox.pool.fetch(ROWS)
-        middle = rows[len(rows) // 2]["created_at"]
-        times = ({"since": middle}, {"until": middle}, {"since": middle, "subject": "ferry"})
-        wrong = {}
-        for asked in (*ASKED, *times):
-            wanted = EmailFilter.parsed(**asked)
-            for team in (harbor, quay, None):
-                expected = [row["id"] for row in rows if team in (None,) or row["team_id"] == team.id]
-                expected = [row["id"] for row in rows if row["id"] in expected and fits(row, asked)]
-                if await all_pages(pillarbox, team, wanted, limit) != expected:
-                    wrong[f"{asked} of {team and team.id}"] = expected
-        assert wrong == {}
+    harbor, quay = await filled(pillarbox)
+    if has_blocks:
+        assert await described(pillarbox) >= 5
+        await accept(harbor, 4, "harbor.example")
+    rows = await pillarbox.pool.fetch(ROWS)
+    middle = rows[len(rows) // 2]["created_at"]
+    times = ({"since": middle}, {"until": middle}, {"since": middle, "subject": "ferry"})
+    wrong = {}
+    for asked in (*ASKED, *times):
+        wanted = EmailFilter.parsed(**asked)
+        for team in (harbor, quay, None):
+            expected = [row["id"] for row in rows if team in (None,) or row["team_id"] == team.id]
+            expected = [row["id"] for row in rows if row["id"] in expected and fits(row, asked)]
+            if await all_pages(pillarbox, team, wanted, limit) != expected:
+                wrong[f"{asked} of {team and team.id}"] = expected
+    assert wrong == {}
 
 
-async def test_one_team_never_finds_mail_of_another(database_url: str, tmp_path: Path) -> None:
+async def test_one_team_never_finds_mail_of_another(pillarbox: World) -> None:
     """TEN-01."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        _, quay = await filled(pillarbox)
-        await described(pillarbox)
-        for asked in ASKED:
-            page = await find(pillarbox.pool, quay.id, EmailFilter.parsed(**asked), limit=100)
-            assert {email.team_id for email in page.emails} <= {quay.id}
+    _, quay = await filled(pillarbox)
+    await described(pillarbox)
+    for asked in ASKED:
+        page = await find(pillarbox.pool, quay.id, EmailFilter.parsed(**asked), limit=100)
+        assert {email.team_id for email in page.emails} <= {quay.id}
 
 
-async def test_a_cursor_is_a_position(database_url: str, tmp_path: Path) -> None:
+async def test_a_cursor_is_a_position(pillarbox: World) -> None:
     """The email behind which a page begins need not exist any more."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, _ = await filled(pillarbox)
-        everything = await all_pages(pillarbox, harbor, EmailFilter(), 100)
-        between = UUID(int=everything[5].int + 1)
-        page = await find(pillarbox.pool, harbor.id, EmailFilter(), limit=3, after=between)
-        assert [email.id for email in page.emails] == everything[5:8]
-        assert page.following == everything[7]
+    harbor, _ = await filled(pillarbox)
+    everything = await all_pages(pillarbox, harbor, EmailFilter(), 100)
+    between = UUID(int=everything[5].int + 1)
+    page = await find(pillarbox.pool, harbor.id, EmailFilter(), limit=3, after=between)
+    assert [email.id for email in page.emails] == everything[5:8]
+    assert page.following == everything[7]
 
 
 async def test_mail_that_was_committed_late_is_found_once_its_block_is_counted_again(
-    database_url: str, tmp_path: Path
+    pillarbox: World,
 ) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, _ = await filled(pillarbox)
-        await described(pillarbox)
-        old = await pillarbox.pool.fetchval(
-            "SELECT min(id::text)::uuid FROM emails WHERE team_id = $1", harbor.id
-        )
-        late = UUID(int=old.int + 1)
-        await copy(pillarbox, "emails", "id", old, {"id": str(late), "subject": "Albatross"})
-        await copy(pillarbox, "recipients", "email_id", old, {"email_id": str(late)})
-        wanted = EmailFilter.parsed(subject="albatross")
-        blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, BLOCK)
-        assert await all_pages(pillarbox, harbor, wanted, 10) == []
-        assert await blocks.settle(first_id(pillarbox.clock.now() - SETTLED)) == 0
-        clock_of(pillarbox).advance(SETTLED.total_seconds())
-        assert await blocks.settle(first_id(pillarbox.clock.now() - SETTLED)) == 1
-        assert await all_pages(pillarbox, harbor, wanted, 10) == [late]
-        assert await blocks.settle(first_id(pillarbox.clock.now())) == 0
+    harbor, _ = await filled(pillarbox)
+    await described(pillarbox)
+    old = await pillarbox.pool.fetchval(
+        "SELECT min(id::text)::uuid FROM emails WHERE team_id = $1", harbor.id
+    )
+    late = UUID(int=old.int + 1)
+    await copy(pillarbox, "emails", "id", old, {"id": str(late), "subject": "Albatross"})
+    await copy(pillarbox, "recipients", "email_id", old, {"email_id": str(late)})
+    wanted = EmailFilter.parsed(subject="albatross")
+    blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, BLOCK)
+    assert await all_pages(pillarbox, harbor, wanted, 10) == []
+    assert await blocks.settle(first_id(pillarbox.clock.now() - SETTLED)) == 0
+    clock_of(pillarbox).advance(SETTLED.total_seconds())
+    assert await blocks.settle(first_id(pillarbox.clock.now() - SETTLED)) == 1
+    assert await all_pages(pillarbox, harbor, wanted, 10) == [late]
+    assert await blocks.settle(first_id(pillarbox.clock.now())) == 0
 
 
-async def test_blocks_go_with_their_emails(database_url: str, tmp_path: Path) -> None:
+async def test_blocks_go_with_their_emails(pillarbox: World) -> None:
     """DUR-15."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await filled(pillarbox)
-        assert await described(pillarbox) > 0
-        clock_of(pillarbox).advance(timedelta(days=40).total_seconds())
-        await pillarbox.turn()
-        app = pillarbox.app
-        kept = EmailRetention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=1, bodies=0)
-        clock_of(pillarbox).advance(timedelta(days=3).total_seconds())
-        while await kept.purge_emails():
-            pass
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM emails") == 0
-        await SearchBlocks(pillarbox.pool, pillarbox.clock, BLOCK).drop_empty()
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM search_blocks") == 0
+    await filled(pillarbox)
+    assert await described(pillarbox) > 0
+    clock_of(pillarbox).advance(timedelta(days=40).total_seconds())
+    await pillarbox.turn()
+    app = pillarbox.app
+    kept = EmailRetention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=1, bodies=0)
+    clock_of(pillarbox).advance(timedelta(days=3).total_seconds())
+    while await kept.purge_emails():
+        pass
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM emails") == 0
+    await SearchBlocks(pillarbox.pool, pillarbox.clock, BLOCK).drop_empty()
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM search_blocks") == 0
 
 
-async def test_who_describes_the_same_emails_at_the_same_time_makes_one_block(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, _ = await filled(pillarbox)
-        assert await queries.add_block(harbor.db, UUID(int=0), UUID(int=9), 1, b"\0")
-        assert not await queries.add_block(harbor.db, UUID(int=0), UUID(int=8), 1, b"\0")
+async def test_who_describes_the_same_emails_at_the_same_time_makes_one_block(pillarbox: World) -> None:
+    harbor, _ = await filled(pillarbox)
+    assert await queries.add_block(harbor.db, UUID(int=0), UUID(int=9), 1, b"\0")
+    assert not await queries.add_block(harbor.db, UUID(int=0), UUID(int=8), 1, b"\0")
 
 
-async def test_postgresql_finds_the_bits_that_were_set(database_url: str, tmp_path: Path) -> None:
+async def test_postgresql_finds_the_bits_that_were_set(pillarbox: World) -> None:
     """No term of a block is ever missed; of other terms few seem to be there."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        terms = Terms()
-        for number in range(400):
-            terms.add("news@harbor.example", "harbor.example", f"No. {number}", [f"ann{number}@quay.example"])
-        team = await pillarbox.team()
-        await queries.add_block(team.db, UUID(int=0), UUID(int=9), 400, terms.bloom_filter(0))
+    terms = Terms()
+    for number in range(400):
+        terms.add("news@harbor.example", "harbor.example", f"No. {number}", [f"ann{number}@quay.example"])
+    team = await pillarbox.team()
+    await queries.add_block(team.db, UUID(int=0), UUID(int=9), 400, terms.bloom_filter(0))
 
-        async def has(**asked: Any) -> bool:
-            numbers = EmailFilter.parsed(**asked).numbers
-            found, _ = await queries.blocks(pillarbox.pool, team.id, UUID(int=99), UUID(int=1), numbers, 5)
-            return bool(found)
+    async def has(**asked: Any) -> bool:
+        numbers = EmailFilter.parsed(**asked).numbers
+        found, _ = await queries.blocks(pillarbox.pool, team.id, UUID(int=99), UUID(int=1), numbers, 5)
+        return bool(found)
 
-        for number in range(0, 400, 7):
-            assert await has(subject=f"{number}", to=f"ann{number}@quay.example", domain="harbor.example")
-        seeming = [await has(to=f"bo{number}@quay.example") for number in range(400)]
-        assert sum(seeming) < 20
+    for number in range(0, 400, 7):
+        assert await has(subject=f"{number}", to=f"ann{number}@quay.example", domain="harbor.example")
+    seeming = [await has(to=f"bo{number}@quay.example") for number in range(400)]
+    assert sum(seeming) < 20
 
 
 @pytest.mark.parametrize(

@@ -61,17 +61,16 @@ async def test_replaced_and_sent_files_let_go_of_their_blobs(database_url: str, 
         assert blobs_of(tmp_path) == 0
 
 
-async def test_a_draft_that_was_sent_goes_with_its_message(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        unsent, sent = await drafted(inbox), await drafted(inbox)
-        assert (await inbox.team.post(f"{inbox.url}/drafts/{sent}/send")).status_code == 200
-        pool = inbox.team.world.pool
-        assert await retention.purge(pool) == 0
-        assert (await inbox.get(f"/drafts/{sent}")).status_code == 200
-        await pool.execute("DELETE FROM inbox_messages")
-        assert await retention.purge(pool) == 1
-        assert (await inbox.get(f"/drafts/{sent}")).status_code == 404
-        assert (await inbox.get(f"/drafts/{unsent}")).status_code == 200
+async def test_a_draft_that_was_sent_goes_with_its_message(inbox: Inbox) -> None:
+    unsent, sent = await drafted(inbox), await drafted(inbox)
+    assert (await inbox.team.post(f"{inbox.url}/drafts/{sent}/send")).status_code == 200
+    pool = inbox.team.world.pool
+    assert await retention.purge(pool) == 0
+    assert (await inbox.get(f"/drafts/{sent}")).status_code == 200
+    await pool.execute("DELETE FROM inbox_messages")
+    assert await retention.purge(pool) == 1
+    assert (await inbox.get(f"/drafts/{sent}")).status_code == 404
+    assert (await inbox.get(f"/drafts/{unsent}")).status_code == 200
 
 
 async def test_a_path_is_downloaded_at_once(database_url: str, tmp_path: Path) -> None:
@@ -117,18 +116,17 @@ async def test_a_server_that_says_nothing_is_not_waited_for(
     silent.close()
 
 
-async def test_verify_finds_mail_that_no_inbox_shows(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        sent, unsent = await drafted(inbox), await drafted(inbox)
-        email = (await inbox.team.post(f"{inbox.url}/drafts/{sent}/send")).json()["email_id"]
-        pool = inbox.team.world.pool
+async def test_verify_finds_mail_that_no_inbox_shows(inbox: Inbox) -> None:
+    sent, unsent = await drafted(inbox), await drafted(inbox)
+    email = (await inbox.team.post(f"{inbox.url}/drafts/{sent}/send")).json()["email_id"]
+    pool = inbox.team.world.pool
 
-        async def broken() -> set[str]:
-            return {one.name for one in INVARIANTS if await pool.fetch(one.sql, 5, *one.args)}
+    async def broken() -> set[str]:
+        return {one.name for one in INVARIANTS if await pool.fetch(one.sql, 5, *one.args)}
 
-        assert await broken() == set()
-        await pool.execute("UPDATE inbox_drafts SET email_id = $1 WHERE id = $2", email, unsent)
-        assert await broken() == {"email_of_two_drafts"}
-        await pool.execute("DELETE FROM inbox_drafts")
-        await pool.execute("DELETE FROM inbox_messages")
-        assert await broken() == {"email_without_message"}
+    assert await broken() == set()
+    await pool.execute("UPDATE inbox_drafts SET email_id = $1 WHERE id = $2", email, unsent)
+    assert await broken() == {"email_of_two_drafts"}
+    await pool.execute("DELETE FROM inbox_drafts")
+    await pool.execute("DELETE FROM inbox_messages")
+    assert await broken() == {"email_without_message"}

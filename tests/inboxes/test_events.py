@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from kit.inbox_rows import Inbox, Thread, an_inbox, inbox_world
+from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.inboxes import create, inbox_team
 from kit.webhooks import Hook, hook
 from pillarbox.inboxes import event_data, events
@@ -100,149 +100,144 @@ async def test_an_inbox_is_shown_whole(database_url: str, tmp_path: Path) -> Non
         assert (gone["type"], gone["data"]) == ("inbox.deleted", {"source": "api", "inbox_id": inbox_id})
 
 
-async def test_of_an_inbox_that_is_gone_nothing_is_shown(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
-        thread = await inbox.thread()
-        await inbox.team.call("DELETE", inbox.url)
-        ref = ThreadRef(inbox.team.id, inbox.id, thread.id)
-        place = (inbox.id, thread.id, thread.messages[0])
-        made = await told(
-            hooked,
-            inbox,
-            events.created(InboxOfEvent(inbox.team.id, inbox.id), AT),
-            events.folder_updated(ref, AT, ThreadFolder.INBOX, ThreadFolder.ARCHIVE),
-            events.email_received(inbox.team.id, AT, *place),
-        )
-        kinds = ("inbox.created", "inbox.thread.folder.updated", "inbox.email.received")
-        found = {event["type"]: event["data"] for event in made if event["type"] in kinds}
-        named = {"inbox_id": str(inbox.id), "thread_id": str(thread.id)}
-        assert list(found["inbox.created"]) == ["source", "inbox_id"]
-        moved = {"source": "api", **named, "from": "inbox", "to": "archive"}
-        assert found["inbox.thread.folder.updated"] == moved
-        assert found["inbox.email.received"] == {
-            "source": "system",
-            **named,
-            "email_id": str(thread.messages[0]),
-        }
+async def test_of_an_inbox_that_is_gone_nothing_is_shown(inbox: Inbox) -> None:
+    hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
+    thread = await inbox.thread()
+    await inbox.team.call("DELETE", inbox.url)
+    ref = ThreadRef(inbox.team.id, inbox.id, thread.id)
+    place = (inbox.id, thread.id, thread.messages[0])
+    made = await told(
+        hooked,
+        inbox,
+        events.created(InboxOfEvent(inbox.team.id, inbox.id), AT),
+        events.folder_updated(ref, AT, ThreadFolder.INBOX, ThreadFolder.ARCHIVE),
+        events.email_received(inbox.team.id, AT, *place),
+    )
+    kinds = ("inbox.created", "inbox.thread.folder.updated", "inbox.email.received")
+    found = {event["type"]: event["data"] for event in made if event["type"] in kinds}
+    named = {"inbox_id": str(inbox.id), "thread_id": str(thread.id)}
+    assert list(found["inbox.created"]) == ["source", "inbox_id"]
+    moved = {"source": "api", **named, "from": "inbox", "to": "archive"}
+    assert found["inbox.thread.folder.updated"] == moved
+    assert found["inbox.email.received"] == {
+        "source": "system",
+        **named,
+        "email_id": str(thread.messages[0]),
+    }
 
 
-async def test_a_message_is_shown_with_its_thread(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        received = await thread.received(MAIL)
-        attached = [{"content": "aGk=", "filename": "plan.txt"}]
-        sent = await thread.sent(attachments=attached, now=2)
-        hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
-        place = (inbox.team.id, AT, inbox.id, thread.id)
-        made = await told(
-            hooked,
-            inbox,
-            events.thread_created(*place, UUID(received)),
-            events.email_received(*place, UUID(received)),
-            events.email_sent(*place, UUID(sent)),
-        )
-        assert [event["type"] for event in made] == [
-            "inbox.thread.created",
-            "inbox.email.received",
-            "inbox.email.sent",
-        ]
-        assert {event["created_at"] for event in made} == {"2026-10-02T09:15:04.310Z"}
-        first, second, third = (event["data"] for event in made)
-        assert first == second
-        assert list(first) == ["source", "inbox_id", "thread_id", "email_id", "thread", "email"]
-        assert first["source"] == third["source"] == "system"
-        assert tuple(first["thread"]) == THREAD
-        assert first["thread"] == (await thread.get()).json()
-        for data, email_id, direction in ((first, received, "inbound"), (third, sent, "outbound")):
-            email = data["email"]
-            assert tuple(email) == MESSAGE
-            assert (email["id"], email["direction"]) == (email_id, direction)
-            whole = (await thread.get(f"/emails/{email_id}")).json()
-            assert email == {name: whole[name] for name in MESSAGE}
-            [file] = email["attachments"]
-            assert list(file) == ["id", "filename", "size"]
+async def test_a_message_is_shown_with_its_thread(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    received = await thread.received(MAIL)
+    attached = [{"content": "aGk=", "filename": "plan.txt"}]
+    sent = await thread.sent(attachments=attached, now=2)
+    hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
+    place = (inbox.team.id, AT, inbox.id, thread.id)
+    made = await told(
+        hooked,
+        inbox,
+        events.thread_created(*place, UUID(received)),
+        events.email_received(*place, UUID(received)),
+        events.email_sent(*place, UUID(sent)),
+    )
+    assert [event["type"] for event in made] == [
+        "inbox.thread.created",
+        "inbox.email.received",
+        "inbox.email.sent",
+    ]
+    assert {event["created_at"] for event in made} == {"2026-10-02T09:15:04.310Z"}
+    first, second, third = (event["data"] for event in made)
+    assert first == second
+    assert list(first) == ["source", "inbox_id", "thread_id", "email_id", "thread", "email"]
+    assert first["source"] == third["source"] == "system"
+    assert tuple(first["thread"]) == THREAD
+    assert first["thread"] == (await thread.get()).json()
+    for data, email_id, direction in ((first, received, "inbound"), (third, sent, "outbound")):
+        email = data["email"]
+        assert tuple(email) == MESSAGE
+        assert (email["id"], email["direction"]) == (email_id, direction)
+        whole = (await thread.get(f"/emails/{email_id}")).json()
+        assert email == {name: whole[name] for name in MESSAGE}
+        [file] = email["attachments"]
+        assert list(file) == ["id", "filename", "size"]
 
 
-async def test_a_message_of_two_inboxes_is_shown_as_each_has_it(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        other = await an_inbox(inbox.team, "desk")
-        hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
-        one, two = await inbox.thread(), await other.thread("Berth")
-        update = "UPDATE inbox_messages SET id = $3 WHERE team_id = $1 AND id = $2"
-        await inbox.team.db.run(update, two.messages[0], one.messages[0])
-        made = await told(
-            hooked,
-            inbox,
-            events.email_received(inbox.team.id, AT, inbox.id, one.id, one.messages[0]),
-            events.email_received(inbox.team.id, AT, other.id, two.id, one.messages[0]),
-        )
-        assert [event["data"]["email"]["subject"] for event in made] == ["Refund", "Berth"]
+async def test_a_message_of_two_inboxes_is_shown_as_each_has_it(inbox: Inbox) -> None:
+    other = await an_inbox(inbox.team, "desk")
+    hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
+    one, two = await inbox.thread(), await other.thread("Berth")
+    update = "UPDATE inbox_messages SET id = $3 WHERE team_id = $1 AND id = $2"
+    await inbox.team.db.run(update, two.messages[0], one.messages[0])
+    made = await told(
+        hooked,
+        inbox,
+        events.email_received(inbox.team.id, AT, inbox.id, one.id, one.messages[0]),
+        events.email_received(inbox.team.id, AT, other.id, two.id, one.messages[0]),
+    )
+    assert [event["data"]["email"]["subject"] for event in made] == ["Refund", "Berth"]
 
 
-async def test_what_happens_to_a_thread(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        label_id = await inbox.label("Late")
-        label = ThreadLabel(UUID(label_id), "Late", "#E93D82")
-        shown = {"id": label_id, "name": "Late", "color": "#E93D82"}
-        hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
-        ref = ThreadRef(inbox.team.id, inbox.id, thread.id, "dashboard")
-        made = await told(
-            hooked,
-            inbox,
-            events.folder_updated(ref, AT, ThreadFolder.SENT, ThreadFolder.INBOX),
-            events.assigned(ref, AT, "mina@harbor.example", None, "ola@harbor.example"),
-            events.assigned(ref, AT, None, "mina@harbor.example"),
-            events.labels_updated(ref, AT, added=label),
-            events.labels_updated(ref, AT, removed=label),
-        )
-        begin = {"source": "dashboard", "inbox_id": str(inbox.id), "thread_id": str(thread.id)}
-        end = {"thread": (await thread.get()).json()}
-        mina, ola = "mina@harbor.example", "ola@harbor.example"
-        assigned = {"assignee_email": mina, "assigned_by_email": ola, "previous_assignee_email": None}
-        assert [(event["type"], list(event["data"].items())) for event in made] == [
-            ("inbox.thread.folder.updated", list({**begin, "from": "sent", "to": "inbox", **end}.items())),
-            ("inbox.thread.assigned", list({**begin, **assigned, **end}.items())),
-            ("inbox.thread.unassigned", list({**begin, "previous_assignee_email": mina, **end}.items())),
-            ("inbox.thread.labels.updated", list({**begin, "added": [shown], "removed": [], **end}.items())),
-            ("inbox.thread.labels.updated", list({**begin, "added": [], "removed": [shown], **end}.items())),
-        ]
+async def test_what_happens_to_a_thread(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    label_id = await inbox.label("Late")
+    label = ThreadLabel(UUID(label_id), "Late", "#E93D82")
+    shown = {"id": label_id, "name": "Late", "color": "#E93D82"}
+    hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
+    ref = ThreadRef(inbox.team.id, inbox.id, thread.id, "dashboard")
+    made = await told(
+        hooked,
+        inbox,
+        events.folder_updated(ref, AT, ThreadFolder.SENT, ThreadFolder.INBOX),
+        events.assigned(ref, AT, "mina@harbor.example", None, "ola@harbor.example"),
+        events.assigned(ref, AT, None, "mina@harbor.example"),
+        events.labels_updated(ref, AT, added=label),
+        events.labels_updated(ref, AT, removed=label),
+    )
+    begin = {"source": "dashboard", "inbox_id": str(inbox.id), "thread_id": str(thread.id)}
+    end = {"thread": (await thread.get()).json()}
+    mina, ola = "mina@harbor.example", "ola@harbor.example"
+    assigned = {"assignee_email": mina, "assigned_by_email": ola, "previous_assignee_email": None}
+    assert [(event["type"], list(event["data"].items())) for event in made] == [
+        ("inbox.thread.folder.updated", list({**begin, "from": "sent", "to": "inbox", **end}.items())),
+        ("inbox.thread.assigned", list({**begin, **assigned, **end}.items())),
+        ("inbox.thread.unassigned", list({**begin, "previous_assignee_email": mina, **end}.items())),
+        ("inbox.thread.labels.updated", list({**begin, "added": [shown], "removed": [], **end}.items())),
+        ("inbox.thread.labels.updated", list({**begin, "added": [], "removed": [shown], **end}.items())),
+    ]
 
 
-async def test_what_happens_to_a_draft(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        alone, reply = await a_draft(inbox), await a_draft(inbox, thread)
-        hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
-        of_alone = DraftOfEvent(inbox.team.id, inbox.id, alone)
-        of_reply = DraftOfEvent(inbox.team.id, inbox.id, reply, thread.id, "agent")
-        made = await told(
-            hooked,
-            inbox,
-            events.draft_created(of_alone, AT),
-            events.draft_created(of_reply, AT),
-            events.draft_updated(of_reply, AT),
-            events.draft_deleted(of_reply, AT),
-            events.draft_deleted(of_alone, AT),
-            events.draft_sent(of_reply, AT, thread.messages[0]),
-        )
-        data = [event["data"] for event in made]
-        assert list(data[0]) == ["source", "inbox_id", "draft_id", "draft"]
-        assert tuple(data[0]["draft"]) == DRAFT
-        assert (data[0]["draft"]["type"], data[0]["draft"]["to"]) == ("standalone", ["iris@customer.example"])
-        assert [list(file) for file in data[0]["draft"]["attachments"]] == [
-            ["id", "filename", "content_type", "size"]
-        ]
-        for one in data[1:3]:
-            assert list(one) == ["source", "inbox_id", "thread_id", "draft_id", "thread", "draft"]
-            assert (one["source"], one["draft"]["type"]) == ("agent", "reply")
-            assert one["draft"]["reply_to_email_id"] == str(thread.messages[0])
-        assert list(data[3]) == ["source", "inbox_id", "thread_id", "draft_id", "thread"]
-        assert list(data[4]) == ["source", "inbox_id", "draft_id"]
-        assert list(data[5]) == [
-            *("source", "inbox_id", "thread_id", "email_id", "draft_id", "thread", "email", "draft")
-        ]
+async def test_what_happens_to_a_draft(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    alone, reply = await a_draft(inbox), await a_draft(inbox, thread)
+    hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
+    of_alone = DraftOfEvent(inbox.team.id, inbox.id, alone)
+    of_reply = DraftOfEvent(inbox.team.id, inbox.id, reply, thread.id, "agent")
+    made = await told(
+        hooked,
+        inbox,
+        events.draft_created(of_alone, AT),
+        events.draft_created(of_reply, AT),
+        events.draft_updated(of_reply, AT),
+        events.draft_deleted(of_reply, AT),
+        events.draft_deleted(of_alone, AT),
+        events.draft_sent(of_reply, AT, thread.messages[0]),
+    )
+    data = [event["data"] for event in made]
+    assert list(data[0]) == ["source", "inbox_id", "draft_id", "draft"]
+    assert tuple(data[0]["draft"]) == DRAFT
+    assert (data[0]["draft"]["type"], data[0]["draft"]["to"]) == ("standalone", ["iris@customer.example"])
+    assert [list(file) for file in data[0]["draft"]["attachments"]] == [
+        ["id", "filename", "content_type", "size"]
+    ]
+    for one in data[1:3]:
+        assert list(one) == ["source", "inbox_id", "thread_id", "draft_id", "thread", "draft"]
+        assert (one["source"], one["draft"]["type"]) == ("agent", "reply")
+        assert one["draft"]["reply_to_email_id"] == str(thread.messages[0])
+    assert list(data[3]) == ["source", "inbox_id", "thread_id", "draft_id", "thread"]
+    assert list(data[4]) == ["source", "inbox_id", "draft_id"]
+    assert list(data[5]) == [
+        *("source", "inbox_id", "thread_id", "email_id", "draft_id", "thread", "email", "draft")
+    ]
 
 
 async def test_bodies_that_are_made_at_once_are_the_same(database_url: str, tmp_path: Path) -> None:

@@ -107,13 +107,12 @@ async def test_who_comes_second_gets_the_answer_of_the_first(
         assert again.headers["idempotent-replayed"] == "true"
 
 
-async def test_an_error_without_an_answer_stays_that_error(database_url: str, tmp_path: Path) -> None:
+async def test_an_error_without_an_answer_stays_that_error(inbox: Inbox) -> None:
     """Another key, or none, does not turn the refusal into an answer."""
-    async with inbox_world(database_url, tmp_path) as inbox:
-        await inbox_domain(inbox.team)
-        url, body = await _sending(inbox)
-        first = await inbox.team.http.post(url, json=body, headers={"idempotency-key": "a"})
-        assert first.status_code == 200
-        for headers in ({}, {"idempotency-key": "b"}):
-            answer = await inbox.team.http.post(url, json=body, headers=headers)
-            assert (answer.status_code, answer.json()["name"]) == (409, "conflict")
+    await inbox_domain(inbox.team)
+    url, body = await _sending(inbox)
+    first = await inbox.team.http.post(url, json=body, headers={"idempotency-key": "a"})
+    assert first.status_code == 200
+    for headers in ({}, {"idempotency-key": "b"}):
+        answer = await inbox.team.http.post(url, json=body, headers=headers)
+        assert (answer.status_code, answer.json()["name"]) == (409, "conflict")

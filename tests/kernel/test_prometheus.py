@@ -232,46 +232,44 @@ async def filled(pillarbox: World, rows: int) -> Team:
     return team
 
 
-async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await filled(pillarbox, 70)
-        now = pillarbox.clock.now()
-        changes = {
-            "d1.example": ("due_at = $3", UNTIL_FETCHED),
-            "d2.example": ("due_at = $3", QUARANTINED),
-            "d3.example": ("due_at = $3::timestamptz + interval '1 hour'", now),
-            "d4.example": ("owner = gen_random_uuid(), leased_until = $3", now),
-        }
-        for destination, (change, value) in changes.items():
-            await team.db.run(
-                f"UPDATE deliveries SET {change} WHERE team_id = $1 AND destination = $2", destination, value
-            )
-        await pausing.pause(pillarbox.pool, PauseScope(team.id, "d5.example"), None, now)
-        clock_of(pillarbox).advance(90)
-        counts = QueueCounts(pillarbox.pool, pillarbox.clock, COUNTING)
-        await counts.count()
-        assert counts.items == {
-            "due": 20,
-            "waiting": 10,
-            "leased": 10,
-            "held": 10,
-            "paused": 10,
-            "quarantined": 10,
-        }
-        assert counts.lag == 90
-        assert set(counts.oldest.values()) == {90}
+async def test_every_item_of_the_queue_is_in_one_state(pillarbox: World) -> None:
+    team = await filled(pillarbox, 70)
+    now = pillarbox.clock.now()
+    changes = {
+        "d1.example": ("due_at = $3", UNTIL_FETCHED),
+        "d2.example": ("due_at = $3", QUARANTINED),
+        "d3.example": ("due_at = $3::timestamptz + interval '1 hour'", now),
+        "d4.example": ("owner = gen_random_uuid(), leased_until = $3", now),
+    }
+    for destination, (change, value) in changes.items():
+        await team.db.run(
+            f"UPDATE deliveries SET {change} WHERE team_id = $1 AND destination = $2", destination, value
+        )
+    await pausing.pause(pillarbox.pool, PauseScope(team.id, "d5.example"), None, now)
+    clock_of(pillarbox).advance(90)
+    counts = QueueCounts(pillarbox.pool, pillarbox.clock, COUNTING)
+    await counts.count()
+    assert counts.items == {
+        "due": 20,
+        "waiting": 10,
+        "leased": 10,
+        "held": 10,
+        "paused": 10,
+        "quarantined": 10,
+    }
+    assert counts.lag == 90
+    assert set(counts.oldest.values()) == {90}
 
 
-async def test_a_long_queue_is_sampled(database_url: str, tmp_path: Path) -> None:
+async def test_a_long_queue_is_sampled(pillarbox: World) -> None:
     """The cost has a bound whatever waits; the figures are near enough."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await filled(pillarbox, 20_000)
-        await pillarbox.pool.execute("ANALYZE deliveries")
-        few = replace(COUNTING, most=1000, pages=100)
-        counts = QueueCounts(pillarbox.pool, pillarbox.clock, few)
-        await counts.count()
-        assert 15_000 < counts.items["due"] < 25_000
-        assert counts.items["waiting"] == 0
+    await filled(pillarbox, 20_000)
+    await pillarbox.pool.execute("ANALYZE deliveries")
+    few = replace(COUNTING, most=1000, pages=100)
+    counts = QueueCounts(pillarbox.pool, pillarbox.clock, few)
+    await counts.count()
+    assert 15_000 < counts.items["due"] < 25_000
+    assert counts.items["waiting"] == 0
 
 
 async def test_health_says_when_blobs_cannot_be_stored(database_url: str, tmp_path: Path) -> None:

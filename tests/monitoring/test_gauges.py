@@ -295,45 +295,40 @@ async def waiting(pillarbox: World, destination: str, items: int, *, since: time
     )
 
 
-async def test_the_destinations_that_wait_longest_have_names_and_the_others_are_one(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_the_destinations_that_wait_longest_have_names_and_the_others_are_one(pillarbox: World) -> None:
     """So labels are few, whatever is sent to."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        for number in range(SHOWN + 3):
-            await waiting(pillarbox, f"d{number:02}.example", 2, since=timedelta(hours=30 - number))
-        await waiting(pillarbox, "new.example", 5, since=LONG / 2)
-        counts = DestinationCounts(pillarbox.pool, pillarbox.clock)
-        await counts.count()
-        assert sorted(counts.items) == [(OTHERS,), *[(f"d{number:02}.example",) for number in range(SHOWN)]]
-        assert counts.items[(OTHERS,)] == 6
-        assert counts.oldest[("d00.example",)] == 30 * 3600
-        assert counts.oldest[(OTHERS,)] == 20 * 3600
+    for number in range(SHOWN + 3):
+        await waiting(pillarbox, f"d{number:02}.example", 2, since=timedelta(hours=30 - number))
+    await waiting(pillarbox, "new.example", 5, since=LONG / 2)
+    counts = DestinationCounts(pillarbox.pool, pillarbox.clock)
+    await counts.count()
+    assert sorted(counts.items) == [(OTHERS,), *[(f"d{number:02}.example",) for number in range(SHOWN)]]
+    assert counts.items[(OTHERS,)] == 6
+    assert counts.oldest[("d00.example",)] == 30 * 3600
+    assert counts.oldest[(OTHERS,)] == 20 * 3600
 
 
-async def test_what_ought_not_to_have_left_is_not_counted(database_url: str, tmp_path: Path) -> None:
+async def test_what_ought_not_to_have_left_is_not_counted(pillarbox: World) -> None:
     """A scheduled email is not late, and what the operator has to look at is another metric."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await team.domain()
-        await team.send(to=["ada@later.example"], scheduled_at="in 3 days")
-        await waiting(pillarbox, "quarantined.example", 1, since=timedelta(hours=1))
-        await pillarbox.pool.execute(
-            "UPDATE deliveries SET due_at = $1 WHERE destination = 'quarantined.example'", QUARANTINED
-        )
-        await team.send(to=["ada@due.example"])
-        clock_of(pillarbox).advance(24 * 3600)
-        counts = DestinationCounts(pillarbox.pool, pillarbox.clock)
-        await counts.count()
-        assert counts.items == {("due.example",): 1}
+    team = await pillarbox.team()
+    await team.domain()
+    await team.send(to=["ada@later.example"], scheduled_at="in 3 days")
+    await waiting(pillarbox, "quarantined.example", 1, since=timedelta(hours=1))
+    await pillarbox.pool.execute(
+        "UPDATE deliveries SET due_at = $1 WHERE destination = 'quarantined.example'", QUARANTINED
+    )
+    await team.send(to=["ada@due.example"])
+    clock_of(pillarbox).advance(24 * 3600)
+    counts = DestinationCounts(pillarbox.pool, pillarbox.clock)
+    await counts.count()
+    assert counts.items == {("due.example",): 1}
 
 
-async def test_a_long_queue_is_sampled_for_destinations(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await waiting(pillarbox, "quay.example", 2000, since=timedelta(hours=1))
-        counts = DestinationCounts(pillarbox.pool, pillarbox.clock, limit=100)
-        await counts.count()
-        assert counts.items == {("quay.example",): 2000}
+async def test_a_long_queue_is_sampled_for_destinations(pillarbox: World) -> None:
+    await waiting(pillarbox, "quay.example", 2000, since=timedelta(hours=1))
+    counts = DestinationCounts(pillarbox.pool, pillarbox.clock, limit=100)
+    await counts.count()
+    assert counts.items == {("quay.example",): 2000}
 
 
 async def test_a_smarthost_that_refuses_us_is_shown_until_mail_gets_through(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
-from kit.manual_world import clock_of, manual_world
+from kit.manual_world import clock_of
 from kit.oauth_flow import Allowed, allowed, refresh
 from kit.people import a_person
 from kit.world import World
@@ -36,20 +35,17 @@ async def made_a_viewer(pillarbox: World, program: Allowed) -> None:
 
 
 @pytest.mark.parametrize("end", [disabled, made_a_viewer])
-async def test_tokens_end_with_the_right_of_who_let_the_program_in(
-    end: End, database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        program = await allowed(pillarbox)
-        await a_person(program.team, "second-owner@people.example", TeamRole.OWNER)
-        assert (await program.acting.get("/domains")).status_code == 200
-        await end(pillarbox, program)
+async def test_tokens_end_with_the_right_of_who_let_the_program_in(end: End, pillarbox: World) -> None:
+    program = await allowed(pillarbox)
+    await a_person(program.team, "second-owner@people.example", TeamRole.OWNER)
+    assert (await program.acting.get("/domains")).status_code == 200
+    await end(pillarbox, program)
+    clock_of(pillarbox).advance(2)
+    assert (await program.acting.get("/domains")).status_code == 401
+    refused = await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant")
+    if end is disabled:
+        assert await accounts.enable(pillarbox.pool, program.person.id)
         clock_of(pillarbox).advance(2)
-        assert (await program.acting.get("/domains")).status_code == 401
-        refused = await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
-        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant")
-        if end is disabled:
-            assert await accounts.enable(pillarbox.pool, program.person.id)
-            clock_of(pillarbox).advance(2)
-            again = await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
-            assert again.status_code == 400, "a grant lives again after enabling"
+        again = await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
+        assert again.status_code == 400, "a grant lives again after enabling"

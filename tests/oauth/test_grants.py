@@ -20,45 +20,43 @@ ISO_STYLE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 ITEM = ["id", "client_id", "scopes", "resource", "created_at", "revoked_at", "revoked_reason", "client"]
 
 
-async def test_grants_are_listed_with_those_that_were_revoked(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
-        first, second = await program(harbor, ("emails:send",)), await program(harbor, name="Pen")
-        await program(quay)
-        await first.revoke(Reason.REFRESH_TOKEN_REUSE)
-        answer = (await harbor.get("/oauth/grants")).json()
-        assert list(answer) == ["object", "has_more", "data"]
-        assert (answer["object"], answer["has_more"]) == ("list", False)
-        newer, older = answer["data"]
-        assert list(newer) == list(older) == ITEM
-        assert (newer["id"], older["id"]) == (str(second.ref.id), str(first.ref.id))
-        assert (newer["scopes"], older["scopes"]) == (["full_access"], ["emails:send"])
-        assert newer["client"] == {"name": "Pen", "logo_uri": None}
-        assert (newer["client_id"], newer["resource"]) == (CLIENT_ID, None)
-        assert (newer["revoked_at"], newer["revoked_reason"]) == (None, None)
-        assert older["revoked_reason"] == "refresh_token_reuse"
-        assert DATABASE_STYLE.fullmatch(newer["created_at"])
-        assert DATABASE_STYLE.fullmatch(older["revoked_at"])
+async def test_grants_are_listed_with_those_that_were_revoked(pillarbox: World) -> None:
+    harbor, quay = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
+    first, second = await program(harbor, ("emails:send",)), await program(harbor, name="Pen")
+    await program(quay)
+    await first.revoke(Reason.REFRESH_TOKEN_REUSE)
+    answer = (await harbor.get("/oauth/grants")).json()
+    assert list(answer) == ["object", "has_more", "data"]
+    assert (answer["object"], answer["has_more"]) == ("list", False)
+    newer, older = answer["data"]
+    assert list(newer) == list(older) == ITEM
+    assert (newer["id"], older["id"]) == (str(second.ref.id), str(first.ref.id))
+    assert (newer["scopes"], older["scopes"]) == (["full_access"], ["emails:send"])
+    assert newer["client"] == {"name": "Pen", "logo_uri": None}
+    assert (newer["client_id"], newer["resource"]) == (CLIENT_ID, None)
+    assert (newer["revoked_at"], newer["revoked_reason"]) == (None, None)
+    assert older["revoked_reason"] == "refresh_token_reuse"
+    assert DATABASE_STYLE.fullmatch(newer["created_at"])
+    assert DATABASE_STYLE.fullmatch(older["revoked_at"])
 
 
-async def test_pages_of_grants(database_url: str, tmp_path: Path) -> None:
+async def test_pages_of_grants(pillarbox: World) -> None:
     """Twenty unless a limit says otherwise (conventions section 10)."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor = await pillarbox.team()
-        person = await a_member(harbor)
-        made = [str((await a_grant(harbor, person)).id) for _ in range(22)][::-1]
+    harbor = await pillarbox.team()
+    person = await a_member(harbor)
+    made = [str((await a_grant(harbor, person)).id) for _ in range(22)][::-1]
 
-        async def page(query: str) -> tuple[list[str], bool]:
-            body = (await harbor.get(f"/oauth/grants{query}")).json()
-            return [item["id"] for item in body["data"]], body["has_more"]
+    async def page(query: str) -> tuple[list[str], bool]:
+        body = (await harbor.get(f"/oauth/grants{query}")).json()
+        return [item["id"] for item in body["data"]], body["has_more"]
 
-        assert await page("") == (made[:20], True)
-        assert await page("?limit=100") == (made, False)
-        assert await page(f"?limit=1&after={made[0]}") == (made[1:2], True)
-        assert await page(f"?limit=2&before={made[2]}") == (made[:2], False)
-        assert await page(f"?after={made[-1]}") == ([], False)
-        for query in ("limit=0", "limit=101", "limit=x", "after=x", f"after={made[0]}&before={made[1]}"):
-            assert error(await harbor.get(f"/oauth/grants?{query}"))[:2] == (422, "validation_error"), query
+    assert await page("") == (made[:20], True)
+    assert await page("?limit=100") == (made, False)
+    assert await page(f"?limit=1&after={made[0]}") == (made[1:2], True)
+    assert await page(f"?limit=2&before={made[2]}") == (made[:2], False)
+    assert await page(f"?after={made[-1]}") == ([], False)
+    for query in ("limit=0", "limit=101", "limit=x", "after=x", f"after={made[0]}&before={made[1]}"):
+        assert error(await harbor.get(f"/oauth/grants?{query}"))[:2] == (422, "validation_error"), query
 
 
 async def test_a_grant_is_revoked_for_good(database_url: str, tmp_path: Path) -> None:
@@ -82,28 +80,26 @@ async def test_a_grant_is_revoked_for_good(database_url: str, tmp_path: Path) ->
         assert len(await acts(pillarbox, harbor.id)) == 1
 
 
-async def test_a_program_may_revoke_grants_and_its_own_too(database_url: str, tmp_path: Path) -> None:
+async def test_a_program_may_revoke_grants_and_its_own_too(pillarbox: World) -> None:
     """Any credential with full access; the log of acts says which program did it, and for whom."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        made = await program(await pillarbox.team())
-        answer = await made.acting.call("DELETE", f"/oauth/grants/{made.ref.id}")
-        assert answer.status_code == 200
-        assert error(await made.acting.get("/oauth/grants"))[:2] == (401, "invalid_token")
-        assert await acts(pillarbox, made.team.id) == [
-            ("grant.revoked", made.person_id, None, made.ref.id, str(made.ref.id))
-        ]
+    made = await program(await pillarbox.team())
+    answer = await made.acting.call("DELETE", f"/oauth/grants/{made.ref.id}")
+    assert answer.status_code == 200
+    assert error(await made.acting.get("/oauth/grants"))[:2] == (401, "invalid_token")
+    assert await acts(pillarbox, made.team.id) == [
+        ("grant.revoked", made.person_id, None, made.ref.id, str(made.ref.id))
+    ]
 
 
-async def test_unknown_grants(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor, quay = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
-        theirs = await program(quay)
-        for grant_id in (uuid4(), theirs.ref.id):
-            answer = await harbor.call("DELETE", f"/oauth/grants/{grant_id}")
-            assert error(answer) == (404, "not_found", "OAuth grant not found")
-        malformed = await harbor.call("DELETE", "/oauth/grants/x")
-        assert error(malformed)[:2] == (422, "invalid_parameter")
-        assert (await theirs.acting.get("/oauth/grants")).is_success
+async def test_unknown_grants(pillarbox: World) -> None:
+    harbor, quay = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
+    theirs = await program(quay)
+    for grant_id in (uuid4(), theirs.ref.id):
+        answer = await harbor.call("DELETE", f"/oauth/grants/{grant_id}")
+        assert error(answer) == (404, "not_found", "OAuth grant not found")
+    malformed = await harbor.call("DELETE", "/oauth/grants/x")
+    assert error(malformed)[:2] == (422, "invalid_parameter")
+    assert (await theirs.acting.get("/oauth/grants")).is_success
 
 
 async def test_the_official_python_sdk_lists_and_revokes_grants(database_url: str, tmp_path: Path) -> None:

@@ -116,20 +116,19 @@ async def asked(pillarbox: World, body: Any = None, **options: Any) -> Any:
     return await pillarbox.client(None).post("/oauth/register", **given, **options)
 
 
-async def test_bad_registrations_write_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_bad_registrations_write_nothing(pillarbox: World) -> None:
     """OA-01: a table of bodies."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        wrong = {}
-        for case in REFUSED:
-            fields, expected = case.values
-            answer = await asked(pillarbox, registration(**fields))
-            if (answer.status_code, answer.json()["error"]) != (400, expected):
-                wrong[case.id] = answer.text
-            text = answer.json()["error_description"]
-            assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", text), text
-            assert list(answer.json()) == ["error", "error_description"]
-        assert wrong == {}
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM oauth_clients WHERE NOT is_built_in") == 0
+    wrong = {}
+    for case in REFUSED:
+        fields, expected = case.values
+        answer = await asked(pillarbox, registration(**fields))
+        if (answer.status_code, answer.json()["error"]) != (400, expected):
+            wrong[case.id] = answer.text
+        text = answer.json()["error_description"]
+        assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", text), text
+        assert list(answer.json()) == ["error", "error_description"]
+    assert wrong == {}
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM oauth_clients WHERE NOT is_built_in") == 0
 
 
 @pytest.mark.parametrize(
@@ -137,87 +136,78 @@ async def test_bad_registrations_write_nothing(database_url: str, tmp_path: Path
     [b"", b"{", b"[]", b'"text"', b"null", b"\xff", b"[" * 100_000, b'{"client_name": "\\ud800"}'],
     ids=["nothing", "a bracket", "a list", "a text", "null", "not UTF-8", "deep", "a lone surrogate"],
 )
-async def test_bodies_that_are_no_object_are_refused(database_url: str, tmp_path: Path, body: bytes) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        for media in ("application/json", "text/plain"):
-            answer = await asked(pillarbox, content=body, headers={"content-type": media})
-            # More than a registration may have is too large, whatever it is.
-            assert answer.status_code == (413 if len(body) > 65536 else 400), answer.text
-            assert answer.json()["error"] == "invalid_request"
-            assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
-            assert answer.headers["access-control-allow-origin"] == "*"
-
-
-async def test_a_registration_gets_defaults_and_is_echoed_in_order(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        answer = await asked(pillarbox, registration(scope="emails:send", unknown={"a": [1]}))
-        made = answer.json()
-        assert answer.status_code == 201
-        assert list(made) == DEFAULTS
-        assert UUID(made["client_id"]).version == 4
-        assert made["client_id_issued_at"] == int(pillarbox.clock.now().timestamp())
-        assert made["redirect_uris"] == [REDIRECT]
-        assert made["grant_types"] == ["authorization_code", "refresh_token"]
-        assert made["response_types"] == ["code"]
-        assert (made["token_endpoint_auth_method"], made["scope"]) == ("none", "emails:send")
+async def test_bodies_that_are_no_object_are_refused(pillarbox: World, body: bytes) -> None:
+    for media in ("application/json", "text/plain"):
+        answer = await asked(pillarbox, content=body, headers={"content-type": media})
+        # More than a registration may have is too large, whatever it is.
+        assert answer.status_code == (413 if len(body) > 65536 else 400), answer.text
+        assert answer.json()["error"] == "invalid_request"
         assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
         assert answer.headers["access-control-allow-origin"] == "*"
 
 
-async def test_what_is_given_is_given_back(database_url: str, tmp_path: Path) -> None:
+async def test_a_registration_gets_defaults_and_is_echoed_in_order(pillarbox: World) -> None:
+    answer = await asked(pillarbox, registration(scope="emails:send", unknown={"a": [1]}))
+    made = answer.json()
+    assert answer.status_code == 201
+    assert list(made) == DEFAULTS
+    assert UUID(made["client_id"]).version == 4
+    assert made["client_id_issued_at"] == int(pillarbox.clock.now().timestamp())
+    assert made["redirect_uris"] == [REDIRECT]
+    assert made["grant_types"] == ["authorization_code", "refresh_token"]
+    assert made["response_types"] == ["code"]
+    assert (made["token_endpoint_auth_method"], made["scope"]) == ("none", "emails:send")
+    assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+async def test_what_is_given_is_given_back(pillarbox: World) -> None:
     """OA-01."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        uris = [
-            *("http://127.0.0.1/cb", "http://localhost:1/cb?a=b", "http://[::1]:65535", "http://localhost"),
-            *("cursor://any/cb", "com.example.app:/cb", "HTTPS://Quill.example:8443/CB?x=%2F&", LONG),
-            *("https://user@quill.example/", REDIRECT),
-        ]
-        wanted = registration(
-            client_name=f"  {'ü' * 200}  ",
-            redirect_uris=[*uris, *uris[:0]],
-            grant_types=["authorization_code", "authorization_code"],
-            response_types=["code"],
-            scope="emails:send full_access emails:send",
-            token_endpoint_auth_method="client_secret_post",
-            client_uri="http://quill.example",
-            logo_uri="https://quill.example/logo.png",
-        )
-        made = (await asked(pillarbox, wanted)).json()
-        extra = ["client_uri", "logo_uri", "client_secret", "client_secret_expires_at"]
-        assert list(made) == DEFAULTS + extra
-        assert made["client_name"] == "ü" * 200
-        assert made["redirect_uris"] == uris
-        assert made["grant_types"] == ["authorization_code"]
-        assert made["scope"] == "emails:send full_access"
-        assert (made["client_uri"], made["logo_uri"]) == (wanted["client_uri"], wanted["logo_uri"])
-        assert re.fullmatch(r"[A-Za-z0-9_-]{43}", made["client_secret"])
-        assert made["client_secret_expires_at"] == 0
-        row = await pillarbox.pool.fetchrow(
-            "SELECT * FROM oauth_clients WHERE id = $1", UUID(made["client_id"])
-        )
-        assert row["secret_hash"] == hashed(made["client_secret"])
-        assert made["client_secret"] not in str(dict(row))
-        assert row["redirect_uris"] == uris
-        assert row["is_verified"] is False
+    uris = [
+        *("http://127.0.0.1/cb", "http://localhost:1/cb?a=b", "http://[::1]:65535", "http://localhost"),
+        *("cursor://any/cb", "com.example.app:/cb", "HTTPS://Quill.example:8443/CB?x=%2F&", LONG),
+        *("https://user@quill.example/", REDIRECT),
+    ]
+    wanted = registration(
+        client_name=f"  {'ü' * 200}  ",
+        redirect_uris=[*uris, *uris[:0]],
+        grant_types=["authorization_code", "authorization_code"],
+        response_types=["code"],
+        scope="emails:send full_access emails:send",
+        token_endpoint_auth_method="client_secret_post",
+        client_uri="http://quill.example",
+        logo_uri="https://quill.example/logo.png",
+    )
+    made = (await asked(pillarbox, wanted)).json()
+    extra = ["client_uri", "logo_uri", "client_secret", "client_secret_expires_at"]
+    assert list(made) == DEFAULTS + extra
+    assert made["client_name"] == "ü" * 200
+    assert made["redirect_uris"] == uris
+    assert made["grant_types"] == ["authorization_code"]
+    assert made["scope"] == "emails:send full_access"
+    assert (made["client_uri"], made["logo_uri"]) == (wanted["client_uri"], wanted["logo_uri"])
+    assert re.fullmatch(r"[A-Za-z0-9_-]{43}", made["client_secret"])
+    assert made["client_secret_expires_at"] == 0
+    row = await pillarbox.pool.fetchrow("SELECT * FROM oauth_clients WHERE id = $1", UUID(made["client_id"]))
+    assert row["secret_hash"] == hashed(made["client_secret"])
+    assert made["client_secret"] not in str(dict(row))
+    assert row["redirect_uris"] == uris
+    assert row["is_verified"] is False
 
 
-async def test_duplicates_are_collapsed_and_null_is_absent(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        body = {**registration(redirect_uris=[REDIRECT, REDIRECT]), "scope": None, "grant_types": None}
-        made = (await asked(pillarbox, body)).json()
-        assert made["redirect_uris"] == [REDIRECT]
-        assert made["scope"] == "full_access emails:send"
+async def test_duplicates_are_collapsed_and_null_is_absent(pillarbox: World) -> None:
+    body = {**registration(redirect_uris=[REDIRECT, REDIRECT]), "scope": None, "grant_types": None}
+    made = (await asked(pillarbox, body)).json()
+    assert made["redirect_uris"] == [REDIRECT]
+    assert made["scope"] == "full_access emails:send"
 
 
-async def test_a_body_without_content_type_and_a_foreign_credential_are_taken(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        body = b'{"client_name": "Quill", "redirect_uris": ["https://quill.example/cb"]}'
-        client = pillarbox.client("re_nobody")
-        request = client.build_request("POST", "/oauth/register", content=body)
-        request.headers.pop("content-type", None)
-        assert (await client.send(request)).status_code == 201
+async def test_a_body_without_content_type_and_a_foreign_credential_are_taken(pillarbox: World) -> None:
+    body = b'{"client_name": "Quill", "redirect_uris": ["https://quill.example/cb"]}'
+    client = pillarbox.client("re_nobody")
+    request = client.build_request("POST", "/oauth/register", content=body)
+    request.headers.pop("content-type", None)
+    assert (await client.send(request)).status_code == 201
 
 
 async def test_the_21st_registration_of_an_hour_is_put_off(database_url: str, tmp_path: Path) -> None:
@@ -254,33 +244,32 @@ async def test_an_address_of_ipv6_counts_by_its_network(database_url: str, tmp_p
         assert await comes_from("203.0.113.7") == 201
 
 
-async def test_other_methods_and_preflights(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        client = pillarbox.client(None)
-        answer = await client.get("/oauth/register")
-        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-        for path, allowed in (
-            ("/oauth/register", "POST"),
-            ("/oauth/token", "POST"),
-            ("/oauth/revoke", "POST"),
-            ("/.well-known/jwks.json", "GET, HEAD"),
-            ("/.well-known/oauth-authorization-server", "GET, HEAD"),
-            ("/.well-known/oauth-protected-resource", "GET, HEAD"),
-        ):
-            for method in ("DELETE", "PATCH"):
-                wrong = await client.request(method, path, headers={"origin": "https://app.example"})
-                assert (wrong.status_code, wrong.headers["access-control-allow-origin"]) == (405, "*")
-            preflight = await client.options(path, headers={"origin": "https://app.example"})
-            assert preflight.status_code == 204
-            assert preflight.headers["access-control-allow-origin"] == "*"
-            assert preflight.headers["access-control-allow-methods"] == allowed
-            allowed_headers = preflight.headers["access-control-allow-headers"]
-            assert {"Authorization", "MCP-Protocol-Version"} < set(allowed_headers.split(", "))
-        for path in ("/oauth/authorize", "/oauth/authorize/x"):
-            preflight = await client.options(path, headers={"origin": "https://app.example"})
-            assert preflight.status_code == 204
-            assert "access-control-allow-origin" not in preflight.headers
-        assert error(await client.get("/.well-known/openid-configuration"))[0] == 404
+async def test_other_methods_and_preflights(pillarbox: World) -> None:
+    client = pillarbox.client(None)
+    answer = await client.get("/oauth/register")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    for path, allowed in (
+        ("/oauth/register", "POST"),
+        ("/oauth/token", "POST"),
+        ("/oauth/revoke", "POST"),
+        ("/.well-known/jwks.json", "GET, HEAD"),
+        ("/.well-known/oauth-authorization-server", "GET, HEAD"),
+        ("/.well-known/oauth-protected-resource", "GET, HEAD"),
+    ):
+        for method in ("DELETE", "PATCH"):
+            wrong = await client.request(method, path, headers={"origin": "https://app.example"})
+            assert (wrong.status_code, wrong.headers["access-control-allow-origin"]) == (405, "*")
+        preflight = await client.options(path, headers={"origin": "https://app.example"})
+        assert preflight.status_code == 204
+        assert preflight.headers["access-control-allow-origin"] == "*"
+        assert preflight.headers["access-control-allow-methods"] == allowed
+        allowed_headers = preflight.headers["access-control-allow-headers"]
+        assert {"Authorization", "MCP-Protocol-Version"} < set(allowed_headers.split(", "))
+    for path in ("/oauth/authorize", "/oauth/authorize/x"):
+        preflight = await client.options(path, headers={"origin": "https://app.example"})
+        assert preflight.status_code == 204
+        assert "access-control-allow-origin" not in preflight.headers
+    assert error(await client.get("/.well-known/openid-configuration"))[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -356,10 +345,9 @@ def test_what_people_are_shown_of_a_redirect(uri: str, shown: str) -> None:
 @pytest.mark.parametrize(
     "host", ["ex%61mple.com", "example%2ecom", "exam ple.com", "ex\u0430mple.com", "a,b.example"]
 )
-async def test_a_redirect_host_is_what_people_read(host: str, database_url: str, tmp_path: Path) -> None:
+async def test_a_redirect_host_is_what_people_read(host: str, pillarbox: World) -> None:
     """oauth.md 3: a host that is written otherwise than it is understood is no host."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        body = {"client_name": "Quill", "redirect_uris": [f"https://{host}/cb"]}
-        answer = await pillarbox.client(None).post("/oauth/register", json=body)
-        assert answer.status_code == 400, answer.text
-        assert answer.json()["error_description"].startswith("redirect_uris[0]: must ")
+    body = {"client_name": "Quill", "redirect_uris": [f"https://{host}/cb"]}
+    answer = await pillarbox.client(None).post("/oauth/register", json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error_description"].startswith("redirect_uris[0]: must ")

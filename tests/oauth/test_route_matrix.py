@@ -99,14 +99,13 @@ async def test_each_route_lets_in_and_refuses_each_credential(database_url: str,
                     assert answer.json().get("name") not in AUTHENTICATION, what
 
 
-async def test_a_program_that_may_do_everything_uses_every_route(database_url: str, tmp_path: Path) -> None:
+async def test_a_program_that_may_do_everything_uses_every_route(pillarbox: World) -> None:
     """With what each route needs, a token of `full_access` gets the answer that an API key gets."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor = await pillarbox.team("Harbor")
-        acting = (await program(harbor, role=TeamRole.ADMIN)).acting
-        for entry in (entry for entry in GUARDED if entry.parameters):
-            answer = await ask(acting, entry, await made_for(harbor, entry))
-            assert answer.status_code < 300, f"{label(entry)}: {answer.text[:200]}"
+    harbor = await pillarbox.team("Harbor")
+    acting = (await program(harbor, role=TeamRole.ADMIN)).acting
+    for entry in (entry for entry in GUARDED if entry.parameters):
+        answer = await ask(acting, entry, await made_for(harbor, entry))
+        assert answer.status_code < 300, f"{label(entry)}: {answer.text[:200]}"
 
 
 def test_the_scope_for_sending_is_on_the_routes_of_the_contract_alone() -> None:
@@ -114,14 +113,13 @@ def test_the_scope_for_sending_is_on_the_routes_of_the_contract_alone() -> None:
     assert found == SENDING_SCOPE
 
 
-async def test_the_other_names_of_a_route_need_the_same_scope(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        harbor = await pillarbox.team("Harbor")
-        acting = (await program(harbor, ("emails:send",))).acting
-        for entry in GUARDED:
-            for path in entry.aliases:
-                answer = await acting.call(entry.method, path.format(**dict.fromkeys(entry.parameters, "x")))
-                assert (answer.json().get("name") in AUTHENTICATION) == (label(entry) not in SENDING_SCOPE)
+async def test_the_other_names_of_a_route_need_the_same_scope(pillarbox: World) -> None:
+    harbor = await pillarbox.team("Harbor")
+    acting = (await program(harbor, ("emails:send",))).acting
+    for entry in GUARDED:
+        for path in entry.aliases:
+            answer = await acting.call(entry.method, path.format(**dict.fromkeys(entry.parameters, "x")))
+            assert (answer.json().get("name") in AUTHENTICATION) == (label(entry) not in SENDING_SCOPE)
 
 
 # Who asks ------------------------------------------------------------------------------------------

@@ -272,151 +272,144 @@ METHODS = ("none", "client_secret_basic", "client_secret_post")
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_a_program_proves_itself_by_its_own_method_alone(
-    database_url: str, tmp_path: Path, method: str
-) -> None:
+async def test_a_program_proves_itself_by_its_own_method_alone(pillarbox: World, method: str) -> None:
     """OA-06: each of the registered methods against each way of sending."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, made, code = await a_code(pillarbox, token_endpoint_auth_method=method)
-        client_id, secret = made["client_id"], made.get("client_secret", "")
-        other = (await register(pillarbox))["client_id"]
-        fields = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": REDIRECT,
-            "code_verifier": VERIFIER,
-        }
-        named = {**fields, "client_id": client_id}
-        ways: dict[str, tuple[dict[str, str], dict[str, str]]] = {
-            "none": (named, {}),
-            "client_secret_basic": (fields, basic(client_id, secret)),
-            "client_secret_post": ({**named, "client_secret": secret}, {}),
-        }
-        for way, (body, headers) in ways.items():
-            if way == method or not secret:
-                continue
-            answer = await token(pillarbox, body, headers=headers)
-            assert is_error(answer, 401, "invalid_client"), way
-            assert ("www-authenticate" in answer.headers) is (way == "client_secret_basic")
-        refused = {
-            "a wrong secret": ({**named, "client_secret": "x" * 43}, {}),
-            "a wrong Basic secret": (fields, basic(client_id, "x" * 43)),
-            "Basic for another": ({**fields, "client_id": other}, basic(client_id, secret)),
-            "an unknown client": ({**fields, "client_id": str(uuid4())}, {}),
-            "a client that is none": ({**fields, "client_id": "\0"}, {}),
-            "no Base64": (fields, {"authorization": "Basic !"}),
-            "no colon": (fields, {"authorization": "Basic " + b64encode(b"x").decode()}),
-            "not UTF-8": (fields, {"authorization": "Basic " + b64encode(b"\xff:\xff").decode()}),
-            "Bearer": (named, {"authorization": f"Bearer {secret or 'x'}"}),
-        }
-        for name, (body, headers) in refused.items():
-            answer = await token(pillarbox, body, headers=headers)
-            assert is_error(answer, 401, "invalid_client"), name
-            if headers:
-                assert answer.headers["www-authenticate"] == 'Basic realm="pillarbox"'
-        both = {**named, "client_secret": secret or "x"}
-        answer = await token(pillarbox, both, headers=basic(client_id, secret or "x"))
-        assert is_error(answer, 400, "invalid_request")
-        assert is_error(await token(pillarbox, fields), 400, "invalid_request")
-        body, headers = ways[method]
-        assert (await token(pillarbox, body, headers=headers)).status_code == 200
-        assert await reasons(team) == [None]
+    team, made, code = await a_code(pillarbox, token_endpoint_auth_method=method)
+    client_id, secret = made["client_id"], made.get("client_secret", "")
+    other = (await register(pillarbox))["client_id"]
+    fields = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT,
+        "code_verifier": VERIFIER,
+    }
+    named = {**fields, "client_id": client_id}
+    ways: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+        "none": (named, {}),
+        "client_secret_basic": (fields, basic(client_id, secret)),
+        "client_secret_post": ({**named, "client_secret": secret}, {}),
+    }
+    for way, (body, headers) in ways.items():
+        if way == method or not secret:
+            continue
+        answer = await token(pillarbox, body, headers=headers)
+        assert is_error(answer, 401, "invalid_client"), way
+        assert ("www-authenticate" in answer.headers) is (way == "client_secret_basic")
+    refused = {
+        "a wrong secret": ({**named, "client_secret": "x" * 43}, {}),
+        "a wrong Basic secret": (fields, basic(client_id, "x" * 43)),
+        "Basic for another": ({**fields, "client_id": other}, basic(client_id, secret)),
+        "an unknown client": ({**fields, "client_id": str(uuid4())}, {}),
+        "a client that is none": ({**fields, "client_id": "\0"}, {}),
+        "no Base64": (fields, {"authorization": "Basic !"}),
+        "no colon": (fields, {"authorization": "Basic " + b64encode(b"x").decode()}),
+        "not UTF-8": (fields, {"authorization": "Basic " + b64encode(b"\xff:\xff").decode()}),
+        "Bearer": (named, {"authorization": f"Bearer {secret or 'x'}"}),
+    }
+    for name, (body, headers) in refused.items():
+        answer = await token(pillarbox, body, headers=headers)
+        assert is_error(answer, 401, "invalid_client"), name
+        if headers:
+            assert answer.headers["www-authenticate"] == 'Basic realm="pillarbox"'
+    both = {**named, "client_secret": secret or "x"}
+    answer = await token(pillarbox, both, headers=basic(client_id, secret or "x"))
+    assert is_error(answer, 400, "invalid_request")
+    assert is_error(await token(pillarbox, fields), 400, "invalid_request")
+    body, headers = ways[method]
+    assert (await token(pillarbox, body, headers=headers)).status_code == 200
+    assert await reasons(team) == [None]
 
 
-async def test_the_parts_of_basic_are_form_decoded(database_url: str, tmp_path: Path) -> None:
+async def test_the_parts_of_basic_are_form_decoded(pillarbox: World) -> None:
     """OA-06: RFC 6749, 2.3.1: `%2D` is a hyphen, and a colon in the secret may be `%3A`."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        _, made, code = await a_code(pillarbox, token_endpoint_auth_method="client_secret_basic")
-        secret = "a secret: of+mine%"
-        await pillarbox.pool.execute(
-            "UPDATE oauth_clients SET secret_hash = sha256(convert_to($2, 'UTF8')) WHERE id = $1",
-            UUID(made["client_id"]),
-            secret,
-        )
-        client_id = made["client_id"].replace("-", "%2D")
-        text = f"{client_id}:a+secret%3A+of%2Bmine%25"
-        headers = {"authorization": f"basic {b64encode(text.encode()).decode()}"}
-        fields = {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER}
-        answer = await token(pillarbox, {**fields, "redirect_uri": REDIRECT}, headers=headers)
-        assert answer.status_code == 200, answer.text
+    _, made, code = await a_code(pillarbox, token_endpoint_auth_method="client_secret_basic")
+    secret = "a secret: of+mine%"
+    await pillarbox.pool.execute(
+        "UPDATE oauth_clients SET secret_hash = sha256(convert_to($2, 'UTF8')) WHERE id = $1",
+        UUID(made["client_id"]),
+        secret,
+    )
+    client_id = made["client_id"].replace("-", "%2D")
+    text = f"{client_id}:a+secret%3A+of%2Bmine%25"
+    headers = {"authorization": f"basic {b64encode(text.encode()).decode()}"}
+    fields = {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER}
+    answer = await token(pillarbox, {**fields, "redirect_uri": REDIRECT}, headers=headers)
+    assert answer.status_code == 200, answer.text
 
 
-async def test_a_disabled_program_is_unknown(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        program = await allowed(pillarbox)
-        await pillarbox.pool.execute(
-            "UPDATE oauth_clients SET disabled_at = now() WHERE id = $1", UUID(program.client_id)
-        )
-        answer = await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
-        assert is_error(answer, 401, "invalid_client")
+async def test_a_disabled_program_is_unknown(pillarbox: World) -> None:
+    program = await allowed(pillarbox)
+    await pillarbox.pool.execute(
+        "UPDATE oauth_clients SET disabled_at = now() WHERE id = $1", UUID(program.client_id)
+    )
+    answer = await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])
+    assert is_error(answer, 401, "invalid_client")
 
 
 # How it is sent -----------------------------------------------------------------------------------
 
 
-async def test_bodies_that_cannot_be_read_are_refused(database_url: str, tmp_path: Path) -> None:
+async def test_bodies_that_cannot_be_read_are_refused(pillarbox: World) -> None:
     """OA-06."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        client_id = (await register(pillarbox))["client_id"]
-        client = pillarbox.client(None)
-        form, is_json = "application/x-www-form-urlencoded", "application/json"
-        right = f"grant_type=refresh_token&refresh_token=x&client_id={client_id}"
-        cases: dict[str, tuple[str | None, bytes]] = {
-            "no type": (None, right.encode()),
-            "text": ("text/plain", right.encode()),
-            "multipart": ("multipart/form-data; boundary=x", right.encode()),
-            "nothing": (form, b""),
-            "twice": (form, f"{right}&grant_type=refresh_token".encode()),
-            "an unknown one twice": (form, f"{right}&x=1&x=1".encode()),
-            "twice, once empty": (form, f"{right}&grant_type=".encode()),
-            "not UTF-8": (form, f"{right}&x=%ff".encode()),
-            "too many": (form, ("a=1&" * 2000 + right).encode()),
-            "JSON twice": (is_json, b'{"grant_type":"x","grant_type":"y","client_id":"z"}'),
-            "JSON of numbers": (is_json, b'{"grant_type":1,"client_id":"z"}'),
-            "nested JSON": (is_json, b'{"grant_type":{"a":"b"},"client_id":"z"}'),
-            "a list": (is_json, b"[]"),
-            "no JSON": (is_json, b"{"),
-            "deep JSON": (is_json, b"[" * 60_000),
-            "no grant type": (form, f"client_id={client_id}".encode()),
-            "an empty grant type": (form, f"grant_type=&client_id={client_id}".encode()),
-            "no client": (form, b"grant_type=refresh_token&refresh_token=x"),
-            "no token": (form, f"grant_type=refresh_token&client_id={client_id}".encode()),
-            "no code": (form, f"grant_type=authorization_code&client_id={client_id}".encode()),
-        }
-        for name, (media, body) in cases.items():
-            request = client.build_request("POST", "/oauth/token", content=body)
-            request.headers.pop("content-type", None)
-            if media is not None:
-                request.headers["content-type"] = media
-            assert is_error(await client.send(request), 400, "invalid_request"), name
-        packed = await client.post(
-            "/oauth/token", content=right, headers={"content-type": form, "content-encoding": "gzip"}
-        )
-        assert is_error(packed, 400, "invalid_request")
-        large = await client.post("/oauth/token", data={"x": "a" * 70_000})
-        assert is_error(large, 413, "invalid_request")
-        in_query = await client.post(f"/oauth/token?{right}", data={"x": "y"})
-        assert is_error(in_query, 400, "invalid_request")
-        for other in ("password", "client_credentials", "implicit", "AUTHORIZATION_CODE"):
-            answer = await token(pillarbox, {"grant_type": other, "client_id": client_id})
-            assert is_error(answer, 400, "unsupported_grant_type")
+    client_id = (await register(pillarbox))["client_id"]
+    client = pillarbox.client(None)
+    form, is_json = "application/x-www-form-urlencoded", "application/json"
+    right = f"grant_type=refresh_token&refresh_token=x&client_id={client_id}"
+    cases: dict[str, tuple[str | None, bytes]] = {
+        "no type": (None, right.encode()),
+        "text": ("text/plain", right.encode()),
+        "multipart": ("multipart/form-data; boundary=x", right.encode()),
+        "nothing": (form, b""),
+        "twice": (form, f"{right}&grant_type=refresh_token".encode()),
+        "an unknown one twice": (form, f"{right}&x=1&x=1".encode()),
+        "twice, once empty": (form, f"{right}&grant_type=".encode()),
+        "not UTF-8": (form, f"{right}&x=%ff".encode()),
+        "too many": (form, ("a=1&" * 2000 + right).encode()),
+        "JSON twice": (is_json, b'{"grant_type":"x","grant_type":"y","client_id":"z"}'),
+        "JSON of numbers": (is_json, b'{"grant_type":1,"client_id":"z"}'),
+        "nested JSON": (is_json, b'{"grant_type":{"a":"b"},"client_id":"z"}'),
+        "a list": (is_json, b"[]"),
+        "no JSON": (is_json, b"{"),
+        "deep JSON": (is_json, b"[" * 60_000),
+        "no grant type": (form, f"client_id={client_id}".encode()),
+        "an empty grant type": (form, f"grant_type=&client_id={client_id}".encode()),
+        "no client": (form, b"grant_type=refresh_token&refresh_token=x"),
+        "no token": (form, f"grant_type=refresh_token&client_id={client_id}".encode()),
+        "no code": (form, f"grant_type=authorization_code&client_id={client_id}".encode()),
+    }
+    for name, (media, body) in cases.items():
+        request = client.build_request("POST", "/oauth/token", content=body)
+        request.headers.pop("content-type", None)
+        if media is not None:
+            request.headers["content-type"] = media
+        assert is_error(await client.send(request), 400, "invalid_request"), name
+    packed = await client.post(
+        "/oauth/token", content=right, headers={"content-type": form, "content-encoding": "gzip"}
+    )
+    assert is_error(packed, 400, "invalid_request")
+    large = await client.post("/oauth/token", data={"x": "a" * 70_000})
+    assert is_error(large, 413, "invalid_request")
+    in_query = await client.post(f"/oauth/token?{right}", data={"x": "y"})
+    assert is_error(in_query, 400, "invalid_request")
+    for other in ("password", "client_credentials", "implicit", "AUTHORIZATION_CODE"):
+        answer = await token(pillarbox, {"grant_type": other, "client_id": client_id})
+        assert is_error(answer, 400, "unsupported_grant_type")
 
 
-async def test_json_is_as_good_as_a_form_and_resource_is_ignored(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        _, made, code = await a_code(pillarbox)
-        body = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": REDIRECT,
-            "code_verifier": VERIFIER,
-            "client_id": made["client_id"],
-            "resource": "https://mail.harbor.example",
-            "client_secret": "",
-        }
-        answer = await pillarbox.client(None).post("/oauth/token", json=body)
-        assert answer.status_code == 200, answer.text
-        assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
+async def test_json_is_as_good_as_a_form_and_resource_is_ignored(pillarbox: World) -> None:
+    _, made, code = await a_code(pillarbox)
+    body = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT,
+        "code_verifier": VERIFIER,
+        "client_id": made["client_id"],
+        "resource": "https://mail.harbor.example",
+        "client_secret": "",
+    }
+    answer = await pillarbox.client(None).post("/oauth/token", json=body)
+    assert answer.status_code == 200, answer.text
+    assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
 
 
 async def test_who_fails_often_is_told_to_wait(database_url: str, tmp_path: Path) -> None:
@@ -482,37 +475,34 @@ async def test_a_refresh_token_revokes_the_whole_grant(database_url: str, tmp_pa
         assert is_error(answer, 400, "invalid_grant")
 
 
-async def test_revoking_asks_who_it_is(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        made = await register(pillarbox, token_endpoint_auth_method="client_secret_post")
-        client_id = made["client_id"]
-        assert is_error(await revoked(pillarbox, token="x"), 400, "invalid_request")
-        assert is_error(await revoked(pillarbox, client_id=client_id, token="x"), 401, "invalid_client")
-        proof = {"client_id": client_id, "client_secret": made["client_secret"]}
-        assert is_error(await revoked(pillarbox, **proof), 400, "invalid_request")
-        answer = await revoked(pillarbox, **proof, token="x", token_type_hint="access_token")
-        assert is_error(answer, 400, "invalid_request")
-        assert (await revoked(pillarbox, **proof, token="x", token_type_hint="other")).status_code == 200
+async def test_revoking_asks_who_it_is(pillarbox: World) -> None:
+    made = await register(pillarbox, token_endpoint_auth_method="client_secret_post")
+    client_id = made["client_id"]
+    assert is_error(await revoked(pillarbox, token="x"), 400, "invalid_request")
+    assert is_error(await revoked(pillarbox, client_id=client_id, token="x"), 401, "invalid_client")
+    proof = {"client_id": client_id, "client_secret": made["client_secret"]}
+    assert is_error(await revoked(pillarbox, **proof), 400, "invalid_request")
+    answer = await revoked(pillarbox, **proof, token="x", token_type_hint="access_token")
+    assert is_error(answer, 400, "invalid_request")
+    assert (await revoked(pillarbox, **proof, token="x", token_type_hint="other")).status_code == 200
 
 
-async def test_only_hashes_of_codes_and_tokens_are_kept(database_url: str, tmp_path: Path) -> None:
+async def test_only_hashes_of_codes_and_tokens_are_kept(pillarbox: World) -> None:
     """OA-12."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        _, made, code = await a_code(pillarbox)
-        tokens = (await exchange(pillarbox, made["client_id"], code)).json()
-        kept = [
-            str([dict(row) for row in await pillarbox.pool.fetch(f"SELECT * FROM {table}")])
-            for table in ("oauth_codes", "oauth_refresh_tokens", "oauth_grants", "audit_entries", "logs")
-        ]
-        for secret in (code, tokens["refresh_token"], tokens["access_token"]):
-            assert not any(secret in text for text in kept)
+    _, made, code = await a_code(pillarbox)
+    tokens = (await exchange(pillarbox, made["client_id"], code)).json()
+    kept = [
+        str([dict(row) for row in await pillarbox.pool.fetch(f"SELECT * FROM {table}")])
+        for table in ("oauth_codes", "oauth_refresh_tokens", "oauth_grants", "audit_entries", "logs")
+    ]
+    for secret in (code, tokens["refresh_token"], tokens["access_token"]):
+        assert not any(secret in text for text in kept)
 
 
 @pytest.mark.parametrize("path", ["token", "revoke"])
-async def test_half_a_character_in_json_is_no_json(database_url: str, tmp_path: Path, path: str) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        for name in ("client_id", "client_secret", "token", "scope", "\\ud800"):
-            body = f'{{"client_id": "{uuid4()}", "x": null}}'.replace("x", name).replace("null", '"\\ud800"')
-            headers = {"content-type": "application/json"}
-            answer = await pillarbox.client(None).post(f"/oauth/{path}", content=body, headers=headers)
-            assert is_error(answer, 400, "invalid_request"), name
+async def test_half_a_character_in_json_is_no_json(pillarbox: World, path: str) -> None:
+    for name in ("client_id", "client_secret", "token", "scope", "\\ud800"):
+        body = f'{{"client_id": "{uuid4()}", "x": null}}'.replace("x", name).replace("null", '"\\ud800"')
+        headers = {"content-type": "application/json"}
+        answer = await pillarbox.client(None).post(f"/oauth/{path}", content=body, headers=headers)
+        assert is_error(answer, 400, "invalid_request"), name

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kit.brought import INVARIANTS
-from kit.manual_world import manual_world
 from kit.programs import program
+from kit.world import World
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.oauth.invariants import INVARIANTS as OF_OAUTH
 
@@ -37,25 +35,24 @@ DAMAGE: list[tuple[str, set[str]]] = [
 ]
 
 
-async def test_what_does_not_fit_together_is_named(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await program(await pillarbox.team())
-        pool = pillarbox.pool
-        for number in (b"1", b"2"):
-            await pool.execute(TOKEN, number)
-            await pool.execute("UPDATE oauth_refresh_tokens SET rotated_at = created_at")
-        await pool.execute(TOKEN, b"3")
-        await pool.execute(CODE)
-        await pool.execute(REGISTERED)
-        assert (await reconcile(pool, 5, INVARIANTS)).gaps == []
-        seen: set[str] = set()
-        for damage, expected in DAMAGE:
-            async with pool.acquire() as conn:
-                undone = conn.transaction()
-                await undone.start()
-                assert not (await conn.execute(damage)).endswith(" 0"), damage
-                found = {one.name for one in OF_OAUTH if await conn.fetch(one.sql, 5, *one.args)}
-                await undone.rollback()
-            assert found == expected, damage
-            seen |= found
-        assert seen == {one.name for one in OF_OAUTH}
+async def test_what_does_not_fit_together_is_named(pillarbox: World) -> None:
+    await program(await pillarbox.team())
+    pool = pillarbox.pool
+    for number in (b"1", b"2"):
+        await pool.execute(TOKEN, number)
+        await pool.execute("UPDATE oauth_refresh_tokens SET rotated_at = created_at")
+    await pool.execute(TOKEN, b"3")
+    await pool.execute(CODE)
+    await pool.execute(REGISTERED)
+    assert (await reconcile(pool, 5, INVARIANTS)).gaps == []
+    seen: set[str] = set()
+    for damage, expected in DAMAGE:
+        async with pool.acquire() as conn:
+            undone = conn.transaction()
+            await undone.start()
+            assert not (await conn.execute(damage)).endswith(" 0"), damage
+            found = {one.name for one in OF_OAUTH if await conn.fetch(one.sql, 5, *one.args)}
+            await undone.rollback()
+        assert found == expected, damage
+        seen |= found
+    assert seen == {one.name for one in OF_OAUTH}

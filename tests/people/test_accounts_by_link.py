@@ -268,29 +268,28 @@ async def test_what_has_ended_is_removed(place: Place) -> None:
         assert await pillarbox.pool.fetchval(count, person.id) == 0
 
 
-async def test_a_link_cannot_be_read_with_an_api_key(database_url: str, tmp_path: Path) -> None:
+async def test_a_link_cannot_be_read_with_an_api_key(pillarbox: World) -> None:
     """Keys of the oldest team may be in many hands: they show that there was such mail, not what it says."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        person = await a_person(team, "ada@quay.example")
-        await visit(pillarbox).send("/password/lost", email=person.email)
-        while await run_jobs(pillarbox):
-            pass
-        while await pillarbox.turn():
-            pass
-        [path] = await mailed(pillarbox, person.email)
-        [listed] = (await team.get("/emails")).json()["data"]
-        shown = (await team.get(f"/emails/{listed['id']}")).json()
-        assert (shown["to"], shown["last_event"]) == ([person.email], "delivered")
-        assert (shown["html"], shown["text"]) == (None, "This email is for its recipient alone.")
-        shared = (await team.post(f"/emails/{listed['id']}/share")).json()["url"]
-        page = await pillarbox.client(None).get(shared.partition(pillarbox.url)[2] or shared)
-        assert "This email is for its recipient alone." in page.text
-        token = path.rpartition("/")[2]
-        for answer in (page, await team.get(f"/emails/{listed['id']}/events"), await team.get("/logs")):
-            assert token not in answer.text
-        own = await team.send(text="Ready", tags=[{"name": "pillarbox_mail", "value": "mine"}])
-        assert (await team.email(own))["text"] == "Ready"
+    team = await pillarbox.team()
+    person = await a_person(team, "ada@quay.example")
+    await visit(pillarbox).send("/password/lost", email=person.email)
+    while await run_jobs(pillarbox):
+        pass
+    while await pillarbox.turn():
+        pass
+    [path] = await mailed(pillarbox, person.email)
+    [listed] = (await team.get("/emails")).json()["data"]
+    shown = (await team.get(f"/emails/{listed['id']}")).json()
+    assert (shown["to"], shown["last_event"]) == ([person.email], "delivered")
+    assert (shown["html"], shown["text"]) == (None, "This email is for its recipient alone.")
+    shared = (await team.post(f"/emails/{listed['id']}/share")).json()["url"]
+    page = await pillarbox.client(None).get(shared.partition(pillarbox.url)[2] or shared)
+    assert "This email is for its recipient alone." in page.text
+    token = path.rpartition("/")[2]
+    for answer in (page, await team.get(f"/emails/{listed['id']}/events"), await team.get("/logs")):
+        assert token not in answer.text
+    own = await team.send(text="Ready", tags=[{"name": "pillarbox_mail", "value": "mine"}])
+    assert (await team.email(own))["text"] == "Ready"
 
 
 async def test_health_stays_green_while_many_log_in(place: Place) -> None:

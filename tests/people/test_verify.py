@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kit.brought import INVARIANTS
-from kit.manual_world import manual_world
 from kit.programs import a_member
+from kit.world import World
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.people.invariants import INVARIANTS as OF_PEOPLE
 
@@ -33,21 +31,20 @@ DAMAGE: list[tuple[str, set[str]]] = [
 ]
 
 
-async def test_what_does_not_fit_together_is_named(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        await a_member(await pillarbox.team())
-        pool = pillarbox.pool
-        for statement in (SESSION, PASSKEY, CODE):
-            assert await pool.execute(statement) == "INSERT 0 1"
-        assert (await reconcile(pool, 5, INVARIANTS)).gaps == []
-        seen: set[str] = set()
-        for damage, expected in DAMAGE:
-            async with pool.acquire() as conn:
-                undone = conn.transaction()
-                await undone.start()
-                assert not (await conn.execute(damage)).endswith(" 0"), damage
-                found = {one.name for one in OF_PEOPLE if await conn.fetch(one.sql, 5, *one.args)}
-                await undone.rollback()
-            assert found == expected, damage
-            seen |= found
-        assert seen == {one.name for one in OF_PEOPLE}
+async def test_what_does_not_fit_together_is_named(pillarbox: World) -> None:
+    await a_member(await pillarbox.team())
+    pool = pillarbox.pool
+    for statement in (SESSION, PASSKEY, CODE):
+        assert await pool.execute(statement) == "INSERT 0 1"
+    assert (await reconcile(pool, 5, INVARIANTS)).gaps == []
+    seen: set[str] = set()
+    for damage, expected in DAMAGE:
+        async with pool.acquire() as conn:
+            undone = conn.transaction()
+            await undone.start()
+            assert not (await conn.execute(damage)).endswith(" 0"), damage
+            found = {one.name for one in OF_PEOPLE if await conn.fetch(one.sql, 5, *one.args)}
+            await undone.rollback()
+        assert found == expected, damage
+        seen |= found
+    assert seen == {one.name for one in OF_PEOPLE}

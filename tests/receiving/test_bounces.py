@@ -54,80 +54,69 @@ async def suppressed(team: Team) -> list[tuple[str, str, str]]:
     return [(row["address"], row["origin"], str(row["source_id"])) for row in rows]
 
 
-async def test_a_bounce_after_delivery_turns_the_email_and_suppresses_the_address(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_bounce_after_delivery_turns_the_email_and_suppresses_the_address(pillarbox: World) -> None:
     """BNC-04: late, once; history, last event, metric, suppression and webhooks agree."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        made = await hook(team, "email.bounced", "suppression.added")
-        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.RECORDED
-        assert await team.kinds(email) == ["queued", "sent", "delivered", "bounced"]
-        assert (await team.email(email))["last_event"] == "bounced"
-        last = (await team.events(email))[-1]
-        assert last["recipient"] == "ada@quay.example"
-        assert last["bounce"] == {"type": "Permanent", "subType": "NoEmail"}
-        assert last["host"] == "mx.quay.example"
-        assert last["reply"].startswith("550 5.1.1")
-        assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
-        told, added = await made.payloads()
-        assert told["type"] == "email.bounced"
-        assert told["data"]["to"] == ["ada@quay.example"]
-        assert told["data"]["bounce"]["type"] == "Permanent"
-        assert told["data"]["bounce"]["diagnosticCode"] == [f"smtp; {last['reply']}"]
-        assert (added["type"], added["data"]["origin"]) == ("suppression.added", "bounce")
-        counted = await team.db.source.fetchrow(
-            "SELECT sum(sent) AS sent, sum(bounced_permanent) AS bounced FROM metric_increments"
-        )
-        assert (counted["sent"], counted["bounced"]) == (1, 1)
+    team, email = await delivered(pillarbox)
+    made = await hook(team, "email.bounced", "suppression.added")
+    assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.RECORDED
+    assert await team.kinds(email) == ["queued", "sent", "delivered", "bounced"]
+    assert (await team.email(email))["last_event"] == "bounced"
+    last = (await team.events(email))[-1]
+    assert last["recipient"] == "ada@quay.example"
+    assert last["bounce"] == {"type": "Permanent", "subType": "NoEmail"}
+    assert last["host"] == "mx.quay.example"
+    assert last["reply"].startswith("550 5.1.1")
+    assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
+    told, added = await made.payloads()
+    assert told["type"] == "email.bounced"
+    assert told["data"]["to"] == ["ada@quay.example"]
+    assert told["data"]["bounce"]["type"] == "Permanent"
+    assert told["data"]["bounce"]["diagnosticCode"] == [f"smtp; {last['reply']}"]
+    assert (added["type"], added["data"]["origin"]) == ("suppression.added", "bounce")
+    counted = await team.db.source.fetchrow(
+        "SELECT sum(sent) AS sent, sum(bounced_permanent) AS bounced FROM metric_increments"
+    )
+    assert (counted["sent"], counted["bounced"]) == (1, 1)
 
 
 @pytest.mark.parametrize("kind", [EventKind.OPENED, EventKind.CLICKED])
 async def test_a_bounce_counts_also_where_a_scanner_was_there_before(
-    database_url: str, tmp_path: Path, kind: EventKind
+    pillarbox: World, kind: EventKind
 ) -> None:
     """A scanner opens mail and follows its links before the server behind it refuses the address."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        clock_of(pillarbox).advance(1)
-        seen = TimelineEntry(team.id, UUID(email), 0, kind, pillarbox.clock.now())
-        async with transaction(pillarbox.pool) as conn:
-            assert await pillarbox.app.need(Timeline).record(conn, [seen]) == [seen]
-        clock_of(pillarbox).advance(1)
-        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.RECORDED
-        assert await team.kinds(email) == ["queued", "sent", "delivered", kind.value, "bounced"]
-        assert (await team.email(email))["last_event"] == "bounced"
-        assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
-        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.UNCHANGED
+    team, email = await delivered(pillarbox)
+    clock_of(pillarbox).advance(1)
+    seen = TimelineEntry(team.id, UUID(email), 0, kind, pillarbox.clock.now())
+    async with transaction(pillarbox.pool) as conn:
+        assert await pillarbox.app.need(Timeline).record(conn, [seen]) == [seen]
+    clock_of(pillarbox).advance(1)
+    assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.RECORDED
+    assert await team.kinds(email) == ["queued", "sent", "delivered", kind.value, "bounced"]
+    assert (await team.email(email))["last_event"] == "bounced"
+    assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
+    assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is ReportOutcome.UNCHANGED
 
 
-async def test_a_repeated_bounce_changes_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_a_repeated_bounce_changes_nothing(pillarbox: World) -> None:
     """BNC-04: three times one after the other, and eight times at once."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        token = await token_of(pillarbox, email)
-        at_once = await asyncio.gather(*[came_back(pillarbox, token, GONE) for _ in range(8)])
-        assert sorted(at_once, key=str).count(ReportOutcome.RECORDED) == 1
-        for _ in range(3):
-            assert await came_back(pillarbox, token.upper(), GONE) is ReportOutcome.UNCHANGED
-        assert (await team.kinds(email)).count("bounced") == 1
-        assert len(await suppressed(team)) == 1
-        assert (
-            await team.db.value("SELECT sum(bounced_permanent) FROM metric_increments WHERE team_id = $1")
-            == 1
-        )
+    team, email = await delivered(pillarbox)
+    token = await token_of(pillarbox, email)
+    at_once = await asyncio.gather(*[came_back(pillarbox, token, GONE) for _ in range(8)])
+    assert sorted(at_once, key=str).count(ReportOutcome.RECORDED) == 1
+    for _ in range(3):
+        assert await came_back(pillarbox, token.upper(), GONE) is ReportOutcome.UNCHANGED
+    assert (await team.kinds(email)).count("bounced") == 1
+    assert len(await suppressed(team)) == 1
+    assert await team.db.value("SELECT sum(bounced_permanent) FROM metric_increments WHERE team_id = $1") == 1
 
 
-async def test_what_was_taken_off_the_list_is_not_put_back_by_a_repetition(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        token = await token_of(pillarbox, email)
-        await came_back(pillarbox, token, GONE)
-        await team.db.run("DELETE FROM suppressions WHERE team_id = $1")
-        assert await came_back(pillarbox, token, GONE) is ReportOutcome.UNCHANGED
-        assert await suppressed(team) == []
+async def test_what_was_taken_off_the_list_is_not_put_back_by_a_repetition(pillarbox: World) -> None:
+    team, email = await delivered(pillarbox)
+    token = await token_of(pillarbox, email)
+    await came_back(pillarbox, token, GONE)
+    await team.db.run("DELETE FROM suppressions WHERE team_id = $1")
+    assert await came_back(pillarbox, token, GONE) is ReportOutcome.UNCHANGED
+    assert await suppressed(team) == []
 
 
 @pytest.mark.parametrize(
@@ -140,98 +129,85 @@ async def test_what_was_taken_off_the_list_is_not_put_back_by_a_repetition(
         ("4.4.7", "451 4.4.7 delivery time expired", "Transient"),
     ],
 )
-async def test_only_bad_addresses_are_suppressed(
-    database_url: str, tmp_path: Path, status: str, said: str, kind: str
-) -> None:
+async def test_only_bad_addresses_are_suppressed(pillarbox: World, status: str, said: str, kind: str) -> None:
     """BNC-03, contract decision 23."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        raw = bounce(about("ada@quay.example", status=status, said=said))
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
-        assert (await team.events(email))[-1]["bounce"]["type"] == kind
-        assert await suppressed(team) == []
+    team, email = await delivered(pillarbox)
+    raw = bounce(about("ada@quay.example", status=status, said=said))
+    assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
+    assert (await team.events(email))[-1]["bounce"]["type"] == kind
+    assert await suppressed(team) == []
 
 
-async def test_delays_and_successes_say_nothing_new_of_what_was_delivered(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_delays_and_successes_say_nothing_new_of_what_was_delivered(pillarbox: World) -> None:
     """BNC-01, BNC-04: only `failed` bounces; after a bounce nothing counts."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        token = await token_of(pillarbox, email)
-        others = [
-            bounce(about("ada@quay.example", action=action, status=status, said=said))
-            for action, status, said in (
-                ("delayed", "4.4.1", "451 4.4.1 no answer"),
-                ("delivered", "2.1.5", "250 ok"),
-                ("relayed", "2.1.9", "250 ok"),
-                ("expanded", "2.1.5", "250 ok"),
-            )
-        ]
-        for raw in others:
-            assert await came_back(pillarbox, token, raw) is ReportOutcome.UNCHANGED
-        assert await came_back(pillarbox, token, GONE) is ReportOutcome.RECORDED
-        for raw in others:
-            assert await came_back(pillarbox, token, raw) is ReportOutcome.UNCHANGED
-        assert await team.kinds(email) == ["queued", "sent", "delivered", "bounced"]
+    team, email = await delivered(pillarbox)
+    token = await token_of(pillarbox, email)
+    others = [
+        bounce(about("ada@quay.example", action=action, status=status, said=said))
+        for action, status, said in (
+            ("delayed", "4.4.1", "451 4.4.1 no answer"),
+            ("delivered", "2.1.5", "250 ok"),
+            ("relayed", "2.1.9", "250 ok"),
+            ("expanded", "2.1.5", "250 ok"),
+        )
+    ]
+    for raw in others:
+        assert await came_back(pillarbox, token, raw) is ReportOutcome.UNCHANGED
+    assert await came_back(pillarbox, token, GONE) is ReportOutcome.RECORDED
+    for raw in others:
+        assert await came_back(pillarbox, token, raw) is ReportOutcome.UNCHANGED
+    assert await team.kinds(email) == ["queued", "sent", "delivered", "bounced"]
 
 
-async def test_what_a_server_reports_before_we_know_its_answer_counts(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_what_a_server_reports_before_we_know_its_answer_counts(pillarbox: World) -> None:
     """Contract decision 12: an offered mail is `sent` before it bounces, whoever tells of it first."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        email = await team.send(to=["ada@quay.example", "bob@quay.example", "cid@quay.example"])
-        raw = bounce(
-            about("ada@quay.example"),
-            about("bob@quay.example", action="delayed", status="4.2.2", said="452 4.2.2 full"),
-            about("cid@quay.example", action="delivered", status="2.1.5", said="250 ok"),
-        )
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
-        states = {e["recipient"]: e["event"] for e in await team.events(email)}
-        assert states["ada@quay.example"] == "bounced"
-        assert states["bob@quay.example"] == "delivery_delayed"
-        assert states["cid@quay.example"] == "delivered"
-        await pillarbox.turn()
-        kinds = await team.kinds(email)
-        assert [kinds.count(kind) for kind in ("sent", "delivered", "bounced")] == [3, 2, 1]
-        assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1") == 0
+    team = await pillarbox.team()
+    email = await team.send(to=["ada@quay.example", "bob@quay.example", "cid@quay.example"])
+    raw = bounce(
+        about("ada@quay.example"),
+        about("bob@quay.example", action="delayed", status="4.2.2", said="452 4.2.2 full"),
+        about("cid@quay.example", action="delivered", status="2.1.5", said="250 ok"),
+    )
+    assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
+    states = {e["recipient"]: e["event"] for e in await team.events(email)}
+    assert states["ada@quay.example"] == "bounced"
+    assert states["bob@quay.example"] == "delivery_delayed"
+    assert states["cid@quay.example"] == "delivered"
+    await pillarbox.turn()
+    kinds = await team.kinds(email)
+    assert [kinds.count(kind) for kind in ("sent", "delivered", "bounced")] == [3, 2, 1]
+    assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1") == 0
 
 
-async def test_a_bounce_counts_only_for_the_group_of_its_address(database_url: str, tmp_path: Path) -> None:
+async def test_a_bounce_counts_only_for_the_group_of_its_address(pillarbox: World) -> None:
     """Contract decision 30: who got the mail at one domain cannot bounce it for another."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(
-            pillarbox, to=["ada@quay.example", "bob@quay.example"], cc=["cid@pier.example"]
-        )
-        token = await token_of(pillarbox, email, "ada@quay.example")
-        elsewhere = bounce(about("cid@pier.example"), about("dan@dock.example"))
-        assert await came_back(pillarbox, token, elsewhere) is ReportOutcome.NOBODY
-        assert "bounced" not in await team.kinds(email)
-        both = bounce(
-            about("ADA@Quay.Example"),
-            about("other@dock.example", original="bob@quay.example", status="5.2.2", said="552 5.2.2 full"),
-            about("cid@pier.example"),
-        )
-        assert await came_back(pillarbox, token, both) is ReportOutcome.RECORDED
-        found = {e["recipient"]: e["bounce"]["type"] for e in await team.events(email) if e["bounce"]}
-        assert found == {"ada@quay.example": "Permanent", "bob@quay.example": "Transient"}
-        assert [row[0] for row in await suppressed(team)] == ["ada@quay.example"]
+    team, email = await delivered(
+        pillarbox, to=["ada@quay.example", "bob@quay.example"], cc=["cid@pier.example"]
+    )
+    token = await token_of(pillarbox, email, "ada@quay.example")
+    elsewhere = bounce(about("cid@pier.example"), about("dan@dock.example"))
+    assert await came_back(pillarbox, token, elsewhere) is ReportOutcome.NOBODY
+    assert "bounced" not in await team.kinds(email)
+    both = bounce(
+        about("ADA@Quay.Example"),
+        about("other@dock.example", original="bob@quay.example", status="5.2.2", said="552 5.2.2 full"),
+        about("cid@pier.example"),
+    )
+    assert await came_back(pillarbox, token, both) is ReportOutcome.RECORDED
+    found = {e["recipient"]: e["bounce"]["type"] for e in await team.events(email) if e["bounce"]}
+    assert found == {"ada@quay.example": "Permanent", "bob@quay.example": "Transient"}
+    assert [row[0] for row in await suppressed(team)] == ["ada@quay.example"]
 
 
-async def test_the_only_recipient_is_meant_whatever_address_the_report_names(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_the_only_recipient_is_meant_whatever_address_the_report_names(pillarbox: World) -> None:
     """BNC-02: the signed address says whose mail it was; forwarding changes what is named."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        raw = bounce(
-            about("new@dock.example", action="delivered", status="2.0.0", said="250 ok"),
-            about("old@dock.example"),
-        )
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
-        assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
+    team, email = await delivered(pillarbox)
+    raw = bounce(
+        about("new@dock.example", action="delivered", status="2.0.0", said="250 ok"),
+        about("old@dock.example"),
+    )
+    assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
+    assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
 
 
 async def test_a_bounce_in_words_counts(database_url: str, tmp_path: Path) -> None:
@@ -327,51 +303,49 @@ async def test_automatic_replies_and_answers_of_people_are_no_bounces(
         assert await suppressed(team) == []
 
 
-async def test_forged_old_and_foreign_addresses_change_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_forged_old_and_foreign_addresses_change_nothing(pillarbox: World) -> None:
     """BNC-02, BNC-06: a MAC that does not hold, mail of long ago, an email that is not the token's team's."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        app = pillarbox.app
-        token = await token_of(pillarbox, email)
-        real = app.need(VerpSigner).read(token)
-        assert real is not None
-        stranger = VerpSigner([b"another key of thirty-two bytes."]).token(*real)
-        turned = token[:-1] + ("a" if token[-1] != "a" else "b")
-        message_id = (await team.email(email))["message_id"]
-        raw = bounce(about("ada@quay.example"), original=f"Message-ID: {message_id}\nTo: ada@quay.example")
-        for forged in (stranger, turned, "b-", "ada", token[:-1], f"{token}a"):
-            assert not app.need(ReturnPath).knows(forged)
-            assert await came_back(pillarbox, forged, raw) is ReportOutcome.UNSIGNED
-        # Our own signature under what does not belong together: another team, a group that does not exist.
-        for wrong in (
-            app.need(VerpSigner).token(real.team_number + 1, real.email_id, real.group),
-            app.need(VerpSigner).token(real.team_number, real.email_id, real.group + 1),
-        ):
-            assert await came_back(pillarbox, wrong, raw) is ReportOutcome.FORGOTTEN
-        clock_of(pillarbox).advance(VALID_FOR - timedelta(hours=1))
-        assert app.need(ReturnPath).knows(token)
-        clock_of(pillarbox).advance(timedelta(hours=1))
-        assert not app.need(ReturnPath).knows(token)
-        assert await came_back(pillarbox, token, raw) is ReportOutcome.UNSIGNED
-        assert await team.kinds(email) == ["queued", "sent", "delivered"]
-        assert await suppressed(team) == []
+    team, email = await delivered(pillarbox)
+    app = pillarbox.app
+    token = await token_of(pillarbox, email)
+    real = app.need(VerpSigner).read(token)
+    assert real is not None
+    stranger = VerpSigner([b"another key of thirty-two bytes."]).token(*real)
+    turned = token[:-1] + ("a" if token[-1] != "a" else "b")
+    message_id = (await team.email(email))["message_id"]
+    raw = bounce(about("ada@quay.example"), original=f"Message-ID: {message_id}\nTo: ada@quay.example")
+    for forged in (stranger, turned, "b-", "ada", token[:-1], f"{token}a"):
+        assert not app.need(ReturnPath).knows(forged)
+        assert await came_back(pillarbox, forged, raw) is ReportOutcome.UNSIGNED
+    # Our own signature under what does not belong together: another team, a group that does not exist.
+    for wrong in (
+        app.need(VerpSigner).token(real.team_number + 1, real.email_id, real.group),
+        app.need(VerpSigner).token(real.team_number, real.email_id, real.group + 1),
+    ):
+        assert await came_back(pillarbox, wrong, raw) is ReportOutcome.FORGOTTEN
+    clock_of(pillarbox).advance(VALID_FOR - timedelta(hours=1))
+    assert app.need(ReturnPath).knows(token)
+    clock_of(pillarbox).advance(timedelta(hours=1))
+    assert not app.need(ReturnPath).knows(token)
+    assert await came_back(pillarbox, token, raw) is ReportOutcome.UNSIGNED
+    assert await team.kinds(email) == ["queued", "sent", "delivered"]
+    assert await suppressed(team) == []
 
 
 @pytest.mark.parametrize("forged", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-async def test_forged_reports_change_nothing(database_url: str, tmp_path: Path, forged: int) -> None:
+async def test_forged_reports_change_nothing(pillarbox: World, forged: int) -> None:
     """BNC-06: thousands of reports that quote a real mail, under addresses that nobody signed."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        stored = await team.email(email)
-        raw = bounce(about("ada@quay.example"), original=f"Message-ID: {stored['message_id']}")
-        true = await token_of(pillarbox, email)
-        for number in range(forged):
-            guess = VerpSigner([number.to_bytes(32, "big")])
-            real = pillarbox.app.need(VerpSigner).read(true)
-            assert real is not None
-            assert await came_back(pillarbox, guess.token(*real), raw, seconds=0) is ReportOutcome.UNSIGNED
-        assert await team.kinds(email) == ["queued", "sent", "delivered"]
-        assert await suppressed(team) == []
+    team, email = await delivered(pillarbox)
+    stored = await team.email(email)
+    raw = bounce(about("ada@quay.example"), original=f"Message-ID: {stored['message_id']}")
+    true = await token_of(pillarbox, email)
+    for number in range(forged):
+        guess = VerpSigner([number.to_bytes(32, "big")])
+        real = pillarbox.app.need(VerpSigner).read(true)
+        assert real is not None
+        assert await came_back(pillarbox, guess.token(*real), raw, seconds=0) is ReportOutcome.UNSIGNED
+    assert await team.kinds(email) == ["queued", "sent", "delivered"]
+    assert await suppressed(team) == []
 
 
 async def test_one_address_is_read_for_at_most_so_many_reports_an_hour(
@@ -389,30 +363,26 @@ async def test_one_address_is_read_for_at_most_so_many_reports_an_hour(
         assert len(await suppressed(team)) == 1
 
 
-async def test_addresses_of_the_simulator_are_never_suppressed(database_url: str, tmp_path: Path) -> None:
+async def test_addresses_of_the_simulator_are_never_suppressed(pillarbox: World) -> None:
     """suppressions.md 3."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox, to="delivered@pillarbox.test")
-        raw = bounce(about("delivered@pillarbox.test"))
-        assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
-        assert (await team.email(email))["last_event"] == "bounced"
-        assert await suppressed(team) == []
+    team, email = await delivered(pillarbox, to="delivered@pillarbox.test")
+    raw = bounce(about("delivered@pillarbox.test"))
+    assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is ReportOutcome.RECORDED
+    assert (await team.email(email))["last_event"] == "bounced"
+    assert await suppressed(team) == []
 
 
-async def test_a_report_that_cannot_be_recorded_leaves_nothing_behind(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_report_that_cannot_be_recorded_leaves_nothing_behind(pillarbox: World) -> None:
     """One transaction: the sender is told to come again, and then all of it is there."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team, email = await delivered(pillarbox)
-        await hook(team, "email.bounced")
-        token = await token_of(pillarbox, email)
-        with faults.armed("webhooks.rows=raise"), pytest.raises(faults.FaultRaised):
-            await came_back(pillarbox, token, GONE)
-        assert await team.kinds(email) == ["queued", "sent", "delivered"]
-        assert await suppressed(team) == []
-        assert await came_back(pillarbox, token, GONE) is ReportOutcome.RECORDED
-        assert len(await suppressed(team)) == 1
+    team, email = await delivered(pillarbox)
+    await hook(team, "email.bounced")
+    token = await token_of(pillarbox, email)
+    with faults.armed("webhooks.rows=raise"), pytest.raises(faults.FaultRaised):
+        await came_back(pillarbox, token, GONE)
+    assert await team.kinds(email) == ["queued", "sent", "delivered"]
+    assert await suppressed(team) == []
+    assert await came_back(pillarbox, token, GONE) is ReportOutcome.RECORDED
+    assert len(await suppressed(team)) == 1
 
 
 async def test_a_suppressed_address_reaches_no_socket_in_any_spelling(

@@ -12,7 +12,7 @@ from kit.client import error
 from kit.http_outside import answer as http_answer
 from kit.http_outside import serving
 from kit.inbound_client import inbound_client, receiving_domain
-from kit.inbox_rows import inbox_world
+from kit.inbox_rows import Inbox
 from kit.webhooks import hook
 from kit.world import Team, World, world
 from kit.zone import Zone
@@ -163,13 +163,12 @@ async def test_webhooks_that_ask_for_verdicts_get_them_in_an_event_of_their_own(
         assert not set(data) & set(events["email.received"])
 
 
-async def test_messages_of_inboxes_that_came_in_have_verdicts(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        email_id = await thread.received(mail("a@shop.example", "List-Id: <x>"))
-        shown = (await thread.get(f"/emails/{email_id}/verdicts")).json()
-        assert shown == (await inbox.team.get(f"/emails/receiving/{email_id}/verdicts")).json()
-        assert shown["automatic"] is True
-        sent = await thread.sent()
-        answer = await thread.get(f"/emails/{sent}/verdicts")
-        assert error(answer) == (404, "not_found", "Verdict not found")
+async def test_messages_of_inboxes_that_came_in_have_verdicts(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    email_id = await thread.received(mail("a@shop.example", "List-Id: <x>"))
+    shown = (await thread.get(f"/emails/{email_id}/verdicts")).json()
+    assert shown == (await inbox.team.get(f"/emails/receiving/{email_id}/verdicts")).json()
+    assert shown["automatic"] is True
+    sent = await thread.sent()
+    answer = await thread.get(f"/emails/{sent}/verdicts")
+    assert error(answer) == (404, "not_found", "Verdict not found")

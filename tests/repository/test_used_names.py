@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from kit.sources import tree_of
+from kit.sources import text_of, tree_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
 
@@ -63,8 +64,9 @@ def public_names(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def unused(modules: dict[str, ast.Module]) -> set[str]:
+def unused(modules: dict[str, ast.Module], templates: str = "") -> set[str]:
     used = used_names(modules.values())
+    used.update(re.findall(r"\w+", templates))
     return {
         f"{module}.{name}"
         for module, tree in modules.items()
@@ -80,7 +82,10 @@ def test_every_public_name_has_a_user_in_the_program() -> None:
         ".".join(path.relative_to(SOURCE).with_suffix("").parts): tree_of(path)
         for path in SOURCE.rglob("*.py")
     }
-    assert unused(modules) == SEAMS.keys(), "remove it, or move it to the tests, or say here who uses it"
+    templates = "".join(text_of(path) for path in SOURCE.rglob("*.html"))
+    assert unused(modules, templates) == SEAMS.keys(), (
+        "remove it, or move it to the tests, or say here who uses it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,3 +101,9 @@ def test_every_public_name_has_a_user_in_the_program() -> None:
 )
 def test_names_without_a_user_are_found(text: str, names: set[str]) -> None:
     assert unused({"m": ast.parse(text)}) == names
+
+
+def test_templates_are_users() -> None:
+    modules = {"m": ast.parse("class Form:\n    def is_of(self): ...\n\nprint(Form)")}
+    assert unused(modules) == {"m.Form.is_of"}
+    assert unused(modules, "{% if saved.is_of(form) %}") == set()

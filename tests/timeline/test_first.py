@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from kit.manual_world import clock_of, manual_world
+from kit.manual_world import clock_of
 from kit.world import Team, World, mail
 from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.timeline.record import FirstEventConflict, Timeline
@@ -70,65 +69,57 @@ async def counted(pillarbox: World, team: Team) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("story", STORIES)
-async def test_first_events_leave_what_a_read_would_have_left(
-    database_url: str, tmp_path: Path, story: str
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        read_first, assumed = [UUID(await team.send()) for _ in range(2)]
-        before = await counted(pillarbox, team)
-        effects = await record_story(pillarbox, team, read_first, story, first=False)
-        between = await counted(pillarbox, team)
-        assert await record_story(pillarbox, team, assumed, story, first=True) == effects
-        after = await counted(pillarbox, team)
-        assert await rows(pillarbox, team, assumed) == await rows(pillarbox, team, read_first)
-        assert {n: after[n] - between[n] for n in after} == {n: between[n] - before[n] for n in before}
+async def test_first_events_leave_what_a_read_would_have_left(pillarbox: World, story: str) -> None:
+    team = await pillarbox.team()
+    read_first, assumed = [UUID(await team.send()) for _ in range(2)]
+    before = await counted(pillarbox, team)
+    effects = await record_story(pillarbox, team, read_first, story, first=False)
+    between = await counted(pillarbox, team)
+    assert await record_story(pillarbox, team, assumed, story, first=True) == effects
+    after = await counted(pillarbox, team)
+    assert await rows(pillarbox, team, assumed) == await rows(pillarbox, team, read_first)
+    assert {n: after[n] - between[n] for n in after} == {n: between[n] - before[n] for n in before}
 
 
-async def test_a_wrong_assumption_costs_a_read_and_nothing_else(database_url: str, tmp_path: Path) -> None:
+async def test_a_wrong_assumption_costs_a_read_and_nothing_else(pillarbox: World) -> None:
     """An email that was delivered to its first recipient already, and its second one's first events."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        to = ["delivered@simulator.example", "ann@quay.example"]
-        read_first, assumed = [UUID(await team.send(to=to)) for _ in range(2)]
-        for email, first in ((read_first, False), (assumed, True)):
-            await record_story(pillarbox, team, email, "delivered", first=first)
-        clock_of(pillarbox).advance(5)
-        for email, first in ((read_first, False), (assumed, True)):
-            assert await record_story(pillarbox, team, email, "bounced", first=first, position=1) == 2
-            assert await record_story(pillarbox, team, email, "delivered", first=first, position=1) == 0
-        assert await rows(pillarbox, team, assumed) == await rows(pillarbox, team, read_first)
+    team = await pillarbox.team()
+    to = ["delivered@simulator.example", "ann@quay.example"]
+    read_first, assumed = [UUID(await team.send(to=to)) for _ in range(2)]
+    for email, first in ((read_first, False), (assumed, True)):
+        await record_story(pillarbox, team, email, "delivered", first=first)
+    clock_of(pillarbox).advance(5)
+    for email, first in ((read_first, False), (assumed, True)):
+        assert await record_story(pillarbox, team, email, "bounced", first=first, position=1) == 2
+        assert await record_story(pillarbox, team, email, "delivered", first=first, position=1) == 0
+    assert await rows(pillarbox, team, assumed) == await rows(pillarbox, team, read_first)
 
 
-async def test_a_recipient_that_is_further_than_its_email_rolls_everything_back(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_recipient_that_is_further_than_its_email_rolls_everything_back(pillarbox: World) -> None:
     """Such rows are not written by Pillarbox; the assumption must not cover them up."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        email = UUID(await team.send())
-        await pillarbox.pool.execute("UPDATE recipients SET state = 'bounced' WHERE email_id = $1", email)
-        before = await rows(pillarbox, team, email)
-        with pytest.raises(FirstEventConflict):
-            await record_story(pillarbox, team, email, "delivered", first=True)
-        assert await rows(pillarbox, team, email) == before
+    team = await pillarbox.team()
+    email = UUID(await team.send())
+    await pillarbox.pool.execute("UPDATE recipients SET state = 'bounced' WHERE email_id = $1", email)
+    before = await rows(pillarbox, team, email)
+    with pytest.raises(FirstEventConflict):
+        await record_story(pillarbox, team, email, "delivered", first=True)
+    assert await rows(pillarbox, team, email) == before
 
 
-async def test_a_batch_settles_emails_that_were_met_and_others(database_url: str, tmp_path: Path) -> None:
+async def test_a_batch_settles_emails_that_were_met_and_others(pillarbox: World) -> None:
     """One call with emails of both kinds; each ends as its own story says."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        answer = await team.post("/emails/batch", [mail()] * 6)
-        emails = [UUID(one["id"]) for one in answer.json()["data"]]
-        await record_story(pillarbox, team, emails[1], "delayed", first=False)
-        at = clock_of(pillarbox).now() + timedelta(seconds=1)
-        entries = [
-            TimelineEntry(team.id, email, 0, kind, at)
-            for email in emails
-            for kind in (EventKind.SENT, EventKind.DELIVERED)
-        ]
-        async with transaction(pillarbox.pool) as conn:
-            taken = await pillarbox.app.need(Timeline).record(conn, entries, first=set(emails[:4]))
-        assert len(taken) == 11
-        states = await pillarbox.pool.fetch("SELECT state, sent_at FROM recipients")
-        assert {row["state"] for row in states} == {"delivered"}
+    team = await pillarbox.team()
+    answer = await team.post("/emails/batch", [mail()] * 6)
+    emails = [UUID(one["id"]) for one in answer.json()["data"]]
+    await record_story(pillarbox, team, emails[1], "delayed", first=False)
+    at = clock_of(pillarbox).now() + timedelta(seconds=1)
+    entries = [
+        TimelineEntry(team.id, email, 0, kind, at)
+        for email in emails
+        for kind in (EventKind.SENT, EventKind.DELIVERED)
+    ]
+    async with transaction(pillarbox.pool) as conn:
+        taken = await pillarbox.app.need(Timeline).record(conn, entries, first=set(emails[:4]))
+    assert len(taken) == 11
+    states = await pillarbox.pool.fetch("SELECT state, sent_at FROM recipients")
+    assert {row["state"] for row in states} == {"delivered"}

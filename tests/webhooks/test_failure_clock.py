@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kit.clock import START
-from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
+from kit.manual_world import clock_of, relayed_world, run_jobs
 from kit.smtp_sink import Sink
 from kit.webhooks import Hook, hook, publish
 from kit.world import World
@@ -118,53 +118,48 @@ async def failing(pillarbox: World) -> Failing:
     return Failing(pillarbox, made, [row["event_id"] for row in await made.owed()])
 
 
-async def test_results_that_change_nothing_write_nothing(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        case = await failing(pillarbox)
-        versions = [await case.version()]
-        for result in (
-            answered(0),
-            failed(1),
-            failed(2),
-            failed(3, SECOND),
-            failed(4),
-            failed(5, replayed=True),
-        ):
-            await case.results(result)
-            versions.append(await case.version())
-        await case.results(answered(6))
+async def test_results_that_change_nothing_write_nothing(pillarbox: World) -> None:
+    case = await failing(pillarbox)
+    versions = [await case.version()]
+    for result in (
+        answered(0),
+        failed(1),
+        failed(2),
+        failed(3, SECOND),
+        failed(4),
+        failed(5, replayed=True),
+    ):
+        await case.results(result)
         versions.append(await case.version())
-        assert [before != after for before, after in pairwise(versions)] == [
-            False, True, False, True, False, False, True,
-        ]  # fmt: skip
-        assert await case.jobs() == []
+    await case.results(answered(6))
+    versions.append(await case.version())
+    assert [before != after for before, after in pairwise(versions)] == [
+        False, True, False, True, False, False, True,
+    ]  # fmt: skip
+    assert await case.jobs() == []
 
 
-async def test_a_hopeless_endpoint_is_disabled_and_what_is_open_has_failed(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        case = await failing(pillarbox)
-        assert await case.results(failed(0), failed(1, SECOND)) == set()
-        assert await case.results(failed(119)) == set()
-        assert await case.results(failed(120)) == {(case.hook.team.id, UUID(case.hook.id))}
-        assert (await case.hook.get())["status"] == "disabled"
-        assert [event["status"] for event in await case.hook.events()] == ["failed", "failed"]
-        assert await case.results(failed(121), failed(122, SECOND)) == set()
-        assert await case.jobs() == ["webhook.disabled"]
-        await case.hook.change(status="enabled")
-        assert await case.results(failed(123), failed(124, SECOND)) == set()
-        assert (await case.hook.get())["status"] == "enabled"
-        assert [event["status"] for event in await case.hook.events()] == ["failed", "failed"]
+async def test_a_hopeless_endpoint_is_disabled_and_what_is_open_has_failed(pillarbox: World) -> None:
+    case = await failing(pillarbox)
+    assert await case.results(failed(0), failed(1, SECOND)) == set()
+    assert await case.results(failed(119)) == set()
+    assert await case.results(failed(120)) == {(case.hook.team.id, UUID(case.hook.id))}
+    assert (await case.hook.get())["status"] == "disabled"
+    assert [event["status"] for event in await case.hook.events()] == ["failed", "failed"]
+    assert await case.results(failed(121), failed(122, SECOND)) == set()
+    assert await case.jobs() == ["webhook.disabled"]
+    await case.hook.change(status="enabled")
+    assert await case.results(failed(123), failed(124, SECOND)) == set()
+    assert (await case.hook.get())["status"] == "enabled"
+    assert [event["status"] for event in await case.hook.events()] == ["failed", "failed"]
 
 
-async def test_enabling_starts_the_clock_anew(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        case = await failing(pillarbox)
-        await case.results(failed(0), failed(1, SECOND))
-        await case.hook.change(status="enabled")
-        assert await case.results(failed(120)) == set()
-        assert (await case.hook.get())["status"] == "enabled"
+async def test_enabling_starts_the_clock_anew(pillarbox: World) -> None:
+    case = await failing(pillarbox)
+    await case.results(failed(0), failed(1, SECOND))
+    await case.hook.change(status="enabled")
+    assert await case.results(failed(120)) == set()
+    assert (await case.hook.get())["status"] == "enabled"
 
 
 def text_of(sink: Sink, at: int) -> tuple[str, str]:

@@ -15,9 +15,9 @@ import pytest
 
 from kit.automation_rows import chain, step
 from kit.http_client import http_client
-from kit.manual_world import clock_of, manual_world
+from kit.manual_world import clock_of
 from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled, worker_processes
-from kit.world import mail
+from kit.world import World, mail
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.work.jobs import Job, JobFinished, Jobs
 
@@ -164,43 +164,40 @@ async def test_an_email_whose_file_ends_its_processes_fails(database_url: str, t
     await reconciled(database_url)
 
 
-async def test_jobs_that_were_beside_one_that_ends_processes_are_not_given_up(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_jobs_that_were_beside_one_that_ends_processes_are_not_given_up(pillarbox: World) -> None:
     """DUR-13. Ten jobs begin together; with one of them each process dies. It is alone later, others end."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        pool, clock, done = pillarbox.pool, clock_of(pillarbox), set[UUID]()
-        deadly = UUID(int=3)
-        beside = asyncio.Event()
+    pool, clock, done = pillarbox.pool, clock_of(pillarbox), set[UUID]()
+    deadly = UUID(int=3)
+    beside = asyncio.Event()
 
-        async def work(job: Job) -> JobFinished:
-            if job.subject_id == deadly:
-                beside.set()
-                await asyncio.Event().wait()
-            await beside.wait()
-            await asyncio.sleep(0)
-            done.add(job.subject_id)
-            return JobFinished()
+    async def work(job: Job) -> JobFinished:
+        if job.subject_id == deadly:
+            beside.set()
+            await asyncio.Event().wait()
+        await beside.wait()
+        await asyncio.sleep(0)
+        done.add(job.subject_id)
+        return JobFinished()
 
-        ids = pillarbox.app.need(Ids)
-        insert = (
-            "INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)"
-            " VALUES ($1, $2, 'x', $3, $4, $4)"
-        )
-        for number in range(10):
-            await pool.execute(insert, UUID(int=9), ids.new(), UUID(int=number), clock.now())
-        together = []
-        for number in range(6):
-            process = Jobs(pool, clock, UUID(int=500 + number), {"x": work})
-            beside.clear()
-            for _ in range(3):
-                clock.advance(200)
-                together.append(await process.look())
-                if process._tasks:
-                    # The others end; the deadly one is begun and waits.
-                    await asyncio.wait(process._tasks, timeout=0.3)
-            for task in list(process._tasks):  # the process dies
-                task.cancel()
-        assert together[0] == 10
-        left = await pool.fetch("SELECT subject_id, begun FROM jobs WHERE kind = 'x' AND begun > 2")
-        assert {row["subject_id"] for row in left} == {deadly}
+    ids = pillarbox.app.need(Ids)
+    insert = (
+        "INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)"
+        " VALUES ($1, $2, 'x', $3, $4, $4)"
+    )
+    for number in range(10):
+        await pool.execute(insert, UUID(int=9), ids.new(), UUID(int=number), clock.now())
+    together = []
+    for number in range(6):
+        process = Jobs(pool, clock, UUID(int=500 + number), {"x": work})
+        beside.clear()
+        for _ in range(3):
+            clock.advance(200)
+            together.append(await process.look())
+            if process._tasks:
+                # The others end; the deadly one is begun and waits.
+                await asyncio.wait(process._tasks, timeout=0.3)
+        for task in list(process._tasks):  # the process dies
+            task.cancel()
+    assert together[0] == 10
+    left = await pool.fetch("SELECT subject_id, begun FROM jobs WHERE kind = 'x' AND begun > 2")
+    assert {row["subject_id"] for row in left} == {deadly}

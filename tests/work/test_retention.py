@@ -172,28 +172,26 @@ async def test_bodies_that_had_to_stay_are_looked_at_again(database_url: str, tm
         assert await retention.purge_bodies() == 1
 
 
-async def test_answers_are_kept_for_a_day(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await prepared(pillarbox)
-        for number in range(3):
-            await team.post("/emails", mail(), idempotency_key=f"key {number}")
-        clock_of(pillarbox).advance(timedelta(hours=23))
-        await team.post("/emails", mail(), idempotency_key="young")
-        assert await collectors.expired_keys(pillarbox.pool, pillarbox.clock.now()) == 0
-        clock_of(pillarbox).advance(timedelta(hours=1, seconds=1))
-        assert await collectors.expired_keys(pillarbox.pool, pillarbox.clock.now()) == 3
-        assert await pillarbox.pool.fetchval("SELECT key FROM idempotency_keys") == "young"
+async def test_answers_are_kept_for_a_day(pillarbox: World) -> None:
+    team = await prepared(pillarbox)
+    for number in range(3):
+        await team.post("/emails", mail(), idempotency_key=f"key {number}")
+    clock_of(pillarbox).advance(timedelta(hours=23))
+    await team.post("/emails", mail(), idempotency_key="young")
+    assert await collectors.expired_keys(pillarbox.pool, pillarbox.clock.now()) == 0
+    clock_of(pillarbox).advance(timedelta(hours=1, seconds=1))
+    assert await collectors.expired_keys(pillarbox.pool, pillarbox.clock.now()) == 3
+    assert await pillarbox.pool.fetchval("SELECT key FROM idempotency_keys") == "young"
 
 
-async def test_processes_that_went_silent_long_ago_are_forgotten(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        now = pillarbox.clock.now()
-        for owner, age in ((ANOTHER, 2 * DAY), (UUID(int=8), timedelta(minutes=1))):
-            await pillarbox.pool.execute(
-                "INSERT INTO processes VALUES ($1, 'elsewhere', 1, 1, 'delivery', $2, $2)", owner, now - age
-            )
-        assert await collectors.dead_processes(pillarbox.pool, now) == 1
-        assert await pillarbox.pool.fetchval("SELECT id FROM processes") == UUID(int=8)
+async def test_processes_that_went_silent_long_ago_are_forgotten(pillarbox: World) -> None:
+    now = pillarbox.clock.now()
+    for owner, age in ((ANOTHER, 2 * DAY), (UUID(int=8), timedelta(minutes=1))):
+        await pillarbox.pool.execute(
+            "INSERT INTO processes VALUES ($1, 'elsewhere', 1, 1, 'delivery', $2, $2)", owner, now - age
+        )
+    assert await collectors.dead_processes(pillarbox.pool, now) == 1
+    assert await pillarbox.pool.fetchval("SELECT id FROM processes") == UUID(int=8)
 
 
 def orphans(pillarbox: World, *, days: int = 1, is_ours: bool = True) -> OrphanBlobs:
@@ -235,28 +233,27 @@ async def test_a_store_that_may_be_shared_is_not_emptied(database_url: str, tmp_
         assert await blobs.get("attachments/theirs") == b"x"
 
 
-async def test_a_periodic_job_is_run_by_one_process_and_runs_again(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        done: list[int] = []
+async def test_a_periodic_job_is_run_by_one_process_and_runs_again(pillarbox: World) -> None:
+    done: list[int] = []
 
-        async def work() -> str:
-            done.append(1)
-            return "all of it"
+    async def work() -> str:
+        done.append(1)
+        return "all of it"
 
-        pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.need(Ids)
-        tidy = [Periodic("test.tidy", timedelta(hours=1), work)]
-        for _ in range(2):
-            await periodic.ensure(pool, tidy, ids, clock)
-        handlers = periodic.handlers(tidy, clock)
-        processes = [Jobs(pool, clock, owner, handlers) for owner in (ANOTHER, UUID(int=8))]
-        for _ in range(3):
-            for process in processes:
-                await process.look()
-                await process.idle()
-            clock.advance(timedelta(minutes=59))
-        assert len(done) == 3 - 1
-        [row] = await pool.fetch("SELECT reason, owner FROM jobs WHERE kind = 'test.tidy'")
-        assert tuple(row) == ("all of it", None)
+    pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.need(Ids)
+    tidy = [Periodic("test.tidy", timedelta(hours=1), work)]
+    for _ in range(2):
+        await periodic.ensure(pool, tidy, ids, clock)
+    handlers = periodic.handlers(tidy, clock)
+    processes = [Jobs(pool, clock, owner, handlers) for owner in (ANOTHER, UUID(int=8))]
+    for _ in range(3):
+        for process in processes:
+            await process.look()
+            await process.idle()
+        clock.advance(timedelta(minutes=59))
+    assert len(done) == 3 - 1
+    [row] = await pool.fetch("SELECT reason, owner FROM jobs WHERE kind = 'test.tidy'")
+    assert tuple(row) == ("all of it", None)
 
 
 async def test_a_changed_retention_is_followed_within_a_minute(database_url: str, tmp_path: Path) -> None:
@@ -282,71 +279,65 @@ async def test_a_changed_retention_is_followed_within_a_minute(database_url: str
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs WHERE team_id = $1", team.id) == 0
 
 
-async def test_work_that_depends_on_nothing_new_is_done_at_its_time(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        done: list[int] = []
-        setting = [1]
+async def test_work_that_depends_on_nothing_new_is_done_at_its_time(pillarbox: World) -> None:
+    done: list[int] = []
+    setting = [1]
 
-        async def work() -> str:
-            done.append(setting[0])
-            return "all of it"
+    async def work() -> str:
+        done.append(setting[0])
+        return "all of it"
 
-        async def settings() -> object:
-            return setting[0]
+    async def settings() -> object:
+        return setting[0]
 
-        pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.need(Ids)
-        tidy = [Periodic("test.tidy", timedelta(hours=1), work, depends=settings)]
-        await periodic.ensure(pool, tidy, ids, clock)
-        jobs = Jobs(pool, clock, ANOTHER, periodic.handlers(tidy, clock))
+    pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.need(Ids)
+    tidy = [Periodic("test.tidy", timedelta(hours=1), work, depends=settings)]
+    await periodic.ensure(pool, tidy, ids, clock)
+    jobs = Jobs(pool, clock, ANOTHER, periodic.handlers(tidy, clock))
 
-        async def minutes(count: int) -> list[int]:
-            for _ in range(count):
-                clock.advance(60)
-                await jobs.look()
-                await jobs.idle()
-            return done
+    async def minutes(count: int) -> list[int]:
+        for _ in range(count):
+            clock.advance(60)
+            await jobs.look()
+            await jobs.idle()
+        return done
 
-        assert await minutes(59) == [1]
-        setting[0] = 2
-        assert await minutes(1) == [1, 2]
-        assert await minutes(59) == [1, 2]
-        assert await minutes(2) == [1, 2, 2]
+    assert await minutes(59) == [1]
+    setting[0] = 2
+    assert await minutes(1) == [1, 2]
+    assert await minutes(59) == [1, 2]
+    assert await minutes(2) == [1, 2, 2]
 
 
-async def test_a_job_that_ends_its_process_is_left_alone(database_url: str, tmp_path: Path) -> None:
+async def test_a_job_that_ends_its_process_is_left_alone(pillarbox: World) -> None:
     """DUR-13: three deaths behind the first one, and then it is tried once a day; being stopped in order is
     none."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        begun = asyncio.Event()
+    begun = asyncio.Event()
 
-        async def work() -> str:
-            begun.set()
-            await asyncio.Event().wait()
-            return ""
+    async def work() -> str:
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
 
-        pool, clock = pillarbox.pool, clock_of(pillarbox)
-        deadly = [Periodic("test.deadly", timedelta(hours=1), work)]
-        await periodic.ensure(pool, deadly, pillarbox.app.need(Ids), clock)
-        for number in range(MOST_BEGUN + 2):
-            process = Jobs(pool, clock, UUID(int=100 + number), periodic.handlers(deadly, clock))
-            assert await process.look() == 1
-            await begun.wait()
-            await process.stop(0)
-        for number in range(MOST_BEGUN + 1):
-            process = Jobs(pool, clock, UUID(int=200 + number), periodic.handlers(deadly, clock))
-            started = await process.look()
-            while not started:
-                clock.advance(timedelta(minutes=3))
-                started = await process.look()
-            assert started == 1
-        for _ in range(3):
+    pool, clock = pillarbox.pool, clock_of(pillarbox)
+    deadly = [Periodic("test.deadly", timedelta(hours=1), work)]
+    await periodic.ensure(pool, deadly, pillarbox.app.need(Ids), clock)
+    for number in range(MOST_BEGUN + 2):
+        process = Jobs(pool, clock, UUID(int=100 + number), periodic.handlers(deadly, clock))
+        assert await process.look() == 1
+        await begun.wait()
+        await process.stop(0)
+    for number in range(MOST_BEGUN + 1):
+        process = Jobs(pool, clock, UUID(int=200 + number), periodic.handlers(deadly, clock))
+        started = await process.look()
+        while not started:
             clock.advance(timedelta(minutes=3))
-            assert await process.look() == 0
-        assert (
-            await pool.fetchval("SELECT count(*) FROM jobs WHERE kind = 'test.deadly' AND owner IS NULL") == 1
-        )
+            started = await process.look()
+        assert started == 1
+    for _ in range(3):
+        clock.advance(timedelta(minutes=3))
+        assert await process.look() == 0
+    assert await pool.fetchval("SELECT count(*) FROM jobs WHERE kind = 'test.deadly' AND owner IS NULL") == 1
 
 
 async def settled(pillarbox: World) -> None:

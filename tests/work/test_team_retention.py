@@ -9,7 +9,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world
-from kit.world import Team
+from kit.world import Team, World
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -24,28 +24,25 @@ async def rows(team: Team, table: str) -> int:
     return found
 
 
-async def test_emails_go_by_the_days_of_their_team(database_url: str, tmp_path: Path) -> None:
+async def test_emails_go_by_the_days_of_their_team(pillarbox: World) -> None:
     """With their history. None: as the installation says; 0: never."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 3, 60, 36500)}
-        for days, team in teams.items():
-            await set_limits(pillarbox.pool, team.id, {"email_retention_days": days})
-            await team.send()
-        await pillarbox.turn()
-        app = pillarbox.app
-        for passed, installation, left in (
-            (4, 0, {None: 1, 0: 1, 3: 0, 60: 1, 36500: 1}),
-            (30, 30, {None: 0, 0: 1, 3: 0, 60: 1, 36500: 1}),
-            (30, 30, {None: 0, 0: 1, 3: 0, 60: 0, 36500: 1}),
-        ):
-            clock_of(pillarbox).advance(timedelta(days=passed))
-            kept = EmailRetention(
-                app.kit.pool, app.kit.clock, app.need(BlobStore), emails=installation, bodies=0
-            )
-            await kept.purge_emails()
-            assert {days: await rows(team, "emails") for days, team in teams.items()} == left
-            histories = {days: bool(await rows(team, "timeline")) for days, team in teams.items()}
-            assert histories == {days: bool(number) for days, number in left.items()}
+    teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 3, 60, 36500)}
+    for days, team in teams.items():
+        await set_limits(pillarbox.pool, team.id, {"email_retention_days": days})
+        await team.send()
+    await pillarbox.turn()
+    app = pillarbox.app
+    for passed, installation, left in (
+        (4, 0, {None: 1, 0: 1, 3: 0, 60: 1, 36500: 1}),
+        (30, 30, {None: 0, 0: 1, 3: 0, 60: 1, 36500: 1}),
+        (30, 30, {None: 0, 0: 1, 3: 0, 60: 0, 36500: 1}),
+    ):
+        clock_of(pillarbox).advance(timedelta(days=passed))
+        kept = EmailRetention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=installation, bodies=0)
+        await kept.purge_emails()
+        assert {days: await rows(team, "emails") for days, team in teams.items()} == left
+        histories = {days: bool(await rows(team, "timeline")) for days, team in teams.items()}
+        assert histories == {days: bool(number) for days, number in left.items()}
 
 
 @pytest.mark.parametrize("installation", [0, 40])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kit.automation_rows import an_automation, chain, step
 from kit.automation_runs import sent, walk
 from kit.brought import INVARIANTS
-from kit.manual_world import manual_world
 from kit.webhooks import hook, publish
 from kit.world import World
 from pillarbox.delivery.items import QUARANTINED
@@ -42,25 +39,22 @@ async def named(pillarbox: World) -> set[str]:
 
 
 @pytest.mark.parametrize(("damage", "name"), DAMAGE, ids=[name for _, name in DAMAGE])
-async def test_work_that_nothing_claims_is_named(
-    database_url: str, tmp_path: Path, damage: str, name: str
-) -> None:
+async def test_work_that_nothing_claims_is_named(pillarbox: World, damage: str, name: str) -> None:
     """What a restore holds is not among it."""
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        graph = chain(
-            step("start", "trigger", event_name="user.signed_up"), step("pause", "delay", duration="1h")
-        )
-        await an_automation(team, graph, status="enabled")
-        await sent(team, "user.signed_up")
-        await walk(pillarbox)
-        await hook(team)
-        await publish(team)
-        await team.send()
-        await sent(team, "user.signed_up")
+    team = await pillarbox.team()
+    graph = chain(
+        step("start", "trigger", event_name="user.signed_up"), step("pause", "delay", duration="1h")
+    )
+    await an_automation(team, graph, status="enabled")
+    await sent(team, "user.signed_up")
+    await walk(pillarbox)
+    await hook(team)
+    await publish(team)
+    await team.send()
+    await sent(team, "user.signed_up")
+    assert await named(pillarbox) == set()
+    await pillarbox.pool.execute(damage.format(quarantined=QUARANTINED, far=FAR))
+    assert await named(pillarbox) == {name}
+    if "{far}" in damage:
+        await pillarbox.pool.execute(f"UPDATE {damage.split()[1]} SET restored_due_at = now()")
         assert await named(pillarbox) == set()
-        await pillarbox.pool.execute(damage.format(quarantined=QUARANTINED, far=FAR))
-        assert await named(pillarbox) == {name}
-        if "{far}" in damage:
-            await pillarbox.pool.execute(f"UPDATE {damage.split()[1]} SET restored_due_at = now()")
-            assert await named(pillarbox) == set()

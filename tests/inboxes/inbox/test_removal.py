@@ -160,16 +160,15 @@ async def test_an_inbox_is_gone_at_once_and_its_rows_soon(
         assert [await store.size(blob) for blob in kept] == [4] * 3
 
 
-async def test_its_emails_stay_and_are_kept_as_long_as_any_other(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        inbox, _ = await full_inbox(team)
-        assert tuple(await pillarbox.pool.fetchrow(RELEASED, team.id)) == (0, 0)
-        await deleted(inbox)
-        await run_jobs(pillarbox)
-        assert tuple(await pillarbox.pool.fetchrow(RELEASED, team.id)) == (1, 1)
-        assert len((await team.get("/emails/receiving")).json()["data"]) == 1
-        assert len((await team.get("/emails")).json()["data"]) == 1
+async def test_its_emails_stay_and_are_kept_as_long_as_any_other(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    inbox, _ = await full_inbox(team)
+    assert tuple(await pillarbox.pool.fetchrow(RELEASED, team.id)) == (0, 0)
+    await deleted(inbox)
+    await run_jobs(pillarbox)
+    assert tuple(await pillarbox.pool.fetchrow(RELEASED, team.id)) == (1, 1)
+    assert len((await team.get("/emails/receiving")).json()["data"]) == 1
+    assert len((await team.get("/emails")).json()["data"]) == 1
 
 
 async def test_its_address_is_free_at_once_and_the_new_inbox_is_empty(
@@ -235,23 +234,22 @@ async def test_who_works_on_it_ends_first(database_url: str, tmp_path: Path) -> 
         assert await gaps(pillarbox) == []
 
 
-async def test_with_its_domain_go_its_inboxes(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        domain_id = await inbox_domain(team)
-        await inbox_domain(team, "quay.example")
-        other = await create(team, "help@quay.example")
-        ids = [await create(team, f"help{number}@harbor.example") for number in range(3)]
-        hooked = await hook(team, "inbox.deleted", "domain.deleted")
-        assert (await team.call("DELETE", f"/domains/{domain_id}")).status_code == 200
-        assert [inbox["id"] for inbox in (await team.get("/inboxes")).json()["data"]] == [other]
-        told = await hooked.payloads()
-        assert [event["type"] for event in told] == [*["inbox.deleted"] * 3, "domain.deleted"]
-        assert [event["data"] for event in told[:3]] == [
-            {"source": "system", "inbox_id": inbox_id} for inbox_id in sorted(ids)
-        ]
-        assert await gaps(pillarbox) == []
-        assert [await run_jobs(pillarbox) for _ in range(3)] == [2, 1, 0]
+async def test_with_its_domain_go_its_inboxes(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    domain_id = await inbox_domain(team)
+    await inbox_domain(team, "quay.example")
+    other = await create(team, "help@quay.example")
+    ids = [await create(team, f"help{number}@harbor.example") for number in range(3)]
+    hooked = await hook(team, "inbox.deleted", "domain.deleted")
+    assert (await team.call("DELETE", f"/domains/{domain_id}")).status_code == 200
+    assert [inbox["id"] for inbox in (await team.get("/inboxes")).json()["data"]] == [other]
+    told = await hooked.payloads()
+    assert [event["type"] for event in told] == [*["inbox.deleted"] * 3, "domain.deleted"]
+    assert [event["data"] for event in told[:3]] == [
+        {"source": "system", "inbox_id": inbox_id} for inbox_id in sorted(ids)
+    ]
+    assert await gaps(pillarbox) == []
+    assert [await run_jobs(pillarbox) for _ in range(3)] == [2, 1, 0]
 
 
 async def test_an_inbox_is_not_made_at_a_domain_that_is_being_deleted(

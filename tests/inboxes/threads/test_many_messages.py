@@ -12,7 +12,7 @@ import pytest
 from inboxes.threads.test_purge import purge_in
 from kit.brought import INVARIANTS
 from kit.inbox_arrivals import arrives
-from kit.inbox_rows import Inbox, Thread, an_inbox, inbox_world
+from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.query_plans import plan, rows_read
 from pillarbox.emails.integrity.reconcile import reconcile
@@ -60,57 +60,54 @@ async def read_of(thread: Thread) -> list[bool]:
     return [email["read"] for email in (await thread.get("/emails?limit=100")).json()["data"]]
 
 
-async def test_marking_writes_no_message(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await grown(inbox)
-        db = inbox.team.db
-        before = await db.value(UNTOUCHED, thread.id)
-        for is_read in (True, False, True):
-            assert (await thread.patch(read=is_read)).json()["read"] is is_read
-            assert set(await read_of(thread)) == {is_read}
-            assert await inbox.counts() == (int(not is_read), 0)
-            assert await inbox.listed(f"?read={str(is_read).lower()}") == [str(thread.id)]
-            assert await inbox.listed(f"?read={str(not is_read).lower()}") == []
-            assert await gaps(inbox) == []
-        assert await db.value(UNTOUCHED, thread.id) == before
-        async with transaction(inbox.team.world.pool) as conn:
-            steps = await plan(conn, queries.MARK, (inbox.team.id, thread.id, 0, True))
-        assert max(rows_read(steps)) <= 1
-
-
-async def test_what_comes_after_marking_is_unread(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        await thread.message("outbound", at=1)
-        await thread.patch(read=True)
-        late = await thread.message("inbound", at=-1)
-        await thread.message("outbound", at=3)
-        assert await read_of(thread) == [False, True, True, True]
-        assert (await thread.get(f"/emails/{late}")).json()["read"] is False
-        # One is unread already, so the others stay read.
-        assert (await thread.patch(read=False)).json()["read"] is False
-        assert await read_of(thread) == [False, True, True, True]
+async def test_marking_writes_no_message(inbox: Inbox) -> None:
+    thread = await grown(inbox)
+    db = inbox.team.db
+    before = await db.value(UNTOUCHED, thread.id)
+    for is_read in (True, False, True):
+        assert (await thread.patch(read=is_read)).json()["read"] is is_read
+        assert set(await read_of(thread)) == {is_read}
+        assert await inbox.counts() == (int(not is_read), 0)
+        assert await inbox.listed(f"?read={str(is_read).lower()}") == [str(thread.id)]
+        assert await inbox.listed(f"?read={str(not is_read).lower()}") == []
         assert await gaps(inbox) == []
-        await thread.patch(read=True)
-        await thread.patch(read=False)
-        assert await read_of(thread) == [False, False, True, True]
-        assert await gaps(inbox) == []
+    assert await db.value(UNTOUCHED, thread.id) == before
+    async with transaction(inbox.team.world.pool) as conn:
+        steps = await plan(conn, queries.MARK, (inbox.team.id, thread.id, 0, True))
+    assert max(rows_read(steps)) <= 1
 
 
-async def test_marking_while_mail_comes_in_loses_neither(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        for is_read in (True, False) * 4:
-            await asyncio.gather(*(arrives(thread) for _ in range(5)), thread.patch(read=is_read))
-            shown = await read_of(thread)
-            assert (await thread.get()).json()["read"] is all(shown)
-            assert await inbox.counts() == (int(not all(shown)), 0)
-            assert await gaps(inbox) == []
-        last = await thread.patch(read=True)
-        assert last.json()["read"] is True
-        await arrives(thread)
+async def test_what_comes_after_marking_is_unread(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    await thread.message("outbound", at=1)
+    await thread.patch(read=True)
+    late = await thread.message("inbound", at=-1)
+    await thread.message("outbound", at=3)
+    assert await read_of(thread) == [False, True, True, True]
+    assert (await thread.get(f"/emails/{late}")).json()["read"] is False
+    # One is unread already, so the others stay read.
+    assert (await thread.patch(read=False)).json()["read"] is False
+    assert await read_of(thread) == [False, True, True, True]
+    assert await gaps(inbox) == []
+    await thread.patch(read=True)
+    await thread.patch(read=False)
+    assert await read_of(thread) == [False, False, True, True]
+    assert await gaps(inbox) == []
+
+
+async def test_marking_while_mail_comes_in_loses_neither(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    for is_read in (True, False) * 4:
+        await asyncio.gather(*(arrives(thread) for _ in range(5)), thread.patch(read=is_read))
         shown = await read_of(thread)
-        assert (len(shown), shown.count(False)) == (42, 1)
+        assert (await thread.get()).json()["read"] is all(shown)
+        assert await inbox.counts() == (int(not all(shown)), 0)
+        assert await gaps(inbox) == []
+    last = await thread.patch(read=True)
+    assert last.json()["read"] is True
+    await arrives(thread)
+    shown = await read_of(thread)
+    assert (len(shown), shown.count(False)) == (42, 1)
 
 
 async def test_a_large_thread_is_gone_at_once_and_its_messages_soon(

@@ -77,30 +77,25 @@ async def within(task: Awaitable[httpx.Response]) -> dict[str, Any]:
     return found
 
 
-async def test_without_wait_the_answer_is_the_contracts(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        assert list((await inbox.get("/threads")).json()) == ["object", "has_more", "data"]
+async def test_without_wait_the_answer_is_the_contracts(inbox: Inbox) -> None:
+    assert list((await inbox.get("/threads")).json()) == ["object", "has_more", "data"]
 
 
-async def test_a_list_with_threads_is_answered_at_once_with_its_change(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        answer = await within(inbox.get(f"/threads?wait={LONG}"))
-        assert list(answer) == ["object", "has_more", "data", "change"]
-        assert [item["id"] for item in answer["data"]] == [str(thread.id)]
-        assert answer["change"] == await state(inbox)
+async def test_a_list_with_threads_is_answered_at_once_with_its_change(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    answer = await within(inbox.get(f"/threads?wait={LONG}"))
+    assert list(answer) == ["object", "has_more", "data", "change"]
+    assert [item["id"] for item in answer["data"]] == [str(thread.id)]
+    assert answer["change"] == await state(inbox)
 
 
-async def test_a_state_that_is_old_is_answered_at_once(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        await inbox.thread()
-        known = await state(inbox)
-        await inbox.thread(at=1)
-        answer = await within(inbox.get(f"/threads?wait={LONG}&after_change={known}"))
-        assert len(answer["data"]) == 2
-        assert answer["change"] != known
+async def test_a_state_that_is_old_is_answered_at_once(inbox: Inbox) -> None:
+    await inbox.thread()
+    known = await state(inbox)
+    await inbox.thread(at=1)
+    answer = await within(inbox.get(f"/threads?wait={LONG}&after_change={known}"))
+    assert len(answer["data"]) == 2
+    assert answer["change"] != known
 
 
 async def test_an_empty_list_is_waited_for(database_url: str, tmp_path: Path) -> None:
@@ -196,13 +191,12 @@ async def test_a_change_that_the_page_does_not_show_lets_it_wait(database_url: s
         assert answer["data"][0]["read"] is True
 
 
-async def test_the_time_is_over_and_nothing_has_changed(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        await inbox.thread()
-        known = await state(inbox)
-        answer = await within(inbox.get(f"/threads?wait=1&after_change={known}"))
-        assert answer["change"] == known
-        assert len(answer["data"]) == 1
+async def test_the_time_is_over_and_nothing_has_changed(inbox: Inbox) -> None:
+    await inbox.thread()
+    known = await state(inbox)
+    answer = await within(inbox.get(f"/threads?wait=1&after_change={known}"))
+    assert answer["change"] == known
+    assert len(answer["data"]) == 1
 
 
 async def test_an_inbox_that_is_deleted_meanwhile_is_not_found(database_url: str, tmp_path: Path) -> None:
@@ -216,18 +210,16 @@ async def test_an_inbox_that_is_deleted_meanwhile_is_not_found(database_url: str
 @pytest.mark.parametrize(
     "query", ["wait=61", "wait=-1", "wait=1.5", "wait=", "wait=x", "after_change=" + "x" * 65]
 )
-async def test_bad_parameters(database_url: str, tmp_path: Path, query: str) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        answer = await inbox.get(f"/threads?{query}")
-        assert answer.status_code == 422
-        assert answer.json()["name"] == "validation_error"
+async def test_bad_parameters(inbox: Inbox, query: str) -> None:
+    answer = await inbox.get(f"/threads?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["name"] == "validation_error"
 
 
-async def test_a_stop_answers_all_who_wait(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        task = await begun(inbox, f"wait={LONG}")
-        inbox.team.world.app.need(Waiters).close()
-        assert (await within(task))["data"] == []
+async def test_a_stop_answers_all_who_wait(inbox: Inbox) -> None:
+    task = await begun(inbox, f"wait={LONG}")
+    inbox.team.world.app.need(Waiters).close()
+    assert (await within(task))["data"] == []
 
 
 async def test_another_process_hears_of_the_change(database_url: str, tmp_path: Path) -> None:
@@ -251,21 +243,20 @@ async def test_another_process_hears_of_the_change(database_url: str, tmp_path: 
             await one.stop()
 
 
-async def test_a_command_wakes_those_who_wait(database_url: str, tmp_path: Path) -> None:
+async def test_a_command_wakes_those_who_wait(inbox: Inbox) -> None:
     """In its process nobody waits, and nothing runs after its commit."""
-    async with inbox_world(database_url, tmp_path) as inbox:
-        waiters = inbox.team.world.app.need(Waiters)
-        await waiters.start()
-        # As in a process that has started nothing; this one still hears of the others.
-        await waiters._notifier.stop()
-        try:
-            task = await begun(inbox, f"wait={LONG}")
-            await inbox.thread()
-            async with transaction(inbox.team.world.pool) as conn:
-                assert await lock(conn, [(inbox.team.id, inbox.id)])
-            assert len((await within(task))["data"]) == 1
-        finally:
-            await waiters.stop()
+    waiters = inbox.team.world.app.need(Waiters)
+    await waiters.start()
+    # As in a process that has started nothing; this one still hears of the others.
+    await waiters._notifier.stop()
+    try:
+        task = await begun(inbox, f"wait={LONG}")
+        await inbox.thread()
+        async with transaction(inbox.team.world.pool) as conn:
+            assert await lock(conn, [(inbox.team.id, inbox.id)])
+        assert len((await within(task))["data"]) == 1
+    finally:
+        await waiters.stop()
 
 
 async def _change_in_vain(inbox: Inbox) -> None:
@@ -274,18 +265,17 @@ async def _change_in_vain(inbox: Inbox) -> None:
         raise RuntimeError
 
 
-async def test_a_change_that_is_rolled_back_tells_nobody(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        told: list[Any] = []
-        found = inbox.team.world.app.need(Waiters)
-        await found.start()
-        found._notifier._wake = told.append
-        with pytest.raises(RuntimeError):
-            await _change_in_vain(inbox)
-        async with transaction(inbox.team.world.pool) as conn:
-            await changed(conn, [inbox.new_id()])
-        assert len(told) == 1
-        await found.stop()
+async def test_a_change_that_is_rolled_back_tells_nobody(inbox: Inbox) -> None:
+    told: list[Any] = []
+    found = inbox.team.world.app.need(Waiters)
+    await found.start()
+    found._notifier._wake = told.append
+    with pytest.raises(RuntimeError):
+        await _change_in_vain(inbox)
+    async with transaction(inbox.team.world.pool) as conn:
+        await changed(conn, [inbox.new_id()])
+    assert len(told) == 1
+    await found.stop()
 
 
 async def test_a_team_may_not_take_all_places(

@@ -36,6 +36,10 @@ class SavedForm:
     form: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
 
+    def is_of(self, form: str, **fields: str) -> bool:
+        """Whether it is this form that was sent, with these fields."""
+        return self.form == form and all(self.fields.get(name) == value for name, value in fields.items())
+
     def get(self, form: str, name: str, default: str = "") -> str:
         """What was in a field of this form."""
         return self.fields.get(name, default) if self.form == form else default
