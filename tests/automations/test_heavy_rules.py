@@ -7,12 +7,12 @@ import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
 from kit.automation_rows import an_automation, chain, connection, step
-from kit.automation_runs import ADA, a_template, mails, outputs, run_of, runs, sent, walk
+from kit.automation_runs import ADA, a_dead_process, a_template, mails, outputs, run_of, runs, sent, walk
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import World
 from pillarbox.automations.execution import engine, receiving, state, timers
@@ -312,7 +312,7 @@ async def test_work_of_the_dead_that_is_locked_holds_nobody_up(pillarbox: World)
         pass
     await pillarbox.pool.execute(
         "UPDATE automation_work SET owner = $1, leased_until = $2, attempt = 1",
-        uuid4(),
+        await a_dead_process(pillarbox),
         pillarbox.clock.now() + timedelta(seconds=60),
     )
     async with pillarbox.pool.acquire() as conn, conn.transaction():

@@ -11,7 +11,18 @@ import asyncpg
 import pytest
 
 from kit.automation_rows import an_automation, chain, connection, step
-from kit.automation_runs import ADA, a_template, errors, mails, run_of, runs, sent, statuses, walk
+from kit.automation_runs import (
+    ADA,
+    a_dead_process,
+    a_template,
+    errors,
+    mails,
+    run_of,
+    runs,
+    sent,
+    statuses,
+    walk,
+)
 from kit.manual_world import clock_of, run_jobs
 from kit.world import Team, World
 from pillarbox.automations.execution import work_queries
@@ -21,16 +32,10 @@ from pillarbox.automations.execution.parts import subscription
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
-from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 START = step("start", "trigger", event_name="user.signed_up")
 LEASED = "SELECT count(*) FROM automation_work WHERE owner IS NOT NULL"
-REGISTER_DEAD = """
-    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
-    VALUES ($1, $2, 4194305, 1, 'jobs', $3, $3)
-"""
-
 WORK = "SELECT reason, tries, attempt, failing_since FROM automation_work"
 
 
@@ -143,11 +148,11 @@ async def test_steps_of_a_process_that_died_are_carried_out_by_another(pillarbox
     automation = await enabled(team)
     await sent(team, "user.signed_up")
     await run_jobs(pillarbox)
-    await pillarbox.pool.execute(REGISTER_DEAD, UUID(int=7), boot_id(), pillarbox.clock.now())
+    dead = await a_dead_process(pillarbox)
     for begun in range(MOST_BEGUN + 1):
         await pillarbox.pool.execute(
             "UPDATE automation_work   SET owner = $1, leased_until = $2, attempt = attempt + 1, begun = $3",
-            UUID(int=7),
+            dead,
             pillarbox.clock.now() + timedelta(seconds=60),
             begun,
         )
@@ -162,7 +167,7 @@ async def test_steps_of_a_process_that_died_are_carried_out_by_another(pillarbox
     await run_jobs(pillarbox)
     await pillarbox.pool.execute(
         "UPDATE automation_work SET owner = $1, leased_until = $2, attempt = attempt + 1",
-        UUID(int=7),
+        dead,
         pillarbox.clock.now() + timedelta(seconds=60),
     )
     clock_of(pillarbox).advance(5)

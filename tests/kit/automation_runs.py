@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from kit.manual_world import clock_of, run_jobs
 from kit.world import Team, World
 from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 
 ADA = "ada@quay.example"
+
+REGISTER_DEAD = """
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
+    VALUES ($1, $2, 4194305, 1, 'jobs', $3, $3)
+"""
 
 
 async def walk(pillarbox: World) -> int:
@@ -104,3 +110,10 @@ async def happens(team: Team, email_id: str, kind: EventKind, detail: EventDetai
     entry = TimelineEntry(team.id, UUID(email_id), 0, kind, team.world.clock.now(), detail)
     async with transaction(team.world.pool) as conn:
         await team.world.app.need(Timeline).record(conn, [entry])
+
+
+async def a_dead_process(pillarbox: World) -> UUID:
+    """A process of this host that is in the register and gone."""
+    process = uuid4()
+    await pillarbox.pool.execute(REGISTER_DEAD, process, boot_id(), pillarbox.clock.now())
+    return process
