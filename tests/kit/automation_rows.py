@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from kit.world import Team
+from pillarbox.kernel.ids import Ids
 
 Graph = dict[str, Any]
 
@@ -14,9 +15,9 @@ RUNS: Final = """
     WITH runs AS (
         INSERT INTO automation_runs (team_id, id, automation_id, version, epoch, event_id, event_name,
                                      trigger_key, contact_id, status, payload, created_at, started_at)
-        SELECT a.team_id, gen_random_uuid(), a.id, a.version, a.epoch, gen_random_uuid(), 'e', 'start',
+        SELECT a.team_id, ids.id, a.id, a.version, a.epoch, gen_random_uuid(), 'e', 'start',
                gen_random_uuid(), 'running', '{}', a.created_at, a.created_at
-          FROM automations a, generate_series(1, $2::integer)
+          FROM automations a, unnest($2::uuid[]) AS ids (id)
          WHERE a.id = $1
         RETURNING team_id, id, contact_id, created_at
     ), steps AS (
@@ -62,5 +63,6 @@ async def an_automation(team: Team, graph: Graph | None = None, **fields: Any) -
 
 
 async def sleeping_runs(team: Team, automation_id: str, count: int) -> list[UUID]:
-    """So many runs that sleep; their ids."""
-    return [row["id"] for row in await team.world.pool.fetch(RUNS, automation_id, count)]
+    """So many runs that sleep, made now by the world's clock; their ids."""
+    ids = Ids(team.world.clock).several(count)
+    return [row["id"] for row in await team.world.pool.fetch(RUNS, automation_id, ids)]
