@@ -21,7 +21,7 @@ from pillarbox.automations.requests import MOST_NAME, AutomationChange, Automati
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 from pillarbox.webhooks.listening.subscriptions import EventSubscription
 
 COPY: Final = " (copy)"
@@ -140,7 +140,7 @@ class AutomationChanges:
 
     async def _end_later(self, db: TeamDb, automation_id: UUID) -> None:
         now = self.ids.now()
-        await enqueue.restart(db, self.ids.new(), JOB_END, automation_id, now, now)
+        await job_queries.restart(db, self.ids.new(), JOB_END, automation_id, now, now)
         after_commit(db.connection, self.wake)
 
 

@@ -224,15 +224,6 @@ async def is_given_up(db: TeamDb, broadcast_id: UUID) -> bool:
     return found is True
 
 
-async def drop_jobs(db: TeamDb, broadcast_id: UUID) -> None:
-    """Nothing is to be done about it any more."""
-    await db.run(
-        "DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2 AND kind = ANY ($3::text[])",
-        broadcast_id,
-        (JOB_START, JOB_WATCH),
-    )
-
-
 async def remove(db: TeamDb, broadcast_id: UUID) -> None:
     await db.run("DELETE FROM broadcasts WHERE team_id = $1 AND id = $2", broadcast_id)
 

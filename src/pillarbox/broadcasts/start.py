@@ -30,7 +30,7 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED, TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.problems import Problem
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit, JobPostponed
 from pillarbox.usage.quotas import Quotas, QuotaSpending
 
@@ -132,7 +132,7 @@ class BroadcastStart:
         if not await start_queries.resolve(db, broadcast_id, found):
             raise BegunElsewhere
         if count:
-            await enqueue.restart(db, self.ids.new(), JOB_WATCH, broadcast_id, now, now)
+            await job_queries.restart(db, self.ids.new(), JOB_WATCH, broadcast_id, now, now)
             shared = SharedContent(
                 id=stamp.id,
                 created_at=stamp.at,

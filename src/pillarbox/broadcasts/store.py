@@ -23,7 +23,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import Forbidden, Invalid, InvalidField, MissingField, NotFound
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 from pillarbox.topics import lookup
 from pillarbox.usage.quotas import Quotas
 
@@ -85,7 +85,7 @@ class Broadcasts:
     async def delete(self, db: TeamDb, broadcast_id: UUID) -> None:
         broadcast = await held(db, broadcast_id)
         _allow("delete", broadcast)
-        await queries.drop_jobs(db, broadcast_id)
+        await job_queries.remove(db, broadcast_id)
         await queries.remove(db, broadcast_id)
 
     async def send(self, db: TeamDb, caller: Caller, broadcast_id: UUID, body: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ class Broadcasts:
         if after is None:
             await found(db, broadcast_id)
             raise WrongState("cancel")
-        await queries.drop_jobs(db, broadcast_id)
+        await job_queries.remove(db, broadcast_id)
         if after == "canceled":
             after_commit(db.connection, _count_canceled)
 
@@ -132,7 +132,7 @@ class Broadcasts:
             db, broadcast_id, scheduled_at=scheduled_at, queued_at=queued_at, key_id=caller.key_id
         )
         due = scheduled_at or now
-        await enqueue.restart(db, self.ids.new(), JOB_START, broadcast_id, due, now)
+        await job_queries.restart(db, self.ids.new(), JOB_START, broadcast_id, due, now)
         after_commit(db.connection, self.wake)
 
     def _sending(self, body: dict[str, Any]) -> tuple[bool, datetime | None]:

@@ -15,7 +15,7 @@ from pillarbox.contact_properties.queries import PropertyDefinition
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import InvalidField, MissingField, NotFound
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 from pillarbox.teams.allowances import TooMany
 
 JOB_REMOVE: Final = "contact_properties.remove"
@@ -93,7 +93,7 @@ async def delete(db: TeamDb, ids: Ids, property_id: UUID) -> None:
     now = ids.now()
     if not await queries.hide(db, property_id, now):
         raise NotFound("Contact property")
-    await enqueue.add(db, ids.new(), JOB_REMOVE, property_id, now)
+    await job_queries.add(db, ids.new(), JOB_REMOVE, property_id, now)
 
 
 def _json(value: Any) -> str | None:

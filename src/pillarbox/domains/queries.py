@@ -187,11 +187,6 @@ async def delete(db: TeamDb, domain_id: UUID) -> None:
     await db.run("DELETE FROM domains WHERE team_id = $1 AND id = $2", domain_id)
 
 
-async def stop_checks(db: TeamDb, domain_id: UUID) -> None:
-    """Remove the domain's checks: no background job queries its records any more."""
-    await db.run("DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2", domain_id)
-
-
 async def id_of(db: TeamDb, name: str) -> UUID | None:
     found: UUID | None = await db.value("SELECT id FROM domains WHERE team_id = $1 AND name = $2", name)
     return found

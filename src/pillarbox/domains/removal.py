@@ -14,6 +14,7 @@ from pillarbox.domains.domain_events import DELETED, publish
 from pillarbox.domains.queries import Domain
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.work import job_queries
 
 
 async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> str:
@@ -41,7 +42,7 @@ async def take_out(db: TeamDb, domain: Domain, context: DomainContext) -> None:
     locked, or a key that is just being made for it would stay active."""
     await keys.deactivate(db, domain.id)
     await cancel(db, domain.claim_id, domain.id)
-    await queries.stop_checks(db, domain.id)
+    await job_queries.remove(db, domain.id)
     await context.dependents.remove(db, domain.id)
     await queries.delete(db, domain.id)
     await directory.remove(db, domain.name)

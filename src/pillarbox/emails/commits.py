@@ -35,6 +35,7 @@ from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, OutcomeUnknown
+from pillarbox.kernel.work.job_queries import NewJob, adding
 from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.record import OpenedBeside, Timeline
 from pillarbox.timeline.rules import EventKind
@@ -265,8 +266,11 @@ class Commits:
                 await queries.store_contents(conn, contents)
         writes = [*queries.stores(rows), *opened.writes] if rows.openings else []
         if rows.fetches:
-            jobs = [(team, self._ids.new(), email, at, site) for team, email, at, site in rows.fetches]
-            writes.append(queries.add_jobs(JOB_FETCH, jobs))
+            jobs = [
+                NewJob(team, self._ids.new(), JOB_FETCH, email, at, site)
+                for team, email, at, site in rows.fetches
+            ]
+            writes.append(adding(jobs))
         if (record := self._record(prepared.kept)) is not None:
             writes.append(record)
         if not writes:

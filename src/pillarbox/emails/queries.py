@@ -119,13 +119,6 @@ ATTACH = """
                  created_at)
 """
 
-ADD_JOBS = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at, site)
-    SELECT k.team_id, k.id, $3, k.subject_id, k.at, k.at, k.site
-      FROM unnest($1::uuid[], $2::uuid[], $4::uuid[], $5::timestamptz[], $6::text[])
-           AS k (team_id, id, subject_id, at, site)
-"""
-
 WAITING_JOBS = """
     SELECT count(*) FROM (SELECT FROM jobs WHERE team_id = $1 AND kind = $2 LIMIT $3) AS w
 """
@@ -323,12 +316,6 @@ def stores(rows: CommitRows) -> list[Statement]:
     if rows.attachments:
         found.append(Statement(ATTACH, tuple(zip(*rows.attachments, strict=True))))
     return found
-
-
-def add_jobs(kind: str, rows: Sequence[tuple[UUID, UUID, UUID, datetime, str]]) -> Statement:
-    """Background work for emails: (team, job id, email, due, the host that it waits for)."""
-    teams, ids, emails, times, sites = zip(*rows, strict=True)
-    return Statement(ADD_JOBS, (teams, ids, kind, emails, times, sites))
 
 
 async def store(

@@ -29,6 +29,7 @@ from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.wire.problems import DatabaseGone, NotFound, OutcomeUnknown, Problem
+from pillarbox.kernel.work.job_queries import NewJob, add_several
 
 log = get("events")
 
@@ -204,7 +205,13 @@ class EventSender:
         missing = sorted({PartitionKey(row.team_id, subject_of(row.partition)) for row in rows})
         partitions, new_partitions = missing, 0
         for _ in range(PARTITION_TRIES):
-            new_partitions += await queries.add_jobs(conn, JOB, missing, self._ids.several(len(missing)), now)
+            new_partitions += await add_several(
+                conn,
+                [
+                    NewJob(partition.team_id, job_id, JOB, partition.subject_id, now)
+                    for partition, job_id in zip(missing, self._ids.several(len(missing)), strict=True)
+                ],
+            )
             held = await queries.hold_jobs(conn, JOB, partitions)
             missing = [partition for partition in partitions if partition not in held]
             if not missing:

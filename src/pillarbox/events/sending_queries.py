@@ -35,15 +35,6 @@ INSERT: Final = """
      ORDER BY k.place
 """
 
-# Across teams: the jobs of partitions that have none. In one order, as everybody who makes several.
-ADD_JOBS: Final = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT k.team_id, k.id, $1, k.subject_id, $5, $5
-      FROM unnest($2::text::uuid[], $3::text::uuid[], $4::text::uuid[]) AS k (team_id, id, subject_id)
-     ORDER BY k.team_id, k.subject_id
-    ON CONFLICT (team_id, kind, subject_id) DO NOTHING
-"""
-
 # Across teams: these jobs stay until the transaction ends. One that is about to end is waited for.
 HOLD_JOBS: Final = """
     SELECT j.team_id, j.subject_id
@@ -105,21 +96,6 @@ async def insert(conn: Connection, rows: Sequence[EventRow], now: datetime) -> N
         [row.at for row in rows],
         now,
     )
-
-
-async def add_jobs(
-    conn: Connection, kind: str, partitions: Sequence[PartitionKey], ids: Sequence[UUID], now: datetime
-) -> int:
-    """How many of these partitions had no job."""
-    status: str = await conn.execute(
-        ADD_JOBS,
-        kind,
-        literal([partition.team_id for partition in partitions]),
-        literal(ids),
-        literal([partition.subject_id for partition in partitions]),
-        now,
-    )
-    return int(status.rsplit(" ", 1)[-1])
 
 
 async def hold_jobs(conn: Connection, kind: str, partitions: Sequence[PartitionKey]) -> set[PartitionKey]:

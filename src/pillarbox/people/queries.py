@@ -220,13 +220,6 @@ USE_LINK = """
     RETURNING person_id, team_id, invitation_id
 """
 
-# Of nobody's address there is a job too, which finds nobody: asking takes the same time.
-ASK_FOR_LINK = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT $1, $2, $3, coalesce((SELECT p.id FROM people p WHERE p.email_key = $4), $2), $5, $5
-    ON CONFLICT (team_id, kind, subject_id) DO NOTHING
-"""
-
 REMOVE_LINKS = """
     DELETE FROM person_links WHERE hash IN (SELECT hash FROM person_links WHERE expires_at < $1 LIMIT $2)
 """

@@ -7,6 +7,7 @@ from uuid import UUID
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.work import job_queries
 from pillarbox.segments import queries
 from pillarbox.segments.queries import Segment
 
@@ -35,4 +36,5 @@ async def rename(db: TeamDb, segment_id: UUID, name: str, called: str = "Segment
 async def delete(db: TeamDb, ids: Ids, segment_id: UUID) -> None:
     """From the commit on the segment is gone, if it was there; a job removes its members. Whoever is adding
     one has ended by then: adding holds the segment."""
-    await queries.delete(db, segment_id, ids.new(), ids.now())
+    if await queries.delete(db, segment_id):
+        await job_queries.add(db, ids.new(), queries.JOB_REMOVE, segment_id, ids.now())

@@ -61,22 +61,10 @@ async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
     )
 
 
-async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, now: datetime) -> None:
-    """Where it is there, with the job that removes its members; waits for whoever is writing some."""
+async def delete(db: TeamDb, segment_id: UUID) -> bool:
+    """Wait for whoever is writing members, and remove the segment; False where there is none."""
     await segment_locks.hold_alone(db)
-    await db.run(
-        """
-        WITH gone AS (
-            DELETE FROM segments WHERE team_id = $1 AND id = $2 RETURNING team_id, id
-        )
-        INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-        SELECT gone.team_id, $3, $4, gone.id, $5, $5 FROM gone
-        """,
-        segment_id,
-        job_id,
-        JOB_REMOVE,
-        now,
-    )
+    return await db.run("DELETE FROM segments WHERE team_id = $1 AND id = $2", segment_id) == 1
 
 
 async def present(db: TeamDb, segment_ids: Sequence[UUID]) -> Sequence[UUID]:

@@ -12,6 +12,7 @@ from itertools import groupby
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.work.job_queries import NewJob, add_several
 from pillarbox.webhooks import health_queries
 from pillarbox.webhooks.failure_clock import AttemptEnd, HealthVerdict, Key, WebhookHealth, judged
 
@@ -54,9 +55,9 @@ async def _queue_notices(
     notices += [
         (JOB_FAILING, key) for key, verdict in verdicts.items() if verdict.notify and key not in disabled
     ]
-    rows = []
+    jobs = []
     for kind, (team_id, webhook_id) in sorted(notices):
         log.warning(kind, team=team_id, webhook=webhook_id)
-        rows.append((team_id, ids.new(), kind, webhook_id, ids.now()))
-    if rows:
-        await health_queries.add_jobs(conn, rows)
+        jobs.append(NewJob(team_id, ids.new(), kind, webhook_id, ids.now()))
+    if jobs:
+        await add_several(conn, jobs)

@@ -40,14 +40,6 @@ SET_HEALTH = """
     RETURNING w.team_id, w.id, k.disable
 """
 
-ADD_JOBS = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT k.team_id, k.id, k.kind, k.subject_id, k.at, k.at
-      FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::timestamptz[])
-           AS k (team_id, id, kind, subject_id, at)
-    ON CONFLICT (team_id, kind, subject_id) DO NOTHING
-"""
-
 FAILING = """
     SELECT id, endpoint, last_failure_at, last_status_code
       FROM webhooks
@@ -90,11 +82,6 @@ async def set_health(conn: Connection, verdicts: Mapping[Key, HealthVerdict]) ->
     ]
     stored = await conn.fetch(SET_HEALTH, *zip(*rows, strict=True))
     return {(row["team_id"], row["id"]) for row in stored if row["disable"]}
-
-
-async def add_jobs(conn: Connection, rows: Sequence[tuple[UUID, UUID, str, UUID, datetime]]) -> None:
-    """Background work for webhooks: (team, job id, kind, webhook, due); what is waiting already is enough."""
-    await conn.execute(ADD_JOBS, *zip(*rows, strict=True))
 
 
 async def failing(db: TeamDb, webhook_id: UUID) -> FailingWebhook | None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.work import job_queries
 from pillarbox.webhooks.signing_secrets import MOST_EARLIER, OVERLAP
 
 JOB_REMOVE: Final = "webhook.remove"
@@ -48,11 +49,7 @@ CHANGE = """
 """
 
 DELETE = """
-    WITH gone AS (
-        DELETE FROM webhooks WHERE team_id = $1 AND id = $2 AND kind = 'endpoint' RETURNING team_id, id
-    )
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT gone.team_id, $3, $4, gone.id, $5, $5 FROM gone
+    DELETE FROM webhooks WHERE team_id = $1 AND id = $2 AND kind = $3
 """
 
 # The secrets that still sign, behind the new one; one that had no end gets one now.
@@ -231,9 +228,13 @@ async def change(
     return await db.run(CHANGE, webhook_id, endpoint, events, status, now) == 1
 
 
-async def delete(db: TeamDb, webhook_id: UUID, job_id: UUID, now: datetime) -> bool:
+async def delete(db: TeamDb, webhook_id: UUID, job_id: UUID, now: datetime, kind: str = "endpoint") -> bool:
     """Remove a webhook, and leave the removal of what it had to a job; False where there is none."""
-    return await db.run(DELETE, webhook_id, job_id, JOB_REMOVE, now) == 1
+    async with db.joined_transaction() as inside:
+        if not await inside.run(DELETE, webhook_id, kind):
+            return False
+        await job_queries.add(inside, job_id, JOB_REMOVE, webhook_id, now)
+        return True
 
 
 async def rotate(db: TeamDb, webhook_id: UUID, sealed: bytes, now: datetime) -> bool:

@@ -35,7 +35,7 @@ from pillarbox.kernel.terminal.answers import (
     show_table,
 )
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.team import Team
 from pillarbox.usage.quotas import Quotas
@@ -157,7 +157,7 @@ def resume(
             found = await overview_queries.one(inside, broadcast_id)
             is_begun = found is not None and found.resolved_at is not None
             kind = JOB_WATCH if is_begun else JOB_START
-            await enqueue.restart(inside, Ids(SystemClock()).new(), kind, broadcast_id, now, now)
+            await job_queries.restart(inside, Ids(SystemClock()).new(), kind, broadcast_id, now, now)
         return await told(db, broadcast_id, following=following)
 
     with_broadcast(work, broadcast, team, data=data, database_url=database_url)

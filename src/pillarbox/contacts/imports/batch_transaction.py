@@ -23,6 +23,7 @@ from pillarbox.contacts.imports.upsert import StagedRows, UpsertCounts, UpsertTa
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
+from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.jobs import Job
 
 # What is lost when the database's machine dies is done again from the place that is committed with it.
@@ -142,7 +143,7 @@ async def apply(
             head.failed,
             msgspec.json.encode(checkpoint).decode(),
         )
-        if not counted or not await queries.fence(db, job.id, job.attempt):
+        if not counted or not await job_queries.go_on(db, job.id, job.attempt):
             raise ImportOvertaken
         await add_errors(db, running, errors_of(head))
         if head.is_last:
@@ -155,7 +156,7 @@ async def fail(pool: asyncpg.Pool, job: Job, running: RunningImport, reason: str
     """End an import whose file cannot be read, or not be done."""
     async with transaction(pool) as conn:
         db = TeamDb(conn, job.team_id)
-        if not await queries.fence(db, job.id, job.attempt):
+        if not await job_queries.go_on(db, job.id, job.attempt):
             raise ImportOvertaken
         await add_errors(db, running, [ImportRowError(running.checkpoint.row + 1, None, reason)])
         await queries.end(db, running.id, "failed", reason, now)

@@ -54,6 +54,7 @@ from pillarbox.kernel.wire.problems import (
     TooLarge,
     UnsupportedBody,
 )
+from pillarbox.kernel.work import job_queries
 from pillarbox.teams.allowances import TooMany
 
 MOST_BYTES: Final = 209_715_200
@@ -220,7 +221,7 @@ class ImportIntake:
                 checkpoint=_json(checkpoint),
                 now=now,
             )
-            await queries.queue(inside, self.ids.new(), self.ids.now())
+            await job_queries.hasten(inside, self.ids.new(), queries.JOB, inside.team_id, self.ids.now())
 
     async def _stored_columns(self, db: TeamDb, columns: ColumnPositions) -> StoredColumns:
         wanted = {key: kind for key, (_, kind) in columns.properties.items()}

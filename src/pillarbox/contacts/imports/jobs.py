@@ -30,6 +30,7 @@ from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.postgres.database import RETRIED, TROUBLE, Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
+from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.jobs import (
     DecidedAtSettle,
     EndingHandler,
@@ -124,7 +125,7 @@ class ImportJobs:
 
         async def decide(conn: Connection) -> JobFinished | JobPostponed:
             db = TeamDb(conn, job.team_id)
-            await queries.hold_job(db, job.id)
+            await job_queries.hold(db, job.id)
             if await queries.is_waiting(db):
                 return JobPostponed(self.clock.now(), "next_import")
             return JobFinished()
@@ -208,7 +209,7 @@ class ImportJobs:
         async with transaction(self.pool) as conn:
             db = TeamDb(conn, job.team_id)
             counted = await queries.advance(db, running.id, 0, 0, 0, 0, text)
-            if not counted or not await queries.fence(db, job.id, job.attempt):
+            if not counted or not await job_queries.go_on(db, job.id, job.attempt):
                 raise ImportOvertaken
         return replace(running, checkpoint=at)
 

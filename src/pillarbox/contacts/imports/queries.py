@@ -23,14 +23,6 @@ INSERT = """
     VALUES ($1, $2, 'queued', $3, $4::text::json, $5::text::json, $6::text::json, $7, $8, $9::text::json, $10)
 """
 
-# A job that was given up begins anew with the next import.
-QUEUE = """
-    INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
-    VALUES ($1, $2, $3, $1, $4, $4)
-    ON CONFLICT (team_id, kind, subject_id) DO UPDATE
-       SET due_at = least(j.due_at, excluded.due_at), tries = j.attempt
-"""
-
 HOLD_COUNT = """
     SELECT pg_advisory_xact_lock(hashtextextended('contact imports of ' || team_id, 0))
       FROM (SELECT $1::uuid AS team_id) AS held
@@ -118,15 +110,6 @@ ADD_ERRORS = """
     ON CONFLICT DO NOTHING
 """
 
-# Says that the job is going on, and that it is still this claim's.
-FENCE = """
-    UPDATE jobs SET tries = attempt, begun = 0 WHERE team_id = $1 AND id = $2 AND attempt = $3
-"""
-
-HOLD_JOB = """
-    SELECT id FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE
-"""
-
 LIVE_SEGMENTS = """
     SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id
 """
@@ -192,11 +175,6 @@ async def insert(
     now: datetime,
 ) -> None:
     await db.run(INSERT, import_id, on_conflict, columns, segments, topics, blob, size, checkpoint, now)
-
-
-async def queue(db: TeamDb, job_id: UUID, now: datetime) -> None:
-    """Make the team's job due."""
-    await db.run(QUEUE, job_id, JOB, now)
 
 
 async def count_open(db: TeamDb) -> int:
@@ -268,16 +246,6 @@ async def add_errors(
     reasons: Sequence[str],
 ) -> None:
     await db.run(ADD_ERRORS, import_id, ids, rows, emails, reasons)
-
-
-async def fence(db: TeamDb, job_id: UUID, attempt: int) -> bool:
-    """Whether the job is still this claim's, which is not over at least until the transaction ends."""
-    return await db.run(FENCE, job_id, attempt) == 1
-
-
-async def hold_job(db: TeamDb, job_id: UUID) -> None:
-    """Nobody makes the job due until the transaction ends."""
-    await db.run(HOLD_JOB, job_id)
 
 
 async def hold_segments(db: TeamDb, segment_ids: Sequence[UUID]) -> list[UUID]:

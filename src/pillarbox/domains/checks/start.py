@@ -18,7 +18,7 @@ from pillarbox.domains.queries import Domain
 from pillarbox.domains.wire import status_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid, NotFound
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 
 JOB: Final = "domain.check"
 
@@ -50,7 +50,7 @@ async def begin(db: TeamDb, domain_id: UUID, context: DomainContext) -> None:
 
 async def schedule_check(db: TeamDb, domain_id: UUID, context: DomainContext, now: datetime) -> None:
     """Make the domain's one check due; the states stay as they are."""
-    await enqueue.restart(db, context.ids.new(), JOB, domain_id, now, now)
+    await job_queries.restart(db, context.ids.new(), JOB, domain_id, now, now)
 
 
 def shown(domain: Domain, *, proof: bool) -> tuple[str, ...]:

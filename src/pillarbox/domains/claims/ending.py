@@ -7,6 +7,7 @@ from uuid import UUID
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.policy import JOB, ClaimFailure, Status
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.work import job_queries
 
 
 async def end(
@@ -40,4 +41,4 @@ async def end_other_claims(
 
 async def drop_job(db: TeamDb, claim_id: UUID) -> None:
     """Nothing is done for the claim any more."""
-    await queries.unschedule(db, JOB, claim_id)
+    await job_queries.remove(db, claim_id, [JOB])

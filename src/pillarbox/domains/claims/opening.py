@@ -25,7 +25,7 @@ from pillarbox.domains.queries import Domain, DomainNameUse, StoredKey
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import InvalidField
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 
 
 class NothingToClaim(InvalidField):
@@ -92,7 +92,7 @@ async def open_claim(
         claim = _new_claim(name, options, Stamp(place.domain_id, now), context.ids.stamp(), context, rules)
         await _reuse_place(db, place, claim, context)
     await queries.insert(db, claim)
-    await enqueue.restart(db, context.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
+    await job_queries.restart(db, context.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
     return OpenedClaim(claim, True)
 
 
@@ -141,7 +141,7 @@ async def _add_place(
 async def _reuse_place(db: TeamDb, place: DomainNameUse, claim: DomainClaim, context: DomainContext) -> None:
     before = await domain_queries.lock(db, place.domain_id)
     assert before is not None, "the name is held, so its domain stays"
-    await domain_queries.stop_checks(db, place.domain_id)
+    await job_queries.remove(db, place.domain_id)
     await queries.reuse_place(db, place.domain_id, claim.id, claim.options)
     after = await domain_queries.get(db, place.domain_id)
     assert after is not None

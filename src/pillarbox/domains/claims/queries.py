@@ -194,10 +194,6 @@ async def open_claims(conn: Connection, name: str) -> Sequence[OpenClaim]:
     return [OpenClaim(**row) for row in rows]
 
 
-async def unschedule(db: TeamDb, kind: str, claim_id: UUID) -> None:
-    await db.run("DELETE FROM jobs WHERE team_id = $1 AND kind = $2 AND subject_id = $3", kind, claim_id)
-
-
 async def take_over(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
     """The placeholder is the domain from the commit on; none of its records has been checked yet."""
     await db.run(

@@ -18,7 +18,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import Invalid, NotFound
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 from pillarbox.people.audit import Act, record_call
 
 
@@ -75,7 +75,7 @@ async def verify(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
         raise ClaimOver(Status.EXPIRED)
     if claim.status in OPEN:
         await queries.start_checks(db, claim.id, now)
-        await enqueue.restart(db, ids.new(), JOB, claim.id, now, now)
+        await job_queries.restart(db, ids.new(), JOB, claim.id, now, now)
     elif claim.status is not Status.COMPLETED:
         raise ClaimOver(claim.status)
     return Reply(wire.shown(claim))

@@ -30,6 +30,8 @@ from pillarbox.inboxes.waiting.changes import changed
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Conflict, InvalidField, NotFound
+from pillarbox.kernel.work import job_queries
+from pillarbox.kernel.work.job_queries import NewJob
 from pillarbox.teams.allowances import TooMany, hold_count
 from pillarbox.webhooks.publish import Publisher
 
@@ -101,9 +103,13 @@ class Inboxes:
 
     async def _delete(self, db: TeamDb, ids: Sequence[UUID], source: Source) -> bool:
         at = self.ids.now()
-        gone = await queries.delete(db, ids, self.ids.several(len(ids)), at)
+        gone = await queries.delete(db, ids)
         if not gone:
             return False
+        await job_queries.add_several(
+            db.connection,
+            [NewJob(db.team_id, self.ids.new(), queries.JOB_REMOVE, inbox_id, at) for inbox_id in gone],
+        )
         await directory.remove(db, gone)
         await changed(db.connection, gone)
         told = [events.deleted(InboxOfEvent(db.team_id, inbox_id, source), at) for inbox_id in gone]

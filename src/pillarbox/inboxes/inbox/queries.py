@@ -63,15 +63,7 @@ LOCK_OF_DOMAIN: Final = """
 """
 
 DELETE: Final = """
-    WITH gone AS (
-        DELETE FROM inboxes WHERE team_id = $1 AND id = ANY ($2::uuid[]) RETURNING team_id, id
-    ), work AS (
-        INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-        SELECT gone.team_id, k.job_id, $4, gone.id, $5, $5
-          FROM gone
-          JOIN unnest($2::uuid[], $3::uuid[]) AS k (id, job_id) ON k.id = gone.id
-    )
-    SELECT id FROM gone ORDER BY id
+    DELETE FROM inboxes WHERE team_id = $1 AND id = ANY ($2::uuid[]) RETURNING id
 """
 
 
@@ -142,6 +134,6 @@ async def lock_of_domain(db: TeamDb, domain_id: UUID) -> Sequence[UUID]:
     return await db.values(LOCK_OF_DOMAIN, domain_id)
 
 
-async def delete(db: TeamDb, ids: Sequence[UUID], job_ids: Sequence[UUID], now: datetime) -> Sequence[UUID]:
-    """Remove the rows of these inboxes, and leave the rest to a job for each; returns which there were."""
-    return await db.values(DELETE, ids, job_ids, JOB_REMOVE, now)
+async def delete(db: TeamDb, ids: Sequence[UUID]) -> list[UUID]:
+    """Remove the rows of these inboxes; returns which there were, in order."""
+    return sorted(await db.values(DELETE, ids))

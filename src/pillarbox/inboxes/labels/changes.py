@@ -23,6 +23,7 @@ from pillarbox.inboxes.locking import lock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, NotFound
+from pillarbox.kernel.work import job_queries
 
 MOST: Final = 100
 """Labels of an inbox."""
@@ -75,8 +76,9 @@ class Labels:
     async def delete(self, db: TeamDb, inbox_id: UUID, label_id: UUID) -> None:
         """From the commit on no thread has it; 404 for a label that the inbox does not have."""
         await _hold(db, inbox_id)
-        if not await queries.delete(db, inbox_id, label_id, self.ids.new(), self.ids.now()):
+        if not await queries.delete(db, inbox_id, label_id):
             raise NotFound("Label")
+        await job_queries.add(db, self.ids.new(), queries.JOB_REMOVE, label_id, self.ids.now())
 
 
 def name_key(name: str) -> str:

@@ -34,11 +34,7 @@ CHANGE: Final = """
 """
 
 DELETE: Final = """
-    WITH gone AS (
-        DELETE FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2 AND id = $3 RETURNING team_id, id
-    )
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT gone.team_id, $4, $5, gone.id, $6, $6 FROM gone
+    DELETE FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2 AND id = $3
 """
 
 
@@ -71,6 +67,6 @@ async def change(
     return await db.run(CHANGE, inbox_id, label_id, name, key, color) == 1
 
 
-async def delete(db: TeamDb, inbox_id: UUID, label_id: UUID, job_id: UUID, now: datetime) -> bool:
-    """Remove a label, and leave its threads to a job; False where the inbox has no such label."""
-    return await db.run(DELETE, inbox_id, label_id, job_id, JOB_REMOVE, now) == 1
+async def delete(db: TeamDb, inbox_id: UUID, label_id: UUID) -> bool:
+    """Remove a label; False where the inbox has no such label."""
+    return await db.run(DELETE, inbox_id, label_id) == 1

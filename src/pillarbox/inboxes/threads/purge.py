@@ -29,7 +29,7 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
-from pillarbox.kernel.work import enqueue
+from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
 from pillarbox.kernel.work.periodic import Periodic
@@ -130,7 +130,7 @@ class ThreadPurge:
                 gone = await self._messages(held, thread.id, FIRST)
                 await purge_queries.drop(held, thread.id)
                 if len(gone) == AT_ONCE:
-                    await enqueue.add(held, self._ids.new(), JOB_REMOVE, thread.id, now)
+                    await job_queries.add(held, self._ids.new(), JOB_REMOVE, thread.id, now)
         except NOT_NOW:
             return False
         await self._forget(blobs)

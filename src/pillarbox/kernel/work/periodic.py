@@ -17,6 +17,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.work.job_queries import NewJob, add_several
 from pillarbox.kernel.work.jobs import Handler, Job, JobPostponed
 
 log = get("jobs")
@@ -27,13 +28,6 @@ LOOK = timedelta(seconds=45)
 
 SOMETHING = re.compile("[1-9]")
 """In what was done: a count that is not 0."""
-
-ENSURE = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT $1, k.id, k.kind, $1, $4, $4
-      FROM unnest($2::uuid[], $3::text[]) AS k (id, kind)
-    ON CONFLICT (team_id, kind, subject_id) DO NOTHING
-"""
 
 BRING_FORWARD = """
     UPDATE jobs j
@@ -69,9 +63,10 @@ async def ensure(source: Source, periodic_jobs: Sequence[Periodic], ids: Ids, cl
     """Insert the missing rows, due at once, and bring forward those that wait longer than their interval
     (`bring_forward`)."""
     if periodic_jobs:
-        kinds = [found.kind for found in periodic_jobs]
-        await source.execute(ENSURE, NO_TEAM, [ids.new() for _ in kinds], kinds, clock.now())
-        await bring_forward(source, periodic_jobs, clock.now())
+        now = clock.now()
+        jobs = [NewJob(NO_TEAM, ids.new(), periodic.kind, NO_TEAM, now) for periodic in periodic_jobs]
+        await add_several(source, jobs)
+        await bring_forward(source, periodic_jobs, now)
 
 
 async def bring_forward(source: Source, periodic_jobs: Sequence[Periodic], now: datetime) -> int:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
-from pillarbox.webhooks.queries import JOB_REMOVE
+from pillarbox.webhooks.queries import delete
 
 OPEN = """
     INSERT INTO webhooks (team_id, id, created_at, since, kind, endpoint, events, secrets, secret_ends,
@@ -34,14 +34,6 @@ TAKE = """
      USING next
      WHERE d.ctid = next.spot AND d.team_id = $1
     RETURNING d.event_id, d.kind, d.at, d.subject_id, d.position, d.detail
-"""
-
-CLOSE = """
-    WITH gone AS (
-        DELETE FROM webhooks WHERE team_id = $1 AND id = $2 AND kind = 'listener' RETURNING team_id, id
-    )
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT gone.team_id, $3, $4, gone.id, $5, $5 FROM gone
 """
 
 # Across teams: listeners that nobody reads any more.
@@ -76,7 +68,7 @@ async def touch(db: TeamDb, listener: UUID, now: datetime) -> bool:
 
 async def close(db: TeamDb, listener: UUID, job_id: UUID, now: datetime) -> None:
     """Remove it, and leave the removal of what waits for it to a job."""
-    await db.run(CLOSE, listener, job_id, JOB_REMOVE, now)
+    await delete(db, listener, job_id, now, "listener")
 
 
 async def take(conn: Connection, team_id: UUID, listener: UUID, limit: int) -> list[TakenRow]:
