@@ -246,7 +246,7 @@ def raw(report: Report, server: Server, end: datetime, events: int) -> float:
 
 
 class Medians(NamedTuple):
-    """Milliseconds of a question, of the bare statement and of the plain one (docs/decisions/0124)."""
+    """Milliseconds of a question, of the bare statement and of the plain one (docs/decisions/0024)."""
 
     question: float
     bare: float

@@ -2,7 +2,7 @@
 
 - The pins of requirements/{runtime,dev}.txt are installed with their hashes, and only when they changed:
   a second run needs no network.
-- uv installs them, fetched by pip for the moment; plain pip does where uv cannot (docs/decisions/0047).
+- uv installs them, fetched by pip for the moment; plain pip does where uv cannot (docs/decisions/0004).
 - The environment is `.venv` in the checkout. Where that is not ours to write, one under the user's cache
   folder is used.
 - A file lock lets two scripts start at the same time.

@@ -1,4 +1,4 @@
-"""Which test files a change touches (docs/decisions/0040), a line each.
+"""Which test files a change touches (bench/MEASUREMENTS.md, 8), a line each.
 
     changed.py near          the nearest of them, for the seconds between two edits
     changed.py all           all of them

@@ -1,4 +1,4 @@
-"""Which Python the program runs on: the fastest of those on the PATH (docs/decisions/0117).
+"""Which Python the program runs on: the fastest of those on the PATH (docs/decisions/0004).
 
 Interpreters differ by a third and more: some are built without the compiler's optimisations. So each that is
 new enough runs the same loop, and the fastest is taken; one that is named first keeps its place unless

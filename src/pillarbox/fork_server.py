@@ -5,7 +5,7 @@ socket, and each message on it requests one worker and carries the descriptors t
 first.
 
 This process holds nothing that a fork must not copy: it has no event loop, no second thread, no connection,
-and before the fork it writes no log line and draws no random number (docs/decisions/0025). A worker is a
+and before the fork it writes no log line and draws no random number (docs/decisions/0002). A worker is a
 child of the supervisor, so it keeps running when the fork server dies.
 """
 

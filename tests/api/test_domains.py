@@ -293,7 +293,7 @@ async def test_a_receiving_only_domain_shows_who_owns_it(
 
 
 async def test_trust_lets_a_team_send_without_dns(database_url: str) -> None:
-    """Contract decision 21 and docs/decisions/0010."""
+    """Contract decision 21 and docs/decisions/0015."""
     async with http_server(database_url) as api:
         team = await api.team()
         context = domain_context(api)

@@ -1,4 +1,4 @@
-"""Previews: the mail as a contact would get it, and test copies (docs/decisions/0090)."""
+"""Previews: the mail as a contact would get it, and test copies (docs/decisions/0076)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is removed of a broadcast with its emails (docs/decisions/0082)."""
+"""What is removed of a broadcast with its emails (docs/decisions/0076)."""
 
 from __future__ import annotations
 

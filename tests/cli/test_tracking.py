@@ -61,7 +61,7 @@ async def test_a_link_says_whose_it_is(database_url: str, tmp_path: Path) -> Non
 
 
 async def test_the_operator_vouches_for_the_host_of_links_apart(database_url: str, tmp_path: Path) -> None:
-    """docs/decisions/0010: trusting a domain says nothing about it."""
+    """docs/decisions/0015: trusting a domain says nothing about it."""
     async with relayed_world(database_url, tmp_path, public_url=URL) as (pillarbox, sink):
         team = await pillarbox.team()
         here = Installation(database_url, tmp_path)

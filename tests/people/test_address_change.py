@@ -1,5 +1,5 @@
 """The address that one logs in with becomes another one by a link that was mailed there
-(docs/decisions/0126)."""
+(docs/decisions/0106)."""
 
 from __future__ import annotations
 

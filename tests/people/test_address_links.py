@@ -1,5 +1,5 @@
 """Links to another address: each works once, for an hour, for whoever asked for it and has just proved who it
-is (docs/decisions/0126)."""
+is (docs/decisions/0106)."""
 
 from __future__ import annotations
 

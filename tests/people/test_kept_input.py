@@ -1,5 +1,5 @@
 """What somebody typed into a form survives the question who it is, for this form and this session alone
-(docs/decisions/0125)."""
+(docs/decisions/0106)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ comment sign of the next line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,10 +16,17 @@ from pathlib import Path
 import pytest
 
 from kit.sources import text_of
+from pillarbox.kernel.process.faults import POINTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CONTRACT = DOCS / "contract"
+RECORDS = DOCS / "decisions"
+MEASUREMENTS = ROOT / "bench" / "MEASUREMENTS.md"
+MIGRATIONS = ROOT / "src" / "pillarbox" / "schema" / "migrations"
+"""Files that never change again, so they may name a record that went."""
+
+SOURCES = (ROOT, ROOT / "src" / "pillarbox", ROOT / "src" / "pillarbox" / "kernel", ROOT / "tests")
 FOLDERS = ("src", "tests", "bench", "docs", "script", "deploy")
 OF_THE_ROOT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml")
 SUFFIXES = {".py", ".md", ".sql", ".toml", ".sh", ".html", ".js", ".css", ".yaml"}
@@ -71,7 +78,14 @@ def contract_decisions() -> frozenset[str]:
 
 @cache
 def records() -> frozenset[str]:
-    return frozenset(page.name[:4] for page in (DOCS / "decisions").glob("[0-9]*.md"))
+    return frozenset(page.name[:4] for page in RECORDS.glob("[0-9]*.md"))
+
+
+@cache
+def records_gone() -> Mapping[str, str]:
+    """The numbers of records that went, and where each went."""
+    lines = (RECORDS / "README.md").read_text().partition("\n## Numbers that went\n")[2].splitlines()
+    return {line[2:6]: line[8:] for line in lines if line.startswith("- ")}
 
 
 @cache
@@ -132,8 +146,28 @@ def a_decision(found: re.Match[str], _: Path) -> list[str]:
     ]
 
 
-def a_record(found: re.Match[str], _: Path) -> list[str]:
-    return [] if found["number"] in records() else [f"no page docs/decisions/{found['number']}-….md"]
+def a_record(found: re.Match[str], file: Path) -> list[str]:
+    if found["number"] in records():
+        return []
+    gone = records_gone().get(found["number"])
+    if gone and file.parent == MIGRATIONS:
+        return []
+    return [f"no page docs/decisions/{found['number']}-….md" + (f": {gone}" if gone else "")]
+
+
+def a_measurement(found: re.Match[str], _: Path) -> list[str]:
+    return lacking(found, MEASUREMENTS)
+
+
+def a_module(found: re.Match[str], file: Path) -> list[str]:
+    """A page names a module by its path from the root, from `src/pillarbox`, from its kernel, or from tests.
+    What a recipe of CONTRIBUTING.md makes is called an example, or NNNN."""
+    path = found["path"]
+    if file.suffix != ".md" or "example" in path or "NNNN" in path:
+        return []
+    if any((folder / path).exists() for folder in (*SOURCES, file.parent)):
+        return []
+    return [f"there is no {path}"]
 
 
 def a_style_rule(found: re.Match[str], _: Path) -> list[str]:
@@ -183,6 +217,8 @@ REFERENCES = (
     reference(rf"(?i:\b(?P<page>conventions)) {NUMBERS}", in_contract, "conventions 14 and 99"),
     reference(rf"[Cc]ontract decisions? {NUMBERS}", a_decision, "contract decisions 1,\n    # 2 and 99"),
     reference(r"docs/decisions/(?P<number>\d{4})", a_record, "docs/decisions/9999"),
+    reference(rf"MEASUREMENTS\.md, {NUMBERS}", a_measurement, "bench/MEASUREMENTS.md, 99"),
+    reference(r"`(?P<path>[a-z_]+(?:/[\w]+)+\.(?:py|sql))`", a_module, "says `emails/nowhere.py`"),
     reference(rf"[Ss]tyle rules? {NUMBERS}", a_style_rule, "style rule 99"),
     reference(rf"[Aa]rchitecture (?:sections? )?{NUMBERS}", in_architecture, "architecture 99.9"),
     reference(rf"[Ss]tandards,? sections? {NUMBERS}", in_standards, "standards, section 99"),
@@ -231,3 +267,24 @@ def test_a_broken_reference_is_found(of: Reference, monkeypatch: pytest.MonkeyPa
 def test_numbers_of_a_page_are_headings_paragraphs_and_items() -> None:
     assert {"1", "1.5", "4.1", "11"} <= sections(CONTRACT / "emails.md")
     assert style_rules() == {str(number) for number in range(1, 22)}
+
+
+def test_numbers_of_records_are_used_once_and_lead_somewhere() -> None:
+    """A record that goes gets a line in docs/decisions/README.md."""
+    gone = records_gone()
+    assert gone.keys() & records() == set()
+    folded = {number: where[12:16] for number, where in gone.items() if where.startswith("folded into ")}
+    assert {number: into for number, into in folded.items() if into not in records()} == {}
+    assert len(records()) == len(list(RECORDS.glob("[0-9]*.md"))), "two records have one number"
+
+
+def test_migrations_alone_may_name_a_record_that_went() -> None:
+    (of,) = [one for one in REFERENCES if one.missing is a_record]
+    text = "docs/decisions/0094"
+    assert list(faults(text, MIGRATIONS / "0030_thread_lists.sql", of)) == []
+    assert list(faults(text, CONTRACT / "emails.md", of)) != []
+
+
+def test_the_record_of_faults_has_each_point() -> None:
+    rows = re.findall(r"^\| `([a-z_.0-9]+)` \|", (RECORDS / "0012-fault-points.md").read_text(), re.M)
+    assert sorted(rows) == sorted(POINTS)

@@ -1,4 +1,4 @@
-"""Removing what broadcasts share with their emails, once those are gone (docs/decisions/0082, DUR-15)."""
+"""Removing what broadcasts share with their emails, once those are gone (docs/decisions/0076, DUR-15)."""
 
 from __future__ import annotations
 

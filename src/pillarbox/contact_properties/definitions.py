@@ -1,6 +1,6 @@
 """Definitions of properties, and values that are to be kept under them (contacts.md 1 and 4).
 
-Values are kept in a contact's row under the number of their definition (`docs/decisions/0056`). Whoever
+Values are kept in a contact's row under the number of their definition (`docs/decisions/0060`). Whoever
 writes values holds the definitions until the commit, and whoever deletes one waits for them; so nothing is
 written under a number after its definition was deleted, and the job that removes the values finds all of
 them. In a transaction that does both, definitions are held before a contact is locked.

@@ -1,4 +1,4 @@
-"""The job that ends what is left of deleted properties (contacts.md 4, docs/decisions/0056)."""
+"""The job that ends what is left of deleted properties (contacts.md 4, docs/decisions/0060)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What must hold between contacts, segments and topics (`pillarbox verify`): there are no foreign keys
-(docs/decisions/0056)."""
+(docs/decisions/0060)."""
 
 from __future__ import annotations
 

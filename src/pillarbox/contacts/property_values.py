@@ -1,4 +1,4 @@
-"""Removing the values of properties that were deleted, some contacts at a time (docs/decisions/0056)."""
+"""Removing the values of properties that were deleted, some contacts at a time (docs/decisions/0060)."""
 
 from __future__ import annotations
 

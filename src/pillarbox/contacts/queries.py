@@ -87,7 +87,7 @@ ADDRESS = """
     SELECT address FROM contacts WHERE team_id = $1 AND id = $2
 """
 
-# Values of a property that was deleted are still there for a while (docs/decisions/0056).
+# Values of a property that was deleted are still there for a while (docs/decisions/0060).
 FOUND = """
     SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at,
            (SELECT string_agg('"' || p.key || '":{"value":' || v.value || ',"type":"' || p.type || '"}',

@@ -1,4 +1,4 @@
-"""Who writes members of segments, and who deletes segments, wait for each other here (docs/decisions/0062).
+"""Who writes members of segments, and who deletes segments, wait for each other here (docs/decisions/0060).
 
 Each is a statement of its own: one that waited would still see what was there before.
 """

@@ -11,7 +11,7 @@ from pillarbox.contacts import segment_locks
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
-# There is no foreign key (docs/decisions/0056): segments are held until the members are written.
+# There is no foreign key (docs/decisions/0060): segments are held until the members are written.
 LIVE = """
     SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[])
 """
@@ -30,7 +30,7 @@ REMOVE_ALL = """
     DELETE FROM segment_members WHERE team_id = $1 AND contact_id = $2
 """
 
-# A segment that was deleted keeps its members for a while (docs/decisions/0056).
+# A segment that was deleted keeps its members for a while (docs/decisions/0060).
 IDS = """
     SELECT m.segment_id
       FROM segment_members m

@@ -30,7 +30,7 @@ SLOWER: Final = 0.75
 
 
 class CopyRate:
-    """Copies a second, as many as leave the event loop punctual (docs/decisions/0127)."""
+    """Copies a second, as many as leave the event loop punctual (docs/decisions/0076)."""
 
     def __init__(self) -> None:
         self._rate = SLOWEST

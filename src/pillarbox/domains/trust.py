@@ -1,4 +1,4 @@
-"""The operator trusts a domain without DNS (contract decision 21; docs/decisions/0010)."""
+"""The operator trusts a domain without DNS (contract decision 21; docs/decisions/0015)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Browsers that are known to be somebody's: they keep a token that says so (SEC-03, docs/decisions/0153).
+"""Browsers that are known to be somebody's: they keep a token that says so (SEC-03, docs/decisions/0106).
 
 A token is given where somebody has a full session, or has opened a link that was mailed to them. It lets
 nobody in; whoever has it is not kept out by what others try elsewhere.

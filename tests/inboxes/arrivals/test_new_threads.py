@@ -1,5 +1,5 @@
 """Mail that begins a thread is not looked up first, unless what that assumes is not so
-(docs/decisions/0097)."""
+(docs/decisions/0096)."""
 
 from __future__ import annotations
 

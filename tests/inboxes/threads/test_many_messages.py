@@ -1,4 +1,4 @@
-"""A thread with any number of messages: what is done with it stays small (docs/decisions/0104)."""
+"""A thread with any number of messages: what is done with it stays small (docs/decisions/0091)."""
 
 from __future__ import annotations
 

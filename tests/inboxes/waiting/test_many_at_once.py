@@ -1,4 +1,4 @@
-"""Many requests that wait, and that come, or are woken, in the same moment (docs/decisions/0105)."""
+"""Many requests that wait, and that come, or are woken, in the same moment (docs/decisions/0091)."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 """Previews of a broadcast: the mail as a contact would get it now, shown or sent to somebody who tries it out
-(docs/decisions/0090)."""
+(docs/decisions/0076)."""

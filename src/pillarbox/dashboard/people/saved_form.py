@@ -1,4 +1,4 @@
-"""What somebody typed into a form that first had to ask who it is (docs/decisions/0125).
+"""What somebody typed into a form that first had to ask who it is (docs/decisions/0106).
 
 It travels in a cookie that only we can read, for one session, team and form, and fills that form in when its
 person comes back; then the cookie is taken away. Nothing is done by itself: the person presses the button

@@ -1,4 +1,4 @@
-"""Which destinations mail has waited for longest, for Prometheus (docs/decisions/0055).
+"""Which destinations mail has waited for longest, for Prometheus (docs/decisions/0014).
 
 Counted is what ought to have left by now: it was tried, or is due, or the smarthost refuses it. What is
 scheduled for later, or waits for an attachment, or was put aside, is not. The names of destinations become

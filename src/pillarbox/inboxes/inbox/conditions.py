@@ -1,4 +1,4 @@
-"""Where an inbox may be made: what its domain must have shown (inboxes.md 3.1, docs/decisions/0092)."""
+"""Where an inbox may be made: what its domain must have shown (inboxes.md 3.1, docs/decisions/0091)."""
 
 from __future__ import annotations
 

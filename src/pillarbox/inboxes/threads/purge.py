@@ -3,7 +3,7 @@
 One transaction for each thread: it takes the lock of the inbox, and the thread where it is still over its
 time. So a thread that somebody brings back at the same moment is either brought back or purged, whole. Of a
 thread with many messages the first `AT_ONCE` go with it, and a job removes the others, as many at a time: no
-thread has them any more, so nobody sees them (docs/decisions/0104). Their emails are kept from then on as
+thread has them any more, so nobody sees them (docs/decisions/0091). Their emails are kept from then on as
 long as any other email. Nobody is told.
 """
 

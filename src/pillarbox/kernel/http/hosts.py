@@ -1,4 +1,4 @@
-"""Which paths are there under which name: some names are not for the API (docs/decisions/0087)."""
+"""Which paths are there under which name: some names are not for the API (docs/decisions/0086)."""
 
 from __future__ import annotations
 

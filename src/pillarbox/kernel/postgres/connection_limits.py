@@ -16,7 +16,7 @@ from pillarbox.kernel.settings.settings import Settings
 
 REQUESTS: Final = 16
 ENGINE: Final = 10
-"""The most connections of the two pools of a process (docs/decisions/0006)."""
+"""The most connections of the two pools of a process (docs/decisions/0035)."""
 
 COMMANDS: Final = 3
 """What a command takes while it runs, and one for a person."""

@@ -1,4 +1,4 @@
-"""The keys of links in sent mail, which must work for years (docs/decisions/0064).
+"""The keys of links in sent mail, which must work for years (docs/decisions/0086).
 
 They lie in the database, sealed by the key ring, so that replacing a key of the ring makes no link invalid.
 The process that first needs a key makes it; all processes of the installation have the same ones. Every key

@@ -1,4 +1,4 @@
-"""Tokens of links by which a recipient of a mail is known (topics.md 4; LST-04, docs/decisions/0064).
+"""Tokens of links by which a recipient of a mail is known (topics.md 4; LST-04, docs/decisions/0086).
 
 They are texts of `sealed_links`, and do not expire. What is encrypted:
 

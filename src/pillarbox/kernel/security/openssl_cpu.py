@@ -2,7 +2,7 @@
 
 OpenSSL has two ways to raise numbers of 1,024 bits to a power, which is nearly all of an RSA-2048 signature:
 by ADX, and by AVX2. Where a processor has both it takes ADX, which is right for those it was written for. On
-AMD's since Zen 3 AVX2 takes six to nine tenths of the time (docs/decisions/0027). OpenSSL reads what it
+AMD's since Zen 3 AVX2 takes six to nine tenths of the time (bench/MEASUREMENTS.md, 1). OpenSSL reads what it
 is told when it is loaded, from its environment.
 """
 

@@ -1,4 +1,4 @@
-"""Whether a blob store is the one of this database (docs/decisions/0045).
+"""Whether a blob store is the one of this database (docs/decisions/0044).
 
 The store has an id in it, and the database knows that id. A process whose store has another one, or none,
 would keep attachments where no other process finds them, and take those of others for lost. It does not

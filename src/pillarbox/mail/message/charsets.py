@@ -3,7 +3,7 @@
 Labels are those of the WHATWG Encoding Standard and what old mail programs wrote besides. They lead to
 decoders on a fixed list: Python's registry also holds compressors, escape decoders and UTF-7, none of
 which has any business in mail; only plain text, which nobody reads as markup, is decoded from UTF-7 as well
-(docs/decisions/0034). Whatever the octets are, the text is valid Unicode without NUL.
+(docs/decisions/0030). Whatever the octets are, the text is valid Unicode without NUL.
 
 Mail lies about its charsets, so a declaration is believed only as far as the octets allow: ASCII with high
 octets is read as UTF-8 or windows-1252. Text that is broken nearly everywhere in its declared charset is read

@@ -1,7 +1,7 @@
 """Which caller an access token means (oauth.md 1).
 
 The signature and the claims of a token are checked once in a while by each process, and remembered with the
-hash of the token. Whether its grant is live is asked at most a second before (docs/decisions/0111).
+hash of the token. Whether its grant is live is asked at most a second before (docs/decisions/0110).
 """
 
 from __future__ import annotations

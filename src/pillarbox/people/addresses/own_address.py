@@ -1,4 +1,4 @@
-"""Changing the address that one logs in with (docs/decisions/0126).
+"""Changing the address that one logs in with (docs/decisions/0106).
 
 What is answered, stored and sent is as much whether or not somebody has the new address: only the mail to it
 says which. The change is made when the link of that mail is used by the same person, logged in; the database

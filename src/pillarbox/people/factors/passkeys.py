@@ -1,4 +1,4 @@
-"""Passkeys (Web Authentication, level 3): made, and asked for their signature (docs/decisions/0108).
+"""Passkeys (Web Authentication, level 3): made, and asked for their signature (docs/decisions/0106).
 
 Each begins with a challenge, which works once and for five minutes, and ends with what the browser answers.
 A passkey always asks who uses it (PIN, finger, face), so it is both factors at once.

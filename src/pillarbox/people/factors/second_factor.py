@@ -1,4 +1,4 @@
-"""The second factor: codes of a phone, and recovery codes in its place (docs/decisions/0108).
+"""The second factor: codes of a phone, and recovery codes in its place (docs/decisions/0106).
 
 A seed is stored when setting it up begins, and counts when a code of it was given. Each code, of the phone or
 for recovery, is taken once: of two that arrive together the database lets one pass.

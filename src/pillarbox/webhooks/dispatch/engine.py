@@ -261,7 +261,7 @@ class WebhookDispatcher:
 
     @property
     def _may_begin(self) -> bool:
-        """False while outcomes cannot be stored (docs/decisions/0150)."""
+        """False while outcomes cannot be stored (docs/decisions/0156)."""
         return not self._stopping and not self._settler.is_out
 
     def _pump(self) -> None:
