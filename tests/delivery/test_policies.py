@@ -24,7 +24,8 @@ from pillarbox.delivery.smtp.mta_sts_policies import (
     Policies,
     mta_sts_periodic,
 )
-from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.network.host_addresses import DnsAddresses
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.mail.smtp.mta_sts import Policy
 

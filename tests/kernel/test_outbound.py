@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import socket
 import ssl
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +17,9 @@ import trustme
 import pillarbox
 from kit.http_outside import Handler, Zone, answer, client, failure, get, serving
 from pillarbox.kernel.network.dns import ResolverAnswer
-from pillarbox.kernel.network.outbound import DnsAddresses, Outbound, SystemAddresses
+from pillarbox.kernel.network.fetch_result import HttpLimits
+from pillarbox.kernel.network.host_addresses import DnsAddresses, SystemAddresses
+from pillarbox.kernel.network.outbound import Outbound
 
 
 async def test_a_fetch_gives_status_headers_and_body() -> None:
@@ -37,9 +41,9 @@ async def test_a_request_carries_what_it_was_given_and_nothing_of_ours() -> None
             await outbound.fetch(
                 "POST",
                 f"http://hook.example:{server.port}/",
+                HttpLimits(max_bytes=10),
                 headers={"Content-Type": "application/json", "svix-id": "msg_1", "User-Agent": "Mine"},
                 body=body,
-                max_bytes=10,
             )
         assert server.requests[1].endswith(b"\r\n\r\n" + body)
         assert sorted(server.header_lines) == [
@@ -68,8 +72,8 @@ async def test_redirects_are_followed_only_when_asked() -> None:
     async with serving(moved) as server, client() as outbound:
         got = await get(outbound, f"http://127.0.0.1:{server.port}/")
         assert (got.status, got.body, got.headers["location"]) == (307, b"moved", "/b")
-        with pytest.raises(ValueError, match="GET and HEAD"):
-            await outbound.fetch("POST", "http://hook.example/", max_bytes=1, redirects=1)
+        with pytest.raises(ValueError, match="only GET"):
+            await outbound.fetch("POST", "http://hook.example/", HttpLimits(max_bytes=1, redirects=1))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -136,8 +140,41 @@ async def test_an_announced_length_over_the_limit_is_not_read() -> None:
 
     async with serving(huge) as server, client() as outbound:
         assert await failure(outbound, f"http://127.0.0.1:{server.port}/") == "too_large"
-        got = await outbound.fetch("HEAD", f"http://127.0.0.1:{server.port}/", max_bytes=10)
-        assert got.body == b""
+
+
+async def one_byte_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 50_000)
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def test_the_limit_counts_the_body_and_not_its_framing() -> None:
+    async with serving(one_byte_chunks) as server, client() as outbound:
+        got = await get(outbound, f"http://127.0.0.1:{server.port}/", max_bytes=50_000)
+        assert got.body == b"x" * 50_000
+
+
+async def cut_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Half a body without a length, then a reset."""
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\nhalf of it")
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+async def test_a_reset_is_no_end_of_a_body() -> None:
+    async with serving(cut_off) as server, client() as outbound:
+        assert await failure(outbound, f"http://127.0.0.1:{server.port}/") == "protocol"
+
+
+async def test_the_body_of_a_redirect_is_not_waited_for() -> None:
+    async def slow_redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 100000\r\n\r\n")
+        await reader.read()
+
+    async with serving(slow_redirect, answer(b"there")) as server, client() as outbound:
+        assert (await get(outbound, f"http://127.0.0.1:{server.port}/", redirects=1)).body == b"there"
 
 
 async def test_a_compressed_bomb_stays_compressed() -> None:
@@ -165,10 +202,10 @@ async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 @pytest.mark.parametrize("handler", [drip, silent])
 async def test_a_slow_server_is_left(handler: Handler) -> None:
     async with serving(handler) as server, client() as outbound:
-        assert await failure(outbound, f"http://127.0.0.1:{server.port}/", total_timeout=0.1) == "timeout"
+        assert await failure(outbound, f"http://127.0.0.1:{server.port}/", total=0.1) == "timeout"
 
 
-async def test_a_slow_handshake_and_a_slow_look_up_end_with_the_connect_timeout() -> None:
+async def test_a_slow_handshake_and_a_slow_look_up_end_in_time() -> None:
     class Stuck(Zone):
         async def addresses(self, host: str) -> Sequence[str]:
             await asyncio.Event().wait()
@@ -176,9 +213,9 @@ async def test_a_slow_handshake_and_a_slow_look_up_end_with_the_connect_timeout(
 
     async with serving(silent) as server, client() as outbound:
         url = f"https://127.0.0.1:{server.port}/"
-        assert await failure(outbound, url, connect_timeout=0.1) == "timeout"
+        assert await failure(outbound, url, connect=0.1) == "timeout"
     async with client(Stuck()) as outbound:
-        assert await failure(outbound, "http://hook.example/", connect_timeout=0.1) == "timeout"
+        assert await failure(outbound, "http://hook.example/", total=0.1) == "timeout"
 
 
 @pytest.mark.parametrize(
@@ -311,11 +348,11 @@ async def test_names_of_the_hosts_file_come_before_dns(tmp_path: Path) -> None:
 
 
 def test_there_is_no_other_http_client_in_the_code() -> None:
-    """WH-07. `pillarbox send` talks to the operator's own server, at an address that the operator gave."""
+    """WH-07."""
     package = Path(pillarbox.__file__).parent
     client_import = re.compile(
         r"^\s*(?:import|from) (?:aiohttp|httptools|httpx|requests|urllib3|urllib\.request|http\.client"
-        r"|pillarbox\.kernel\.network\.(?:http_connection|outbound_session))\b",
+        r"|pillarbox\.kernel\.network\.(?:http_connection|kept_connections))\b",
         re.M,
     )
     users = {
@@ -326,8 +363,6 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
     listeners = {"kernel/http/protocol.py"}
     assert users - listeners == {
         "kernel/network/outbound.py",
-        "kernel/network/outbound_session.py",
         "kernel/network/http_connection.py",
-        "kernel/network/post_client.py",
-        "cli/send.py",
+        "kernel/network/kept_connections.py",
     }

@@ -6,6 +6,7 @@ The peers are `kit.blocking_peer` and Python's blocking HTTP server; our side ru
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -24,11 +25,11 @@ from kit.http_outside import LOOPBACK
 from kit.object_store import ObjectStore
 from kit.smtp_listener import on_each_loop
 from kit.smtp_sink import TlsAuthority
-from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.network.post_client import PostClient, PostLimits
 from pillarbox.kernel.network.web_address import parse_url
 from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.webhooks.dispatch.posting import LIMITS
 
 AUTHORITY = TlsAuthority()
 SIZES = [1_000, 200_000, 2_000_000, 40_000_000]
@@ -49,13 +50,14 @@ def url_of(peer: BlockingPeer) -> str:
 
 async def post(tls: Tls, body: bytes, reading: Reading, total: float = 60.0) -> None:
     """Two requests with this body, on one connection."""
+    limits = replace(LIMITS, total=total)
     with blocking_peer(tls, reading, AUTHORITY, http=Writing()) as peer:
-        posts = PostClient(Outbound(allow=LOOPBACK, tls=AUTHORITY.trust()), PostLimits(total=total))
+        outbound = Outbound(allow=LOOPBACK, tls=AUTHORITY.trust())
         try:
             for _ in range(2):
-                assert (await posts.post(parse_url(url_of(peer)), {}, body)).status == 200
+                assert (await outbound.post(parse_url(url_of(peer)), {}, body, limits)).status == 200
         finally:
-            await posts.close()
+            await outbound.close()
         assert peer.received == [(len(body), hashlib.sha256(body).hexdigest())] * 2
 
 
@@ -84,20 +86,21 @@ async def test_a_receiver_that_stops_reading_is_given_up(tls: Tls) -> None:
 @on_each_loop
 async def test_a_long_answer_to_a_webhook_is_cut(tls: Tls) -> None:
     with blocking_peer(tls, AT_ONCE, AUTHORITY, http=Writing(octets=40_000_000)) as peer:
-        posts = PostClient(Outbound(allow=LOOPBACK, tls=AUTHORITY.trust()))
-        answer = await posts.post(parse_url(url_of(peer)), {}, b"{}")
-        await posts.close()
-        assert (answer.status, answer.cut, len(answer.body)) == (200, True, PostLimits().most_bytes)
+        outbound = Outbound(allow=LOOPBACK, tls=AUTHORITY.trust())
+        answer = await outbound.post(parse_url(url_of(peer)), {}, b"{}", LIMITS)
+        await outbound.close()
+        assert (answer.status, answer.cut, len(answer.body)) == (200, True, LIMITS.max_bytes)
 
 
 # Fetches ----------------------------------------------------------------------------------------------
 
 
 async def fetch(tls: Tls, writing: Writing, total: float = 60.0) -> None:
+    limits = HttpLimits(max_bytes=50_000_000, total=total)
     with blocking_peer(tls, AT_ONCE, AUTHORITY, http=writing) as peer:
         outbound = Outbound(allow=LOOPBACK, tls=AUTHORITY.trust())
         try:
-            answer = await outbound.fetch("GET", url_of(peer), max_bytes=50_000_000, total_timeout=total)
+            answer = await outbound.fetch("GET", url_of(peer), limits)
         finally:
             await outbound.close()
         assert (answer.status, answer.body) == (200, b"a" * writing.octets)

@@ -11,7 +11,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from pillarbox.kernel.network.fetch_result import FAILURES, FetchError, HttpAnswer
+from pillarbox.kernel.network.fetch_result import FAILURES, FetchError, HttpAnswer, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -105,14 +105,17 @@ def answer(body: bytes = b"ok", *headers: str, status: str = "200 OK") -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-async def get(outbound: Outbound, url: str, **options: object) -> HttpAnswer:
-    return await outbound.fetch("GET", url, **({"max_bytes": 1000} | options))  # type: ignore[arg-type]
+async def get(
+    outbound: Outbound, url: str, headers: dict[str, str] | None = None, **limits: object
+) -> HttpAnswer:
+    found = HttpLimits(**({"max_bytes": 1000} | limits))  # type: ignore[arg-type]
+    return await outbound.fetch("GET", url, found, headers=headers)
 
 
-async def failure(outbound: Outbound, url: str, **options: object) -> str:
+async def failure(outbound: Outbound, url: str, **limits: object) -> str:
     """The kind of the failure; its text tells nothing about where it happened (WH-08)."""
     with pytest.raises(FetchError) as failed:
-        await get(outbound, url, **options)
+        await get(outbound, url, **limits)  # type: ignore[arg-type]
     assert str(failed.value) == FAILURES[failed.value.kind]
     assert not re.search(r"[0-9:]", str(failed.value).replace("http or https", ""))
     assert failed.value.__cause__ is None

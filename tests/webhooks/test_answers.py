@@ -7,6 +7,7 @@ import gzip
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import ip_network
 from pathlib import Path
@@ -21,14 +22,14 @@ from kit.webhooks import hook, publish
 from kit.world import world
 from kit.zone import Zone as WholeZone
 from pillarbox.kernel.network.address_policy import AddressPolicy
+from pillarbox.kernel.network.fetch_result import HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.network.post_client import PostClient, PostLimits
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, AttemptResult, Delivery, Endpoint
-from pillarbox.webhooks.dispatch.posting import MOST_KEPT, Poster
+from pillarbox.webhooks.dispatch.posting import LIMITS, MOST_KEPT, Poster
 from pillarbox.webhooks.endpoints import EndpointRules
 
 NOW = datetime(2026, 10, 2, 8, 0, tzinfo=UTC)
-SHORT = PostLimits(connect=0.4, total=0.8)
+SHORT = replace(LIMITS, connect=0.4, total=0.8)
 RULES = EndpointRules(allow_http=True, allow_private=LOOPBACK)
 
 
@@ -38,11 +39,11 @@ def delivery(body: bytes = b"{}") -> Delivery:
 
 @asynccontextmanager
 async def poster(
-    zone: Zone | None = None, limits: PostLimits = SHORT, rules: EndpointRules = RULES, **options: object
+    zone: Zone | None = None, limits: HttpLimits = SHORT, rules: EndpointRules = RULES, **options: object
 ) -> AsyncIterator[Poster]:
     reach = AddressPolicy(rules.allow_private, ports=rules.permits_port)
     outbound = Outbound(zone or Zone(), policy=reach, **options)  # type: ignore[arg-type]
-    made = Poster(PostClient(outbound, limits), rules)
+    made = Poster(outbound, rules, limits)
     try:
         yield made
     finally:
@@ -81,14 +82,14 @@ async def slowly(arrival: Arrival, seconds: float) -> bytes:
 
 async def test_the_time_counts_to_the_end_of_the_body() -> None:
     """A body that ends in time is an answer, one that does not is none, whatever the status said."""
-    async with receiver() as at, poster(limits=PostLimits(total=0.6)) as by:
+    async with receiver() as at, poster(limits=replace(LIMITS, total=0.6)) as by:
         at.answers(lambda arrival: slowly(arrival, 0.3), lambda arrival: slowly(arrival, 0.9))
         assert await tried(by, at.url) == AttemptResult(200, "abcd")
         assert await tried(by, at.url) == AttemptResult(0, "no complete answer in time", True)
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    assert PostLimits() == PostLimits(connect=5.0, total=15.0, most_bytes=64 * 1024)
+    assert (LIMITS.connect, LIMITS.total, LIMITS.max_bytes) == (5.0, 15.0, 64 * 1024)
 
 
 async def byte_by_byte(arrival: Arrival) -> bytes | None:

@@ -7,17 +7,20 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import ip_network
 from itertools import chain, repeat
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import aiohttp
+import msgspec
 import typer
 
 import pillarbox
 from pillarbox.app import SETTINGS
 from pillarbox.delivery.commands.words import reason_in_words
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
+from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.process.announcement import local_url
 from pillarbox.kernel.settings.settings import ConfigError, Settings, read_settings
 from pillarbox.kernel.storage.data_folder import read_note
@@ -48,8 +51,10 @@ FINAL = GOOD | BAD
 POLLS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Pauses between two looks; the last one repeats."""
 
-TIMEOUT = aiohttp.ClientTimeout(total=30)
-NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError)
+LIMITS = HttpLimits(max_bytes=64 * 1024 * 1024)
+EVERYWHERE = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+"""The operator has named the server, so it may be on this machine."""
+
 TOO_MANY = 429
 NOT_FOR_THIS_KEY = frozenset({401, 403, TOO_MANY})
 SLOW_DOWN = 1.0
@@ -229,28 +234,25 @@ def mail_of(
 
 async def send(server: str, token: str, mail: dict[str, Any], wait: float, *, quiet: bool) -> SendOutcome:
     """Hand in the mail, then follow it for `wait` seconds."""
-    headers = {"authorization": f"Bearer {token}", "user-agent": f"pillarbox/{pillarbox.__version__}"}
-    async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as http:
-        answer = await call(http, "POST", f"{server}/emails", mail)
-        outcome = SendOutcome(str(as_id(str(answer.get("id")), "an email")), different(mail["to"]))
-        if not quiet:
-            say(f"Accepted: email {outcome.email_id}, from {mail['from']} to {', '.join(mail['to'])}.")
-        if wait:
-            await follow(http, server, outcome, wait, quiet=quiet)
-        else:
-            outcome.followed = False
+    api = ApiClient(server, token)
+    answer = await api.call("POST", "/emails", mail)
+    outcome = SendOutcome(str(as_id(str(answer.get("id")), "an email")), different(mail["to"]))
+    if not quiet:
+        say(f"Accepted: email {outcome.email_id}, from {mail['from']} to {', '.join(mail['to'])}.")
+    if wait:
+        await follow(api, outcome, wait, quiet=quiet)
+    else:
+        outcome.followed = False
     return outcome
 
 
-async def follow(
-    http: aiohttp.ClientSession, server: str, outcome: SendOutcome, wait: float, *, quiet: bool
-) -> None:
+async def follow(api: ApiClient, outcome: SendOutcome, wait: float, *, quiet: bool) -> None:
     """Print each step as it becomes known, until all recipients have a final state or the time is over."""
     loop = asyncio.get_running_loop()
     until = loop.time() + wait
     for pause in chain(POLLS, repeat(POLLS[-1])):
         try:
-            answer = await call(http, "GET", f"{server}/emails/{outcome.email_id}/events")
+            answer = await api.call("GET", f"/emails/{outcome.email_id}/events")
         except NotAllowed as refusal:
             if refusal.status == TOO_MANY:
                 await asyncio.sleep(SLOW_DOWN)
@@ -273,26 +275,36 @@ class NotAllowed(CommandRefused):
         self.status = status
 
 
-async def call(http: aiohttp.ClientSession, method: str, url: str, body: Any = None) -> dict[str, Any]:
-    """The answer to one request of the API."""
-    try:
-        async with http.request(method, url, json=body, allow_redirects=False) as reply:
-            status, answer = reply.status, await reply.json(content_type=None)
-    except NO_ANSWER as trouble:
-        reason = str(trouble) or "no answer in time"
-        raise CommandRefused(f"The server at {server_of(url)} cannot be reached: {reason}.") from None
-    except ValueError:
-        raise CommandRefused(f"What answers at {server_of(url)} is no Pillarbox.") from None
-    if status < 300 and isinstance(answer, dict):
-        return answer
-    said = str(answer.get("message", "")) if isinstance(answer, dict) else ""
-    if status in NOT_FOR_THIS_KEY:
-        raise NotAllowed(status, said)
-    raise CommandRefused(f"The server refused with {status}: {said}")
+class ApiClient:
+    """Calls the API of one server with one key."""
 
+    def __init__(self, server: str, token: str) -> None:
+        self._server = server
+        self._outbound = Outbound(allow=EVERYWHERE)
+        self._headers = {
+            "Authorization": f"Bearer {token}",
+            "User-Agent": f"pillarbox/{pillarbox.__version__}",
+            "Content-Type": "application/json",
+        }
 
-def server_of(url: str) -> str:
-    return url.partition("/emails")[0]
+    async def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the answer to one request; raises CommandRefused."""
+        sent = b"" if body is None else msgspec.json.encode(body)
+        try:
+            reply = await self._outbound.fetch(
+                method, self._server + path, LIMITS, headers=self._headers, body=sent
+            )
+            answer = msgspec.json.decode(reply.body)
+        except FetchError as failure:
+            raise CommandRefused(f"The server at {self._server} cannot be reached: {failure}") from None
+        except msgspec.DecodeError:
+            raise CommandRefused(f"What answers at {self._server} is no Pillarbox.") from None
+        if reply.status < 300 and isinstance(answer, dict):
+            return answer
+        message = str(answer.get("message", "")) if isinstance(answer, dict) else ""
+        if reply.status in NOT_FOR_THIS_KEY:
+            raise NotAllowed(reply.status, message)
+        raise CommandRefused(f"The server refused with {reply.status}: {message}")
 
 
 def different(addresses: Sequence[str]) -> int:

@@ -17,7 +17,7 @@ from pillarbox.delivery.queue import email_work
 from pillarbox.emails.requests.attachment_input import MOST_BASE64, encoded_length
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -38,10 +38,7 @@ JOB_LIMIT = JobLimit(
 )
 """Emails whose files one process fetches at once; each may have 30 MB of them in memory."""
 
-CONNECT_TIMEOUT = 10.0
-TOTAL_TIMEOUT = 30.0
-MOST_BYTES = 30 * 1024 * 1024
-REDIRECTS = 5
+LIMITS = HttpLimits(max_bytes=30 * 1024 * 1024, connect=10.0, total=30.0, redirects=5)
 INLINE = 256 * 1024
 DIED = "Three processes ended while they fetched it."
 
@@ -121,14 +118,7 @@ class AttachmentFetcher:
         return fetched
 
     async def _fetch(self, file_to_fetch: _FileToFetch) -> _FetchedFile:
-        answer = await self._outbound.fetch(
-            "GET",
-            file_to_fetch.url,
-            connect_timeout=CONNECT_TIMEOUT,
-            total_timeout=TOTAL_TIMEOUT,
-            max_bytes=MOST_BYTES,
-            redirects=REDIRECTS,
-        )
+        answer = await self._outbound.fetch("GET", file_to_fetch.url, LIMITS)
         if not 200 <= answer.status < 300:
             raise FetchError("status", f"The server answered {answer.status}.")
         if len(answer.body) <= INLINE:

@@ -20,7 +20,8 @@ from pillarbox.kernel.http.openapi import ApiDocument
 from pillarbox.kernel.http.pipeline import Api, HttpSettings, Meter
 from pillarbox.kernel.http.routing import RouteTable, collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.network.host_addresses import DnsAddresses
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.backup_age import BackupAge
 from pillarbox.kernel.observability.metrics import MetricsFile
 from pillarbox.kernel.observability.request_log import RequestLogWriter

@@ -14,7 +14,8 @@ from pillarbox.inboxes.sending.originals import ReceivedOriginals
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.network.host_addresses import DnsAddresses
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop

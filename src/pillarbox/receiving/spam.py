@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.log import get
 from pillarbox.mail.authentication.dmarc import Dmarc
@@ -22,8 +22,7 @@ log = get("receiving")
 EVERYWHERE: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 """The operator has named the place, so it may be on this machine."""
 
-SECONDS: Final = 10.0
-MOST_ANSWER: Final = 1024 * 1024
+LIMITS: Final = HttpLimits(max_bytes=1024 * 1024, connect=2.0, total=10.0)
 SPAM_ACTIONS: Final = frozenset(("reject", "quarantine", "discard", "add header", "rewrite subject"))
 POLICIES: Final = frozenset(("reject", "quarantine"))
 
@@ -61,15 +60,8 @@ class Rspamd:
     async def verdict(self, arrival: Arrival, queue_id: str, raw: bytes) -> RspamdVerdict | None:
         """What it says of the mail; None where it did not answer."""
         try:
-            answer = await self._outbound.fetch(
-                "POST",
-                self._url,
-                max_bytes=MOST_ANSWER,
-                headers=_facts(arrival, queue_id),
-                body=raw,
-                connect_timeout=2.0,
-                total_timeout=SECONDS,
-            )
+            facts = _facts(arrival, queue_id)
+            answer = await self._outbound.fetch("POST", self._url, LIMITS, headers=facts, body=raw)
             found = msgspec.json.decode(answer.body, type=_RspamdAnswer) if answer.status == 200 else None
         except (FetchError, msgspec.DecodeError) as trouble:
             log.warning("receiving.rspamd_failed", trouble=str(trouble))

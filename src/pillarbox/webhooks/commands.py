@@ -13,7 +13,6 @@ import typer
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, tagged
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, clean, perform, say
@@ -90,15 +89,15 @@ async def follow(
     bodies = bodies_of(running_program().slices())
     listener = await listen(connected.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=bodies)
     say(f"Listening to the events of {owner.name}. Signing secret: {listener.secret}")
-    posts = PostClient(Outbound(allow=EVERYWHERE))
+    outbound = Outbound(allow=EVERYWHERE)
     try:
         printer = EventPrinter(
-            listener, Poster(posts, EndpointRules(True, None, EVERYWHERE)), forward, as_json=as_json
+            listener, Poster(outbound, EndpointRules(True, None, EVERYWHERE)), forward, as_json=as_json
         )
         await until_interrupted(printer.forever())
     finally:
         await listener.close(ids)
-        await posts.close()
+        await outbound.close()
     return 0
 
 

@@ -9,8 +9,8 @@ from functools import partial
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.address_policy import AddressPolicy
-from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
-from pillarbox.kernel.network.post_client import PostClient
+from pillarbox.kernel.network.host_addresses import DnsAddresses
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import ProcessRole
@@ -102,9 +102,8 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
     if ProcessRole.WEBHOOKS not in settings.roles:
         return None
     rules, process = kit.need(EndpointRules), kit.runtime.process_id
-    private, ids = settings.allow_private, kit.need(Ids)
-    reach = AddressPolicy(private, ports=rules.permits_port)
-    posts = PostClient(Outbound(DnsAddresses(kit.resolver), private, policy=reach))
+    ids, reach = kit.need(Ids), AddressPolicy(settings.allow_private, ports=rules.permits_port)
+    outbound = Outbound(DnsAddresses(kit.resolver), policy=reach)
     dispatcher = WebhookDispatcher(
         clock=kit.clock,
         ids=ids,
@@ -112,7 +111,7 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
             kit.engine_pool, kit.clock, process, kit.need(KeyRing), kit.need(WebhookBodies)
         ),
         settler=DeliverySettler(kit.engine_pool, ids, process),
-        poster=Poster(posts, rules),
+        poster=Poster(outbound, rules),
         retries=settings[WEBHOOKS_RETRIES],
         notify=kit.need(WebhookNotifier).notify,
         roles=",".join(settings.roles),

@@ -23,7 +23,7 @@ from pillarbox.delivery.smtp import mta_sts_queries
 from pillarbox.delivery.smtp.mta_sts_queries import StoredPolicy
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.dns import Resolver
-from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer
+from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE
@@ -149,13 +149,9 @@ class Policies:
     async def _fetch(self, domain: str) -> Policy:
         """The policy from its only URL (3.3): the certificate is checked, no redirect is followed."""
         port = "" if self._port == 443 else f":{self._port}"
-        answer = await self._outbound.fetch(
-            "GET",
-            f"https://mta-sts.{domain}{port}{mta_sts.WELL_KNOWN}",
-            max_bytes=mta_sts.LONGEST_POLICY,
-            total_timeout=self._fetch_timeout,
-        )
-        return _policy_in(answer)
+        url = f"https://mta-sts.{domain}{port}{mta_sts.WELL_KNOWN}"
+        limits = HttpLimits(max_bytes=mta_sts.LONGEST_POLICY, total=self._fetch_timeout)
+        return _policy_in(await self._outbound.fetch("GET", url, limits))
 
 
 def _policy_in(answer: HttpAnswer) -> Policy:

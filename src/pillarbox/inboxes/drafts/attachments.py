@@ -13,7 +13,7 @@ from pillarbox.inboxes.drafts import queries
 from pillarbox.inboxes.drafts.queries import NewFile
 from pillarbox.inboxes.sending.originals import MOST_ATTACHED, ForwardTooLarge
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Source, TeamDb
@@ -27,7 +27,6 @@ log = get("inboxes")
 FOLDER: Final = "drafts"
 """The folder of their blobs."""
 INLINE: Final = 256 * 1024
-CONNECT_SECONDS: Final = 10.0
 DOWNLOAD_SECONDS: Final = 15.0
 """For all files of one request."""
 REDIRECTS: Final = 5
@@ -114,14 +113,8 @@ class DraftFiles:
         if seconds <= 0:
             raise NotDownloaded(index, "The files took too long.")
         try:
-            answer = await self._outbound.fetch(
-                "GET",
-                url,
-                connect_timeout=min(CONNECT_SECONDS, seconds),
-                total_timeout=seconds,
-                max_bytes=limit,
-                redirects=REDIRECTS,
-            )
+            limits = HttpLimits(max_bytes=limit, total=seconds, redirects=REDIRECTS)
+            answer = await self._outbound.fetch("GET", url, limits)
         except FetchError as failure:
             if failure.kind == "too_large":
                 raise ForwardTooLarge from None

@@ -1,11 +1,12 @@
-"""What a fetch of `kernel.network.outbound` gives back: an answer, or a `FetchError` that names the kind of
-failure.
+"""What a request of `kernel.network.outbound` may take, and what it gives back: an answer, or a `FetchError`
+that names the kind of failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -23,28 +24,43 @@ FAILURES = {
 
 
 class FetchError(Exception):
-    """The fetch failed; `kind` is a key of FAILURES, the text is fit for the user's eyes."""
+    """The request failed; `kind` is a key of FAILURES, the text is fit for the user's eyes."""
 
     def __init__(self, kind: str, message: str | None = None) -> None:
         super().__init__(message or FAILURES[kind])
         self.kind = kind
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """An answer of any status. Header names are in lower case, repeated ones joined by a comma."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """Bound one request. `total` are the seconds for all of it, redirects and the whole answer included.
+
+    `connect` are the seconds until connected, TLS included; the look-up before has the resolver's own limit.
+    A body of more than `max_bytes` is a failure; with `cut` it ends there and is not read on. Redirects are
+    followed only by a GET. A connection is `kept` for so many seconds after its answer.
+    """
+
+    max_bytes: int
+    connect: float = 10.0
+    total: float = 30.0
+    redirects: int = 0
+    cut: bool = False
+    kept: float = 0.0
+
+
+class HttpAnswer(NamedTuple):
+    """Hold an answer of any status; `cut` where its body went on beyond what was wanted."""
 
     status: int
-    headers: Mapping[str, str]
+    raw_headers: Sequence[tuple[bytes, bytes]]
     body: bytes
     cut: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
-    """What one fetch may take."""
-
-    connect: float
-    most_bytes: int
-    cut: bool
-    redirected: bool
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers by their names in lower case; repeated ones are joined by a comma."""
+        flat: dict[str, str] = {}
+        for raw_name, raw_value in self.raw_headers:
+            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("utf-8", "surrogateescape")
+            flat[name] = f"{flat[name]}, {value}" if name in flat else value
+        return flat

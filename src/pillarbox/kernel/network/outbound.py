@@ -1,13 +1,17 @@
 """The one HTTP client for the outside (architecture 2.9; WH-06, WH-07, WH-08).
 
-Webhooks, remote attachments, client metadata documents and logos are fetched here and nowhere else. A
-host is looked up once; every address that comes back is checked, and the connection goes to one of
-those addresses, so a name that changes its address between check and connection gains nothing. TLS still
-verifies the name. The socket itself checks once more where it is about to connect.
+Webhooks, remote attachments, client metadata documents, logos and MTA-STS policies are requested here and
+nowhere else. A host is looked up once; every address that comes back is checked, and the connection goes to
+one of those addresses, so a name that changes its address between check and connection gains nothing. TLS
+still verifies the name. The address is checked once more where its socket is made.
 
-Nothing is taken from the environment (proxies, netrc), and no cookies are kept. A fetch reuses no connection;
-`kernel.network.post_client` does, after the same checks. Redirects are followed only where the caller says
-so, each hop checked like the first. Bodies are counted while they arrive and never decompressed.
+The rules are applied before every request, on a kept connection too. Nothing is taken from the environment
+(proxies, netrc), and no cookies are kept. Redirects are followed only where the caller says so, each hop
+checked like the first. Bodies are counted while they arrive and never decompressed.
+
+A server may close a kept connection at any moment, or send an unrequested answer on it. A request that met
+that, and got no head of an answer, is sent once more on a new connection. So only requests that may arrive
+twice have limits that keep connections.
 
 A failure is a `FetchError`. Its message names the kind of failure and no detail of the network.
 """
@@ -18,61 +22,28 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
-from pillarbox.kernel.network import dns
 from pillarbox.kernel.network.address_policy import AddressPolicy, Network
-from pillarbox.kernel.network.fetch_result import REDIRECTS, FetchError, FetchLimits, HttpAnswer
+from pillarbox.kernel.network.fetch_result import REDIRECTS, FetchError, HttpAnswer, HttpLimits
+from pillarbox.kernel.network.host_addresses import HostResolver, SystemAddresses
+from pillarbox.kernel.network.http_connection import HttpConnection, NoAnswer
+from pillarbox.kernel.network.kept_connections import HttpEndpoint, KeptConnections
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 
-if TYPE_CHECKING:
-    from pillarbox.kernel.network.outbound_session import OutboundSession
+FETCH_HEADERS = {"User-Agent": "Pillarbox", "Accept-Encoding": "identity", "Accept": "*/*"}
+"""What a fetch sends besides Host, unless the caller gives another value."""
 
-USER_AGENT = "Pillarbox"
-SAFE_METHODS = frozenset({"GET", "HEAD"})
+MAX_ADDRESSES = 4
+"""Addresses of a host that are tried in turn; each has its share of the time to connect."""
 
-JUDGED_SECONDS = 1.0
-"""The rules are fixed; which addresses are this machine's own changes seldom. The socket asks again."""
+ADDRESS_CHECK_SECONDS = 1.0
+"""The rules are fixed; which addresses are this machine's own changes seldom. The socket checks again."""
 
-JUDGED_KEPT = 10_000
-
-
-class HostResolver(Protocol):
-    """Where host names are looked up."""
-
-    async def addresses(self, host: str) -> Sequence[str]:
-        """The IP addresses of a host; none, or OSError, when it has none."""
-        ...
-
-
-class SystemAddresses:
-    """The system's own look-up, with its hosts file."""
-
-    async def addresses(self, host: str) -> Sequence[str]:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
-class DnsAddresses:
-    """Look-ups by the resolver that the rest of the program uses, after the names of a hosts file.
-
-    Unlike the system's look-up it takes no thread, so hosts with a dead DNS server do not delay other
-    fetches.
-    """
-
-    def __init__(self, resolver: dns.Resolver, hosts: Path = Path("/etc/hosts")) -> None:
-        self._resolver = resolver
-        self._local = {"localhost": ["127.0.0.1", "::1"]} | _read_hosts(hosts)
-
-    async def addresses(self, host: str) -> Sequence[str]:
-        local = self._local.get(host)
-        return local if local else (await self._resolver.addresses(host, ipv6=True)).records
+CHECKED_ADDRESSES = 10_000
 
 
 class Outbound:
-    """Fetches URLs that users chose. One per event loop."""
+    """Requests URLs that users chose. One per event loop."""
 
     def __init__(
         self,
@@ -84,131 +55,185 @@ class Outbound:
     ) -> None:
         self._resolver = resolver or SystemAddresses()
         self._policy = policy or AddressPolicy(allow)
-        self.tls: ssl.SSLContext | bool = tls or True
-        self._judged: dict[tuple[str, int], float] = {}
-        self._session: OutboundSession | None = None
+        self._tls = tls
+        self._checked: dict[tuple[str, int], float] = {}
+        self._connections = KeptConnections()
 
     async def fetch(
         self,
         method: str,
         url: str,
+        limits: HttpLimits,
         *,
-        max_bytes: int,
         headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        connect_timeout: float = 10.0,
-        total_timeout: float = 30.0,
-        redirects: int = 0,
-        cut: bool = False,
+        body: bytes = b"",
     ) -> HttpAnswer:
-        """The answer to one request, whatever its status; raises FetchError.
+        """Return the answer to one request, whatever its status; raises FetchError.
 
-        A body longer than `max_bytes` is a failure, or with `cut` ends there and is not read on. Up to
-        `redirects` redirects are followed (GET and HEAD only); `headers` go to the first origin alone.
+        The connection is not used again. `headers` and the body go to the first origin alone.
         """
-        if redirects and method not in SAFE_METHODS:
-            raise ValueError("only GET and HEAD may follow redirects")
-        limits = FetchLimits(connect_timeout, max_bytes, cut, redirects > 0)
+        if limits.redirects and method != "GET":
+            raise ValueError("only GET may follow redirects")
         try:
-            async with asyncio.timeout(total_timeout):
-                return await self._follow(method, parse_url(url), headers or {}, body, limits, redirects)
+            async with asyncio.timeout(limits.total):
+                return await self._follow(method, parse_url(url), headers or {}, body, limits)
         except TimeoutError:
             raise FetchError("timeout") from None
         except BadUrl:
             raise FetchError("url") from None
 
-    async def permitted(self, target: WebAddress) -> Sequence[str]:
-        """The addresses of a host, after one look-up, when every one of them may be reached.
+    async def post(
+        self, target: WebAddress, headers: Mapping[str, str], body: bytes, limits: HttpLimits
+    ) -> HttpAnswer:
+        """Return the answer, whatever its status; raises FetchError.
 
-        Raises FetchError `refused`, or OSError where the host has none.
+        `headers` are all that is sent besides Host and Content-Length. A redirect is an answer like others.
         """
-        if target.address is not None:
-            found: Sequence[str] = [str(target.address)]
-        else:
-            found = await self._resolver.addresses(target.host)
-        if not found:
-            raise OSError("no address")
-        if not all(self._permits(address, target.port) for address in found):
-            raise FetchError("refused")
-        return found
+        try:
+            async with asyncio.timeout(limits.total):
+                return await self._answer(target, _head("POST", target, headers, len(body)), body, limits)
+        except TimeoutError:
+            raise FetchError("timeout") from None
 
     async def close(self) -> None:
-        """Give back what is held; a later fetch starts anew."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _permits(self, address: str, port: int) -> bool:
-        """Whether an address may be reached. Judging costs a socket, so a yes holds for a moment."""
-        now = asyncio.get_running_loop().time()
-        if self._judged.get((address, port), 0.0) > now:
-            return True
-        if not self._policy.permits_text(address, port):
-            return False
-        if len(self._judged) >= JUDGED_KEPT:
-            self._judged.clear()
-        self._judged[address, port] = now + JUDGED_SECONDS
-        return True
+        """Close what is open; a later request starts anew."""
+        self._connections.close()
 
     async def _follow(
-        self,
-        method: str,
-        target: WebAddress,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        limits: FetchLimits,
-        redirects: int,
+        self, method: str, target: WebAddress, headers: Mapping[str, str], body: bytes, limits: HttpLimits
     ) -> HttpAnswer:
-        for _ in range(redirects + 1):
-            answer = await self._once(method, target, headers, body, limits)
+        length = len(body) if body or method != "GET" else None
+        for _ in range(limits.redirects + 1):
+            sent = FETCH_HEADERS | dict(headers) | {"Connection": "close"}
+            answer = await self._answer(target, _head(method, target, sent, length), body, limits)
+            if not limits.redirects or answer.status not in REDIRECTS:
+                return answer
             location = answer.headers.get("location")
-            if not limits.redirected or answer.status not in REDIRECTS or not location:
+            if not location:
                 return answer
             origin, target = target.origin, target.join(location)
             headers = headers if target.origin == origin else {}
         raise FetchError("redirects")
 
-    async def _once(
-        self,
-        method: str,
-        target: WebAddress,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        limits: FetchLimits,
+    async def _answer(self, target: WebAddress, head: bytes, body: bytes, limits: HttpLimits) -> HttpAnswer:
+        """Return the answer to one request; raises FetchError where there is none that fits the limits."""
+        addresses = await self._permitted(target)
+        try:
+            answer = await self._from_first(addresses, target, head, body, limits)
+        except NoAnswer:
+            raise FetchError("protocol") from None
+        except ssl.SSLError:
+            raise FetchError("tls") from None
+        except TimeoutError:
+            raise FetchError("timeout") from None
+        except OSError:
+            raise FetchError("connect") from None
+        if answer.cut and not limits.cut:
+            raise FetchError("too_large")
+        return answer
+
+    async def _permitted(self, target: WebAddress) -> Sequence[str]:
+        """Return the addresses of a host, after one look-up, when every one of them may be reached."""
+        try:
+            found = [str(target.address)] if target.address else await self._resolver.addresses(target.host)
+        except OSError:
+            found = ()
+        if not found:
+            raise FetchError("dns")
+        if not all(self._permits(address, target.port) for address in found):
+            raise FetchError("refused")
+        return found[:MAX_ADDRESSES]
+
+    def _permits(self, address: str, port: int) -> bool:
+        """Whether an address may be reached. A check costs a socket, so a yes holds for a moment."""
+        now = asyncio.get_running_loop().time()
+        if self._checked.get((address, port), 0.0) > now:
+            return True
+        if not self._policy.permits_text(address, port):
+            return False
+        if len(self._checked) >= CHECKED_ADDRESSES:
+            self._checked.clear()
+        self._checked[address, port] = now + ADDRESS_CHECK_SECONDS
+        return True
+
+    async def _from_first(
+        self, addresses: Sequence[str], target: WebAddress, head: bytes, body: bytes, limits: HttpLimits
     ) -> HttpAnswer:
-        if target.address is not None:
-            await self.permitted(target)
-        session = await self._opened()
-        own = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
-        return await session.answer(method, target, own | dict(headers), body, limits)
+        """Return the answer of the first address with which a connection can be made."""
+        connect_timeout = limits.connect / len(addresses)
+        tls_name = target.host if target.scheme == "https" else None
+        *others, last = [HttpEndpoint(address, target.port, tls_name) for address in addresses]
+        for endpoint in others:
+            try:
+                return await self._at(endpoint, head, body, limits, connect_timeout)
+            except ssl.SSLError:
+                raise
+            except OSError:
+                continue
+        return await self._at(last, head, body, limits, connect_timeout)
 
-    async def _opened(self) -> OutboundSession:
-        if self._session is None:
-            await asyncio.to_thread(import_module, f"{__package__}.outbound_session")
-            from pillarbox.kernel.network.outbound_session import OutboundSession
+    async def _at(
+        self, endpoint: HttpEndpoint, head: bytes, body: bytes, limits: HttpLimits, connect_timeout: float
+    ) -> HttpAnswer:
+        """Return the answer at an address; raises NoAnswer, or OSError where there is no connection to it."""
+        kept = self._connections.take(endpoint) if limits.kept else None
+        if kept is not None:
+            try:
+                return await self._ask(kept, endpoint, head, body, limits)
+            except NoAnswer as failure:
+                if not failure.headless:
+                    raise
+        return await self._ask(await self._open(endpoint, connect_timeout), endpoint, head, body, limits)
 
-            self._session = self._session or OutboundSession(self.permitted, self.open_socket, self.tls)
-        return self._session
+    async def _ask(
+        self, connection: HttpConnection, endpoint: HttpEndpoint, head: bytes, body: bytes, limits: HttpLimits
+    ) -> HttpAnswer:
+        answer = await connection.ask(head, body, limits)
+        if limits.kept and connection.is_free:
+            self._connections.keep(endpoint, connection, limits.kept)
+        else:
+            connection.close()
+        return answer
 
-    def open_socket(self, info: Any) -> socket.socket:
-        """A socket for an address that was checked: the last check, in case the others can be bypassed."""
-        family, kind, protocol, _, address = info
-        if not self._policy.permits_text(address[0], address[1]):
+    async def _open(self, endpoint: HttpEndpoint, connect_timeout: float) -> HttpConnection:
+        """Connect to an address; its last check, in case the others can be bypassed, is here."""
+        loop = asyncio.get_running_loop()
+        if not self._policy.permits_text(endpoint.address, endpoint.port):
             raise PermissionError("refused")
-        made = socket.socket(family, kind, protocol)
-        made.setblocking(False)
-        return made
+        trust = await self._trust() if endpoint.tls_name is not None else None
+        opened = socket.socket(socket.AF_INET6 if ":" in endpoint.address else socket.AF_INET)
+        try:
+            opened.setblocking(False)
+            async with asyncio.timeout(connect_timeout):
+                await loop.sock_connect(opened, (endpoint.address, endpoint.port))
+                _, connection = await loop.create_connection(
+                    HttpConnection, sock=opened, ssl=trust, server_hostname=endpoint.tls_name
+                )
+        except BaseException:
+            opened.close()
+            raise
+        return connection
+
+    async def _trust(self) -> ssl.SSLContext:
+        """Return whose certificates count; the system's are many, so they are read at the first use."""
+        if self._tls is None:
+            made = await asyncio.to_thread(_system_trust)
+            self._tls = self._tls or made
+        return self._tls
 
 
-def _read_hosts(path: Path) -> dict[str, list[str]]:
-    """The names of a hosts file with their addresses; none when it cannot be read."""
-    hosts: dict[str, list[str]] = {}
-    try:
-        lines = path.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return hosts
-    for line in lines:
-        address, *names = line.partition("#")[0].split() or [""]
-        for name in names:
-            hosts.setdefault(name.lower(), []).append(address)
-    return hosts
+def _head(method: str, target: WebAddress, headers: Mapping[str, str], length: int | None) -> bytes:
+    """Return the head of a request; all of it is ASCII and without line ends before it comes here."""
+    query = f"?{target.query}" if target.query else ""
+    fields = {"Host": target.authority} | dict(headers)
+    if length is not None:
+        fields["Content-Length"] = str(length)
+    lines = [f"{name}: {value}" for name, value in fields.items()]
+    return "\r\n".join([f"{method} {target.path}{query} HTTP/1.1", *lines, "", ""]).encode("ascii")
+
+
+def _system_trust() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context

@@ -12,15 +12,11 @@ import re
 from dataclasses import dataclass
 from functools import reduce
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
 import idna
 
 from pillarbox.kernel.network.address_policy import Address
-
-if TYPE_CHECKING:
-    from yarl import URL
 
 LONGEST = 8192
 PORTS = {"http": 80, "https": 443}
@@ -63,13 +59,6 @@ class WebAddress:
     def origin(self) -> tuple[str, str, int]:
         """Scheme, host and port: who is being asked."""
         return self.scheme, self.host, self.port
-
-    @property
-    def url(self) -> URL:
-        """What the HTTP library is given; nothing in it is left to be read differently."""
-        from yarl import URL  # comes with that library, and is loaded with it
-
-        return URL(str(self), encoded=True)
 
     @property
     def authority(self) -> str:

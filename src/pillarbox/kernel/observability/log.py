@@ -49,7 +49,7 @@ LEVELS = {"exception": "error", "warn": "warning"}
 """Levels of methods that do not bear the name of theirs."""
 
 PLAIN = re.compile(r"[!#-<>-\[\]-~]+")
-LIBRARIES = {"uvicorn": logging.WARNING, "asyncio": logging.WARNING, "aiohttp": logging.WARNING}
+LIBRARIES = {"uvicorn": logging.WARNING, "asyncio": logging.WARNING}
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 

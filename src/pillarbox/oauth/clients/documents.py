@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 
 from pillarbox.kernel.http.client_address import client_of
-from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer
+from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.security.rate_limit import key_for
@@ -163,14 +163,9 @@ class Documents:
                 raise TooManyRequests(taken.reset)
         target = replace(where, port=self._policy.port)
         try:
-            answer = await self._outbound.fetch(
-                "GET",
-                str(target),
-                max_bytes=max_count,
-                headers={"Accept": accepted, "Host": where.authority},
-                connect_timeout=CONNECT_SECONDS,
-                total_timeout=SECONDS,
-            )
+            limits = HttpLimits(max_bytes=max_count, connect=CONNECT_SECONDS, total=SECONDS)
+            headers = {"Accept": accepted, "Host": where.authority}
+            answer = await self._outbound.fetch("GET", str(target), limits, headers=headers)
         except FetchError:
             return None
         # Nothing is decompressed, so its size is what was counted.

@@ -10,8 +10,8 @@ from typing import Final
 
 import pillarbox
 from pillarbox.kernel.ids import tagged
-from pillarbox.kernel.network.fetch_result import FetchError
-from pillarbox.kernel.network.post_client import PostClient
+from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.process import faults
 from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX, AttemptResult, Delivery, Endpoint
@@ -33,6 +33,9 @@ def headers(keys: Sequence[bytes], event: str, timestamp: int, body: bytes) -> d
     values = {"id": event, "timestamp": str(timestamp), "signature": signature(keys, event, timestamp, body)}
     return {f"{family}-{name}": value for family in FAMILIES for name, value in values.items()}
 
+
+LIMITS: Final = HttpLimits(max_bytes=64 * 1024, connect=5.0, total=15.0, cut=True, kept=4.0)
+"""webhooks.md 3. Connections are kept for fewer seconds than servers do, which is five with some."""
 
 MOST_KEPT = 16 * 1024
 """Bytes of an answer that the log shows."""
@@ -58,9 +61,10 @@ URLS_KEPT = 10_000
 class Poster:
     """Posts deliveries to their endpoints."""
 
-    def __init__(self, client: PostClient, rules: EndpointRules) -> None:
-        self._client = client
+    def __init__(self, outbound: Outbound, rules: EndpointRules, limits: HttpLimits = LIMITS) -> None:
+        self._outbound = outbound
         self._rules = rules
+        self._limits = limits
         self._targets: dict[str, WebAddress | AttemptResult] = {}
 
     async def attempt(self, delivery: Delivery, endpoint: Endpoint, now: datetime) -> AttemptResult:
@@ -72,13 +76,13 @@ class Poster:
         signed = headers(endpoint.keys, event, int(now.timestamp()), delivery.body)
         await faults.point("webhooks.before_send")
         try:
-            answer = await self._client.post(target, SENT_ALWAYS | signed, delivery.body)
+            answer = await self._outbound.post(target, SENT_ALWAYS | signed, delivery.body, self._limits)
         except FetchError as failure:
             return AttemptResult(0, REASONS.get(failure.kind, REASONS["protocol"]), failure.kind == "timeout")
         return AttemptResult(answer.status, readable(answer.body))
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._outbound.close()
 
     def _target(self, url: str) -> WebAddress | AttemptResult:
         """Where a URL leads by the operator's rules of today, or the answer that it must not be called."""
