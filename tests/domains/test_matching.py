@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer
 from pillarbox.domains.dns.matching import ExpectedRecord, Match, RecordKind, judge, judge_tracking
+from pillarbox.kernel.network.dns_answers import AnswerKind, DnsAnswer
 
 HOST = "mx.pillar.example"
 SPF = "v=spf1 a:mx.pillar.example include:spf.pillar.example ip4:192.0.2.7 ip6:2001:DB8:0::1 ~all"

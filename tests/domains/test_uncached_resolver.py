@@ -11,11 +11,10 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.dns_server import DnsServer
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsQuestion, settled
 from pillarbox.domains.dns.authoritative_servers import LEFT_ALONE, REMEMBERED, SILENCES
-from pillarbox.domains.dns.server_query import Server
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.network.dns_answers import AnswerKind, DnsAnswer, DnsQuestion, settled
 
 KEY = "v=DKIM1; p=" + "A" * 600
 
@@ -183,7 +182,7 @@ def resolver_with_authoritative(
         None,
         clock or SystemClock(),
         allowed=allowed,
-        resolvers=[Server(*resolver.address)],
+        resolvers=[resolver.address],
         port=port,
         timeouts=(0.2,),
     )

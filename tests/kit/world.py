@@ -31,11 +31,11 @@ from pillarbox.application import SLICES, App, build
 from pillarbox.delivery.engine import Engine
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
-from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.dns_answers import UncachedDns
 from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory

@@ -33,8 +33,8 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, DnsQuestion
 from pillarbox.kernel.network.dns import MAX_CNAMES, ResolverAnswer, Status
+from pillarbox.kernel.network.dns_answers import AnswerKind, DnsAnswer, DnsAnswers, DnsQuestion
 
 TTL = 300
 

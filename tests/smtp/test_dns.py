@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+import pillarbox
 from kit.zone import Zone, serve_zone
 from pillarbox.kernel.network.dns import FAILURE_TTL, DnsResolver, Resolver, ResolverAnswer
 
@@ -222,3 +225,14 @@ async def test_a_second_server_helps_when_the_first_is_dead() -> None:
     async with serve_zone(zone) as server:
         resolver = DnsResolver([dead, server], lifetime=2)
         assert (await resolver.mx("example.test")).status == "found"
+
+
+def test_there_is_no_other_dns_client_in_the_code() -> None:
+    """Whoever asks DNS does it with the time limits and the reading of answers that all have."""
+    package = Path(pillarbox.__file__).parent
+    users = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"^\s*(?:import dns\.|from dns\b|import aiodns|import pycares)", path.read_text(), re.M)
+    }
+    assert users == {"kernel/network/dns.py", "kernel/network/dns_query.py"}

@@ -10,11 +10,11 @@ from pillarbox.doctor.outside import OutsideWorld
 from pillarbox.domains.checks import inspection
 from pillarbox.domains.checks.inspection import Inspector, wanted_of
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult
-from pillarbox.domains.dns.answers import AnswerKind
 from pillarbox.domains.dns.zone import DMARC
 from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
+from pillarbox.kernel.network.dns_answers import AnswerKind
 from pillarbox.kernel.postgres.database import TeamDb
 
 NAME: Final = "tracking_host"

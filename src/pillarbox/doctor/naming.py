@@ -7,7 +7,7 @@ from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import OutsideWorld, absence, is_address
-from pillarbox.domains.dns.answers import AnswerKind
+from pillarbox.kernel.network.dns_answers import AnswerKind
 from pillarbox.kernel.settings.kinds import RouteKind
 
 HELO: Final = "helo"

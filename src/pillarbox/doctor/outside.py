@@ -12,9 +12,16 @@ from ipaddress import ip_address
 from typing import Final
 
 from pillarbox.delivery.smtp.relay_faults import RelayFault
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsQuestion, Kind, UncachedDns, settled
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.address_policy import is_own
+from pillarbox.kernel.network.dns_answers import (
+    AnswerKind,
+    DnsAnswer,
+    DnsQuestion,
+    Kind,
+    UncachedDns,
+    settled,
+)
 from pillarbox.kernel.settings.kinds import Relay
 from pillarbox.mail.smtp.client import ConnectFailed
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.doctor.checks import ROUTE_UNKNOWN, Check, Level
 from pillarbox.doctor.outside import CONTROL_PORT, ConnectReport, ConnectStage, OutsideWorld
-from pillarbox.domains.dns.answers import AnswerKind
+from pillarbox.kernel.network.dns_answers import AnswerKind
 from pillarbox.kernel.settings.kinds import DeliveryRoute, Relay, RouteKind
 
 NAME: Final = "outgoing"

@@ -14,7 +14,6 @@ from pillarbox.domains.checks.jobs import job_limit as check_limit
 from pillarbox.domains.checks.outcome import CheckOutcome
 from pillarbox.domains.checks.start import JOB as JOB_CHECK
 from pillarbox.domains.context import DomainContext, DomainDependents
-from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.installation import MailInstallation, OwnershipProof
 from pillarbox.domains.keys import DKIM_KEYS
@@ -22,6 +21,7 @@ from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import INBOUND_DOMAIN, RECEIVING_OWNERSHIP_PROOF, SIMULATOR_DOMAINS, spf_value
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.dns_answers import UncachedDns
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.slices import Container, Slice

@@ -13,7 +13,6 @@ from pillarbox.domains.checks import check_queries
 from pillarbox.domains.checks.check_queries import CheckState, KeyRow
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, record_result
 from pillarbox.domains.dns.advice import AdviceCase, advised, follow_ups
-from pillarbox.domains.dns.answers import DnsAnswers, DnsQuestion, UncachedDns, settled
 from pillarbox.domains.dns.matching import (
     ExpectedRecord,
     Match,
@@ -28,6 +27,7 @@ from pillarbox.domains.names import relative
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.status import RecordKey
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.network.dns_answers import DnsAnswers, DnsQuestion, UncachedDns, settled
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import iso_style
 

@@ -13,8 +13,8 @@ from pillarbox.domains.claims.ending import end
 from pillarbox.domains.claims.policy import JOB, LOOK_AGAIN, Status
 from pillarbox.domains.claims.queries import DomainClaim
 from pillarbox.domains.claims.transfer import ClaimVerdict, Transfers
-from pillarbox.domains.dns.answers import DnsQuestion, UncachedDns, settled
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.network.dns_answers import DnsQuestion, UncachedDns, settled
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.work.collectors import changed, in_batches

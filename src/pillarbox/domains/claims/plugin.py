@@ -10,8 +10,8 @@ from pillarbox.domains.claims.policy import JOB, ClaimRules
 from pillarbox.domains.claims.settings import CLAIM_GRACE, CLAIM_QUIET, CLAIM_SCHEDULED, CLAIM_TOKEN_PREFIX
 from pillarbox.domains.claims.transfer import OwnerActivity, Transfers
 from pillarbox.domains.context import DomainContext
-from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.network.dns_answers import UncachedDns
 from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.kernel.work.jobs import Handler
 

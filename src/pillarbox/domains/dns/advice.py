@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from pillarbox.domains.dns.advice_table import ADVICE
 from pillarbox.domains.dns.advice_values import Diagnosis, WrongValues, diagnosed, quoted, warned
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsQuestion
 from pillarbox.domains.dns.matching import ExpectedRecord, Match, RecordKind, RecordVerdict, fits
 from pillarbox.domains.names import LONGEST, registrable
+from pillarbox.kernel.network.dns_answers import AnswerKind, DnsAnswer, DnsQuestion
 
 OWNED_ELSEWHERE: Final = "owned_elsewhere"
 NO_SUCH_LABEL: Final = "pillarbox-no-such-name"

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 from typing import Final
 
-from pillarbox.domains.dns.answers import DnsAnswer
-from pillarbox.domains.dns.server_query import Server
 from pillarbox.domains.names import registrable
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.address_policy import Network, is_own, is_public
+from pillarbox.kernel.network.dns_answers import DnsAnswer
+from pillarbox.kernel.network.dns_query import Server
 
 MOST_SERVERS: Final = 3
 MOST_NAMES: Final = 4

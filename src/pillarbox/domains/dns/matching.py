@@ -12,7 +12,7 @@ from enum import Enum
 from ipaddress import ip_network
 from typing import Final, Literal, NamedTuple
 
-from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, settled
+from pillarbox.kernel.network.dns_answers import AnswerKind, DnsAnswer, DnsAnswers, settled
 
 SPF_VERSION: Final = "v=spf1"
 COUNTED: Final = ("include:", "a:", "ip4:", "ip6:")

@@ -1,28 +1,25 @@
 """DNS as a part that is handed in: questions give values, never exceptions.
 
-`DnsResolver` is the real one: dnspython on asyncio, with a cache of our own. The cache follows the records'
-TTL inside fixed bounds, keeps failures for a short time, and never grows past its size. A question that is on
-its way is not asked again.
+`DnsResolver` is the real one. Its cache follows the records' TTL inside fixed bounds, keeps failures for a
+short time, and never grows past its size. A question that is on its way is not asked again. `current` looks
+past the cache, and `in_turn` asks chosen servers: so domains are verified at their own servers. Both wait for
+a server as long as a cached look-up does (`ROUNDS`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
-import dns.asyncresolver
 import dns.exception
-import dns.message
-import dns.name
-import dns.nameserver
-import dns.rcode
-import dns.rdatatype
 import dns.resolver
 
 from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.network.dns_answers import AnswerKind, DnsAnswer
+from pillarbox.kernel.network.dns_query import SILENT, Server, ServerReply, query_server
 
 T = TypeVar("T")
 Status = Literal["found", "no_name", "no_data", "failed"]
@@ -34,8 +31,25 @@ ABSENCE_TTL: Final = 300.0
 """That a name does not exist is kept no longer: a second look ten minutes later must be a look (OUT-03)."""
 
 MAX_CNAMES: Final = 16
+MAX_VALUES: Final = 100
+"""Values of an answer that is shown to people."""
+
 CACHE_SIZE: Final = 10_000
 LIFETIME: Final = 10.0
+"""Seconds that a cached look-up may take in all."""
+
+ROUNDS: Final = (1.5, 3.0)
+"""How many seconds a server may take, in the first round of all servers and in the second."""
+
+NO_SERVERS: Final = ServerReply(AnswerKind.TROUBLE, detail="this machine has no DNS servers configured")
+CIRCLE: Final = "the CNAME records go in a circle"
+
+STATUSES: Final[dict[AnswerKind, Status]] = {
+    AnswerKind.VALUES: "found",
+    AnswerKind.NO_DATA: "no_data",
+    AnswerKind.NO_NAME: "no_name",
+    AnswerKind.TROUBLE: "failed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,22 @@ class ResolverAnswer(Generic[T]):
     records: tuple[T, ...] = ()
     detail: str = ""
     ttl: float = FAILURE_TTL
+
+
+Query = Callable[[Server, str, str, float, bool], Awaitable[ServerReply]]
+"""Asks a server for a name and type, for so many seconds, and whether it shall ask other servers."""
+
+
+class ServerHistory(Protocol):
+    """Which of several servers are worth a question."""
+
+    def answering(self, servers: Sequence[Server]) -> Sequence[Server]:
+        """Those that are not skipped at the moment."""
+        ...
+
+    def note(self, server: Server, *, silent: bool) -> None:
+        """Remember whether the server answered."""
+        ...
 
 
 class Resolver(Protocol):
@@ -85,13 +115,14 @@ class DnsResolver:
         *,
         clock: Clock | None = None,
         lifetime: float = LIFETIME,
+        timeouts: Sequence[float] = ROUNDS,
         cache_size: int = CACHE_SIZE,
+        query: Query = query_server,
     ) -> None:
-        self._resolver = dns.asyncresolver.Resolver(configure=servers is None)
-        if servers is not None:
-            self._resolver.nameservers = [dns.nameserver.Do53Nameserver(host, port) for host, port in servers]
-        self._resolver.lifetime = lifetime
-        self._resolver.timeout = lifetime / 3
+        self._servers = system_servers() if servers is None else [Server(*server) for server in servers]
+        self._lifetime = lifetime
+        self._timeouts = tuple(timeouts)
+        self._query = query
         self._clock = clock or SystemClock()
         self._cache_size = cache_size
         self._cache: OrderedDict[tuple[str, str], tuple[float, ResolverAnswer[Any]]] = OrderedDict()
@@ -120,6 +151,36 @@ class DnsResolver:
         """Empty the cache: an operator changed DNS and does not want to wait."""
         self._cache.clear()
 
+    async def current(self, name: str, kind: str, before: tuple[str, ...] = ()) -> DnsAnswer:
+        """Return the answer of the resolvers as it is now; `before` are the names that led to this one."""
+        server, reply, through, _ = await self._follow(name, kind, before)
+        return dns_answer(server, reply, through)
+
+    async def in_turn(
+        self,
+        servers: Sequence[Server],
+        name: str,
+        kind: str,
+        *,
+        recursion: bool,
+        history: ServerHistory | None = None,
+    ) -> tuple[Server | None, ServerReply]:
+        """Ask the servers in turn until one answers something about the name."""
+        last: tuple[Server | None, ServerReply] = (None, NO_SERVERS)
+        silent = list(servers)
+        for seconds in self._timeouts:
+            queried, silent = (history.answering(silent) if history else silent), []
+            for server in queried:
+                reply = await self._query(server, name, kind, seconds, recursion)
+                if history is not None:
+                    history.note(server, silent=reply.silent)
+                if reply.kind is not AnswerKind.TROUBLE or reply.referral is not None:
+                    return server, reply
+                last = (server, reply)
+                if reply.silent:
+                    silent.append(server)
+        return last
+
     async def _ask(self, name: str, kind: str) -> ResolverAnswer[Any]:
         key = (name.rstrip(".").lower(), kind)
         kept = self._cache.get(key)
@@ -144,31 +205,52 @@ class DnsResolver:
 
     async def _resolve(self, name: str, kind: str) -> ResolverAnswer[Any]:
         try:
-            target = dns.name.from_text(name, origin=dns.name.root)
-        except (dns.exception.DNSException, UnicodeError):
-            return ResolverAnswer("no_name", detail="this is not a domain name", ttl=MIN_TTL)
-        ttl = MAX_TTL
-        seen = {target}
-        try:
-            # The servers follow CNAMEs, but some stop at the border of a zone: then the next part is asked.
-            while len(seen) <= MAX_CNAMES:
-                found = await self._resolver.resolve(target, kind, raise_on_no_answer=False, search=False)
-                ttl = min(ttl, found.chaining_result.minimum_ttl)
-                if found.rrset is not None:
-                    records = tuple(_value(record, kind) for record in found.rrset)
-                    return ResolverAnswer("found", records, ttl=_bounded(ttl))
-                target = found.canonical_name
-                hops = {cname.name for cname in found.chaining_result.cnames}
-                if not hops:
-                    return ResolverAnswer("no_data", ttl=_bounded(ttl))
-                if target in seen or hops & (seen - {found.qname}):
-                    return ResolverAnswer("failed", detail="the CNAME records go in a circle")
-                seen |= hops | {target}
-        except dns.resolver.NXDOMAIN as missing:
-            return ResolverAnswer("no_name", ttl=_bounded(min(ttl, ABSENCE_TTL, _negative_ttl(missing))))
-        except (dns.exception.DNSException, OSError) as error:
-            return ResolverAnswer("failed", detail=_words(error))
-        return ResolverAnswer("failed", detail="the CNAME records form too long a chain")
+            async with asyncio.timeout(self._lifetime):
+                _, reply, _, ttl = await self._follow(name, kind)
+        except TimeoutError:
+            reply, ttl = SILENT, FAILURE_TTL
+        status = STATUSES[reply.kind]
+        if status == "failed":
+            return ResolverAnswer(status, detail=reply.summary)
+        if status == "no_name":
+            ttl = min(ttl, ABSENCE_TTL)
+        records = tuple(_record(value, kind) for value in reply.values)
+        return ResolverAnswer(status, records, reply.detail, _bounded(ttl))
+
+    async def _follow(
+        self, name: str, kind: str, before: tuple[str, ...] = ()
+    ) -> tuple[Server | None, ServerReply, tuple[str, ...], float]:
+        """Return who answered, the answer, the names that CNAMEs led to before it, and the TTL of all.
+
+        The resolvers follow CNAMEs, but some stop at the border of a zone: then the next part is asked.
+        """
+        through, ttl = before, MAX_TTL
+        server, reply = await self.in_turn(self._servers, name, kind, recursion=True)
+        while reply.rest is not None:
+            is_circle = not set(reply.through).isdisjoint((*through, name))
+            through, ttl = through + reply.through, min(ttl, reply.ttl)
+            if is_circle or len(through) > MAX_CNAMES:
+                return server, ServerReply(AnswerKind.TROUBLE, summary=CIRCLE), through, ttl
+            server, reply = await self.in_turn(self._servers, reply.rest, kind, recursion=True)
+        return server, reply, through, min(ttl, reply.ttl)
+
+
+def system_servers() -> tuple[Server, ...]:
+    """Return the resolvers that this machine is configured with."""
+    try:
+        found = dns.resolver.Resolver(configure=True).nameservers
+    except dns.exception.DNSException:
+        return ()
+    return tuple(Server(address) for address in found if isinstance(address, str))
+
+
+def dns_answer(server: Server | None, reply: ServerReply, through: tuple[str, ...]) -> DnsAnswer:
+    """Return a reply as the answer to the question that led to it."""
+    name = "" if server is None else str(server)
+    if reply.summary == CIRCLE:
+        return DnsAnswer(reply.kind, (), name, CIRCLE, through)
+    detail = f"{name} {reply.detail}" if name and reply.detail else reply.detail
+    return DnsAnswer(reply.kind, reply.values[:MAX_VALUES], name, detail, through + reply.through)
 
 
 def _both(first: ResolverAnswer[str], second: ResolverAnswer[str]) -> ResolverAnswer[str]:
@@ -181,35 +263,13 @@ def _both(first: ResolverAnswer[str], second: ResolverAnswer[str]) -> ResolverAn
     return ResolverAnswer("no_name", ttl=ttl)
 
 
-def _value(record: Any, kind: str) -> tuple[int, str] | str:
-    if kind == "MX":
-        return record.preference, record.exchange.to_text(omit_final_dot=True).lower()
-    if kind == "TXT":
-        return b"".join(record.strings).decode("utf-8", "replace")
-    if kind == "PTR":
-        return str(record.target.to_text(omit_final_dot=True)).lower()
-    return str(record.address)
+def _record(value: str, kind: str) -> tuple[int, str] | str:
+    """Return a value as `Resolver` has it."""
+    if kind != "MX":
+        return value
+    preference, _, exchange = value.partition(" ")
+    return int(preference), exchange
 
 
 def _bounded(ttl: float) -> float:
     return max(MIN_TTL, min(MAX_TTL, ttl))
-
-
-def _negative_ttl(missing: dns.resolver.NXDOMAIN) -> float:
-    """How long "no such name" may be kept: the zone's SOA says it (RFC 2308, 5)."""
-    for response in missing.kwargs.get("responses", {}).values():
-        for rrset in response.authority:
-            if rrset.rdtype == dns.rdatatype.SOA:
-                return float(min(rrset.ttl, rrset[0].minimum))
-    return MIN_TTL
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, dns.resolver.LifetimeTimeout):
-        return "no DNS server answered in time"
-    if isinstance(error, dns.resolver.NoNameservers):
-        codes = {dns.rcode.to_text(e[4].rcode()) for e in error.kwargs.get("errors", []) if e[4] is not None}
-        return f"the DNS servers answered {', '.join(sorted(codes))}" if codes else "the DNS servers failed"
-    if isinstance(error, dns.message.ChainTooLong):
-        return "the CNAME records form too long a chain"
-    return f"the look-up failed: {type(error).__name__}"

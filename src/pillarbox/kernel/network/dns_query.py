@@ -20,7 +20,7 @@ import dns.name
 import dns.rcode
 import dns.rdatatype
 
-from pillarbox.domains.dns.answers import AnswerKind
+from pillarbox.kernel.network.dns_answers import AnswerKind
 
 DNS_PORT: Final = 53
 PAYLOAD: Final = 1232
@@ -29,8 +29,6 @@ PAYLOAD: Final = 1232
 EDNS: Final = struct.pack("!BHHIH", 0, 41, PAYLOAD, 0, 0)
 OLD_SERVER: Final = frozenset({dns.rcode.FORMERR, dns.rcode.NOTIMP, dns.rcode.BADVERS})
 """What servers say that do not know EDNS."""
-
-MOST_VALUES: Final = 100
 
 
 class NotTheAnswer(dns.exception.DNSException):
@@ -59,7 +57,8 @@ class Referral(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ServerReply:
     """The reply of one server. `through` are the names that CNAMEs led to; with `rest` the chain goes on
-    there. `silent` is trouble of a server that gave no answer at all."""
+    there. `silent` is trouble of a server that gave no answer at all. `detail` tells the trouble of this
+    server, `summary` where no server is named. `ttl` is how long DNS lets the answer be kept, in seconds."""
 
     kind: AnswerKind
     values: tuple[str, ...] = ()
@@ -68,11 +67,19 @@ class ServerReply:
     rest: str | None = None
     referral: Referral | None = None
     silent: bool = False
+    summary: str = "the DNS servers failed"
+    ttl: float = 0.0
 
 
-async def query_server(
-    server: Server, name: str, kind: str, seconds: float, *, recursion: bool
-) -> ServerReply:
+SILENT: Final = ServerReply(
+    AnswerKind.TROUBLE,
+    detail="does not answer in time",
+    silent=True,
+    summary="no DNS server answered in time",
+)
+
+
+async def query_server(server: Server, name: str, kind: str, seconds: float, recursion: bool) -> ServerReply:
     """Ask one server; a timeout and whatever else goes wrong is an answer too."""
     try:
         owner = dns.name.from_text(name, origin=dns.name.root)
@@ -82,7 +89,7 @@ async def query_server(
         async with asyncio.timeout(seconds):
             response = await _response(server, owner, dns.rdatatype.from_text(kind), recursion)
     except TimeoutError:
-        return ServerReply(AnswerKind.TROUBLE, detail="does not answer in time", silent=True)
+        return SILENT
     except (OSError, EOFError, dns.exception.DNSException) as error:
         return ServerReply(AnswerKind.TROUBLE, detail=_trouble(error), silent=isinstance(error, OSError))
     return read(response, kind, recursion=recursion)
@@ -92,26 +99,41 @@ def read(response: dns.message.Message, kind: str, *, recursion: bool) -> Server
     """The answer of a response to the question in it."""
     rcode = response.rcode()
     if rcode not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        return ServerReply(AnswerKind.TROUBLE, detail=f"answers {dns.rcode.to_text(rcode)}")
+        code = dns.rcode.to_text(rcode)
+        return ServerReply(
+            AnswerKind.TROUBLE, detail=f"answers {code}", summary=f"the DNS servers answered {code}"
+        )
     if not isinstance(response, dns.message.QueryMessage):
         return ServerReply(AnswerKind.TROUBLE, detail="answers something else than it was asked")
     try:
         chain = response.resolve_chaining()
     except dns.message.ChainTooLong:
         return ServerReply(
-            AnswerKind.TROUBLE, detail="shows a chain of CNAME records that is too long or a circle"
+            AnswerKind.TROUBLE,
+            detail="shows a chain of CNAME records that is too long or a circle",
+            summary="the CNAME records form too long a chain",
         )
     except dns.exception.DNSException:
         return ServerReply(AnswerKind.TROUBLE, detail="answers something that contradicts itself")
     through = tuple(_text(cname[0].target) for cname in chain.cnames)
     if chain.answer is not None:
-        values = tuple(_value(record, kind) for record in list(chain.answer)[:MOST_VALUES])
-        return ServerReply(AnswerKind.VALUES, values, through=through)
+        values = tuple(_value(record, kind) for record in chain.answer)
+        return ServerReply(AnswerKind.VALUES, values, through=through, ttl=chain.minimum_ttl)
     if rcode == dns.rcode.NXDOMAIN:
-        return ServerReply(AnswerKind.NO_NAME, through=through)
+        return ServerReply(AnswerKind.NO_NAME, through=through, ttl=_absence_ttl(response))
     if through:
-        return ServerReply(AnswerKind.NO_DATA, through=through, rest=through[-1])
-    return ServerReply(AnswerKind.NO_DATA) if recursion else _without_answer(response)
+        return ServerReply(AnswerKind.NO_DATA, through=through, rest=through[-1], ttl=chain.minimum_ttl)
+    if not recursion:
+        return _without_answer(response)
+    return ServerReply(AnswerKind.NO_DATA, ttl=chain.minimum_ttl)
+
+
+def _absence_ttl(response: dns.message.Message) -> float:
+    """How long "no such name" may be kept: the zone's SOA says it (RFC 2308, 5)."""
+    for rrset in response.authority:
+        if rrset.rdtype == dns.rdatatype.SOA:
+            return float(min(rrset.ttl, rrset[0].minimum))
+    return 0.0
 
 
 def _without_answer(response: dns.message.Message) -> ServerReply:
