@@ -352,7 +352,7 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
     package = Path(pillarbox.__file__).parent
     client_import = re.compile(
         r"^\s*(?:import|from) (?:aiohttp|httptools|httpx|requests|urllib3|urllib\.request|http\.client"
-        r"|pillarbox\.kernel\.network\.(?:http_connection|kept_connections))\b",
+        r"|pillarbox\.kernel\.network\.(?:http_connection|connection_pool))\b",
         re.M,
     )
     users = {
@@ -364,5 +364,5 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
     assert users - listeners == {
         "kernel/network/outbound.py",
         "kernel/network/http_connection.py",
-        "kernel/network/kept_connections.py",
+        "kernel/network/connection_pool.py",
     }

@@ -109,7 +109,7 @@ async def test_those_who_come_at_once_all_wait_and_wake_by_few_readings(
         assert read["pages"] <= 5
 
 
-async def test_kept_connections_get_every_answer(
+async def test_connection_pool_get_every_answer(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over sockets of the test's own, because HTTP clients have pools that may stand still by themselves."""

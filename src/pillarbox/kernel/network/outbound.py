@@ -24,10 +24,10 @@ import ssl
 from collections.abc import Mapping, Sequence
 
 from pillarbox.kernel.network.address_policy import AddressPolicy, Network
+from pillarbox.kernel.network.connection_pool import HttpConnectionPool, HttpEndpoint
 from pillarbox.kernel.network.fetch_result import REDIRECTS, FetchError, HttpAnswer, HttpLimits
 from pillarbox.kernel.network.host_addresses import HostResolver, SystemAddresses
 from pillarbox.kernel.network.http_connection import HttpConnection, NoAnswer
-from pillarbox.kernel.network.kept_connections import HttpEndpoint, KeptConnections
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 
 FETCH_HEADERS = {"User-Agent": "Pillarbox", "Accept-Encoding": "identity", "Accept": "*/*"}
@@ -57,7 +57,7 @@ class Outbound:
         self._policy = policy or AddressPolicy(allow)
         self._tls = tls
         self._checked: dict[tuple[str, int], float] = {}
-        self._connections = KeptConnections()
+        self._connections = HttpConnectionPool()
 
     async def fetch(
         self,

@@ -20,7 +20,7 @@ class HttpEndpoint(NamedTuple):
     tls_name: str | None
 
 
-class KeptConnections:
+class HttpConnectionPool:
     """Keep connections of one event loop, and close those that nobody uses in time."""
 
     def __init__(self) -> None:
