@@ -144,3 +144,34 @@ def test_these_lints_find_violations() -> None:
 def test_every_exception_is_needed() -> None:
     names = {name for name, _ in classes()}
     assert names >= NOUNS | SHAPES
+
+
+HANDLERS = {
+    "get": "show",
+    "retrieve": "show",
+    "list": "index",
+    "delete": "remove",
+    "add": "create",
+}
+"""Words that a handler of a whole resource does not have, and the one that it has."""
+
+
+def test_handlers_of_resources_have_five_names() -> None:
+    """docs/architecture.md 3: index, show, create, update, remove; a part has its name behind the word."""
+    wrong = [
+        f"{path.relative_to(SOURCE)}: {node.name} is called {HANDLERS[node.name]}"
+        for path in SOURCE.rglob("routes.py")
+        for node in nodes_of(path)
+        if isinstance(node, ast.AsyncFunctionDef) and node.name in HANDLERS
+    ]
+    assert wrong == []
+
+
+def test_handlers_show_parts_and_do_not_retrieve_them() -> None:
+    wrong = [
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path in SOURCE.rglob("routes.py")
+        for node in nodes_of(path)
+        if isinstance(node, ast.AsyncFunctionDef) and re.match(r"(?:get|retrieve|delete)_", node.name)
+    ]
+    assert wrong == [], "show_… and remove_…"

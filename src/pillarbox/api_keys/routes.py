@@ -84,7 +84,7 @@ async def rename(request: Request, db: TeamDb) -> Reply[wire.ApiKeyChanged]:
     transaction=False,
     summary="Delete an API key",
 )
-async def delete(request: Request, db: TeamDb) -> Reply[wire.ApiKeyDeleted]:
+async def remove(request: Request, db: TeamDb) -> Reply[wire.ApiKeyDeleted]:
     key_id = request.uuid("api_key_id")
     async with db.transaction() as inner:
         change = await team_keys.remove(inner, acting_caller(request), key_id)

@@ -1,7 +1,7 @@
 """Settling: outcomes of many items in one transaction (architecture 2.5).
 
-A settlement is never given up: while the database is away it waits and is tried again, for the other
-side has the mail and only this process knows.
+A settlement waits while the database is away or out of room, and is tried again: the other side has the mail
+and only this process knows. One that the database refuses for another reason is given up after ten tries.
 """
 
 from __future__ import annotations

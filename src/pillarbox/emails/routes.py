@@ -185,13 +185,13 @@ def _ascii(email_id: UUID) -> bytes:
     query=PAGING,
     summary="List sent emails",
 )
-async def list_emails(request: Request, db: TeamDb) -> Reply[ListOf[wire.EmailsListItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.EmailsListItem]]:
     page = Page.read(request.query)
     return Reply(envelope(await queries.page(db, page), page, wire.listed))
 
 
 @route("GET", "/emails/{email_id}", needs=Access.FULL, summary="Retrieve a sent email")
-async def retrieve(request: Request, db: TeamDb) -> Reply[wire.EmailsEmail]:
+async def show(request: Request, db: TeamDb) -> Reply[wire.EmailsEmail]:
     email_id = request.uuid("email_id")
     found = await queries.get(db, email_id)
     drafts = request.services.find(DraftEmails)
@@ -278,7 +278,7 @@ async def list_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.Em
     needs=Access.FULL,
     summary="Retrieve an attachment of a sent email",
 )
-async def retrieve_attachment(request: Request, db: TeamDb) -> Reply[wire.EmailsAttachment]:
+async def show_attachment(request: Request, db: TeamDb) -> Reply[wire.EmailsAttachment]:
     wanted = request.uuid("attachment_id")
     await _must_exist(db, request.uuid("email_id"))
     for row in await queries.attachments(db, request.uuid("email_id")):

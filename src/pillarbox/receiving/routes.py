@@ -25,7 +25,7 @@ from pillarbox.usage import counting
     query=PAGING,
     summary="List received emails",
 )
-async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.ReceivingListItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ReceivingListItem]]:
     page = Page.read(request.query, default=None)
     return Reply(await listed(partial(queries.page, db), page, wire.listed))
 
@@ -37,7 +37,7 @@ async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.Recei
     query={"html_format": HtmlFormat},
     summary="Retrieve a received email",
 )
-async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.ReceivingEmail]:
+async def show(request: Request, db: TeamDb) -> Reply[wire.ReceivingEmail]:
     wanted = cast(HtmlFormat, request.query.choice("html_format", DATA_URI, CID) or DATA_URI)
     found = await _opened(request, db)
     async with request.use(MessageReader).turn(db.team_id, found.size, request.is_client_gone):
@@ -53,7 +53,7 @@ async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.Receivin
     query=PAGING,
     summary="List the attachments of a received email",
 )
-async def list_received_attachments(
+async def list_attachments(
     request: Request, db: TeamDb
 ) -> Reply[ListOf[wire.ReceivingAttachmentItem]]:
     page = Page.read(request.query, default=None)
@@ -69,7 +69,7 @@ async def list_received_attachments(
     needs=Access.FULL,
     summary="Retrieve an attachment of a received email",
 )
-async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply[wire.ReceivingAttachment]:
+async def show_attachment(request: Request, db: TeamDb) -> Reply[wire.ReceivingAttachment]:
     wanted = request.uuid("attachment_id")
     found = await _opened(request, db)
     part = await queries.part(db, wanted)
@@ -84,7 +84,7 @@ async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply[wi
     needs=Access.FULL,
     summary="Retrieve what was found out about a received email",
 )
-async def retrieve_verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
+async def show_verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
     found = await queries.verdicts(db, request.uuid("email_id"))
     if found is None:
         raise NotFound("Email")

@@ -49,7 +49,7 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.SuppressionIt
     path_types=wire.SUPPRESSION,
     summary="Retrieve a suppression",
 )
-async def retrieve(request: Request, db: TeamDb) -> Reply[wire.Suppression]:
+async def show(request: Request, db: TeamDb) -> Reply[wire.Suppression]:
     found = await changes.find(db, identifier(request.param("suppression")))
     if found is None:
         raise NotFound("Suppression")
@@ -63,7 +63,7 @@ async def retrieve(request: Request, db: TeamDb) -> Reply[wire.Suppression]:
     path_types=wire.SUPPRESSION,
     summary="Take an address off the suppression list",
 )
-async def delete(request: Request, db: TeamDb) -> Reply[wire.SuppressionDeleted]:
+async def remove(request: Request, db: TeamDb) -> Reply[wire.SuppressionDeleted]:
     named = identifier(request.param("suppression"))
     removed = [] if named is None else await changes.remove(db, [named], request.at, request.use(Publisher))
     if not removed:

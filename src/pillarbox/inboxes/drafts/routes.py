@@ -137,7 +137,7 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.DraftSent]:
     needs=Access.FULL,
     summary="Retrieve an attachment of a draft",
 )
-async def retrieve_attachment(request: Request, db: TeamDb) -> Reply[wire.LinkedFile]:
+async def show_attachment(request: Request, db: TeamDb) -> Reply[wire.LinkedFile]:
     inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
     file = await queries.file(db, inbox_id, draft_id, request.uuid("attachment_id"))
     if file is None:

@@ -31,7 +31,7 @@ class SharedCache(Generic[K, V]):
         self._asking: dict[K, asyncio.Task[V | None]] = {}
 
     async def find(self, name: K) -> V | None:
-        """The value of that name, not older than one second."""
+        """Return the value of that name, found at most a quarter of a second ago; None if there is none."""
         known = self._known.get(name)
         if known is not None:
             left = known[0] - self._clock.boottime()
