@@ -155,6 +155,30 @@ def a_record(found: re.Match[str], file: Path) -> list[str]:
     return [f"no page docs/decisions/{found['number']}-….md" + (f": {gone}" if gone else "")]
 
 
+@cache
+def named_in_source() -> tuple[frozenset[str], frozenset[str]]:
+    """What may stand before a dot in a name of ours (modules, classes); all words outside of backquotes."""
+    ours = ROOT / "src" / "pillarbox"
+    folders = (ours, ROOT / "tests", ROOT / "bench")
+    paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql"}]
+    texts = [text_of(path) for path in paths if path != Path(__file__)]
+    words = {word for text in texts for word in re.findall(r"\w+", re.sub(r"`[^`]*`", "", text))}
+    modules = [path for path in paths if path.suffix == ".py" and ours in path.parents]
+    owners = {path.stem for path in modules} | {path.parent.name for path in modules}
+    classes = {name for text in texts for name in re.findall(r"^ *class (\w+)", text, re.M)}
+    return frozenset(owners | classes), frozenset(words | owners)
+
+
+def a_name(found: re.Match[str], _: Path) -> list[str]:
+    """`module.NAME` and `Class.method` exist; a name whose beginning is not ours is somebody else's."""
+    owners, words = named_in_source()
+    parts = found["name"].split(".")
+    if parts[-1] in {"py", "sql", "md", "json", "html", "toml", "sh", "yaml", "txt", "example"}:
+        return []
+    missing = [part for part in parts[1:] if part not in words]
+    return [f"no {part} in the source" for part in missing] if parts[0] in owners else []
+
+
 def a_measurement(found: re.Match[str], _: Path) -> list[str]:
     return lacking(found, MEASUREMENTS)
 
@@ -219,6 +243,7 @@ REFERENCES = (
     reference(r"docs/decisions/(?P<number>\d{4})", a_record, "docs/decisions/9999"),
     reference(rf"MEASUREMENTS\.md, {NUMBERS}", a_measurement, "bench/MEASUREMENTS.md, 99"),
     reference(r"`(?P<path>[a-z_]+(?:/[\w]+)+\.(?:py|sql))`", a_module, "says `emails/nowhere.py`"),
+    reference(r"`(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?`", a_name, "see `Accept.no_such_method`"),
     reference(rf"[Ss]tyle rules? {NUMBERS}", a_style_rule, "style rule 99"),
     reference(rf"[Aa]rchitecture (?:sections? )?{NUMBERS}", in_architecture, "architecture 99.9"),
     reference(rf"[Ss]tandards,? sections? {NUMBERS}", in_standards, "standards, section 99"),

@@ -53,9 +53,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.ReceivingEmail]:
     query=PAGING,
     summary="List the attachments of a received email",
 )
-async def list_attachments(
-    request: Request, db: TeamDb
-) -> Reply[ListOf[wire.ReceivingAttachmentItem]]:
+async def list_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.ReceivingAttachmentItem]]:
     page = Page.read(request.query, default=None)
     found = await _opened(request, db)
     kept, more = ascending(await queries.parts(db, found.id), page)

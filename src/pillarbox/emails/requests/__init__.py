@@ -1,4 +1,4 @@
-"""From what a request says to an `Outgoing`.
+"""Parse requests to send into `OutgoingEmail`s.
 
 Begin with `parse.py`; mail of a template is made in `templating.py`.
 """

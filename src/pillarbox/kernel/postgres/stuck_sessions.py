@@ -1,6 +1,6 @@
 """Ends sessions whose process has stopped in the middle of a statement (DUR-03).
 
-PostgreSQL ends a session that is idle inside a transaction (`database.SILENCE_MS`), but only between two
+PostgreSQL ends a session that is idle inside a transaction (`database.IDLE_LIMIT_MS`), but only between two
 statements. A process that froze between preparing a statement and running it, in the middle of a COPY, or
 with an answer half read, keeps its locks. Until it wakes up or dies, statements that skip locked rows never
 see that work. So the processes look for such sessions and end them.

@@ -66,7 +66,7 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class NoHosts:
-    """Nowhere to go; classify `reply` at `Stage.ROUTE`. 4xx is for now, 5xx for good."""
+    """Nowhere to go; classify `reply` at `SmtpStage.ROUTE`. 4xx is for now, 5xx for good."""
 
     reply: SmtpReply
 
