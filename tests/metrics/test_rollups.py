@@ -21,8 +21,8 @@ from kit.oracle import Asked
 from kit.world import Team, World
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.ids import Ids, first_id
-from pillarbox.timeline import levels, rebuilding, rollups
-from pillarbox.timeline.rebuilding import Difference
+from pillarbox.timeline import levels, rebuilding, rollup_queries, rollups
+from pillarbox.timeline.rebuilding_queries import Difference
 from pillarbox.timeline.record import Timeline
 
 NOW = instant("2026-11-21T10:07:33.123456")
@@ -84,7 +84,7 @@ async def test_a_folder_that_is_cut_off_changes_nothing(
         conn = await asyncpg.connect(database_url)
         running = conn.transaction()
         await running.start()
-        await rollups.lock(conn)
+        await rollup_queries.lock(conn)
         if folded:
             assert await rollups.fold_some(conn, team.id, NOW) > 0
         pid = conn.get_server_pid()

@@ -31,7 +31,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.query import Query
-from pillarbox.metrics import answering, pieces, question, read, wire
+from pillarbox.metrics import answering, piece_queries, question, read, wire
 from pillarbox.metrics.memory import CachedPiece, PieceCache
 from pillarbox.metrics.stored import (
     FORMAT,
@@ -275,11 +275,11 @@ async def test_the_oldest_pieces_of_a_team_make_room(database_url: str, tmp_path
             await here.store.flush()
             here.clock.advance(WRITE_EVERY)
         db = TeamDb(here.world.pool, here.team.id)
-        await pieces.trim(db, 10, 30)
+        await piece_queries.trim(db, 10, 30)
         assert await stored(here) == [1, 2, 3]
-        await pieces.trim(db, 10, 29)
+        await piece_queries.trim(db, 10, 29)
         assert await stored(here) == [1, 2]
-        await pieces.trim(db, 1, 30)
+        await piece_queries.trim(db, 1, 30)
         assert await stored(here) == [2]
 
 

@@ -19,7 +19,8 @@ from kit.passkey_device import PasskeyDevice
 from kit.people import SESSION, Person, Visit, a_person, heading, text_of, visit
 from kit.world import World, world
 from pillarbox.people.factors.factor_logins import MOST_CHALLENGES, MOST_TRIES, PENDING_FOR
-from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
+from pillarbox.people.factors.factor_queries import SEEDS
+from pillarbox.people.factors.second_factor import SecondFactor
 from pillarbox.people.factors.totp import STEP_SECONDS, code_of, step_at
 
 Place = tuple[str, Path]

@@ -16,7 +16,8 @@ from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.security import sealed_values
 from pillarbox.kernel.security.secrets import KeyRing, SealBroken
 from pillarbox.people.factors import recovery_codes, second_factor
-from pillarbox.people.factors.second_factor import SEEDS, Factor, SecondFactor
+from pillarbox.people.factors.factor_queries import SEEDS
+from pillarbox.people.factors.second_factor import Factor, SecondFactor
 from pillarbox.people.factors.totp import STEP_SECONDS, code_of, step_at
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)

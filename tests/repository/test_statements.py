@@ -184,5 +184,5 @@ def test_every_table_with_leases_is_described() -> None:
 
 def test_statements_are_seen_in_modules_of_every_name() -> None:
     seen = {statement.module for statement in all_statements()}
-    assert {"kernel/work/jobs.py", "topics/queries.py", "timeline/rollups.py"} <= seen
+    assert {"kernel/work/jobs.py", "topics/queries.py", "timeline/rollup_queries.py"} <= seen
     assert list(statements_of(SOURCE / "topics" / "queries.py"))

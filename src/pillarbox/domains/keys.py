@@ -23,29 +23,11 @@ from pillarbox.domains.checks.start import ClaimFirst, schedule_check
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import make_key
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.wire.problems import NotFound
 
 LISTED_AT_LEAST: Final = timedelta(days=7)
 """How long receivers may still verify mail that they took long before (DKIM-04); the delivery window counts
 where it is longer."""
-
-# Across teams: what the key ring has sealed.
-DKIM_KEYS: Final = SealedColumn(
-    "dkim_keys",
-    "The DKIM key of the domain {owner}",
-    "`pillarbox domains rotate-dkim` gives the domain a new one.",
-    """
-    SELECT k.team_id, k.id, k.private_key AS sealed, d.name AS owner
-      FROM dkim_keys k
-      JOIN domains d ON d.team_id = k.team_id AND d.id = k.domain_id
-     ORDER BY k.team_id, k.id
-    """,
-    """
-    UPDATE dkim_keys SET private_key = $4
-     WHERE team_id = $1 AND id = $2 AND private_key = $3
-    """,
-)
 
 
 class KeyState(Enum):

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, NamedTuple
-from uuid import UUID
-
-import msgspec
-
+from pillarbox.domains import queries
 from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.ownership import proof_needed
+from pillarbox.domains.queries import OverviewRow
 from pillarbox.domains.status import domain_state
 from pillarbox.kernel.postgres.database import TeamDb
-
-DOMAINS = """
-    SELECT id, name, created_at, sending, receiving, sending_ok, receiving_ok, trusted, records
-      FROM domains
-     WHERE team_id = $1
-     ORDER BY name
-"""
-
-
-class OverviewRow(NamedTuple):
-    """One domain; `trusted` says that the operator trusts it without DNS."""
-
-    id: UUID
-    name: str
-    created_at: datetime
-    sending: bool
-    receiving: bool
-    sending_ok: bool
-    receiving_ok: bool
-    trusted: bool
-    states: dict[str, dict[str, Any]]
 
 
 async def listed(db: TeamDb) -> list[OverviewRow]:
     """The team's domains by name."""
-    return await db.all(_row, DOMAINS)
+    return await queries.overview(db)
 
 
 async def statuses(db: TeamDb, domains: list[OverviewRow], here: MailInstallation) -> list[str]:
@@ -49,7 +24,3 @@ async def statuses(db: TeamDb, domains: list[OverviewRow], here: MailInstallatio
         ).value
         for domain in domains
     ]
-
-
-def _row(*, records: str, **columns: Any) -> OverviewRow:
-    return OverviewRow(**columns, states=msgspec.json.decode(records))

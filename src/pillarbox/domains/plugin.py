@@ -8,6 +8,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 from pillarbox.domains import domain_events, routes
+from pillarbox.domains.checks.check_queries import DKIM_KEYS
 from pillarbox.domains.checks.inspection import Inspector
 from pillarbox.domains.checks.jobs import DomainChecker
 from pillarbox.domains.checks.jobs import job_limit as check_limit
@@ -16,7 +17,6 @@ from pillarbox.domains.checks.start import JOB as JOB_CHECK
 from pillarbox.domains.context import DomainContext, DomainDependents
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.installation import MailInstallation, OwnershipProof
-from pillarbox.domains.keys import DKIM_KEYS
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import INBOUND_DOMAIN, RECEIVING_OWNERSHIP_PROOF, SIMULATOR_DOMAINS, spf_value
 from pillarbox.kernel.http.routing import collect

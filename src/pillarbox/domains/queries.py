@@ -274,3 +274,34 @@ async def sender(db: TeamDb, name: str) -> SenderRow | None:
         """,
         name,
     )
+
+
+class OverviewRow(NamedTuple):
+    """One domain; `trusted` says that the operator trusts it without DNS."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    sending: bool
+    receiving: bool
+    sending_ok: bool
+    receiving_ok: bool
+    trusted: bool
+    states: dict[str, dict[str, Any]]
+
+
+async def overview(db: TeamDb) -> list[OverviewRow]:
+    """Return the team's domains by name."""
+    return await db.all(
+        _overview_row,
+        """
+        SELECT id, name, created_at, sending, receiving, sending_ok, receiving_ok, trusted, records
+          FROM domains
+         WHERE team_id = $1
+         ORDER BY name
+        """,
+    )
+
+
+def _overview_row(*, records: str, **columns: Any) -> OverviewRow:
+    return OverviewRow(**columns, states=msgspec.json.decode(records))

@@ -17,7 +17,7 @@ from pillarbox.kernel.http.schemas import one_of, shown_as
 from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
 from pillarbox.mail.message.headers import LONGEST_VALUE
 from pillarbox.mail.reports.replies import BounceType, SubType
-from pillarbox.timeline.history import HistoryEvent
+from pillarbox.timeline.history_queries import HistoryEvent
 from pillarbox.timeline.rules import STATES, EventDetail, EventKind
 
 NULL = Raw(b"null")

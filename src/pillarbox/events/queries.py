@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.work.collectors import changed
 
 WAITING: Final = """
     SELECT id, name, contact_id, address, email, payload, at
@@ -91,3 +92,20 @@ async def hold_job(db: TeamDb, job_id: UUID) -> bool:
     """Nobody puts an event into the partition of the job before the transaction ends; False where somebody
     does at this moment."""
     return bool(await db.value(HOLD_JOB, job_id))
+
+
+# Across teams: what failed before an instant.
+async def remove_failed(source: Source, before: datetime, limit: int) -> int:
+    """Remove up to `limit` events that failed before an instant; return how many."""
+    return changed(
+        await source.execute(
+            """
+            WITH old AS MATERIALIZED (
+                SELECT team_id, id FROM events WHERE failed_at < $1 ORDER BY failed_at LIMIT $2
+            )
+            DELETE FROM events e USING old WHERE e.team_id = old.team_id AND e.id = old.id
+            """,
+            before,
+            limit,
+        )
+    )

@@ -8,21 +8,14 @@ from typing import Final
 
 import asyncpg
 
+from pillarbox.events import queries
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
 
 FAILED_KEPT: Final = timedelta(days=30)
 EVERY: Final = timedelta(hours=1)
 BATCH: Final = 1000
-
-# Across teams: what failed before an instant.
-REMOVE_FAILED: Final = """
-    WITH old AS MATERIALIZED (
-        SELECT team_id, id FROM events WHERE failed_at < $1 ORDER BY failed_at LIMIT $2
-    )
-    DELETE FROM events e USING old WHERE e.team_id = old.team_id AND e.id = old.id
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +33,6 @@ class EventRetention:
         before = self.clock.now() - FAILED_KEPT
 
         async def some() -> int:
-            return changed(await self.pool.execute(REMOVE_FAILED, before, BATCH))
+            return await queries.remove_failed(self.pool, before, BATCH)
 
         return f"{await in_batches(some)} events"

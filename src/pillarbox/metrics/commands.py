@@ -23,8 +23,9 @@ from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.settings import METRICS_RETENTION_DAYS
 from pillarbox.teams.team import Team
 from pillarbox.timeline import levels, rebuilding
-from pillarbox.timeline.rebuilding import Difference
-from pillarbox.timeline.rollups import NOBODY, kept_since
+from pillarbox.timeline.levels import NOBODY
+from pillarbox.timeline.rebuilding_queries import Difference
+from pillarbox.timeline.rollups import kept_since
 
 group = typer.Typer(
     invoke_without_command=True, help="Show what became of the mail of the last days; count it anew."

@@ -18,7 +18,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.timeline.rollups import NOBODY
+from pillarbox.timeline.levels import NOBODY
 
 # $2 to $4: rollups, each of which is a period of its own; $5: beginnings of the periods, of which
 # `width_bucket` finds the one that an increment lies in; $6 and $7: from and to where increments count; $8

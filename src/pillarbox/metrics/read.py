@@ -22,7 +22,7 @@ import asyncpg
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid
-from pillarbox.metrics import history, queries
+from pillarbox.metrics import history_queries, queries
 from pillarbox.metrics.cover import DAY as DAY_LEVEL
 from pillarbox.metrics.cover import FINE, HOUR, UNITS, RollupRange, cover
 from pillarbox.metrics.periods import DAY, QUARTER, Period, periods
@@ -185,12 +185,12 @@ async def _by_history(db: TeamDb, question: MetricsQuery, periods: Sequence[Peri
     ids = _ids_between(start, until)
     emails: list[UUID] | None = list(question.emails)
     if not emails:
-        emails = await history.emails_in(db, start, until, ids, MOST_ROWS)
+        emails = await history_queries.emails_in(db, start, until, ids, MOST_ROWS)
         if emails is None:
             raise TooManyRows
     begins = [period.start for period in periods]
     wanted = _wanted(question)._replace(emails=emails)
-    return of_rows(_rows(await history.events(db, [(start, until)], ids, begins, wanted)))
+    return of_rows(_rows(await history_queries.events(db, [(start, until)], ids, begins, wanted)))
 
 
 async def _by_rollups(
@@ -201,7 +201,7 @@ async def _by_rollups(
         return table
     ids = _ids_between(read_plan.stretches[0][0], read_plan.stretches[-1][1])
     begins = [period.start for period in periods]
-    edges = await history.events(db, read_plan.stretches, ids, begins, _wanted(question))
+    edges = await history_queries.events(db, read_plan.stretches, ids, begins, _wanted(question))
     return of_rows([*table.rows(), *_rows(edges)])
 
 

@@ -24,9 +24,9 @@ from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, TeamDb, transaction
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
-from pillarbox.metrics import pieces as sql
+from pillarbox.metrics import piece_queries as queries
 from pillarbox.metrics.memory import CachedPiece
 from pillarbox.metrics.read import State
 from pillarbox.metrics.wire import PeriodRows
@@ -85,7 +85,7 @@ class PieceStore:
         """Those of these pieces that hold."""
         return {
             row.id: CachedPiece(tuple(row.versions), PeriodRows(row.rows, row.content, tuple(row.counts)))
-            for row in await sql.find(TeamDb(self._pool, team_id), ids)
+            for row in await queries.find(TeamDb(self._pool, team_id), ids)
         }
 
     def offer(self, team_id: UUID, pieces: Sequence[NewPiece]) -> None:
@@ -109,8 +109,8 @@ class PieceStore:
             try:
                 async with transaction(self._pool) as conn:
                     db = TeamDb(conn, team_id)
-                    await sql.store(db, self._clock.now(), [_row(one) for one in pieces])
-                    await sql.trim(db, MOST_PIECES, MOST_OCTETS)
+                    await queries.store(db, self._clock.now(), [_row(one) for one in pieces])
+                    await queries.trim(db, MOST_PIECES, MOST_OCTETS)
             except TROUBLE as failure:
                 log.warning("metrics.pieces_not_stored", team=team_id, error=type(failure).__name__)
 
@@ -122,9 +122,9 @@ class PieceStore:
             await failures.attempt(self.flush())
 
 
-def _row(new_piece: NewPiece) -> sql.PieceRow:
+def _row(new_piece: NewPiece) -> queries.PieceRow:
     day = new_piece.start - (new_piece.start - EPOCH) % timedelta(days=1)
-    return sql.PieceRow(
+    return queries.PieceRow(
         new_piece.id, day, new_piece.state, new_piece.piece.rows, new_piece.piece.counts, new_piece.piece.text
     )
 
@@ -134,7 +134,7 @@ async def remove_old(pool: asyncpg.Pool, now: datetime) -> int:
     removed; returns how many."""
 
     async def some() -> int:
-        return changed(await pool.execute(sql.REMOVE, now - LIFETIME, now + AHEAD, BATCH))
+        return await queries.remove_old(pool, now - LIFETIME, now + AHEAD, BATCH)
 
     return await in_batches(some)
 

@@ -19,7 +19,7 @@ from pillarbox.metrics.periods import GRANULARITIES, Period
 from pillarbox.metrics.question import DIMENSIONS, MOST_IDS, MetricsQuery
 from pillarbox.metrics.read import MOST_ROWS, TooManyRows
 from pillarbox.metrics.table import NOTHING, Counts, MetricTable, filled
-from pillarbox.timeline.rollups import NOBODY
+from pillarbox.timeline.levels import NOBODY
 
 Names = Mapping[str, str]
 """Of broadcasts that have one, by their ids as text."""

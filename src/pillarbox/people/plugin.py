@@ -13,8 +13,9 @@ from pillarbox.people.addresses.own_address import OwnAddress
 from pillarbox.people.audit.retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.factors.factor_logins import FactorLogins
+from pillarbox.people.factors.factor_queries import SEEDS
 from pillarbox.people.factors.passkeys import Passkeys, RelyingParty
-from pillarbox.people.factors.second_factor import SEEDS, SecondFactor
+from pillarbox.people.factors.second_factor import SecondFactor
 from pillarbox.people.invariants import INVARIANTS
 from pillarbox.people.known_devices import KnownDevices
 from pillarbox.people.logins import Logins

@@ -7,26 +7,15 @@ from typing import Final
 
 import asyncpg
 
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
+from pillarbox.segments import queries
 from pillarbox.segments.queries import JOB_REMOVE
 
 BATCH = 1000
 LIMIT: Final = JobLimit((JOB_REMOVE,), running=2, batch=2, pause=0.1)
 """Of their own: however many large segments a team deletes, other jobs run beside them."""
-
-REMOVE_MEMBERS: Final = """
-    WITH next AS MATERIALIZED (
-        SELECT contact_id
-          FROM segment_members
-         WHERE team_id = $1 AND segment_id = $2
-         ORDER BY contact_id
-         LIMIT $3
-    )
-    DELETE FROM segment_members m
-     USING next
-     WHERE m.team_id = $1 AND m.segment_id = $2 AND m.contact_id = next.contact_id
-"""
 
 
 class MemberRemoval:
@@ -39,8 +28,10 @@ class MemberRemoval:
         return {JOB_REMOVE: self.remove}
 
     async def remove(self, job: Job) -> JobFinished:
+        db = TeamDb(self._pool, job.team_id)
+
         async def some() -> int:
-            return changed(await self._pool.execute(REMOVE_MEMBERS, job.team_id, job.subject_id, BATCH))
+            return await queries.remove_members(db, job.subject_id, BATCH)
 
         await in_batches(some)
         return JobFinished()

@@ -80,3 +80,23 @@ async def is_member(db: TeamDb, segment_id: UUID, contact_id: UUID) -> bool:
         contact_id,
     )
     return found is True
+
+
+async def remove_members(db: TeamDb, segment_id: UUID, limit: int) -> int:
+    """Remove up to `limit` members of the segment; return how many."""
+    return await db.run(
+        """
+        WITH next AS MATERIALIZED (
+            SELECT contact_id
+              FROM segment_members
+             WHERE team_id = $1 AND segment_id = $2
+             ORDER BY contact_id
+             LIMIT $3
+        )
+        DELETE FROM segment_members m
+         USING next
+         WHERE m.team_id = $1 AND m.segment_id = $2 AND m.contact_id = next.contact_id
+        """,
+        segment_id,
+        limit,
+    )

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import first_id
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.topics import queries
+from pillarbox.topics.queries import DeletedTopicsOwner
 
 EVERY = timedelta(hours=1)
 SETTLED_AFTER = timedelta(days=1)
@@ -27,62 +29,6 @@ BATCH = 1000
 TOPICS = 1000
 """Topics that are removed together: the choices of the team are gone through once for them."""
 NONE = UUID(int=0)
-
-# Across teams: the next team that has deleted topics, with its oldest open delivery.
-NEXT_TEAM: Final = """
-    SELECT t.team_id,
-           (SELECT d.email_id FROM deliveries d WHERE d.team_id = t.team_id ORDER BY d.email_id LIMIT 1)
-      FROM topics t
-     WHERE t.team_id > $1 AND t.deleted_at < $2
-     ORDER BY t.team_id
-     LIMIT 1
-"""
-
-# Copies of a broadcast that had the topic are made until it is sent: that is when the last of its mail
-# begins.
-DELETED: Final = """
-    SELECT t.id, greatest(t.deleted_at, b.sent_at) AS last_mail_at
-      FROM topics t
-      LEFT JOIN (SELECT topic_id, max(sent_at) AS sent_at,
-                        bool_or(status IN ('scheduled', 'queued')) AS is_open
-                   FROM broadcasts
-                  WHERE team_id = $1 AND topic_id IS NOT NULL
-                  GROUP BY topic_id) AS b ON b.topic_id = t.id
-     WHERE t.team_id = $1 AND t.deleted_at < $2 AND b.is_open IS NOT TRUE
-     ORDER BY last_mail_at
-     LIMIT $3
-"""
-
-# The choices of a team are gone through in the order of their key, which does not begin with the topic.
-REMOVE_CHOICES: Final = """
-    WITH span AS MATERIALIZED (
-        SELECT contact_id, topic_id
-          FROM topic_choices
-         WHERE team_id = $1 AND (contact_id, topic_id) > ($3, $4)
-         ORDER BY contact_id, topic_id
-         LIMIT $5
-    ), gone AS (
-        DELETE FROM topic_choices c
-         USING span
-         WHERE c.team_id = $1 AND c.contact_id = span.contact_id AND c.topic_id = span.topic_id
-           AND span.topic_id = ANY ($2::uuid[])
-        RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM gone) AS removed, contact_id, topic_id
-      FROM span
-     ORDER BY contact_id DESC, topic_id DESC
-     LIMIT 1
-"""
-
-REMOVE_TOPICS: Final = """
-    DELETE FROM topics WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NOT NULL
-"""
-
-
-class _Team(NamedTuple):
-    id: UUID
-    oldest_open: UUID | None
-    """The email of its oldest open delivery."""
 
 
 class TopicCollector:
@@ -100,40 +46,40 @@ class TopicCollector:
         topics = choices = 0
         before = self._clock.now() - SETTLED_AFTER
         async for team in self._teams(before):
-            while over := await self._over(team, before):
-                choices += await self._remove_choices(team.id, over)
-                topics += changed(await self._pool.execute(REMOVE_TOPICS, team.id, over))
+            db = TeamDb(self._pool, team.team_id)
+            while over := await _over(db, team.oldest_open, before):
+                choices += await _remove_choices(db, over)
+                topics += await queries.remove_deleted(db, over)
         return f"{topics} deleted topics, {choices} choices of them"
 
-    async def _teams(self, before: datetime) -> AsyncIterator[_Team]:
+    async def _teams(self, before: datetime) -> AsyncIterator[DeletedTopicsOwner]:
         team_id = NONE
-        while (row := await self._pool.fetchrow(NEXT_TEAM, team_id, before)) is not None:
-            team = _Team(*row)
-            team_id = team.id
+        while (team := await queries.next_with_deleted(self._pool, team_id, before)) is not None:
+            team_id = team.team_id
             yield team
 
-    async def _over(self, team: _Team, before: datetime) -> Sequence[UUID]:
-        """Deleted topics of a team whose mail has all come to its end, those without mail for longest
-        first."""
-        rows = await self._pool.fetch(DELETED, team.id, before, TOPICS)
-        return [
-            row["id"]
-            for row in rows
-            if team.oldest_open is None or team.oldest_open >= first_id(row["last_mail_at"] + SETTLED_AFTER)
-        ]
 
-    async def _remove_choices(self, team_id: UUID, topics: Sequence[UUID]) -> int:
-        removed = 0
-        at = (NONE, NONE)
+async def _over(db: TeamDb, oldest_open: UUID | None, before: datetime) -> Sequence[UUID]:
+    """Deleted topics of a team whose mail has all come to its end, those without mail for longest first."""
+    return [
+        topic.id
+        for topic in await queries.deleted(db, before, TOPICS)
+        if oldest_open is None or oldest_open >= first_id(topic.last_mail_at + SETTLED_AFTER)
+    ]
 
-        async def some() -> int:
-            nonlocal removed, at
-            row = await self._pool.fetchrow(REMOVE_CHOICES, team_id, topics, *at, BATCH)
-            if row is None:
-                return 0
-            removed += row["removed"]
-            at = row["contact_id"], row["topic_id"]
-            return BATCH
 
-        await in_batches(some)
-        return removed
+async def _remove_choices(db: TeamDb, topic_ids: Sequence[UUID]) -> int:
+    removed = 0
+    last = (NONE, NONE)
+
+    async def some() -> int:
+        nonlocal removed, last
+        choices = await queries.remove_choices(db, topic_ids, last, BATCH)
+        if choices is None:
+            return 0
+        removed += choices.removed
+        last = choices.contact_id, choices.topic_id
+        return BATCH
+
+    await in_batches(some)
+    return removed

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
 
 
@@ -139,3 +139,109 @@ async def refused(
     conn: Connection, teams: Sequence[UUID], topics: Sequence[UUID], addresses: Sequence[str]
 ) -> set[tuple[UUID, UUID, str]]:
     return {tuple(row) for row in await conn.fetch(REFUSED, teams, topics, addresses)}
+
+
+class DeletedTopicsOwner(NamedTuple):
+    """A team that has deleted topics, and the email of its oldest open delivery."""
+
+    team_id: UUID
+    oldest_open: UUID | None
+
+
+class DeletedTopic(NamedTuple):
+    """A deleted topic with the instant when the last of its mail began."""
+
+    id: UUID
+    last_mail_at: datetime
+
+
+class RemovedChoices(NamedTuple):
+    """How many choices were removed, and the key of the last one that was looked at."""
+
+    removed: int
+    contact_id: UUID
+    topic_id: UUID
+
+
+# Across teams: the next team that has deleted topics.
+async def next_with_deleted(source: Source, after: UUID, before: datetime) -> DeletedTopicsOwner | None:
+    """Return the first team behind `after` that has topics which were deleted before an instant."""
+    row = await source.fetchrow(
+        """
+        SELECT t.team_id,
+               (SELECT d.email_id FROM deliveries d WHERE d.team_id = t.team_id ORDER BY d.email_id LIMIT 1)
+          FROM topics t
+         WHERE t.team_id > $1 AND t.deleted_at < $2
+         ORDER BY t.team_id
+         LIMIT 1
+        """,
+        after,
+        before,
+    )
+    return None if row is None else DeletedTopicsOwner(*row)
+
+
+async def deleted(db: TeamDb, before: datetime, limit: int) -> list[DeletedTopic]:
+    """Return topics that were deleted before an instant and have no open broadcast, those without mail for
+    longest first."""
+    # Copies of a broadcast that had the topic are made until it is sent: that is when the last of its mail
+    # begins.
+    return await db.all(
+        DeletedTopic,
+        """
+        SELECT t.id, greatest(t.deleted_at, b.sent_at) AS last_mail_at
+          FROM topics t
+          LEFT JOIN (SELECT topic_id, max(sent_at) AS sent_at,
+                            bool_or(status IN ('scheduled', 'queued')) AS is_open
+                       FROM broadcasts
+                      WHERE team_id = $1 AND topic_id IS NOT NULL
+                      GROUP BY topic_id) AS b ON b.topic_id = t.id
+         WHERE t.team_id = $1 AND t.deleted_at < $2 AND b.is_open IS NOT TRUE
+         ORDER BY last_mail_at
+         LIMIT $3
+        """,
+        before,
+        limit,
+    )
+
+
+async def remove_choices(
+    db: TeamDb, topic_ids: Sequence[UUID], after: tuple[UUID, UUID], limit: int
+) -> RemovedChoices | None:
+    """Remove choices of these topics among the next `limit` choices of the team; None behind the last one."""
+    # The choices of a team are gone through in the order of their key, which does not begin with the topic.
+    return await db.one(
+        RemovedChoices,
+        """
+        WITH span AS MATERIALIZED (
+            SELECT contact_id, topic_id
+              FROM topic_choices
+             WHERE team_id = $1 AND (contact_id, topic_id) > ($3, $4)
+             ORDER BY contact_id, topic_id
+             LIMIT $5
+        ), gone AS (
+            DELETE FROM topic_choices c
+             USING span
+             WHERE c.team_id = $1 AND c.contact_id = span.contact_id AND c.topic_id = span.topic_id
+               AND span.topic_id = ANY ($2::uuid[])
+            RETURNING 1
+        )
+        SELECT (SELECT count(*) FROM gone) AS removed, contact_id, topic_id
+          FROM span
+         ORDER BY contact_id DESC, topic_id DESC
+         LIMIT 1
+        """,
+        topic_ids,
+        *after,
+        limit,
+    )
+
+
+async def remove_deleted(db: TeamDb, topic_ids: Sequence[UUID]) -> int:
+    """Remove these topics, as far as they are deleted; return how many."""
+    return await db.run(
+        """
+        DELETE FROM topics WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NOT NULL
+        """,
+        topic_ids,
+    )

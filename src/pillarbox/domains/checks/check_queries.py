@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from pillarbox.domains.checks.transitions import Abilities
 from pillarbox.domains.queries import StoredKey
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.sealed_values import SealedColumn
 
 
 class CheckState(NamedTuple):
@@ -163,3 +164,21 @@ async def drop_retired(db: TeamDb, domain_id: UUID, now: datetime) -> int:
         domain_id,
         now,
     )
+
+
+# Across teams: what the key ring has sealed.
+DKIM_KEYS: Final = SealedColumn(
+    "dkim_keys",
+    "The DKIM key of the domain {owner}",
+    "`pillarbox domains rotate-dkim` gives the domain a new one.",
+    """
+    SELECT k.team_id, k.id, k.private_key AS sealed, d.name AS owner
+      FROM dkim_keys k
+      JOIN domains d ON d.team_id = k.team_id AND d.id = k.domain_id
+     ORDER BY k.team_id, k.id
+    """,
+    """
+    UPDATE dkim_keys SET private_key = $4
+     WHERE team_id = $1 AND id = $2 AND private_key = $3
+    """,
+)

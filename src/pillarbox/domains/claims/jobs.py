@@ -17,7 +17,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.dns_answers import DnsQuestion, UncachedDns, settled
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.fair_turns import Turns
 from pillarbox.kernel.work.jobs import Job, JobFinished, JobLimit, JobPostponed
 from pillarbox.kernel.work.periodic import Periodic
@@ -34,28 +34,13 @@ JOB_LIMIT = JobLimit(
 
 BATCH = 1000
 
-# Across teams: claims that nobody can look at any more.
-FORGOTTEN = """
-    WITH old AS MATERIALIZED (
-        SELECT c.team_id, c.id
-          FROM domain_claims c
-         WHERE c.created_at < $1 AND c.status NOT IN ('pending', 'verified', 'blocked')
-           AND (c.domain_id IS NULL
-                OR EXISTS (SELECT FROM domain_claims n
-                            WHERE n.team_id = c.team_id AND n.domain_id = c.domain_id AND n.id > c.id))
-         LIMIT $2
-           FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM domain_claims c USING old WHERE c.team_id = old.team_id AND c.id = old.id
-"""
-
 
 def claim_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
     """The periodic jobs of claims."""
 
     async def collect() -> str:
         async def some() -> int:
-            return changed(await pool.execute(FORGOTTEN, clock.now() - KEPT, BATCH))
+            return await queries.remove_forgotten(pool, clock.now() - KEPT, BATCH)
 
         return f"{await in_batches(some)} old claims"
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.domains.claims.policy import Status
-from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
+from pillarbox.kernel.work.collectors import changed
 
 
 class ClaimOptions(NamedTuple):
@@ -205,4 +206,29 @@ async def take_over(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
         """,
         domain_id,
         claim_id,
+    )
+
+
+# Across teams: claims that nobody can look at any more.
+async def remove_forgotten(source: Source, before: datetime, limit: int) -> int:
+    """Remove up to `limit` claims from before an instant that are over and not the latest of their domain;
+    return how many."""
+    return changed(
+        await source.execute(
+            """
+        WITH old AS MATERIALIZED (
+            SELECT c.team_id, c.id
+              FROM domain_claims c
+             WHERE c.created_at < $1 AND c.status NOT IN ('pending', 'verified', 'blocked')
+               AND (c.domain_id IS NULL
+                    OR EXISTS (SELECT FROM domain_claims n
+                                WHERE n.team_id = c.team_id AND n.domain_id = c.domain_id AND n.id > c.id))
+             LIMIT $2
+               FOR UPDATE SKIP LOCKED
+        )
+        DELETE FROM domain_claims c USING old WHERE c.team_id = old.team_id AND c.id = old.id
+            """,
+            before,
+            limit,
+        )
     )

@@ -17,7 +17,7 @@ from pillarbox.domains.commands.records import (
     rotate_dkim,
     show_dns,
 )
-from pillarbox.domains.overview import OverviewRow
+from pillarbox.domains.queries import OverviewRow
 from pillarbox.domains.trust import trust
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table

@@ -45,7 +45,7 @@ from pillarbox.kernel.terminal.answers import (
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption
 from pillarbox.timeline import history
-from pillarbox.timeline.history import HistoryEvent
+from pillarbox.timeline.history_queries import HistoryEvent
 from pillarbox.timeline.rules import OPEN, EventDetail
 
 group = typer.Typer(no_args_is_help=True, help="List emails, and show what became of one.")

@@ -23,7 +23,7 @@ from pillarbox.suppressions.queries import SuppressionRow
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 from pillarbox.teams.team import Team
 from pillarbox.timeline import history
-from pillarbox.timeline.history import HistoryEvent
+from pillarbox.timeline.history_queries import HistoryEvent
 
 group = typer.Typer()
 

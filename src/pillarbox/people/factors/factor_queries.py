@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.security.sealed_values import SealedColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +127,18 @@ async def use_code(source: Source, person_id: UUID, code_hash: bytes, now: datet
         now,
     )
     return found is not None
+
+
+# People belong to no team: theirs is the team 0.
+SEEDS: Final = SealedColumn(
+    "people",
+    "The second factor of the person {owner}",
+    "`pillarbox people reset --factors` removes it, and the person sets up a new one.",
+    """
+    SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id, id, totp AS sealed, email AS owner
+      FROM people
+     WHERE totp IS NOT NULL
+     ORDER BY id
+    """,
+    "UPDATE people SET totp = $4 WHERE $1::uuid IS NOT NULL AND id = $2 AND totp = $3",
+)

@@ -13,28 +13,13 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, Source
-from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.people.factors import factor_queries as queries
 from pillarbox.people.factors import recovery_codes, totp
-from pillarbox.people.factors.factor_queries import StoredSeed
+from pillarbox.people.factors.factor_queries import SEEDS, StoredSeed
 
 ISSUER: Final = "Pillarbox"
 """What phones call the account, beside its address."""
-
-# People belong to no team: theirs is the team 0.
-SEEDS: Final = SealedColumn(
-    "people",
-    "The second factor of the person {owner}",
-    "`pillarbox people reset --factors` removes it, and the person sets up a new one.",
-    """
-    SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id, id, totp AS sealed, email AS owner
-      FROM people
-     WHERE totp IS NOT NULL
-     ORDER BY id
-    """,
-    "UPDATE people SET totp = $4 WHERE $1::uuid IS NOT NULL AND id = $2 AND totp = $3",
-)
 
 
 class Factor(Enum):

@@ -14,7 +14,7 @@ from asyncpg import Record
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.metrics.queries import MetricsSelection
-from pillarbox.timeline.rollups import NOBODY
+from pillarbox.timeline.levels import NOBODY
 
 # $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are
 # distinguished by. Each source is read by two queries of which only one can find rows, so each walks its own

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.work.collectors import changed
 from pillarbox.metrics.read import State
 from pillarbox.metrics.table import Counts
 
@@ -107,3 +108,9 @@ async def store(db: TeamDb, now: datetime, pieces: Sequence[PieceRow]) -> None:
 async def trim(db: TeamDb, limit: int, octets: int) -> None:
     """Remove what is more than a team may store, the oldest first."""
     await db.run(TRIM, limit, octets)
+
+
+async def remove_old(source: Source, before: datetime, ahead: datetime, limit: int) -> int:
+    """Remove up to `limit` pieces of any team that were made before an instant or after `ahead`, or that
+    count days whose rollups retention has removed; return how many."""
+    return changed(await source.execute(REMOVE, before, ahead, limit))
