@@ -16,7 +16,8 @@ import pytest
 from kit.inbox_rows import Inbox, inbox_world
 from kit.inboxes import inbox_domain
 from kit.world import Team, mail, world
-from pillarbox.kernel.http.idempotency import IdempotencyRows, StoredAnswer
+from pillarbox.kernel.http.idempotency import IdempotencyRows
+from pillarbox.kernel.http.queries import StoredAnswer
 from pillarbox.kernel.http.routing import RouteTable
 
 ORIGINAL = (

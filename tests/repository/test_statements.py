@@ -84,12 +84,11 @@ NOT_PREPARED = {
     "kernel._kinds_of": "patterns that find statements in migrations",
     "kernel.apply": "a setting of migrations with its number",
     "kernel.ensure_database": "names the database that it makes",
-    "kernel.reseal": "the status of a statement that did nothing",
 }
 """Statements that PostgreSQL cannot prepare against the schema alone, as `slice.NAME`, with the reason."""
 
 PIECES = {
-    "backup/snapshot.py": "counts the rows of tables that the catalogue names",
+    "backup/queries.py": "counts the rows of tables that the catalogue names",
     "kernel/postgres/combined_statement.py": "makes one statement of several whole ones",
     "kernel/postgres/embedded.py": "CREATE DATABASE takes no parameter",
     "kernel/postgres/migrations.py": "SET takes no parameter",

@@ -22,7 +22,7 @@ import asyncpg
 from msgspec import UNSET
 
 from pillarbox import __version__
-from pillarbox.backup import blob_index, secrets, snapshot
+from pillarbox.backup import blob_index, queries, secrets
 from pillarbox.backup.backup_manifest import (
     DUMP,
     FORMAT,
@@ -39,11 +39,12 @@ from pillarbox.backup.blob_index import BlobCopyResult, IndexEntry, only_in
 from pillarbox.backup.check import scratch_folder
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.programs import Programs
+from pillarbox.backup.queries import Snapshot
 from pillarbox.backup.target import SCRATCH, BackupTarget, pieces, sentences
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE, Connection
-from pillarbox.kernel.postgres.migrations import applied_in
+from pillarbox.kernel.postgres.database import TROUBLE, Connection, answered
+from pillarbox.kernel.postgres.migrations import applied_in, has_table
 from pillarbox.kernel.postgres.pooler import refuse_transaction_mode
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.storage import blob_removal
@@ -90,16 +91,6 @@ log = get("backup")
 
 KEPT_ROWS = 100
 NAMED_BY = "%Y%m%dT%H%M%S.%fZ"
-
-IS_MIGRATED = "SELECT to_regclass('schema_migrations') IS NOT NULL"
-HAS_STORE_ID = "SELECT to_regclass('blob_store') IS NOT NULL"
-HAS_TABLE = "SELECT to_regclass('backups') IS NOT NULL"
-NOTE = """
-    INSERT INTO backups (name, target, snapshot_at, finished_at, octets) VALUES ($1, $2, $3, $4, $5)
-"""
-FORGET = """
-    DELETE FROM backups WHERE name NOT IN (SELECT name FROM backups ORDER BY snapshot_at DESC LIMIT $1)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +190,7 @@ async def _earlier(target: BackupTarget, store_id: UUID | None) -> EarlierBackup
 
 async def _store_id(conn: Connection) -> UUID | None:
     """The id of the blob store of the database; the table is not there in older schemas."""
-    return await known_id(conn) if await conn.fetchval(HAS_STORE_ID) else None
+    return await known_id(conn) if await has_table(conn, "blob_store") else None
 
 
 @asynccontextmanager
@@ -218,7 +209,7 @@ async def session(url: str) -> AsyncIterator[asyncpg.Connection]:
         },
     )
     try:
-        if not await conn.fetchval(IS_MIGRATED):
+        if not await has_table(conn, "schema_migrations"):
             raise BackupError("The database has no schema yet; there is nothing to back up.")
         if not await blob_removal.hold_off(conn):
             raise BackupError("Another backup of this database is being made.")
@@ -243,12 +234,12 @@ async def _write(
     """Everything but the manifest."""
     files: dict[str, BackupFile] = {}
     with scratch() as listed, scratch() as index:
-        async with snapshot.opened(conn) as seen:
-            programs.refuse_newer(seen.server)
+        async with _snapshot(conn) as seen:
+            programs.refuse_newer(seen.server // 10000)
             applied = [AppliedMigration.of(row) for row in await applied_in(conn)]
-            tables, work = await snapshot.counts(conn), await snapshot.open_work(conn)
+            tables, work = await queries.counts(conn), await queries.open_work(conn)
             with sentences(SCRATCH):
-                await snapshot.list_blobs(conn, cast(BufferedRandom, listed))
+                await _list_blobs(conn, cast(BufferedRandom, listed))
             files[DUMP] = await target.write(name, DUMP, programs.dump(url, seen.id))
         copied = await _copy(blobs, target, listed, index, earlier, reread=options.reread)
         if copied.missing:
@@ -260,7 +251,7 @@ async def _write(
         format=FORMAT,
         name=name,
         program=__version__,
-        server=seen.server,
+        server=seen.server // 10000,
         schema_version=applied[-1].version if applied else 0,
         migrations=applied,
         started_at=started,
@@ -273,6 +264,20 @@ async def _write(
         key_ring=KeyRingInfo(_key_ids(options.ring), included=KEYS in files),
         store_id=store_id or UNSET,
     )
+
+
+@asynccontextmanager
+async def _snapshot(conn: asyncpg.Connection) -> AsyncIterator[Snapshot]:
+    """Hold one instant of the database, for pg_dump and for us, for as long as the block runs."""
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        yield await queries.snapshot(conn)
+
+
+async def _list_blobs(conn: Connection, file: BufferedRandom) -> None:
+    """Write the blobs that the snapshot names to a file, a line each, sorted; then go to its start."""
+    async for key, size in queries.blobs(conn):
+        file.write(f"{key}\t{'' if size is None else size}\n".encode())
+    file.seek(0)
 
 
 def _key_ids(ring: str | None) -> list[str]:
@@ -315,7 +320,7 @@ async def _known_blobs(target: BackupTarget, earlier: EarlierBackups, file: Path
 async def _refuse_lost_session(conn: Connection) -> None:
     """BackupError where blobs may be missing because the lock that keeps them was lost meanwhile."""
     try:
-        await conn.fetchval("SELECT 1", timeout=15)
+        await answered(conn, timeout=15)
     except TROUBLE:
         raise BackupError(
             "The connection to the database was lost meanwhile, and blobs were deleted; try again."
@@ -334,10 +339,10 @@ async def _note(conn: Connection, target: BackupTarget, manifest: BackupManifest
     """Remember in the database that the backup was made; the table is not there before schema 18. The backup
     is one without that too."""
     try:
-        if await conn.fetchval(HAS_TABLE):
-            at = (manifest.snapshot_at, manifest.finished_at)
-            await conn.execute(NOTE, manifest.name, target.place, *at, manifest.octets)
-            await conn.execute(FORGET, KEPT_ROWS)
+        if await has_table(conn, "backups"):
+            instants = (manifest.snapshot_at, manifest.finished_at)
+            await queries.add_backup(conn, manifest.name, target.place, *instants, manifest.octets)
+            await queries.keep_newest_backups(conn, KEPT_ROWS)
     except TROUBLE as trouble:
         log.warning("backup.not_noted", backup=manifest.name, trouble=type(trouble).__name__)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import asyncpg
 
-from pillarbox.backup import blob_index, restored, secrets, snapshot
+from pillarbox.backup import blob_index, queries, restored, secrets
 from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, BackupFile, BackupManifest
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.programs import Programs
@@ -27,7 +27,9 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.migrations import (
     TABLE,
     MigrationError,
+    MigrationRow,
     apply,
+    has_table,
     migrations_in,
     pending_of,
     refuse_old_server,
@@ -38,31 +40,7 @@ from pillarbox.kernel.settings.table import KEY_RING_FILE
 from pillarbox.kernel.storage.backend import BlobFailed, BlobMissing, BlobsUnreachable
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.data_folder import LOCK_FILE, RUN_FOLDER
-
-SEALED_BY = """
-    SELECT DISTINCT convert_from(substring(sealed FROM 3 FOR get_byte(sealed, 1)), 'SQL_ASCII') AS key_id
-      FROM (SELECT private_key AS sealed FROM dkim_keys
-             UNION ALL
-            SELECT unnest(secrets) FROM webhooks
-             UNION ALL
-            SELECT sealed FROM link_keys) AS every
-     WHERE octet_length(sealed) > 2
-"""
-"""Across teams: which keys of the ring are needed. A sealed value names its key
-(`kernel.security.secrets`)."""
-
-OCCUPIED = """
-    SELECT EXISTS (SELECT FROM pg_class c
-                     JOIN pg_namespace n ON n.oid = c.relnamespace
-                    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND n.nspname <> 'information_schema'
-                      AND n.nspname NOT LIKE 'pg\\_%')
-"""
-
-INSERT = """
-    INSERT INTO schema_migrations (version, name, checksum, applied_at, compatible_since)
-    VALUES ($1, $2, $3, $4, $5)
-"""
-ADD_COLUMN = "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS compatible_since integer"
+from pillarbox.kernel.storage.store_check import known_id
 
 STORE_ID = "store-id"
 """The blob with the id of its store."""
@@ -95,7 +73,7 @@ async def refuse_occupied_database(url: str) -> None:
     """BackupError unless the database is empty."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
-        if await conn.fetchval(OCCUPIED):
+        if await queries.is_occupied(conn):
             raise BackupError("The database is not empty; restore into a new one.")
     finally:
         await conn.close()
@@ -157,7 +135,7 @@ async def load(
                 await apply(conn, migration, alone=True)
             await restored.put_aside(conn, manifest.name, manifest.snapshot_at, clock.now())
         # Without statistics the first plans would read whole tables.
-        await conn.execute("ANALYZE")
+        await queries.analyze(conn)
     except MigrationError as problem:
         raise BackupError(str(problem)) from None
     finally:
@@ -166,10 +144,12 @@ async def load(
 
 async def _write_versions(conn: Connection, manifest: BackupManifest) -> None:
     await conn.execute(TABLE)
-    await conn.execute(ADD_COLUMN)
-    await conn.executemany(
-        INSERT,
-        [(m.version, m.name, m.checksum, m.applied_at, m.compatible_since) for m in manifest.migrations],
+    await queries.add_versions(
+        conn,
+        [
+            MigrationRow(m.version, m.name, m.checksum, m.applied_at, m.compatible_since)
+            for m in manifest.migrations
+        ],
     )
 
 
@@ -178,7 +158,7 @@ async def missing_keys(url: str, ring: str | None) -> list[str]:
     key by the name of."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
-        needed = {row["key_id"] for row in await conn.fetch(SEALED_BY)}
+        needed = await queries.sealing_keys(conn)
         known = await known_keys(conn)
     finally:
         await conn.close()
@@ -253,9 +233,9 @@ async def mark_store(url: str, store: BlobStore) -> None:
     """Where the database knows its blob store by an id, a new store gets that id."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
-        if not await conn.fetchval("SELECT to_regclass('blob_store') IS NOT NULL"):
+        if not await has_table(conn, "blob_store"):
             return
-        known = await conn.fetchval("SELECT store_id FROM blob_store")
+        known = await known_id(conn)
     finally:
         await conn.close()
     with sentences("The blob store"):
@@ -276,7 +256,7 @@ async def differences(url: str, manifest: BackupManifest, ignored: Iterable[str]
     """Tables that have another number of rows than the manifest says."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
-        found = await snapshot.counts(conn)
+        found = await queries.counts(conn)
     finally:
         await conn.close()
     return [

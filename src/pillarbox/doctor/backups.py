@@ -7,7 +7,9 @@ from typing import Final
 
 import asyncpg
 
+from pillarbox.doctor import queries
 from pillarbox.doctor.checks import Check, Level
+from pillarbox.kernel.observability.queries import last_backup
 
 LATE: Final = timedelta(days=2)
 """A daily backup may fail once before anybody is told twice."""
@@ -15,14 +17,10 @@ LATE: Final = timedelta(days=2)
 AHEAD: Final = timedelta(hours=1)
 """Between clocks of several machines; more is a wrong clock."""
 
-LAST: Final = "SELECT max(snapshot_at) FROM backups"
-
-RESTORED: Final = "SELECT backup FROM restored"
-
 
 async def age(pool: asyncpg.Pool, now: datetime) -> Check:
     """Whether the last backup is recent; skipped where none was ever made by `pillarbox backup`."""
-    last: datetime | None = await pool.fetchval(LAST)
+    last = await last_backup(pool)
     title, wanted = "Backups are made", f"at least every {LATE.days} days"
     if last is None:
         advice = "`pillarbox backup TARGET` makes one (docs/guide/backup.md)."
@@ -44,7 +42,7 @@ async def age(pool: asyncpg.Pool, now: datetime) -> Check:
 
 async def put_aside(pool: asyncpg.Pool) -> Check:
     """Whether a restore has put work aside that nobody has decided about."""
-    backup: str | None = await pool.fetchval(RESTORED)
+    backup = await queries.restored_backup(pool)
     return Check(
         "restored.open",
         Level.OK if backup is None else Level.WARNING,

@@ -7,39 +7,23 @@ from typing import Final
 
 import asyncpg
 
+from pillarbox.doctor import queries
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.process.clock_watch import AHEAD
 
 DAYS: Final = 7
 
-JUMPS: Final = """
-    SELECT at, seconds FROM clock_jumps WHERE kept_at > clock_timestamp() - $1::interval ORDER BY kept_at DESC
-"""
-
-# Across teams: the newest email of each, by one look into its index.
-NEWEST: Final = """
-    SELECT max(newest.created_at) AS at, count(*) AS teams
-      FROM teams t
-     CROSS JOIN LATERAL (
-           SELECT e.created_at FROM emails e
-            WHERE e.team_id = t.id AND e.id > $1
-            ORDER BY e.id DESC
-            LIMIT 1) AS newest
-"""
-
 NTP: Final = "Let NTP set the clocks, by slewing, and find out who sets them otherwise."
 
 
 async def jumps(pool: asyncpg.Pool) -> Check:
     """Whether the clock was set while we ran."""
-    found = await pool.fetch(JUMPS, timedelta(days=DAYS))
+    found = await queries.clock_jumps(pool, timedelta(days=DAYS))
     found_text = f"none seen in {DAYS} days"
     if found:
         last = found[0]
-        found_text = (
-            f"{len(found)} in {DAYS} days, the last to {_shown(last['at'])} by {last['seconds']:+.0f} s"
-        )
+        found_text = f"{len(found)} in {DAYS} days, the last to {_shown(last.at)} by {last.seconds:+.0f} s"
     return Check(
         "clock.jumps",
         Level.WARNING if found else Level.OK,
@@ -52,9 +36,11 @@ async def jumps(pool: asyncpg.Pool) -> Check:
 
 async def future(pool: asyncpg.Pool, now: datetime) -> Check:
     """Whether there are emails that are dated ahead of the clock."""
-    [row] = await pool.fetch(NEWEST, first_id(now + AHEAD))
-    wrong = row["teams"] > 0
-    found_text = f"the newest of {row['teams']} teams is dated {_shown(row['at'])}" if wrong else "none"
+    newest = await queries.newest_email(pool, first_id(now + AHEAD))
+    wrong = newest.at is not None
+    found_text = "none"
+    if newest.at is not None:
+        found_text = f"the newest of {newest.teams} teams is dated {_shown(newest.at)}"
     return Check(
         "clock.future",
         Level.WARNING if wrong else Level.OK,

@@ -12,13 +12,14 @@ from typing import Final
 import asyncpg
 
 from pillarbox.delivery.settings import REMOTE_SMTP_PORT
-from pillarbox.doctor import backups, clocks, machine, shared_state
+from pillarbox.doctor import backups, clocks, machine, queries, shared_state
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import PROBED, OutsideWorld
 from pillarbox.doctor.outward import EffectiveRoute, outgoing
 from pillarbox.doctor.own_certificate import certificate
+from pillarbox.doctor.queries import FailingEndpoint
 from pillarbox.doctor.reputation import reputation_checks
 from pillarbox.kernel.process.process_table import boot_id
 from pillarbox.kernel.security.sealed_values import SealedColumn
@@ -35,53 +36,31 @@ STEP: Final = (
     "can be replayed."
 )
 
-# Across teams: the operator wants to know of all endpoints that are away.
-FAILING = """
-    SELECT t.name AS team, w.id, w.endpoint, w.status, w.failing_since, w.last_status_code
-      FROM webhooks w
-      JOIN teams t ON t.id = w.team_id
-     WHERE w.kind = 'endpoint' AND w.failing_since IS NOT NULL
-     ORDER BY w.failing_since, w.id
-     LIMIT $1
-"""
-COUNT = "SELECT count(*) FROM webhooks WHERE kind = 'endpoint' AND status = 'enabled'"
-
 
 async def endpoints(pool: asyncpg.Pool, now: datetime) -> list[Check]:
     """A warning for each endpoint that fails, or was disabled because it did."""
-    rows = await pool.fetch(FAILING, MOST_SHOWN)
-    if not rows:
-        enabled = await pool.fetchval(COUNT)
+    failing = await queries.failing_endpoints(pool, MOST_SHOWN)
+    if not failing:
+        enabled = await queries.enabled_endpoints(pool)
         if not enabled:
             return [Check(NAME, Level.SKIPPED, TITLE, "there is none")]
         return [Check(NAME, Level.OK, TITLE, f"none of {enabled} fails")]
-    return [_check(row, now) for row in rows]
+    return [_check(endpoint, now) for endpoint in failing]
 
 
-def _check(row: asyncpg.Record, now: datetime) -> Check:
-    hours = int((now - row["failing_since"]).total_seconds() // 3600)
-    code = row["last_status_code"]
+def _check(failing: FailingEndpoint, now: datetime) -> Check:
+    hours = int((now - failing.failing_since).total_seconds() // 3600)
+    code = failing.last_status_code
     answer = "without an answer" if code is None else f"last with {code}"
-    place = f"{row['endpoint']} of {row['team']}"
-    if row["status"] == "disabled":
-        found = f"{place} was disabled: it failed since {row['failing_since']:%Y-%m-%d}, {answer}"
+    place = f"{failing.endpoint} of {failing.team}"
+    if failing.status == "disabled":
+        found = f"{place} was disabled: it failed since {failing.failing_since:%Y-%m-%d}, {answer}"
         return Check(f"{NAME}.disabled", Level.WARNING, TITLE, found, None, STEP)
     return Check(
         f"{NAME}.failing", Level.WARNING, TITLE, f"{place} fails for {hours} h, {answer}", None, STEP
     )
 
 
-# Across teams: the machine is looked at, not a team.
-RECEIVES = "SELECT EXISTS (SELECT FROM domains WHERE receiving)"
-
-
-# Across teams: processes belong to the installation.
-ROUTES = """
-    SELECT DISTINCT host, route
-      FROM processes
-     WHERE roles LIKE '%delivery%' AND route IS NOT NULL AND seen_at > $1
-     ORDER BY host, route
-"""
 ALIVE = timedelta(minutes=1)
 
 
@@ -110,9 +89,9 @@ async def effective_route(installation: CheckedInstallation, now: datetime) -> E
     settings = installation.settings
     if installation.running and ProcessRole.DELIVERY in settings.roles:
         return EffectiveRoute(settings.route)
-    rows = await installation.pool.fetch(ROUTES, now - ALIVE)
-    for row in sorted(rows, key=lambda row: row["host"] != boot_id()):
-        return EffectiveRoute(kinds.route(row["route"]), row["host"] != boot_id())
+    processes = await queries.delivering_processes(installation.pool, now - ALIVE)
+    for process in sorted(processes, key=lambda process: process.host != boot_id()):
+        return EffectiveRoute(kinds.route(process.route), process.host != boot_id())
     return EffectiveRoute(settings.route if installation.knows("route") else None)
 
 
@@ -123,7 +102,7 @@ async def examined(installation: CheckedInstallation, outside: OutsideWorld) -> 
     used = await effective_route(installation, outside.clock.now())
     kind = None if used.route is None else used.route.kind
     smtp = settings.smtp if installation.knows("smtp") else None
-    receives: bool = await installation.pool.fetchval(RECEIVES)
+    receives = await queries.is_receiving(installation.pool)
     outgoing_check, names, listeners, return_path = await asyncio.gather(
         outgoing(outside, used, settings[REMOTE_SMTP_PORT], installation.probed),
         naming(outside, settings.hostname, None if used.is_elsewhere else kind),

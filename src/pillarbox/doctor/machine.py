@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
+from pillarbox.doctor import queries
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.storage.disk_space import Space, needed
@@ -23,13 +24,6 @@ BROKEN: Final = timedelta(seconds=15)
 
 SPARE: Final = 2
 """There should be so many times the room that is needed."""
-
-SETTINGS: Final = """
-    SELECT name, setting FROM pg_settings
-     WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'zero_damaged_pages',
-                    'server_encoding', 'transaction_read_only', 'max_connections',
-                    'superuser_reserved_connections')
-"""
 
 
 class DatabaseSettingRule(NamedTuple):
@@ -84,7 +78,7 @@ RULES: Final = (
 async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
     """This machine's clock against the database's, taken at the middle of the round trip."""
     before = here.now()
-    theirs = await pool.fetchval("SELECT clock_timestamp()")
+    theirs = await queries.server_time(pool)
     after = here.now()
     apart = abs(before + (after - before) / 2 - theirs)
     level = Level.OK if apart <= ACCEPTABLE else Level.WARNING if apart <= BROKEN else Level.PROBLEM
@@ -131,7 +125,7 @@ def _disk(folder: Path, space: Space) -> Check:
 
 async def database(pool: asyncpg.Pool, connections: int) -> list[Check]:
     """The settings that decide whether a commit lasts, and whether all processes find a connection."""
-    found = {row["name"]: row["setting"] for row in await pool.fetch(SETTINGS)}
+    found = await queries.server_settings(pool)
     return [*(_setting(rule, found) for rule in RULES), _connections(found, connections)]
 
 

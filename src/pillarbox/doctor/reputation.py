@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import asyncpg
 
+from pillarbox.doctor import queries
 from pillarbox.doctor.checks import Check, Level
+from pillarbox.doctor.queries import DomainCounts
 
 NAME: Final = "standing"
 TITLE: Final = "Few mails bounce, and few recipients complain"
@@ -44,48 +46,31 @@ LIMITS: Final = (
     ),
 )
 
-# Across teams: the operator's machine sends for all of them. The days are UTC days, as the rollups have them.
-RATES = """
-    SELECT f.domain_name, sum(f.sent)::bigint AS sent, sum(f.delivered)::bigint AS delivered,
-           sum(f.bounced)::bigint AS bounced, sum(f.complained)::bigint AS complained
-      FROM teams t
-     CROSS JOIN LATERAL (
-           SELECT r.domain_name, r.sent, r.delivered, r.complained,
-                  r.bounced_transient + r.bounced_permanent + r.bounced_undetermined AS bounced
-             FROM rollups r
-            WHERE r.team_id = t.id AND r.level = 3 AND r.start >= $1
-           UNION ALL
-           SELECT i.domain_name, i.sent, i.delivered, i.complained,
-                  i.bounced_transient + i.bounced_permanent + i.bounced_undetermined
-             FROM metric_increments i
-            WHERE i.team_id = t.id AND i.start >= $1) AS f
-     GROUP BY f.domain_name
-    HAVING sum(f.sent) >= $2
-     ORDER BY f.domain_name
-"""
-
 
 async def reputation_checks(pool: asyncpg.Pool, now: datetime) -> list[Check]:
     """A warning for each domain that is over a limit, else one line that says there is none."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = await pool.fetch(RATES, midnight - timedelta(days=DAYS - 1), LEAST)
-    worse = [check for row in rows for check in _over(row)]
+    domains = await queries.domain_counts(pool, midnight - timedelta(days=DAYS - 1), LEAST)
+    worse = [check for domain in domains for check in _over(domain)]
     if worse:
         return worse[:MOST_SHOWN]
-    looked = f"{len(rows)} domains with {LEAST} mails or more in {DAYS} days, none over a limit"
+    looked = f"{len(domains)} domains with {LEAST} mails or more in {DAYS} days, none over a limit"
     return [Check(NAME, Level.OK, TITLE, looked)]
 
 
-def _over(row: Any) -> Sequence[Check]:
+def _over(domain: DomainCounts) -> Sequence[Check]:
+    counts = asdict(domain)
     return [
         Check(
             f"{NAME}.{limit.part}",
             Level.WARNING,
             TITLE,
-            f"{row['domain_name']}: {row[limit.part]} of {row[limit.whole]} {limit.part} in {DAYS} days",
+            f"{domain.domain_name}: {counts[limit.part]} of {counts[limit.whole]} {limit.part}"
+            f" in {DAYS} days",
             f"less than {limit.percent:g} %",
             limit.step,
         )
         for limit in LIMITS
-        if row[limit.part] >= limit.least and row[limit.part] * 100 >= row[limit.whole] * limit.percent
+        if counts[limit.part] >= limit.least
+        and counts[limit.part] * 100 >= counts[limit.whole] * limit.percent
     ]

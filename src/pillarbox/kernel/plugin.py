@@ -15,9 +15,10 @@ from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.health import DatabaseProbe
 from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.idempotency import LIFETIME, IdempotencyRows, IdempotencyStore
-from pillarbox.kernel.http.maintenance import IS_ON, Maintenance
+from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.openapi import ApiDocument
 from pillarbox.kernel.http.pipeline import Api, HttpSettings, Meter
+from pillarbox.kernel.http.queries import IS_IN_MAINTENANCE
 from pillarbox.kernel.http.routing import RouteTable, collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.host_addresses import DnsAddresses
@@ -30,7 +31,8 @@ from pillarbox.kernel.postgres.notify import NotifyListener
 from pillarbox.kernel.process.clock_watch import ClockCorrection, ClockWatch
 from pillarbox.kernel.security import rate_queries
 from pillarbox.kernel.security.authentication import AccessTokens, CredentialLookup
-from pillarbox.kernel.security.link_keys import LINK_KEYS, LinkKeys
+from pillarbox.kernel.security.link_key_queries import LINK_KEYS
+from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
@@ -99,7 +101,7 @@ def _team_rate(kit: Container) -> TeamRate:
 
 def _maintenance(kit: Container) -> Maintenance:
     maintenance = Maintenance(kit.pool)
-    kit.need(QueuePoll).add(IS_ON, maintenance.look_again, and_over=True)
+    kit.need(QueuePoll).add(IS_IN_MAINTENANCE, maintenance.look_again, and_over=True)
     return maintenance
 
 

@@ -18,6 +18,7 @@ from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.restore import refuse_newer_program
 from pillarbox.backup.target import BackupTarget
+from pillarbox.cli.backups import queries
 from pillarbox.cli.backups.database import (
     BackupName,
     BlobUrl,
@@ -29,6 +30,7 @@ from pillarbox.cli.backups.database import (
 from pillarbox.cli.verify import invariants
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_connection
+from pillarbox.kernel.postgres.migrations import has_table
 from pillarbox.kernel.security.ring_check import known_keys, refuse_other_ring
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE, Settings
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -106,7 +108,7 @@ async def refuse_unfit_ring(settings: Settings) -> None:
     """Raises KeyRingRefused where the ring is not that of the database: the backup would lack its keys."""
     conn = await open_connection(settings.database_url or "", application="pillarbox backup")
     try:
-        if await conn.fetchval("SELECT to_regclass('key_ring_keys')") is not None:
+        if await has_table(conn, "key_ring_keys"):
             refuse_other_ring(settings, settings.secret_key, await known_keys(conn))
     finally:
         await conn.close()
@@ -226,11 +228,9 @@ async def last_target(settings: Settings) -> str:
     async with unmigrated_database(settings) as (found, _):
         conn = await asyncpg.connect(found.database_url, timeout=15)
         try:
-            if not await conn.fetchval("SELECT to_regclass('backups') IS NOT NULL"):
+            if not await has_table(conn, "backups"):
                 raise CommandRefused("Name a target: the database knows of no backup.")
-            place: str | None = await conn.fetchval(
-                "SELECT target FROM backups ORDER BY snapshot_at DESC LIMIT 1"
-            )
+            place = await queries.last_target(conn)
         finally:
             await conn.close()
     if place is None:

@@ -12,8 +12,10 @@ import asyncpg
 import typer
 
 from pillarbox import __version__
+from pillarbox.cli.backups import queries
 from pillarbox.cli.backups.database import PgBin, perform, unmigrated_database
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.observability.queries import last_backup
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.migration_rules import MEANINGS, hazards, tables_of
 from pillarbox.kernel.postgres.migrations import (
@@ -21,6 +23,7 @@ from pillarbox.kernel.postgres.migrations import (
     MigrationError,
     MigrationRow,
     applied_in,
+    has_table,
     migrations_in,
     refuse_old_server,
     refuse_unknown,
@@ -37,20 +40,6 @@ SPACE_PART = 10
 
 LEAST_SPACE = 1024**3
 
-TABLE = """
-    SELECT c.reltuples::bigint AS rows, pg_total_relation_size(c.oid) AS octets
-      FROM pg_class c
-     WHERE c.oid = to_regclass($1)
-"""
-SIZE = "SELECT pg_database_size(current_database())"
-IS_MIGRATED = "SELECT to_regclass('schema_migrations') IS NOT NULL"
-HAS_BACKUPS = "SELECT to_regclass('backups') IS NOT NULL"
-LAST_BACKUP = "SELECT max(snapshot_at) FROM backups"
-LONG_TRANSACTIONS = """
-    SELECT count(*) FROM pg_stat_activity
-     WHERE datname = current_database() AND pid <> pg_backend_pid()
-       AND xact_start < now() - interval '1 minute'
-"""
 
 Check = Annotated[bool, typer.Option("--check", help="Say what the upgrade would do; change nothing.")]
 
@@ -118,7 +107,7 @@ async def examined(
 ) -> Review:
     """What stands between this database and these migrations. `folder`: where the embedded database is."""
     migrations = list(migrations_in() if known is None else known)
-    applied: list[MigrationRow] = await applied_in(conn) if await conn.fetchval(IS_MIGRATED) else []
+    applied: list[MigrationRow] = await applied_in(conn) if await has_table(conn, "schema_migrations") else []
     pending = migrations[len(applied) :]
     reasons, advice = [], []
     try:
@@ -134,18 +123,18 @@ async def examined(
             "A newer release has upgraded the database; this one goes on with it. Start the newer one."
         )
     locked_tables = await tables(conn, pending)
-    octets = int(await conn.fetchval(SIZE))
+    octets = await queries.database_size(conn)
     free = None if folder is None else shutil.disk_usage(folder).free
     if free is not None and pending and free < (needed := max(LEAST_SPACE, octets // SPACE_PART)):
         reasons.append(f"Only {mb(free)} are free on the database's disk; {mb(needed)} should be.")
-    if pending and (long := await conn.fetchval(LONG_TRANSACTIONS)):
+    if pending and (long := await queries.long_transactions(conn)):
         advice.append(
             f"{counted(long, 'transaction has', 'transactions have')} been open for over a minute; a "
             "migration may have to wait for it."
         )
     last: datetime | None = None
-    if await conn.fetchval(HAS_BACKUPS):
-        last = await conn.fetchval(LAST_BACKUP)
+    if await has_table(conn, "backups"):
+        last = await last_backup(conn)
     if pending and last is None:
         advice.append("The database knows of no backup: make one with `pillarbox backup TARGET`.")
     elif pending and last is not None and now - last > FRESH:
@@ -185,9 +174,9 @@ async def tables(conn: Connection, pending: Sequence[Migration]) -> list[LockedT
             named.setdefault(table, []).append(migration.version)
     found = []
     for table, versions in sorted(named.items()):
-        row = await conn.fetchrow(TABLE, table)
-        if row is not None:
-            found.append(LockedTable(table, max(0, row["rows"]), row["octets"], versions))
+        size = await queries.table_size(conn, table)
+        if size is not None:
+            found.append(LockedTable(table, size.rows, size.octets, versions))
     return found
 
 

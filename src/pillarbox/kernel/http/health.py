@@ -20,7 +20,7 @@ import msgspec
 
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
-from pillarbox.kernel.postgres.database import TROUBLE, open_connection
+from pillarbox.kernel.postgres.database import TROUBLE, answered, open_connection
 from pillarbox.kernel.postgres.time_limit import unlimited
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -61,7 +61,7 @@ class DatabaseProbe:
             async with asyncio.timeout(QUESTION_SECONDS):
                 if self._conn is None or self._conn.is_closed():
                     self._conn = await open_connection(self._url, application="pillarbox health")
-                await self._conn.fetchval("SELECT 1")
+                await answered(self._conn)
         except TROUBLE:
             self._give_up()
             return False

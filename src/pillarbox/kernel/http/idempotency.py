@@ -18,6 +18,8 @@ import asyncpg
 import msgspec
 
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.http import queries
+from pillarbox.kernel.http.queries import StoredAnswer
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.standbys import confirm_commits
 from pillarbox.kernel.wire import large_json
@@ -42,15 +44,6 @@ class Idempotency:
     fingerprint: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """An answer that was given and will be given again."""
-
-    fingerprint: bytes
-    status: int
-    body: bytes
-
-
 class AlreadyAnswered(Exception):  # noqa: N818
     """The key's row exists: another request with this key was committed first. Nothing was written."""
 
@@ -71,36 +64,12 @@ class IdempotencyRows:
         self._clock = clock
 
     async def find(self, team_id: UUID, scope: str, key: str) -> StoredAnswer | None:
-        row = await self._pool.fetchrow(
-            """
-            SELECT fingerprint, status, body
-              FROM idempotency_keys
-             WHERE team_id = $1 AND scope = $2 AND key = $3 AND created_at > $4
-            """,
-            team_id,
-            scope,
-            key,
-            self._clock.now() - LIFETIME,
-        )
-        if row is None:
+        stored = await queries.answer(self._pool, team_id, scope, key, self._clock.now() - LIFETIME)
+        if stored is None:
             return None
         # Found by reading: repeated only once it is as durable as the answer promises.
         await confirm_commits(self._pool)
-        return StoredAnswer(row["fingerprint"], row["status"], row["body"])
-
-
-KEEP = """
-    INSERT INTO idempotency_keys AS i (team_id, scope, key, fingerprint, status, body, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
-    ON CONFLICT (team_id, scope, key) DO UPDATE
-       SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
-           created_at = excluded.created_at
-     WHERE i.created_at <= $8
-    RETURNING true
-"""
-
-# Tried, never waited for (contract decision 26).
-HOLD = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))"
+        return stored
 
 
 def lock_name(team_id: UUID, idempotency: Idempotency) -> str:
@@ -113,20 +82,11 @@ async def keep_answer(
 ) -> None:
     """Keep the answer in the transaction of the effects it answers for. Raises AlreadyAnswered or
     ConcurrentIdempotentRequest, which must undo them."""
-    name = lock_name(team_id, idempotency)
-    if not await conn.fetchval(HOLD, name):
+    if not await queries.lock_key(conn, lock_name(team_id, idempotency)):
         raise ConcurrentIdempotentRequest
-    arguments = (
-        team_id,
-        idempotency.scope,
-        idempotency.key,
-        idempotency.fingerprint,
-        status,
-        body,
-        now,
-        now - LIFETIME,
-    )
-    if not await conn.fetchval(KEEP, *arguments):
+    answer = StoredAnswer(idempotency.fingerprint, status, body)
+    scope, key = idempotency.scope, idempotency.key
+    if not await queries.store_answer(conn, team_id, scope, key, answer, now, now - LIFETIME):
         raise AlreadyAnswered
 
 

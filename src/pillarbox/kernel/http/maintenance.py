@@ -11,6 +11,7 @@ from typing import Final
 
 import asyncpg
 
+from pillarbox.kernel.http import queries
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Source
@@ -24,18 +25,6 @@ KNOWN_SECONDS: Final = POLL_EVERY + FRESH + 0.3
 
 RETRY_AFTER: Final = 60
 LONGEST_RETRY: Final = 86_400
-
-# The table is the installation's and has at most one row.
-IS_ON = "SELECT EXISTS (SELECT FROM maintenance)"
-
-READ = "SELECT retry_after FROM maintenance"
-
-BEGIN = """
-    INSERT INTO maintenance (since, retry_after) VALUES (now(), $1)
-    ON CONFLICT (id) DO UPDATE SET retry_after = excluded.retry_after
-"""
-
-END = "DELETE FROM maintenance"
 
 
 class UnderMaintenance(ServerOverloaded):
@@ -84,15 +73,14 @@ class Maintenance:
 
 async def current(source: Source) -> int | None:
     """After how many seconds clients are told to come again; None without maintenance."""
-    found: int | None = await source.fetchval(READ)
-    return found
+    return await queries.maintenance(source)
 
 
 async def begin(source: Source, retry_after: int = RETRY_AFTER) -> None:
     """Put everybody off from the next second on."""
-    await source.execute(BEGIN, retry_after)
+    await queries.begin_maintenance(source, retry_after)
 
 
 async def end(source: Source) -> None:
     """Accept requests and sessions again."""
-    await source.execute(END)
+    await queries.end_maintenance(source)

@@ -33,12 +33,12 @@ from pillarbox.kernel.http.idempotency import (
     Idempotency,
     IdempotencyStore,
     RunningKeys,
-    StoredAnswer,
     fingerprint,
     key_of,
     same,
 )
 from pillarbox.kernel.http.maintenance import Maintenance
+from pillarbox.kernel.http.queries import StoredAnswer
 from pillarbox.kernel.http.rendering import answer_headers, plain_lines
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send

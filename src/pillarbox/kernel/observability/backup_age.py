@@ -12,6 +12,7 @@ from typing import Final
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability import queries
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import LEAST, Gauge
@@ -20,9 +21,6 @@ log = get("metrics")
 
 EVERY: Final = 30.0
 QUERY_TIMEOUT: Final = 5.0
-
-# The table is the installation's.
-LAST: Final = "SELECT max(snapshot_at) FROM backups"
 
 AGE = Gauge(
     "pillarbox_backup_age_seconds",
@@ -54,4 +52,4 @@ class BackupAge:
             await self._clock.sleep(max(EVERY, failures.pause))
 
     async def _look(self) -> None:
-        self._last = await self._pool.fetchval(LAST, timeout=QUERY_TIMEOUT)
+        self._last = await queries.last_backup(self._pool, timeout=QUERY_TIMEOUT)

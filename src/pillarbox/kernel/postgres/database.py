@@ -181,6 +181,11 @@ async def open_connection(url: str, *, application: str) -> asyncpg.Connection:
     )
 
 
+async def answered(conn: Connection, *, timeout: float | None = None) -> None:
+    """Return when the session has answered; raises one of `TROUBLE` where it does not."""
+    await conn.fetchval("SELECT 1", timeout=timeout)
+
+
 @asynccontextmanager
 async def transaction(source: Source) -> AsyncIterator[Connection]:
     """A connection inside a transaction: committed on leaving, rolled back on an exception."""

@@ -168,7 +168,7 @@ async def refuse_unmigrated_url(url: str) -> None:
         server_settings={"application_name": "pillarbox migrate"},
     )
     try:
-        if not await conn.fetchval("SELECT to_regclass('schema_migrations') IS NOT NULL"):
+        if not await has_table(conn, "schema_migrations"):
             raise MigrationError("The database has no schema yet; start `pillarbox serve` once.")
         if await pending_of(conn, migrations_in()):
             raise MigrationError(
@@ -232,11 +232,17 @@ async def refuse_old_server(conn: Connection) -> None:
 async def refuse_other_encoding(conn: Connection) -> None:
     """A new database must be able to hold any text; one that is in use stays as it is."""
     encoding = await conn.fetchval("SELECT current_setting('server_encoding')")
-    if encoding != "UTF8" and await conn.fetchval("SELECT to_regclass('schema_migrations') IS NULL"):
+    if encoding != "UTF8" and not await has_table(conn, "schema_migrations"):
         raise MigrationError(
             f"The database has the encoding {encoding}, which cannot hold every text; make it anew: CREATE "
             "DATABASE … ENCODING 'UTF8' TEMPLATE template0."
         )
+
+
+async def has_table(conn: Connection, table: str) -> bool:
+    """Tell whether the database has a table of this name."""
+    found: bool = await conn.fetchval("SELECT to_regclass($1) IS NOT NULL", table)
+    return found
 
 
 async def applied_in(conn: Connection) -> list[MigrationRow]:

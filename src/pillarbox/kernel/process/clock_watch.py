@@ -21,6 +21,7 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.postgres.database import TROUBLE, Source
+from pillarbox.kernel.process import queries
 
 log = get("clock")
 
@@ -40,28 +41,8 @@ JUMPS = Counter(
     [("forward",), ("back",)],
 )
 
-# Of the installation; the oldest go as new ones come.
-KEEP = """
-    WITH kept AS (
-        INSERT INTO clock_jumps (id, at, seconds)
-        SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::double precision[])
-    )
-    DELETE FROM clock_jumps WHERE id IN (SELECT id FROM clock_jumps ORDER BY kept_at DESC OFFSET $4)
-"""
-
 AHEAD: Final = timedelta(seconds=15)
 """Ids may be ahead of the clock by less (`kernel.ids.MOST_AHEAD`)."""
-
-# Across teams: whether a clock ahead has dated anything, by one look into the index of each team's emails,
-# into that of kept answers, and at the few jumps and processes.
-DATED_AHEAD = """
-    SELECT EXISTS (SELECT FROM clock_jumps WHERE at > $1)
-        OR EXISTS (SELECT FROM processes WHERE seen_at > $1)
-        OR EXISTS (SELECT FROM idempotency_keys WHERE created_at > $1)
-        OR EXISTS (
-           SELECT FROM teams t
-            CROSS JOIN LATERAL (SELECT FROM emails e WHERE e.team_id = t.id AND e.id > $2 LIMIT 1) AS newest)
-"""
 
 ClockCorrection = Callable[[datetime], Awaitable[int]]
 """Corrects what is dated after this instant; returns how many rows those were."""
@@ -128,14 +109,15 @@ class ClockWatch:
         return Jump(now, seconds) if abs(seconds) > TOLERATED else None
 
     async def _keep(self) -> None:
-        rows = [(self._ids.new(), *jump) for jump in self._unkept]
-        await self._source.execute(KEEP, *zip(*rows, strict=True), MOST_KEPT - len(rows))
+        ids = [self._ids.new() for _ in self._unkept]
+        instants, seconds = zip(*self._unkept, strict=True)
+        await queries.store_jumps(self._source, ids, instants, seconds, MOST_KEPT - len(ids))
 
     async def _look_back(self) -> None:
         """The clock may have been set back while nothing ran, or before all was mended."""
         now = self._clock.now()
         instant, email_id = now + timedelta(seconds=TOLERATED), first_id(now + AHEAD)
-        if await self._source.fetchval(DATED_AHEAD, instant, email_id):
+        if await queries.is_dated_ahead(self._source, instant, email_id):
             self._uncorrected = list(self._corrections)
 
     async def _correct(self, correction: ClockCorrection) -> None:

@@ -10,14 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
-
-# Across teams: processes belong to the installation.
-RECORD_PROCESS = """
-    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at, knows_copies, route)
-    VALUES ($1, $2, $3, $4, $5, $6, $6, true, $7)
-    ON CONFLICT (id) DO UPDATE
-       SET seen_at = excluded.seen_at, route = coalesce(excluded.route, processes.route)
-"""
+from pillarbox.kernel.process import queries
 
 
 async def record_process(
@@ -26,7 +19,7 @@ async def record_process(
     """Insert the row of this process, or update the time when it was last seen. `route` is where a process
     that delivers brings mail, without credentials."""
     pid = os.getpid()
-    await conn.execute(RECORD_PROCESS, process, boot_id(), pid, started(pid) or 0, roles, now, route)
+    await queries.record_process(conn, process, boot_id(), pid, started(pid) or 0, roles, now, route)
 
 
 def boot_id() -> str:

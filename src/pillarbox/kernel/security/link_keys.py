@@ -21,12 +21,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, transaction
-from pillarbox.kernel.security.sealed_values import SealedColumn
+from pillarbox.kernel.security import link_key_queries as queries
+from pillarbox.kernel.security.link_key_queries import LINK_KEYS, LinkKeyRow
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 
 log = get("link_keys")
 
-LOCK: Final = 0x70696C6C_6C696E6B
 KEY_BYTES: Final = 64
 NEVER: Final = float("-inf")
 LOOK_EVERY: Final = 60.0
@@ -35,31 +35,6 @@ LEARNED_AFTER: Final = timedelta(minutes=5)
 """How long a new key only reads, unless it is the only one."""
 
 MOST_KEYS: Final = 1000
-
-# The table is the installation's. A value is bound to a UUID that says the number of its key.
-READ = """
-    SELECT id, sealed, created_at FROM link_keys ORDER BY id
-"""
-
-ADD = """
-    INSERT INTO link_keys (id, sealed, created_at) VALUES ($1, $2, $3)
-"""
-
-LINK_KEYS: Final = SealedColumn(
-    "link_keys",
-    "The key {owner} of links in sent mail",
-    "links that were made with it answer that they are unknown, and new mail gets links of another key.",
-    """
-    SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id,
-           lpad(to_hex(id::integer), 32, '0')::uuid AS id, sealed, id::text AS owner
-      FROM link_keys
-     ORDER BY id
-    """,
-    """
-    UPDATE link_keys SET sealed = $4
-     WHERE $1::uuid IS NOT NULL AND lpad(to_hex(id::integer), 32, '0')::uuid = $2 AND sealed = $3
-    """,
-)
 
 
 class LinkKey(NamedTuple):
@@ -108,25 +83,25 @@ class LinkKeys:
     async def _look(self) -> None:
         self._looked_at = self._clock.boottime()
         try:
-            self._take(await self._pool.fetch(READ))
+            self._take(await queries.every(self._pool))
         except BaseException:
             self._looked_at = NEVER
             raise
 
     async def _make_first(self) -> None:
         async with transaction(self._pool) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-            rows = await conn.fetch(READ)
+            await queries.lock(conn)
+            rows = await queries.every(conn)
             self._take(rows)
             if not self._keys:
-                await self._add(conn, [row["id"] for row in rows])
+                await self._add(conn, [row.id for row in rows])
         await self._look()
 
     async def add(self) -> int:
         """Make another key, which makes links from some minutes on; returns its number."""
         async with transaction(self._pool) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-            number = await self._add(conn, [row["id"] for row in await conn.fetch(READ)])
+            await queries.lock(conn)
+            number = await self._add(conn, [row.id for row in await queries.every(conn)])
         await self._look()
         return number
 
@@ -135,24 +110,24 @@ class LinkKeys:
             raise ValueError(f"there are {MOST_KEYS} keys of links already")
         number = max(numbers, default=0) + 1
         sealed = self._ring.seal(secrets.token_bytes(KEY_BYTES), context(number))
-        await conn.execute(ADD, number, sealed, self._clock.now())
+        await queries.add(conn, number, sealed, self._clock.now())
         return number
 
-    def _take(self, rows: Sequence[asyncpg.Record]) -> None:
+    def _take(self, rows: Sequence[LinkKeyRow]) -> None:
         """Know these keys from now on."""
         keys: dict[int, AESSIV] = {}
         since = []
         for row in rows:
-            number = row["id"]
+            number = row.id
             known = self._keys.get(number)
             if known is None:
                 try:
-                    known = AESSIV(self._ring.open(row["sealed"], context(number)))
+                    known = AESSIV(self._ring.open(row.sealed, context(number)))
                 except KeyRingError as trouble:
                     log.error("link_keys.unopened", number=number, trouble=str(trouble))
                     continue
             keys[number] = known
-            since.append((row["created_at"] + LEARNED_AFTER, number))
+            since.append((row.created_at + LEARNED_AFTER, number))
         self._keys, self._since = keys, since
 
 

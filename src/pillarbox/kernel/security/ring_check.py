@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import asyncpg
 
@@ -20,6 +20,8 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
+from pillarbox.kernel.security import ring_queries as queries
+from pillarbox.kernel.security.ring_queries import KnownKey
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.settings.settings import Settings, create_key_ring_file, key_ring_text
 from pillarbox.kernel.settings.table import KEY_RING_FILE
@@ -27,21 +29,9 @@ from pillarbox.kernel.wire.problems import ServerOverloaded
 
 log = get("key_ring")
 
-LOCK: Final = 0x70696C6C_6B657973
 PROBE: Final = b"pillarbox"
 WATCH_SECONDS: Final = 5.0
 RETRY_AFTER: Final = 60
-
-# The table is the installation's.
-READ = """
-    SELECT id, probe, context, abandoned_at IS NOT NULL AS is_abandoned
-      FROM key_ring_keys
-     ORDER BY since, id
-"""
-
-REGISTER = "INSERT INTO key_ring_keys (id, probe, context) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING"
-
-FOUND_AGAIN = "UPDATE key_ring_keys SET abandoned_at = NULL WHERE id = ANY ($1) AND abandoned_at IS NOT NULL"
 
 
 class KeyRingRefused(Exception):  # noqa: N818 (a state, reported as a sentence)
@@ -59,18 +49,9 @@ class KeyLacking(ServerOverloaded):
         super().__init__("A key of the key ring is missing on this server. Try again later.", RETRY_AFTER)
 
 
-class KnownKey(NamedTuple):
-    """A key that the database needs, with something that only this key opens."""
-
-    id: str
-    probe: bytes
-    context: bytes
-    is_abandoned: bool
-
-
 async def known_keys(source: Source) -> list[KnownKey]:
     """The keys that have sealed something in this database, the oldest first."""
-    return [KnownKey(**row) for row in await source.fetch(READ)]
+    return await queries.known(source)
 
 
 def opens(ring: KeyRing, key: KnownKey) -> bool:
@@ -127,7 +108,7 @@ async def established(conn: Connection, settings: Settings) -> str:
     """
     async with conn.transaction():
         # Two machines may start on an empty database at once; one of them makes the ring.
-        await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+        await queries.lock(conn)
         keys = await known_keys(conn)
         text = await asyncio.to_thread(key_ring_text, settings)
         refuse_other_ring(settings, text, keys)
@@ -148,9 +129,9 @@ def _made(settings: Settings) -> str:
 async def register(source: Source, ring: KeyRing, keys: Sequence[KnownKey]) -> None:
     """Let the database know the key that seals from now on, and those of the ring that were given up."""
     context = probe_context(ring.active_id)
-    await source.execute(REGISTER, ring.active_id, ring.seal(PROBE, context), context)
+    await queries.add(source, ring.active_id, ring.seal(PROBE, context), context)
     if found := [key.id for key in keys if key.is_abandoned and opens(ring, key)]:
-        await source.execute(FOUND_AGAIN, found)
+        await queries.ask_again(source, found)
 
 
 def probe_context(key_id: str) -> bytes:

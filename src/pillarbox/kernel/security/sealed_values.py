@@ -12,14 +12,10 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.postgres.database import Connection, Source, transaction
-from pillarbox.kernel.security import ring_check
+from pillarbox.kernel.security import ring_queries as queries
 from pillarbox.kernel.security.secrets import KeyMissing, KeyRing, KeyRingError, SealBroken, sealed_by
 
 PREFETCH: Final = 500
-
-# The table is the installation's.
-DROP_UNUSED = "DELETE FROM key_ring_keys WHERE id <> ALL ($1::text[])"
-ABANDON = "UPDATE key_ring_keys SET abandoned_at = now() WHERE id = $1 AND abandoned_at IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ async def reseal(pool: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyR
                 except KeyRingError:
                     continue
                 status = await pool.execute(column.replace, row["team_id"], row["id"], row["sealed"], again)
-                done += status != "UPDATE 0"
+                done += not status.endswith(" 0")
     return done
 
 
@@ -129,12 +125,12 @@ async def known_again(conn: Connection, columns: Columns) -> list[str]:
     """Where the database knows no key at all, because the table was lost: let it know those that its values
     need, each with one of them as the probe. Returns their ids."""
     async with conn.transaction():
-        await conn.execute("SELECT pg_advisory_xact_lock($1)", ring_check.LOCK)
-        if await ring_check.known_keys(conn):
+        await queries.lock(conn)
+        if await queries.known(conn):
             return []
         found = await _probes(conn, await asyncio.to_thread(columns))
         for key_id, (sealed, context) in found.items():
-            await conn.execute(ring_check.REGISTER, key_id, sealed, context)
+            await queries.add(conn, key_id, sealed, context)
     return sorted(found)
 
 
@@ -154,16 +150,15 @@ async def forget_unused(pool: asyncpg.Pool, columns: Sequence[SealedColumn], rin
     """Forget keys that no value needs any more, but the first one, and know those again that are needed and
     whose row was lost; returns the ids of those that are known now."""
     async with transaction(pool) as conn:
-        await conn.execute("SELECT pg_advisory_xact_lock($1)", ring_check.LOCK)
+        await queries.lock(conn)
         probes = await _probes(conn, columns)
         needed = sorted({ring.active_id, *probes})
-        await conn.execute(DROP_UNUSED, needed)
+        await queries.remove_others(conn, needed)
         for key_id, (sealed, context) in probes.items():
-            await conn.execute(ring_check.REGISTER, key_id, sealed, context)
+            await queries.add(conn, key_id, sealed, context)
     return needed
 
 
 async def abandon(source: Source, key_id: str) -> bool:
     """Ask for this key no more; False where it is not one that is asked for."""
-    status: str = await source.execute(ABANDON, key_id)
-    return status.endswith(" 1")
+    return await queries.abandon(source, key_id)

@@ -14,26 +14,22 @@ from __future__ import annotations
 import asyncio
 
 from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.kernel.storage import queries
 
-LOCK = 0x70696C6C_6261636B
 TRIES = 20
 PAUSE = 0.1
 """Those who ask hold the lock for the length of their question."""
 
-ASK = "SELECT pg_try_advisory_xact_lock_shared($1)"
-HOLD = "SELECT pg_try_advisory_lock($1)"
-
 
 async def is_allowed(source: Source) -> bool:
     """Whether blobs may be deleted now."""
-    allowed: bool = await source.fetchval(ASK, LOCK)
-    return allowed
+    return await queries.may_delete(source)
 
 
 async def hold_off(conn: Connection) -> bool:
     """Let nobody delete blobs until this session ends; False where another backup does so already."""
     for _ in range(TRIES):
-        if await conn.fetchval(HOLD, LOCK):
+        if await queries.forbid_deletion(conn):
             return True
         await asyncio.sleep(PAUSE)
     return False

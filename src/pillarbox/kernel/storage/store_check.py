@@ -21,13 +21,13 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, Source
 from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.storage import queries
 from pillarbox.kernel.storage.backend import BlobFailed, BlobMissing, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import ServerOverloaded
 
 log = get("blob_store")
 
-LOCK: Final = 0x70696C6C_626C6F62
 KEY: Final = "store-id"
 PROBE_SECONDS: Final = 5.0
 WATCH_SECONDS: Final = 5.0
@@ -35,10 +35,6 @@ SILENT_SECONDS: Final = 30.0
 """The pause after a store that did not answer: on a disk that hangs each question takes a thread."""
 RETRY_AFTER: Final = 10
 ANOTHER: Final = "the blob store of another database"
-
-# The table is the installation's.
-READ = "SELECT store_id FROM blob_store"
-ESTABLISH = "INSERT INTO blob_store (store_id) VALUES ($1)"
 
 
 class BlobStoreRefused(Exception):  # noqa: N818 (a state, reported as a sentence)
@@ -89,8 +85,7 @@ async def id_in(blobs: BlobStore) -> UUID | None:
 
 async def known_id(source: Source) -> UUID | None:
     """The id of the store of this database; None before one was used."""
-    found: UUID | None = await source.fetchval(READ)
-    return found
+    return await queries.store_id(source)
 
 
 async def compare(conn: Connection, blobs: BlobStore, settings: Settings) -> None:
@@ -106,13 +101,13 @@ async def compare(conn: Connection, blobs: BlobStore, settings: Settings) -> Non
 async def _establish(conn: Connection, blobs: BlobStore, row_id: UUID | None) -> tuple[UUID | None, UUID]:
     """Make the store the one of the database, unless another process was faster; the ids of both."""
     async with conn.transaction():
-        await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+        await queries.lock_store_id(conn)
         wanted = await known_id(conn)
         if wanted is None:
             wanted = row_id or uuid4()
             if row_id is None:
                 await write_id(blobs, wanted)
-            await conn.execute(ESTABLISH, wanted)
+            await queries.add_store_id(conn, wanted)
             return wanted, wanted
     return await id_in(blobs), wanted
 
