@@ -16,7 +16,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.oauth import grants
-from pillarbox.oauth.grants import GrantRef
+from pillarbox.oauth.grant_queries import GrantRef
 from pillarbox.people import accounts
 from pillarbox.people.roles import TeamRole
 

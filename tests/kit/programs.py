@@ -14,7 +14,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.oauth import access_tokens, grants
 from pillarbox.oauth.bearer.tokens import BearerTokens
-from pillarbox.oauth.grants import GrantRef, Reason
+from pillarbox.oauth.grant_queries import GrantRef
+from pillarbox.oauth.grants import Reason
 from pillarbox.oauth.keys import SigningKeys
 from pillarbox.people.roles import TeamRole
 

@@ -18,7 +18,7 @@ from pillarbox.kernel.postgres.database import TeamDb, open_pool
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.oauth import grants
 from pillarbox.oauth.clients.clients import NONE, Client
-from pillarbox.oauth.grants import GrantRef
+from pillarbox.oauth.grant_queries import GrantRef
 from pillarbox.people.audit import NO_TEAM, OPERATOR, Act, Actor, plain, record
 from pillarbox.people.audit import queries as audit_queries
 from pillarbox.people.audit.retention import AuditRetention

@@ -158,6 +158,7 @@ SMALL_ON_PURPOSE = {
     "pillarbox.delivery.retries": "the table of retries",
     "pillarbox.delivery.smtp.tls_modes": "the table of how TLS is wanted",
     "pillarbox.doctor.backups": "each part of the examination is a module",
+    "pillarbox.doctor.clocks": "as above",
     "pillarbox.emails.activity": "handed to a higher slice by the plugin",
     "pillarbox.emails.files": "as above",
     "pillarbox.inboxes.drafts.lists": "lists are modules of their own in all packages of inboxes",

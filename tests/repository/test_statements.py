@@ -63,7 +63,7 @@ CROSS_TEAM = {
     "kernel.DUE_KINDS": "which kinds of jobs are due, whoever's they are",
     "kernel.MISDATED_KEYS": "a clock that was wrong has dated the keys of all teams",
     "kernel.REMOVE_OLD": "removes what no limit needs any more",
-    "oauth.LIST_DESCRIBED": "the operator's list of programs",
+    "oauth.described": "the operator's list of programs",
     "webhooks.MISDATED": "a clock that was wrong has dated the deliveries of all teams",
     "webhooks.SAMPLE": "estimates the queue of the installation",
 }

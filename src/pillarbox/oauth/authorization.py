@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import asyncpg
 
@@ -36,6 +36,7 @@ from pillarbox.oauth.failures import (
     described,
 )
 from pillarbox.oauth.parameters import Parameters, is_storable
+from pillarbox.oauth.request_queries import RequestRow
 from pillarbox.oauth.scopes import subset
 
 log = get("oauth")
@@ -140,19 +141,16 @@ class Authorization:
         return client
 
     async def _store(self, now: datetime, asked: AuthorizationRequest, request_id: str, browser: str) -> None:
-        await self._pool.execute(
-            request_queries.ADD,
-            clients.hashed(request_id),
-            clients.hashed(browser),
+        request = RequestRow(
             asked.client.id,
             json.dumps(asked.client.snapshot()),
             asked.redirect_uri,
-            list(asked.scopes),
+            asked.scopes,
             asked.state,
             asked.challenge,
-            now,
-            now + LIFETIME,
         )
+        hashes = clients.hashed(request_id), clients.hashed(browser)
+        await request_queries.add(self._pool, *hashes, request, now, now + LIFETIME)
 
     def refusal(self, uri: str, state: str | None, error: str, description: str) -> str:
         """The redirect URI with a failure (RFC 6749, 4.1.2.1; RFC 9207)."""
@@ -175,7 +173,7 @@ async def waiting(
     if browser is None:
         return None
     keys = clients.hashed(request_id), clients.hashed(browser)
-    row = await source.fetchrow(request_queries.OPEN, *keys, now)
+    row = await request_queries.waiting(source, *keys, now)
     return None if row is None else _asked(row)
 
 
@@ -186,16 +184,13 @@ async def decide(
     if browser is None:
         return None
     keys = clients.hashed(request_id), clients.hashed(browser)
-    row = await conn.fetchrow(request_queries.DECIDE, *keys, now)
+    row = await request_queries.decide(conn, *keys, now)
     return None if row is None else _asked(row)
 
 
-def _asked(row: asyncpg.Record) -> AuthorizationRequest:
-    kept: dict[str, Any] = json.loads(row["client"])
-    client = clients.from_snapshot(row["client_id"], kept)
-    return AuthorizationRequest(
-        client, row["redirect_uri"], tuple(row["scopes"]), row["state"], row["challenge"]
-    )
+def _asked(row: RequestRow) -> AuthorizationRequest:
+    client = clients.from_snapshot(row.client_id, json.loads(row.client))
+    return AuthorizationRequest(client, row.redirect_uri, tuple(row.scopes), row.state, row.challenge)
 
 
 def redirect_of(parameters: Parameters, client: Client) -> str:

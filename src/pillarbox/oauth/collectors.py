@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.oauth import request_queries, token_queries
 from pillarbox.oauth.clients import client_queries, document_queries
@@ -35,19 +37,16 @@ class OAuthCollector:
         """Says how many of each were removed."""
         now = self._clock.now()
         ended = now - KEPT
-        requests = await self._removed(request_queries.REMOVE, ended)
-        codes = await self._removed(token_queries.REMOVE_CODES, ended, now)
-        tokens = await self._removed(token_queries.REMOVE_REFRESH_TOKENS, ended, now)
-        documents = await self._removed(document_queries.REMOVE, ended)
-        logos = await self._removed(document_queries.REMOVE_LOGOS, ended)
-        programs = await self._removed(client_queries.REMOVE_UNUSED, now - UNUSED_KEPT)
+        requests = await self._removed(request_queries.remove, ended)
+        codes = await self._removed(token_queries.remove_codes, ended, now)
+        tokens = await self._removed(token_queries.remove_refresh_tokens, ended, now)
+        documents = await self._removed(document_queries.remove, ended)
+        logos = await self._removed(document_queries.remove_logos, ended)
+        programs = await self._removed(client_queries.remove_unused, now - UNUSED_KEPT)
         return (
             f"{requests} requests, {codes} codes, {tokens} refresh tokens, {documents} documents, "
             f"{logos} logos, {programs} programs"
         )
 
-    async def _removed(self, statement: str, *times: datetime) -> int:
-        async def some() -> int:
-            return changed(await self._pool.execute(statement, *times, BATCH))
-
-        return await in_batches(some)
+    async def _removed(self, remove: Callable[..., Awaitable[int]], *instants: datetime) -> int:
+        return await in_batches(partial(remove, self._pool, *instants, BATCH))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from uuid import UUID
 
 import typer
@@ -22,9 +22,9 @@ from pillarbox.kernel.terminal.answers import (
 )
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.keyring import ring_of
-from pillarbox.kernel.work.collectors import changed
 from pillarbox.oauth import grant_queries, grants
 from pillarbox.oauth.clients import client_queries, redirects
+from pillarbox.oauth.clients.client_queries import ListedClient
 from pillarbox.oauth.clients.clients import is_document_url
 from pillarbox.oauth.grants import Reason
 from pillarbox.oauth.keys import SigningKeys
@@ -97,31 +97,37 @@ def rotate_keys(at_once: AtOnce = False, data: Data = None, database_url: Databa
 
 async def listed(connected: CommandDatabase, *, json: bool) -> int:
     """Print them: those that are registered, then those that a document describes."""
-    rows = [dict(row) for row in await connected.pool.fetch(client_queries.LIST, MOST)]
-    described = [dict(row) for row in await connected.pool.fetch(client_queries.LIST_DESCRIBED, MOST)]
+    programs = await client_queries.listed(connected.pool, MOST)
+    described = await client_queries.described(connected.pool, MOST)
     if json:
-        show_json({"object": "list", "data": rows, "described": described})
+        show_json(
+            {
+                "object": "list",
+                "data": [program._asdict() for program in programs],
+                "described": [program._asdict() for program in described],
+            }
+        )
         return 0
     show_table(
         ("Id", "Name", "Sends back to", "Scopes", "State", "Created", "First let in"),
         [
             (
-                row["id"],
-                row["name"],
-                sent_back_to(row["redirect_uris"]),
-                " ".join(row["scopes"]),
-                state(row),
-                row["created_at"],
-                row["granted_at"],
+                program.id,
+                program.name,
+                sent_back_to(program.redirect_uris),
+                " ".join(program.scopes),
+                state(program),
+                program.created_at,
+                program.granted_at,
             )
-            for row in rows
+            for program in programs
         ],
     )
     if described:
         say()
         show_table(
             ("Document", "Grants", "Live", "Last let in"),
-            [(row["client_id"], row["grants"], row["live"], row["last_at"]) for row in described],
+            [(program.client_id, program.grants, program.live, program.last_at) for program in described],
         )
     return 0
 
@@ -132,14 +138,14 @@ def sent_back_to(uris: Sequence[str]) -> str:
     return places if len(places) <= LONGEST_PLACES else f"{places[:LONGEST_PLACES]}…"
 
 
-def state(row: dict[str, Any]) -> str:
+def state(program: ListedClient) -> str:
     """What an operator has to know of a program, in words."""
     words = [
         word
         for word, applies in (
-            ("built in", row["is_built_in"]),
-            ("verified", row["is_verified"]),
-            ("disabled", row["disabled_at"] is not None),
+            ("built in", program.is_built_in),
+            ("verified", program.is_verified),
+            ("disabled", program.disabled_at is not None),
         )
         if applies
     ]
@@ -150,7 +156,7 @@ async def marked(connected: CommandDatabase, client_id: str, *, is_verified: boo
     """Mark a program, or take the mark away."""
     row_id = registered_id(client_id)
     async with transaction(connected.pool) as conn:
-        _found(changed(await conn.execute(client_queries.VERIFY, row_id, is_verified)), client_id)
+        _found(await client_queries.set_verified(conn, row_id, is_verified=is_verified), client_id)
         await _record(conn, Act.CLIENT_VERIFIED, str(row_id), {"is_verified": is_verified})
     say(f"The program {client_id} is {'verified' if is_verified else 'no longer verified'}.")
     return 0
@@ -163,8 +169,8 @@ async def disabled(connected: CommandDatabase, client_id: str) -> int:
         if not is_document_url(client_id):
             row_id = registered_id(client_id)
             client_id = str(row_id)  # as grants have it, however it was written
-            done = changed(await conn.execute(client_queries.DISABLE, row_id, now))
-            _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
+            done = await client_queries.disable(conn, row_id, now)
+            _found(done or await client_queries.exists(conn, row_id), client_id)
         revoked = await grants.revoke_of_client(conn, now, client_id)
         for ref in revoked:
             await record(
@@ -189,8 +195,8 @@ async def enabled(connected: CommandDatabase, client_id: str) -> int:
     """Enable a program again."""
     row_id = registered_id(client_id)
     async with transaction(connected.pool) as conn:
-        done = changed(await conn.execute(client_queries.ENABLE, row_id))
-        _found(done or await conn.fetchval(client_queries.EXISTS, row_id), client_id)
+        done = await client_queries.enable(conn, row_id)
+        _found(done or await client_queries.exists(conn, row_id), client_id)
         if done:
             await _record(conn, Act.CLIENT_ENABLED, str(row_id), {})
     say(f"People can let the program {client_id} in.")
@@ -200,24 +206,24 @@ async def enabled(connected: CommandDatabase, client_id: str) -> int:
 async def granted(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
     """Print the grants of a team, the newest first."""
     owner = await one_team(connected, team)
-    rows = [dict(row) for row in await connected.pool.fetch(grant_queries.LIST, owner.id, MOST)]
+    listed_grants = await grant_queries.in_team(connected.pool, owner.id, MOST)
     if json:
-        show_json({"object": "list", "data": rows})
-    elif rows:
+        show_json({"object": "list", "data": [grant._asdict() for grant in listed_grants]})
+    elif listed_grants:
         show_table(
             ("Id", "Program", "Person", "Scopes", "Created", "Last used", "Revoked", "Why"),
             [
                 (
-                    row["id"],
-                    row["name"],
-                    row["email"],
-                    " ".join(row["scopes"]),
-                    row["created_at"],
-                    row["last_used_at"],
-                    row["revoked_at"],
-                    row["revoked_reason"],
+                    grant.id,
+                    grant.name,
+                    grant.email,
+                    " ".join(grant.scopes),
+                    grant.created_at,
+                    grant.last_used_at,
+                    grant.revoked_at,
+                    grant.revoked_reason,
                 )
-                for row in rows
+                for grant in listed_grants
             ],
         )
     else:
@@ -251,7 +257,7 @@ def registered_id(client_id: str) -> UUID:
     return as_id(client_id, "a program")
 
 
-def _found(value: object, client_id: str) -> None:
+def _found(value: bool, client_id: str) -> None:
     if not value:
         raise CommandRefused(f"There is no program with the id {client_id}.")
 

@@ -16,7 +16,7 @@ from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.oauth import authorization, grants, request_queries, token_queries
 from pillarbox.oauth.authorization import Authorization, AuthorizationRequest
 from pillarbox.oauth.clients import client_queries, clients
-from pillarbox.oauth.grants import GrantRef
+from pillarbox.oauth.grant_queries import GrantRef
 from pillarbox.oauth.tokens import CODE_LIFETIME
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.roles import TeamAct, TeamRole, may_do
@@ -58,8 +58,8 @@ class Consent:
 
     async def teams_of(self, person_id: UUID) -> list[ConsentTeam]:
         """The teams of a person, by name."""
-        rows = await self._pool.fetch(request_queries.TEAMS, person_id)
-        return [ConsentTeam(row["team_id"], row["name"], TeamRole(row["role"])) for row in rows]
+        teams = await request_queries.teams_of_person(self._pool, person_id)
+        return [ConsentTeam(team.team_id, team.name, TeamRole(team.role)) for team in teams]
 
     async def approve(
         self, stamp: Stamp, request_id: str, browser: str | None, person: Actor, team_id: UUID
@@ -67,7 +67,7 @@ class Consent:
         """Let the program act for the person in a team, and give it a code."""
         assert person.person_id is not None, "somebody approves"
         async with transaction(self._pool) as conn:
-            role = await conn.fetchval(request_queries.HOLD_MEMBER, team_id, person.person_id)
+            role = await request_queries.lock_member(conn, team_id, person.person_id)
             if role is None or not may_do(TeamRole(role), TeamAct.LET_PROGRAM_ACT):
                 return ConsentOutcome(may_not=True)
             asked = await authorization.decide(conn, stamp.at, request_id, browser)
@@ -111,9 +111,9 @@ async def _is_usable(conn: Connection, now: datetime, client_id: str) -> bool:
     """Whether the program may still be used; one that is registered now counts as used."""
     if clients.is_document_url(client_id):
         return True
-    if await conn.fetchval(request_queries.HOLD_CLIENT, UUID(client_id)) is None:
+    if not await client_queries.lock_usable(conn, UUID(client_id)):
         return False
-    await conn.execute(client_queries.GRANTED, UUID(client_id), now)
+    await client_queries.mark_granted(conn, UUID(client_id), now)
     return True
 
 
@@ -131,15 +131,14 @@ async def _grant(
         person_id=person_id,
         scopes=asked.scopes,
     )
-    await conn.execute(
-        token_queries.ADD_CODE,
+    await token_queries.add_code(
+        conn,
         clients.hashed(code),
-        ref.team_id,
-        ref.id,
-        asked.client.id,
-        asked.redirect_uri,
-        asked.challenge,
-        stamp.at,
-        stamp.at + CODE_LIFETIME,
+        ref,
+        client_id=asked.client.id,
+        redirect_uri=asked.redirect_uri,
+        challenge=asked.challenge,
+        now=stamp.at,
+        expires_at=stamp.at + CODE_LIFETIME,
     )
     return code

@@ -28,14 +28,12 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
-from pillarbox.kernel.work.collectors import changed
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.oauth import key_queries
-from pillarbox.oauth.key_queries import OAUTH_KEYS
+from pillarbox.oauth.key_queries import OAUTH_KEYS, SigningKeyRow
 
 log = get("oauth")
 
-LOCK: Final = 0x70696C6C_6F617574
 COORDINATE_BYTES: Final = 32
 NEVER: Final = float("-inf")
 LOOK_EVERY: Final = 60.0
@@ -123,7 +121,7 @@ class SigningKeys:
     async def add(self) -> str:
         """Make another key, which signs from `SIGNS_AFTER` on; returns its name."""
         async with transaction(self._pool) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+            await key_queries.lock(conn)
             kid = await self._add(conn, self._clock.now() + SIGNS_AFTER)
         await self._look()
         return kid
@@ -133,9 +131,9 @@ class SigningKeys:
         soon as the processes have looked, within a minute. Returns its name."""
         now = self._clock.now()
         async with transaction(self._pool) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+            await key_queries.lock(conn)
             kid = await self._add(conn, now)
-            await conn.execute(key_queries.RETIRE_OTHERS, now, _id_of(kid))
+            await key_queries.retire_others(conn, now, _id_of(kid))
         await self._look()
         return kid
 
@@ -144,14 +142,14 @@ class SigningKeys:
         more. Says what was done."""
         now, made = self._clock.now(), 0
         async with transaction(self._pool) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-            self._take(await conn.fetch(key_queries.READ))
+            await key_queries.lock(conn)
+            self._take(await key_queries.published(conn))
             newest = max((key.active_at for key in self._keys.values() if key.private), default=None)
             if self._keys and (newest is None or newest + ROTATED_AFTER <= now):
                 await self._add(conn, now if newest is None else now + SIGNS_AFTER)
                 made = 1
-            retired = changed(await conn.execute(key_queries.RETIRE_REPLACED, now, now - STAYS))
-            removed = changed(await conn.execute(key_queries.REMOVE_RETIRED, now - REMOVED_AFTER))
+            retired = await key_queries.retire_replaced(conn, now, now - STAYS)
+            removed = await key_queries.remove_retired(conn, now - REMOVED_AFTER)
         self._looked_at = NEVER
         return f"{made} keys made, {retired} retired, {removed} removed"
 
@@ -169,15 +167,15 @@ class SigningKeys:
     async def _look(self) -> None:
         self._looked_at = self._clock.boottime()
         try:
-            self._take(await self._pool.fetch(key_queries.READ))
+            self._take(await key_queries.published(self._pool))
         except BaseException:
             self._looked_at = NEVER
             raise
 
     async def _make_first(self) -> None:
         async with transaction(self._pool) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-            if not await conn.fetch(key_queries.READ):
+            await key_queries.lock(conn)
+            if not await key_queries.published(conn):
                 await self._add(conn, self._clock.now())
         await self._look()
 
@@ -187,25 +185,24 @@ class SigningKeys:
         private = made.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
         sealed = self._ring.seal(private, OAUTH_KEYS.context(row_id))
         shown = json.dumps(public_key(made.public_key(), kid))
-        await conn.execute(key_queries.ADD, row_id, kid, shown, sealed, self._clock.now(), active_at)
+        key = SigningKeyRow(row_id, kid, shown, sealed, active_at)
+        await key_queries.add(conn, key, self._clock.now())
         return kid
 
-    def _take(self, rows: Sequence[asyncpg.Record]) -> None:
+    def _take(self, rows: Sequence[SigningKeyRow]) -> None:
         """Know these keys from now on, and no others."""
         known = self._keys
-        self._keys = {
-            row["kid"]: known[row["kid"]] if row["kid"] in known else self._opened(row) for row in rows
-        }
+        self._keys = {row.kid: known[row.kid] if row.kid in known else self._opened(row) for row in rows}
 
-    def _opened(self, row: asyncpg.Record) -> TokenSigningKey:
-        public: PublicKey = json.loads(row["public"])
+    def _opened(self, row: SigningKeyRow) -> TokenSigningKey:
+        public: PublicKey = json.loads(row.public)
         private = None
         try:
-            opened = self._ring.open(row["private"], OAUTH_KEYS.context(row["id"]))
+            opened = self._ring.open(row.private, OAUTH_KEYS.context(row.id))
             private = cast(ec.EllipticCurvePrivateKey, load_der_private_key(opened, None))
         except KeyRingError as trouble:
-            log.error("oauth.key_unopened", kid=row["kid"], trouble=str(trouble))
-        return TokenSigningKey(row["kid"], private, public, verifier_of(public), row["active_at"])
+            log.error("oauth.key_unopened", kid=row.kid, trouble=str(trouble))
+        return TokenSigningKey(row.kid, private, public, verifier_of(public), row.active_at)
 
 
 def _kid(row_id: UUID) -> str:

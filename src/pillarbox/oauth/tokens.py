@@ -26,7 +26,8 @@ from pillarbox.oauth.clients import clients
 from pillarbox.oauth.clients.client_authentication import DescribedClient
 from pillarbox.oauth.clients.clients import Client
 from pillarbox.oauth.failures import InvalidGrant, InvalidRequest, OAuthProblem, UnauthorizedClient
-from pillarbox.oauth.grants import Grant, GrantRef, Reason
+from pillarbox.oauth.grant_queries import Grant, GrantRef
+from pillarbox.oauth.grants import Reason
 from pillarbox.oauth.keys import SigningKeys, TokenSigningKey
 from pillarbox.oauth.scopes import subset
 from pillarbox.people.audit import Act, Actor, record
@@ -97,24 +98,23 @@ class Tokens:
         redirect_uri: str,
         verifier: str,
     ) -> IssuedTokens | OAuthProblem:
-        row = await conn.fetchrow(token_queries.LOCK_CODE, hashed := clients.hashed(code))
+        stored = await token_queries.lock_code(conn, hashed := clients.hashed(code))
         refused = InvalidGrant("the code is unknown, expired, used, or not for this request")
-        if row is None or row["client_id"] != client.id:
+        if stored is None or stored.client_id != client.id:
             return refused
-        ref = GrantRef(row["team_id"], row["grant_id"])
-        if row["used_at"] is not None:
-            await self._revoke(conn, now, ref, Reason.CODE_REUSE, caller)
+        if stored.used_at is not None:
+            await self._revoke(conn, now, stored.ref, Reason.CODE_REUSE, caller)
             return refused
-        if row["expires_at"] <= now or row["failures"] >= MOST_FAILURES:
+        if stored.expires_at <= now or stored.failures >= MOST_FAILURES:
             return refused
-        is_right = hmac.compare_digest(row["challenge"], challenge_of(verifier))
-        if not is_right or row["redirect_uri"] != redirect_uri:
-            await conn.execute(token_queries.COUNT_FAILURE, hashed)
+        is_right = hmac.compare_digest(stored.challenge, challenge_of(verifier))
+        if not is_right or stored.redirect_uri != redirect_uri:
+            await token_queries.count_failure(conn, hashed)
             return refused
-        grant = await grants.lock_live(conn, ref)
+        grant = await grants.lock_live(conn, stored.ref)
         if grant is None:
             return refused
-        await conn.execute(token_queries.USE_CODE, hashed, now)
+        await token_queries.use_code(conn, hashed, now)
         return await self._issue(conn, now, key, grant, grant.scopes)
 
     async def refresh(
@@ -138,16 +138,15 @@ class Tokens:
         token: str,
         scope: str | None,
     ) -> IssuedTokens | OAuthProblem:
-        row = await conn.fetchrow(token_queries.LOCK_REFRESH, hashed := clients.hashed(token))
+        stored = await token_queries.lock_refresh_token(conn, hashed := clients.hashed(token))
         refused = InvalidGrant("the refresh token is unknown, expired, used, or revoked")
-        if row is None or row["client_id"] != client.id:
+        if stored is None or stored.client_id != client.id:
             return refused
-        ref = GrantRef(row["team_id"], row["grant_id"])
-        if row["rotated_at"] is not None:
-            if not self._is_forgiven(now - row["rotated_at"]):
-                await self._revoke(conn, now, ref, Reason.REFRESH_TOKEN_REUSE, caller)
+        if stored.rotated_at is not None:
+            if not self._is_forgiven(now - stored.rotated_at):
+                await self._revoke(conn, now, stored.ref, Reason.REFRESH_TOKEN_REUSE, caller)
             return refused
-        grant = None if row["expires_at"] <= now else await grants.lock_live(conn, ref)
+        grant = None if stored.expires_at <= now else await grants.lock_live(conn, stored.ref)
         if grant is None:
             return refused
         if not _as_granted(grant).may_refresh:
@@ -156,7 +155,7 @@ class Tokens:
             scopes = subset(scope, grant.scopes, "this grant")
         except OAuthProblem as beyond:
             return beyond
-        await conn.execute(token_queries.ROTATE, hashed, now)
+        await token_queries.use_refresh_token(conn, hashed, now)
         return await self._issue(conn, now, key, grant, scopes)
 
     def _is_forgiven(self, age: timedelta) -> bool:
@@ -168,16 +167,11 @@ class Tokens:
         refresh_token = None
         if _as_granted(grant).may_refresh:
             refresh_token = clients.new_secret()
-            await conn.execute(
-                token_queries.ADD_REFRESH,
-                clients.hashed(refresh_token),
-                grant.team_id,
-                grant.id,
-                grant.client_id,
-                now,
-                now + REFRESH_LIFETIME,
+            expires_at = now + REFRESH_LIFETIME
+            await token_queries.add_refresh_token(
+                conn, clients.hashed(refresh_token), grant.ref, grant.client_id, now, expires_at
             )
-        await conn.execute(token_queries.GRANT_USED, grant.team_id, grant.id, now)
+        await token_queries.mark_grant_used(conn, grant.ref, now)
         access_token = access_tokens.signed(
             key,
             now,
@@ -193,10 +187,9 @@ class Tokens:
     async def revoke(self, now: datetime, client: Known, caller: Actor, token: str) -> None:
         """Revoke the grant of a refresh token of this program; nothing for any other text (RFC 7009)."""
         async with transaction(self._pool) as conn:
-            row = await conn.fetchrow(token_queries.FIND_REFRESH, clients.hashed(token))
-            if row is not None and row["client_id"] == client.id and row["expires_at"] > now:
-                ref = GrantRef(row["team_id"], row["grant_id"])
-                await self._revoke(conn, now, ref, Reason.BY_CLIENT, caller)
+            stored = await token_queries.find_refresh_token(conn, clients.hashed(token))
+            if stored is not None and stored.client_id == client.id and stored.expires_at > now:
+                await self._revoke(conn, now, stored.ref, Reason.BY_CLIENT, caller)
 
     async def _revoke(
         self, conn: Connection, now: datetime, ref: GrantRef, reason: Reason, caller: Actor

@@ -38,9 +38,9 @@ async def record_process(
 
 
 async def store_jumps(
-    source: Source, ids: Sequence[UUID], instants: Sequence[datetime], seconds: Sequence[float], others: int
+    source: Source, ids: Sequence[UUID], instants: Sequence[datetime], seconds: Sequence[float], older: int
 ) -> None:
-    """Store jumps of a clock, and remove all others but the newest `others`."""
+    """Store jumps of a clock, and of the older ones remove all but the newest `older`."""
     await source.execute(
         """
         WITH kept AS (
@@ -52,7 +52,7 @@ async def store_jumps(
         ids,
         instants,
         seconds,
-        others,
+        older,
     )
 
 

@@ -16,7 +16,8 @@ from pillarbox.oauth import grants
 from pillarbox.oauth.bearer import queries, wire
 from pillarbox.oauth.bearer.queries import GrantRevocation
 from pillarbox.oauth.bearer.tokens import BearerTokens
-from pillarbox.oauth.grants import GrantRef, Reason
+from pillarbox.oauth.grant_queries import GrantRef
+from pillarbox.oauth.grants import Reason
 from pillarbox.people.audit import Act, record_call
 from pillarbox.people.membership.callers import RoleMayNot, acting_caller
 from pillarbox.people.roles import TeamAct

@@ -20,7 +20,7 @@ from pillarbox.oauth import access_tokens, prometheus
 from pillarbox.oauth.access_tokens import AccessToken
 from pillarbox.oauth.bearer import queries
 from pillarbox.oauth.bearer.queries import LiveGrant
-from pillarbox.oauth.grants import GrantRef
+from pillarbox.oauth.grant_queries import GrantRef
 from pillarbox.oauth.keys import SigningKeys
 from pillarbox.people.roles import TeamAct, TeamRole, may_do
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-import asyncpg
-
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.oauth.clients import client_queries
+from pillarbox.oauth.clients.client_queries import UsableClient
 
 AUTHORIZATION_CODE: Final = "authorization_code"
 REFRESH_TOKEN: Final = "refresh_token"  # noqa: S105 - the name of a grant type
@@ -93,7 +92,7 @@ async def registered(source: Source, client_id: str) -> Client | None:
     """The program that is registered here under this id; None where there is none that may be used."""
     if not well_formed(client_id):
         return None
-    row = await source.fetchrow(client_queries.USABLE, UUID(client_id))
+    row = await client_queries.usable(source, UUID(client_id))
     return None if row is None else _client(row)
 
 
@@ -107,17 +106,17 @@ def hashed(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _client(row: asyncpg.Record) -> Client:
+def _client(row: UsableClient) -> Client:
     return Client(
-        str(row["id"]),
-        row["name"],
-        tuple(row["redirect_uris"]),
-        tuple(row["grant_types"]),
-        row["token_endpoint_auth_method"],
-        tuple(row["scopes"]),
-        row["client_uri"],
-        row["logo_uri"],
+        str(row.id),
+        row.name,
+        tuple(row.redirect_uris),
+        tuple(row.grant_types),
+        row.token_endpoint_auth_method,
+        tuple(row.scopes),
+        row.client_uri,
+        row.logo_uri,
         None,
-        row["is_verified"],
-        row["secret_hash"],
+        row.is_verified,
+        row.secret_hash,
     )

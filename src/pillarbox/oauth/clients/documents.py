@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import asyncpg
 
@@ -24,6 +24,7 @@ from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.oauth.clients import document_queries, document_rules
 from pillarbox.oauth.clients.clients import Client
+from pillarbox.oauth.clients.document_queries import ClientLogo
 from pillarbox.oauth.failures import TooManyRequests, UnknownClient
 
 MOST_BYTES: Final = 5 * 1024
@@ -69,13 +70,6 @@ class DocumentPolicy:
         return not self.hosts or host in self.hosts
 
 
-class ClientLogo(NamedTuple):
-    """A logo that may be shown."""
-
-    media: str
-    octets: bytes
-
-
 class Documents:
     """Documents and logos, as they were fetched a while ago, or now."""
 
@@ -104,10 +98,12 @@ class Documents:
         where = document_rules.address_of(url)
         if not self._policy.permits(where.host):
             raise UnknownClient("client_id: documents of this host are not accepted")
-        row = await self._pool.fetchrow(document_queries.FIND, _hashed(url), now, now - SERVES_STALE)
+        stored = await document_queries.find(self._pool, _hashed(url), now, now - SERVES_STALE)
         said: dict[str, Any]
-        kept = None if row is None else document_rules.described(url, where.host, json.loads(row["document"]))
-        if row is not None and kept is not None and row["is_fresh"]:
+        kept = None
+        if stored is not None:
+            kept = document_rules.described(url, where.host, json.loads(stored.document))
+        if stored is not None and kept is not None and stored.is_fresh:
             return kept
         try:
             answer = await self._fetched(where, address, "application/json", MOST_BYTES)
@@ -122,14 +118,14 @@ class Documents:
         said = document_rules.document_of(answer.body)
         found = document_rules.described(url, where.host, said)
         until = now + document_rules.lifetime(answer.headers.get("cache-control"))
-        await self._pool.execute(document_queries.KEEP, _hashed(url), url, json.dumps(said), now, until)
+        await document_queries.store(self._pool, _hashed(url), url, json.dumps(said), now, until)
         return found
 
     async def logo(self, now: datetime, url: str, address: str) -> ClientLogo | None:
         """The logo of a program; None where there is none that can be shown. Raises TooManyRequests."""
-        row = await self._pool.fetchrow(document_queries.FIND_LOGO, _hashed(url), now)
-        if row is not None:
-            return ClientLogo(*row)
+        stored = await document_queries.find_logo(self._pool, _hashed(url), now)
+        if stored is not None:
+            return stored
         try:
             where = parse_url(url)
         except BadUrl:
@@ -143,10 +139,9 @@ class Documents:
         if answer is None or media is None:
             return None
         until = now + LOGO_KEPT
-        await self._pool.execute(
-            document_queries.KEEP_LOGO, _hashed(url), url, media, answer.body, now, until
-        )
-        return ClientLogo(media, answer.body)
+        logo = ClientLogo(media, answer.body)
+        await document_queries.store_logo(self._pool, _hashed(url), url, logo, now, until)
+        return logo
 
     async def _fetched(
         self, where: WebAddress, address: str, accepted: str, max_count: int

@@ -17,6 +17,7 @@ from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
 from pillarbox.oauth.clients import client_metadata, client_queries, clients
+from pillarbox.oauth.clients.client_queries import ClientRow
 from pillarbox.oauth.clients.clients import METHODS, NONE, Client
 from pillarbox.oauth.failures import InvalidRequest, InvalidScope, TooManyRequests
 from pillarbox.oauth.scopes import SUPPORTED, parsed
@@ -92,8 +93,7 @@ async def register(pool: asyncpg.Pool, now: datetime, client: Client) -> NewClie
     """Store a program under a new id, with a new secret where its method needs one."""
     row_id = uuid4()
     secret = None if client.auth_method == NONE else clients.new_secret()
-    await pool.execute(
-        client_queries.ADD,
+    row = ClientRow(
         row_id,
         client.name,
         list(client.redirect_uris),
@@ -105,4 +105,5 @@ async def register(pool: asyncpg.Pool, now: datetime, client: Client) -> NewClie
         None if secret is None else clients.hashed(secret),
         now,
     )
+    await client_queries.add(pool, row)
     return NewClient(clients.named(client, str(row_id)), secret)

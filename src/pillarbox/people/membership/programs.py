@@ -10,7 +10,8 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.oauth import grants
-from pillarbox.oauth.grants import GrantRef, Reason
+from pillarbox.oauth.grant_queries import GrantRef
+from pillarbox.oauth.grants import Reason
 from pillarbox.people.audit import Act
 from pillarbox.people.membership import member_queries
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor
