@@ -23,7 +23,7 @@ class RequestRow(NamedTuple):
     challenge: str
 
 
-class TeamOfPerson(NamedTuple):
+class MembershipRow(NamedTuple):
     """A team that somebody belongs to."""
 
     team_id: UUID
@@ -99,7 +99,7 @@ async def remove(source: Source, before: datetime, limit: int) -> int:
     )
 
 
-async def teams_of_person(source: Source, person_id: UUID) -> list[TeamOfPerson]:
+async def teams_of_person(source: Source, person_id: UUID) -> list[MembershipRow]:
     """Return all teams of a person, by name."""
     rows = await source.fetch(
         """
@@ -111,7 +111,7 @@ async def teams_of_person(source: Source, person_id: UUID) -> list[TeamOfPerson]
         """,
         person_id,
     )
-    return [TeamOfPerson(*row) for row in rows]
+    return [MembershipRow(*row) for row in rows]
 
 
 async def lock_member(conn: Connection, team_id: UUID, person_id: UUID) -> str | None:
