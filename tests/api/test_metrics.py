@@ -16,7 +16,7 @@ from kit.manual_world import clock_of, manual_world
 from kit.world import Team
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.kernel.work.jobs import Jobs
-from pillarbox.metrics.cache import Cache
+from pillarbox.metrics.memory import AnswerCache
 
 NOW = instant("2026-10-07T15:20:30.456789")
 KEYS = ("object", "start_date", "end_date", "metrics", "dimensions", "granularity", "totals", "data")
@@ -347,7 +347,7 @@ async def test_what_is_kept_is_bounded_whatever_is_asked(database_url: str, tmp_
         clock_of(pillarbox).advance(1)
         again = "/emails/metrics?timezone=Mars&metrics=sent,sent&timezone=UTC&start_date=&beside=1"
         assert (await team.http.get(again)).content == first.content
-    kept, at = Cache(900), NOW
+    kept, at = AnswerCache(900), NOW
     for number in range(3000):
         kept.put(UUID(int=number), (("x" * 4000,),), at, b"{}")
     assert kept.get(UUID(int=2999), (("x" * 4000,),), at) == b"{}"

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Container, Loop, Retention, RetentionItem, Slice
 from pillarbox.metrics import routes
-from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.invariants import INVARIANTS
-from pillarbox.metrics.memory import PieceCache
+from pillarbox.metrics.memory import AnswerCache, PieceCache
 from pillarbox.metrics.policy import BroadcastNames, MetricsPolicy
 from pillarbox.metrics.settings import METRICS_CACHE_SECONDS
 from pillarbox.metrics.stored import LIFETIME, PieceStore, collect_periodic
@@ -20,7 +19,7 @@ def _policy(kit: Container) -> MetricsPolicy:
     settings = kit.settings
     memory = PieceCache(0) if settings.database_shards else PieceCache()
     names = kit.find(BroadcastNames) or BroadcastNames()
-    cache = Cache(settings[METRICS_CACHE_SECONDS])
+    cache = AnswerCache(settings[METRICS_CACHE_SECONDS])
     return MetricsPolicy(settings[METRICS_RETENTION_DAYS], cache, memory, names, kit.find(PieceStore))
 
 

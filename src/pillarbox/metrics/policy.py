@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.metrics.cache import Cache
-from pillarbox.metrics.memory import PieceCache
+from pillarbox.metrics.memory import AnswerCache, PieceCache
 from pillarbox.metrics.stored import PieceStore
 
 
@@ -30,7 +29,7 @@ class MetricsPolicy:
     answer. Without triggers on rollups there is no store."""
 
     retention_days: int
-    cache: Cache
+    cache: AnswerCache
     memory: PieceCache = field(default_factory=PieceCache)
     names: BroadcastNames = field(default_factory=BroadcastNames)
     store: PieceStore | None = None

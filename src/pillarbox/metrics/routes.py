@@ -9,7 +9,7 @@ import asyncpg
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.metrics import answering, cache, question, read, wire
+from pillarbox.metrics import answering, memory, question, read, wire
 from pillarbox.metrics.policy import MetricsPolicy
 
 SCALARS = ("start_date", "end_date", "timezone", "granularity")
@@ -54,7 +54,7 @@ async def metrics(request: Request, db: TeamDb) -> Reply[wire.Metrics]:
     return Reply(body)
 
 
-def _normal(request: Request) -> cache.Question:
+def _normal(request: Request) -> memory.Question:
     """The question without the present: lists without repetitions, of all else what counts."""
     query = request.query
     single = tuple((query.text(name) or "",) for name in SCALARS)

@@ -49,27 +49,36 @@ AHEAD: Final = 50
 
 @dataclass(slots=True)
 class RateWindow:
-    """A window as this node sees it, in seconds of boot time. `asked` is when the question that has no answer
-    yet was asked, 0 where there is none; `left` is what the answer said nobody has; `waiting` are requests
-    that found nothing since; `before` is what the window before this one would have needed, `carried` what
-    was let through in earlier ones and is not told yet. The database has been told of `told`, `reserved` of
-    it is answered."""
+    """Hold a window as this node sees it, in seconds of boot time.
 
-    end: float = 0.0
-    began: float = 0.0
-    asked: float = 0.0
-    taken: int = 0
+        equal part   = limit ÷ nodes
+        may let through = reserved if is_answered, else the equal part
+        owed         = max(0, let_through - max(told, reserved)) + carried
+        wanted       = max(¼ equal part, last_demand - max(let_through, reserved), refused), at most limit
+        remaining    = min(limit, unreserved + reserved) - let_through
+
+    `asked_at` is when the question that has no answer yet was asked, 0 where there is none. `unreserved` is
+    what the last answer said that no node has. `last_demand` is what the window before let through and
+    refused. `refused` counts requests since the last answer. `carried` was let through in earlier windows and
+    is not told yet. The database was told of `told` in this window, and reserved `reserved` for this node.
+    """
+
+    ends_at: float = 0.0
+    began_at: float = 0.0
+    asked_at: float = 0.0
+    let_through: int = 0
     reserved: int = 0
-    left: int = 0
-    before: int = 0
-    waiting: int = 0
-    answered: int = 0
+    unreserved: int = 0
+    last_demand: int = 0
+    refused: int = 0
+    is_answered: int = 0
     carried: int = 0
     told: int = 0
 
     @property
     def owed(self) -> int:
-        return max(0, self.taken - max(self.told, self.reserved)) + self.carried
+        """What the node let through and has not told yet."""
+        return max(0, self.let_through - max(self.told, self.reserved)) + self.carried
 
 
 class Offer(NamedTuple):
@@ -115,24 +124,24 @@ class Portions:
         try:
             where, window = self._read(offset, key)
             now = self._clock.boottime()
-            if window.end <= now:
+            if window.ends_at <= now:
                 window = _next(window, limit, nodes, now)
-            allowed = window.taken < min(limit, _ceiling(window, limit, nodes, now))
+            allowed = window.let_through < min(limit, _ceiling(window, limit, nodes, now))
             if allowed:
-                window.taken += 1
+                window.let_through += 1
             elif not again:
-                window.waiting += 1
-            is_asked = window.asked > 0 and now - window.asked < ASK_SECONDS
-            is_urgent = not allowed and window.waiting == 1 and not again
+                window.refused += 1
+            is_asked = window.asked_at > 0 and now - window.asked_at < ASK_SECONDS
+            is_urgent = not allowed and window.refused == 1 and not again
             must_ask = (is_urgent or not is_asked) and _needs_answer(window, limit, nodes, allowed=allowed)
             if must_ask:
-                window.asked = now
+                window.asked_at = now
             self._write(where, key, window)
         finally:
             self._slots.unlock(offset)
-        may_wait = nodes > 1 and not allowed and window.asked > 0 and now - window.asked < PATIENCE
+        may_wait = nodes > 1 and not allowed and window.asked_at > 0 and now - window.asked_at < PATIENCE
         remaining = _remaining(window, limit) if allowed else 0
-        taken = WindowState(allowed, limit, remaining, max(1, math.ceil(window.end - now)))
+        taken = WindowState(allowed, limit, remaining, max(1, math.ceil(window.ends_at - now)))
         return Offer(taken, must_ask, may_wait)
 
     def question(self, key: bytes, limit: int, nodes: int) -> QuotaRequest | None:
@@ -141,14 +150,14 @@ class Portions:
         try:
             where, window = self._read(offset, key)
             now = self._clock.boottime()
-            if window.end <= now or not window.asked:
+            if window.ends_at <= now or not window.asked_at:
                 return None
             wanted, owed = _wanted(window, limit, nodes), window.owed
-            window.told, window.carried = max(window.taken, window.told, window.reserved), 0
+            window.told, window.carried = max(window.let_through, window.told, window.reserved), 0
             self._write(where, key, window)
         finally:
             self._slots.unlock(offset)
-        return QuotaRequest(key, limit, owed, wanted, window.told, now - window.began, window.began)
+        return QuotaRequest(key, limit, owed, wanted, window.told, now - window.began_at, window.began_at)
 
     def apply(self, question: QuotaRequest, answer: QuotaGrant, sent: float) -> None:
         """What the database said to a question that was sent at this instant of boot time. An answer that
@@ -156,7 +165,7 @@ class Portions:
         offset = self._slots.lock(question.key)
         try:
             where, window = self._read(offset, question.key)
-            if window.began == question.began:
+            if window.began_at == question.began:
                 _answered(window, question, answer, sent + answer.seconds)
                 self._write(where, question.key, window)
         finally:
@@ -169,43 +178,57 @@ class Portions:
         ) if is_found else RateWindow()
 
     def _write(self, where: int, key: bytes, w: RateWindow) -> None:
-        counts = w.taken, w.reserved, w.left, w.before, w.waiting, w.answered, w.carried, w.told
-        SLOT.pack_into(self._slots.memory, where, key, w.end, w.began, w.asked, *counts)
+        counts = (
+            w.let_through,
+            w.reserved,
+            w.unreserved,
+            w.last_demand,
+            w.refused,
+            w.is_answered,
+            w.carried,
+            w.told,
+        )
+        SLOT.pack_into(self._slots.memory, where, key, w.ends_at, w.began_at, w.asked_at, *counts)
 
 
 def _answered(window: RateWindow, question: QuotaRequest, answer: QuotaGrant, end: float) -> None:
-    if abs(end - window.began - SECOND) < ROUNDING:
-        end = window.began + SECOND
+    if abs(end - window.began_at - SECOND) < ROUNDING:
+        end = window.began_at + SECOND
     told = question.told
-    if window.answered and end > window.end + SECOND / 2:
+    if window.is_answered and end > window.ends_at + SECOND / 2:
         # The window of all nodes was over a moment before ours, so this is a portion of the next one.
         told = max(0, told - window.reserved)
-        window.before, window.taken = window.taken, max(0, window.taken - window.reserved)
-        window.reserved, window.began = 0, end - SECOND
+        window.last_demand, window.let_through = (
+            window.let_through,
+            max(0, window.let_through - window.reserved),
+        )
+        window.reserved, window.began_at = 0, end - SECOND
         window.told = told
     window.reserved = max(window.reserved, told) + answer.granted
-    window.left, window.end = answer.left, end
-    window.answered, window.asked, window.waiting = 1, 0.0, 0
+    window.unreserved, window.ends_at = answer.left, end
+    window.is_answered, window.asked_at, window.refused = 1, 0.0, 0
 
 
 def _next(window: RateWindow, limit: int, nodes: int, now: float) -> RateWindow:
     """The window that begins now."""
-    if now >= window.end + SECOND:
-        return RateWindow(end=now + SECOND, began=now)
+    if now >= window.ends_at + SECOND:
+        return RateWindow(ends_at=now + SECOND, began_at=now)
     if nodes == 1:
-        return RateWindow(end=now + SECOND, began=now)
+        return RateWindow(ends_at=now + SECOND, began_at=now)
     forgiven = limit // (FORGIVEN * (nodes - 1))
     carried = min(_untold(limit, nodes), max(0, window.owed - forgiven))
-    return RateWindow(end=now + SECOND, began=now, before=window.taken + window.waiting, carried=carried)
+    return RateWindow(
+        ends_at=now + SECOND, began_at=now, last_demand=window.let_through + window.refused, carried=carried
+    )
 
 
 def _wanted(window: RateWindow, limit: int, nodes: int) -> int:
     """What the window will likely need besides what it has; at least a portion that is worth a question."""
-    if window.answered and not window.left:
+    if window.is_answered and not window.unreserved:
         return 0
     smallest = -(-limit // (SMALLEST * nodes))
-    likely = window.before - max(window.taken, window.reserved)
-    return min(limit, max(smallest, likely, window.waiting))
+    likely = window.last_demand - max(window.let_through, window.reserved)
+    return min(limit, max(smallest, likely, window.refused))
 
 
 def _untold(limit: int, nodes: int) -> int:
@@ -215,25 +238,25 @@ def _untold(limit: int, nodes: int) -> int:
 def _ceiling(window: RateWindow, limit: int, nodes: int, now: float) -> int:
     """What may be let through in this window. A node whose equal part is nothing lets one through when the
     answer takes too long, so that no team is locked out by a slow database."""
-    if window.answered:
+    if window.is_answered:
         return window.reserved
     own = limit // nodes
-    is_late = window.asked > 0 and now - window.asked >= PATIENCE
+    is_late = window.asked_at > 0 and now - window.asked_at >= PATIENCE
     return max(1, own) if is_late else own
 
 
 def _needs_answer(window: RateWindow, limit: int, nodes: int, *, allowed: bool) -> bool:
     if nodes == 1:
         return False
-    if not window.answered:
+    if not window.is_answered:
         return not allowed or window.owed > _untold(limit, nodes)
-    is_short = window.reserved - window.taken < max(1, limit // AHEAD)
-    return window.owed > 0 or (window.left > 0 and is_short)
+    is_short = window.reserved - window.let_through < max(1, limit // AHEAD)
+    return window.owed > 0 or (window.unreserved > 0 and is_short)
 
 
 def _remaining(window: RateWindow, limit: int) -> int:
     """As far as this node knows."""
-    free = limit - window.taken
-    if window.answered:
-        free = min(free, window.left + window.reserved - window.taken)
+    free = limit - window.let_through
+    if window.is_answered:
+        free = min(free, window.unreserved + window.reserved - window.let_through)
     return max(0, free)
