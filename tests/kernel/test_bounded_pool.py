@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -183,3 +184,28 @@ async def test_an_answer_in_parts_has_the_time_anew_for_each(database_url: str) 
             async with pool.acquire() as conn:
                 renew()
                 await conn.execute("SELECT pg_sleep($1::float8)", LIMIT + 2 * STEP)
+
+
+async def test_array_types_are_asked_for_once_in_a_process(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: dict[int, asyncpg.Record] = {}
+    monkeypatch.setattr(bounded_pool, "_types", known)
+    numbers = "SELECT $1::bigint[] || 3 AS bigs, ARRAY[$2::uuid] AS ids, ARRAY[now()] AS times"
+    for is_first in (True, False):
+        async with pool_of(database_url, 1) as pool, pool.acquire() as conn:
+            asked: list[str] = []
+            conn.add_query_logger(lambda query, asked=asked: asked.append(query.query))
+            row = await conn.fetchrow(numbers, [1, 2], UUID(int=7))
+            assert (row["bigs"], row["ids"]) == ([1, 2, 3], [UUID(int=7)])
+            assert any("typeinfo_tree" in query for query in asked) == is_first
+    assert {record["name"] for record in known.values()} >= {"_int8", "_uuid", "_timestamptz"}
+
+
+async def test_types_of_one_database_are_asked_for_on_each_connection(database_url: str) -> None:
+    """Their ids differ from database to database."""
+    for name in ("berths", "quays"):
+        async with pool_of(database_url, 1) as pool:
+            await pool.execute(f"CREATE TYPE {name} AS (number int, is_free bool)")
+            assert await pool.fetchval(f"SELECT ARRAY[(12, true)::{name}]") == [(12, True)]
+    assert max(bounded_pool._types) < bounded_pool.FIRST_UNASSIGNED_OID

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -44,7 +44,18 @@ MOST_WAITING: Final = 256
 
 CANCEL_SECONDS: Final = 5.0
 
+FIRST_UNASSIGNED_OID: Final = 10_000
+"""Types below are assigned by hand in PostgreSQL's source and the same in every server (transam.h)."""
+
 _cancels: set[asyncio.Task[None]] = set()
+_types: dict[int, asyncpg.Record] = {}
+"""What servers have said about such types, elements before their arrays."""
+
+
+class _NoStatement(NamedTuple):
+    """Tell asyncpg that no unnamed statement was sent, so the one it is preparing still stands."""
+
+    name: str = "none"
 
 
 def _with_clear_errors(name: str) -> Any:
@@ -106,6 +117,15 @@ class Stateless(asyncpg.Connection):
 
     def get_reset_query(self) -> str:
         return ""
+
+    async def _introspect_types(self, typeoids: Collection[int], timeout: float | None) -> tuple[Any, Any]:
+        """Return the types of these ids. asyncpg would ask for arrays of numbers, times and ids on each
+        connection, which costs PostgreSQL more than all else that a new connection does."""
+        if not all(oid in _types for oid in typeoids):
+            rows, statement = await super()._introspect_types(typeoids, timeout)  # type: ignore[misc]
+            _types.update((row["oid"], row) for row in rows if row["oid"] < FIRST_UNASSIGNED_OID)
+            return rows, statement
+        return list(_types.values()), _NoStatement()
 
     _execute = _with_clear_errors("_execute")
     _executemany = _with_clear_errors("_executemany")
