@@ -48,6 +48,10 @@ KIN = {
 BUDGET = 25.0
 """Seconds that the near ones take together, by tests/file_seconds.txt; changed tests come on top."""
 USUAL_FILE = 3.0
+MANY = 12
+"""A name or text that more test files have says nothing about what a change means for them."""
+TEXT = re.compile(r'"([^"]*)"|\'([^\']*)\'')
+NAME = re.compile(r"\b(?:\w+_\w+|\w+[a-z][A-Z]\w+|\w+(?=\s*[:=(]))")
 FOLDERS = ("src", "tests", "bench", "docs", "script", "requirements", "deploy")
 FIXED_NAMES = {"src", "pillarbox", "kernel", "tests", "test", "plugin", "routes", "wire", "queries", "jobs"}
 
@@ -206,6 +210,48 @@ def kinship(test: str, path: str) -> int:
     return len(words(test) & words(path)) + 2 * kin
 
 
+# What repeats it ----------------------------------------------------------------------------------
+
+
+def changed_words(root: Path) -> set[str]:
+    """The names and texts that the lines differ in which are not committed: fields, error texts, statements.
+    With them the names of the functions around those lines."""
+    try:
+        lines = lines_of(root, "git", "diff", "--unified=0", "HEAD", "--", "src", "script", "bench")
+    except (OSError, subprocess.CalledProcessError):
+        return set()
+    before, after, around = set(), set(), set()
+    for line in lines:
+        if line.startswith("@@"):
+            around |= set(re.findall(r"(?:def|class) (\w+)", line))
+        elif line.startswith("-") and not line.startswith("---"):
+            before |= words_in(line[1:])
+        elif line.startswith("+") and not line.startswith("+++"):
+            after |= words_in(line[1:])
+    return (before ^ after) | around
+
+
+def words_in(line: str) -> set[str]:
+    """Its names, and the pieces of its texts without what is put into them. A plain word counts where it is
+    declared, given a value or called: elsewhere it may be prose."""
+    texts = [first or second for first, second in TEXT.findall(line)]
+    pieces = {piece.strip() for text in texts for piece in re.split(r"\{[^}]*\}", text)}
+    return {word for word in {*pieces, *NAME.findall(TEXT.sub(" ", line))} if len(word) > 4}
+
+
+def repeating(root: Path, tests: Iterable[str], repeated: Iterable[str]) -> dict[str, float]:
+    """The tests that have one of these words, with how much that says: the rarer the word the more."""
+    texts = {test: (root / test).read_text(encoding="utf-8", errors="replace") for test in tests}
+    found: dict[str, float] = {}
+    for word in repeated:
+        whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+        having = [test for test, text in texts.items() if word in text and whole.search(text)]
+        if len(having) <= MANY:
+            for test in having:
+                found[test] = found.get(test, 0) + 1 / len(having)
+    return found
+
+
 # The choice ---------------------------------------------------------------------------------------
 
 
@@ -215,24 +261,29 @@ def touched(tree: Tree, paths: set[str]) -> list[str]:
     return sorted(path for path in seen if is_test(path) and path in tree)
 
 
-def nearest(tree: Tree, paths: set[str], seconds: Mapping[str, float]) -> list[str]:
-    """Of these the changed ones, then those that import what is changed or read it where it is no Python,
-    those of its name, and those that import it by others: as many as fit into the budget."""
+def nearest(
+    tree: Tree, paths: set[str], seconds: Mapping[str, float], repeated: Mapping[str, float] | None = None
+) -> list[str]:
+    """The changed tests, then those that repeat a word of the change (`repeated`), those that import what is
+    changed or read it where it is no Python, those of its name, and those that import it by others: as many
+    as fit into the budget."""
+    repeated = repeated or {}
     lengths = distances(tree, paths, through_composition=False)
     # Lints read every module; `script/lint` has them.
     reading = readers(tree, [path for path in paths if not path.endswith(".py")])
 
-    def rank(test: str) -> tuple[int, int, float]:
+    def rank(test: str) -> tuple[int, float, int, float]:
         kin = max(kinship(test, path) for path in paths)
-        near = 0 if test in paths else 1 if test in reading or lengths.get(test) == 1 else 2 if kin else 3
-        return near, -kin, seconds.get(test, USUAL_FILE)
+        imports = test in reading or lengths.get(test) == 1
+        near = 0 if test in paths else 1 if test in repeated else 2 if imports else 3 if kin else 4
+        return near, -repeated.get(test, 0), -kin, seconds.get(test, USUAL_FILE)
 
     chosen, spent = [], 0.0
-    for test in sorted(touched(tree, paths), key=rank):
-        near, _, cost = rank(test)
+    for test in sorted(sorted({*touched(tree, paths), *repeated}), key=rank):
+        near, *_, cost = rank(test)
         if near == 0:
             chosen.append(test)
-        elif (near < 3 or test in lengths) and spent + cost <= BUDGET:
+        elif (near < 4 or test in lengths) and spent + cost <= BUDGET:
             chosen.append(test)
             spent += cost
     return sorted(chosen)
@@ -273,8 +324,9 @@ def main(arguments: list[str], root: Path = ROOT) -> None:
     begun.write_text(json.dumps(now), encoding="utf-8")
     paths = changed(root, now, note)
     tree = read_tree(root, now, caches / "mentions.json")
-    every = touched(tree, paths)
-    chosen = every if which == "all" or not paths else nearest(tree, paths, recorded(root))
+    repeated = repeating(root, filter(is_test, tree), changed_words(root)) if paths else {}
+    every = sorted({*touched(tree, paths), *repeated})
+    chosen = every if which == "all" or not paths else nearest(tree, paths, recorded(root), repeated)
     print("\n".join(chosen))
     if len(chosen) < len(every):
         print(

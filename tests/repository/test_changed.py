@@ -79,19 +79,14 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(text)
     (tmp_path / ".gitignore").write_text(".venv\n")
     git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", "--all")
-    git(
-        tmp_path,
-        "-c",
-        "user.name=Ann",
-        "-c",
-        "user.email=ann@harbor.example",
-        "commit",
-        "--quiet",
-        "-m",
-        "Begin",
-    )
+    commit(tmp_path)
     return tmp_path
+
+
+def commit(folder: Path) -> None:
+    author = ("-c", "user.name=Ann", "-c", "user.email=ann@harbor.example")
+    git(folder, "add", "--all")
+    git(folder, *author, "commit", "--quiet", "-m", "Begin")
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -174,6 +169,51 @@ def test_a_run_that_was_well_is_remembered_as_it_began(ask: Ask, checkout: Path)
     assert ask("all") == {"cli/test_moor", "repository/test_links"} | SIZES
     source.write_text("")
     assert ask("near") == {"cli/test_moor", "repository/test_links"}
+
+
+def test_tests_that_repeat_what_was_changed_come_before_those_that_import_it(
+    ask: Ask, checkout: Path
+) -> None:
+    """They need not import it: a program that they start says it."""
+    text = 'raise Shallow(f"The water at {quay} is too low.")'
+    source = checkout / "src/pillarbox/quays/depth.py"
+    source.write_text(text)
+    repeats = checkout / "tests/sdk/test_moor.py"
+    repeats.parent.mkdir()
+    repeats.write_text('assert message == "The water at 7 is too low."')
+    (checkout / "tests/file_seconds.txt").write_text(
+        "20 tests/sdk/test_moor.py\n20 tests/quays/test_depth.py\n"
+    )
+    commit(checkout)
+    source.write_text(text.replace("too", "much too"))
+    assert ask("near") == {"sdk/test_moor", "api/test_quays"}
+    source.write_text(text.replace("quay", "berth"))
+    assert "sdk/test_moor" not in ask("near"), "its words stay as they were"
+
+
+def test_a_word_of_many_tests_tells_nothing(changed: ModuleType, checkout: Path) -> None:
+    tests = [f"tests/quays/test_{number}.py" for number in range(changed.MANY + 1)]
+    for test in tests:
+        (checkout / test).write_text("assert answer.last_event == 'moored'")
+    assert changed.repeating(checkout, tests, {"last_event"}) == {}
+    (checkout / tests[0]).write_text("assert answer.last_event_at")
+    assert changed.repeating(checkout, tests, {"last_event"}).keys() == {*tests[1:]}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            'raise Problem(f"The domain {name} is gone", "last_event")',
+            "Problem|The domain|is gone|last_event",
+        ),
+        ("    recipients: int  # prose of a comment", "recipients"),
+        ("       AND w.leased_until < $1", "leased_until"),
+        ("    Plain words of a docstring, and more.", ""),
+    ],
+)
+def test_names_and_texts_of_a_line(changed: ModuleType, line: str, words: str) -> None:
+    assert changed.words_in(line) == {*words.split("|")} - {""}
 
 
 def test_what_does_not_fit_into_the_budget_is_left_to_the_run_of_all(ask: Ask, checkout: Path) -> None:
