@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import ipaddress
 import itertools
@@ -81,6 +82,11 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if isinstance(val, str) and RANDOM.search(val):
         return ascii(RANDOM.sub("some-id", val))[1:-1]
     return None
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: the collector of garbage need not look through it again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -173,6 +179,30 @@ def pillarbox(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[
     from kit.manual_world import manual_world
 
     return manual_world(database_url, tmp_path)
+
+
+@pytest.fixture
+def running(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Any]:
+    """A Pillarbox that works by itself, on the clock of the machine (`kit.world`)."""
+    from kit.world import world
+
+    return world(database_url, tmp_path)
+
+
+@pytest.fixture
+def relayed(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Any]:
+    """A Pillarbox as `pillarbox`, and the SMTP server to which it hands its mail (`kit.manual_world`)."""
+    from kit.manual_world import relayed_world
+
+    return relayed_world(database_url, tmp_path)
+
+
+@pytest.fixture
+def capture(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Any]:
+    """A Pillarbox that keeps all mail, and the people who look at it (`kit.captured`)."""
+    from kit.captured import capture_world
+
+    return capture_world(database_url, tmp_path)
 
 
 @pytest.fixture

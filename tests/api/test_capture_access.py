@@ -25,11 +25,9 @@ def from_address(world: CaptureWorld, address: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
 
 
-async def test_the_printed_link_leaves_a_cookie_and_no_token_in_the_address(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_the_printed_link_leaves_a_cookie_and_no_token_in_the_address(capture: CaptureWorld) -> None:
     """UI-05, UI-06: HttpOnly, SameSite=Strict."""
-    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
+    async with capture.http_server.client() as browser:
         answer = await browser.get("/capture", params={"token": TOKEN, "q": "a&b"})
         assert answer.status_code == 303
         assert answer.headers["location"] == "/capture?q=a%26b"
@@ -42,20 +40,19 @@ async def test_the_printed_link_leaves_a_cookie_and_no_token_in_the_address(
             assert (await browser.get(path)).status_code == 200
 
 
-async def test_slashes_at_the_beginning_open_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_slashes_at_the_beginning_open_nothing(capture: CaptureWorld) -> None:
     """`//capture` is `/capture`: guarded like it, and its redirect stays on this host (UI-07)."""
-    async with capture_world(database_url, tmp_path) as world:
-        for query, status in (("", b"403"), (f"?token={TOKEN}x", b"403"), (f"?token={TOKEN}", b"303")):
-            head = f"GET //capture{query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            answer = await world.http_server.raw(head.encode())
-            assert answer[9:12] == status
-            assert (b"\r\nlocation: /capture\r\n" in answer) == (status == b"303")
-        foreign = f"GET //evil.example/capture?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\n"
-        assert (await world.http_server.raw(foreign.encode() + b"Connection: close\r\n\r\n"))[9:12] == b"404"
+    for query, status in (("", b"403"), (f"?token={TOKEN}x", b"403"), (f"?token={TOKEN}", b"303")):
+        head = f"GET //capture{query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        answer = await capture.http_server.raw(head.encode())
+        assert answer[9:12] == status
+        assert (b"\r\nlocation: /capture\r\n" in answer) == (status == b"303")
+    foreign = f"GET //evil.example/capture?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\n"
+    assert (await capture.http_server.raw(foreign.encode() + b"Connection: close\r\n\r\n"))[9:12] == b"404"
 
 
-async def test_a_wrong_token_is_refused_everywhere(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
+async def test_a_wrong_token_is_refused_everywhere(capture: CaptureWorld) -> None:
+    async with capture.http_server.client() as browser:
         for token in ("", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "ü" * 300):
             for path in PAGES:
                 answer = await browser.get(path, params={"token": token})
@@ -67,8 +64,8 @@ async def test_a_wrong_token_is_refused_everywhere(database_url: str, tmp_path: 
                 assert error(refused)[:2] == (403, "validation_error"), token
 
 
-async def test_without_the_token_pages_say_where_the_link_is(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
+async def test_without_the_token_pages_say_where_the_link_is(capture: CaptureWorld) -> None:
+    async with capture.http_server.client() as browser:
         for path in (*PAGES, *PARTS):
             answer = await browser.get(path)
             assert answer.status_code == 403
@@ -83,9 +80,9 @@ async def test_without_the_token_pages_say_where_the_link_is(database_url: str, 
         assert (await browser.post("/capture/clear")).status_code == 403
 
 
-async def test_a_wrong_cookie_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
-        for cookie in ("", "wrong", TOKEN, world.guard.derived("form")):
+async def test_a_wrong_cookie_is_refused(capture: CaptureWorld) -> None:
+    async with capture.http_server.client() as browser:
+        for cookie in ("", "wrong", TOKEN, capture.guard.derived("form")):
             headers = {"cookie": f"pillarbox_capture={cookie}"}
             assert (await browser.get("/capture", headers=headers)).status_code == 403, cookie
             assert (await browser.get("/capture.json", headers=headers)).status_code == 403, cookie
@@ -120,16 +117,15 @@ async def test_only_names_of_this_machine_are_answered_to(database_url: str, tmp
         assert (await program.get("/capture.json", headers={"host": "["})).status_code == 400
 
 
-async def test_only_connections_of_this_machine_are_answered(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world:
-        for address in ("127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"):
-            async with from_address(world, address) as client:
-                assert (await client.get("/capture.json")).status_code == 200, address
-        for address in ("192.0.2.7", "10.0.0.1", "::ffff:192.0.2.7", "fe80::1", "not an address"):
-            async with from_address(world, address) as client:
-                headers = {"x-forwarded-for": "127.0.0.1"}
-                assert error(await client.get("/capture.json", headers=headers))[0] == 403, address
-                assert (await client.get("/capture", params={"token": TOKEN})).status_code == 403, address
+async def test_only_connections_of_this_machine_are_answered(capture: CaptureWorld) -> None:
+    for address in ("127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"):
+        async with from_address(capture, address) as client:
+            assert (await client.get("/capture.json")).status_code == 200, address
+    for address in ("192.0.2.7", "10.0.0.1", "::ffff:192.0.2.7", "fe80::1", "not an address"):
+        async with from_address(capture, address) as client:
+            headers = {"x-forwarded-for": "127.0.0.1"}
+            assert error(await client.get("/capture.json", headers=headers))[0] == 403, address
+            assert (await client.get("/capture", params={"token": TOKEN})).status_code == 403, address
 
 
 async def test_a_host_that_holds_more_than_a_name_is_no_name_of_this_machine(
@@ -152,45 +148,40 @@ async def test_a_host_that_holds_more_than_a_name_is_no_name_of_this_machine(
             assert "script-src *" not in refused.headers["content-security-policy"]
 
 
-async def test_a_change_with_the_cookie_must_come_from_our_own_page(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_change_with_the_cookie_must_come_from_our_own_page(capture: CaptureWorld) -> None:
     """UI-06: cross-site forms and scripts change nothing."""
-    async with capture_world(database_url, tmp_path) as world:
-        await world.mail()
-        form = {"form": world.guard.derived("form")}
-        foreign = [
-            {"sec-fetch-site": "cross-site"},
-            {"sec-fetch-site": "same-site", "origin": world.http_server.url},
-            {"sec-fetch-site": "none"},
-            {"origin": "http://evil.example"},
-            {"origin": "null"},
-            {},
-        ]
-        async with world.person() as browser:
-            for headers in foreign:
-                posted = await browser.post("/capture/clear", data=form, headers=headers)
-                assert posted.status_code == 403, headers
-                deleted = await browser.delete("/capture.json", headers=headers)
-                assert error(deleted)[0] == 403, headers
-            own = {"sec-fetch-site": "same-origin"}
-            many = {f"field{number}": "x" for number in range(20)}
-            for fields in ({}, {"form": "wrong"}, {"form": world.guard.derived("cookie")}, many):
-                refused = await browser.post("/capture/clear", data=fields, headers=own)
-                assert refused.status_code == 403, fields
-            assert (await browser.get("/capture/clear", headers=own)).status_code == 405
-            assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 1
-            cleared = await browser.post(
-                "/capture/clear", data=form, headers={"origin": world.http_server.url}
-            )
-            assert (cleared.status_code, cleared.headers["location"]) == (303, "/capture")
-        assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 0
+    await capture.mail()
+    form = {"form": capture.guard.derived("form")}
+    foreign = [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site", "origin": capture.http_server.url},
+        {"sec-fetch-site": "none"},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {},
+    ]
+    async with capture.person() as browser:
+        for headers in foreign:
+            posted = await browser.post("/capture/clear", data=form, headers=headers)
+            assert posted.status_code == 403, headers
+            deleted = await browser.delete("/capture.json", headers=headers)
+            assert error(deleted)[0] == 403, headers
+        own = {"sec-fetch-site": "same-origin"}
+        many = {f"field{number}": "x" for number in range(20)}
+        for fields in ({}, {"form": "wrong"}, {"form": capture.guard.derived("cookie")}, many):
+            refused = await browser.post("/capture/clear", data=fields, headers=own)
+            assert refused.status_code == 403, fields
+        assert (await browser.get("/capture/clear", headers=own)).status_code == 405
+        assert await capture.http_server.pool.fetchval("SELECT count(*) FROM captured") == 1
+        cleared = await browser.post("/capture/clear", data=form, headers={"origin": capture.http_server.url})
+        assert (cleared.status_code, cleared.headers["location"]) == (303, "/capture")
+    assert await capture.http_server.pool.fetchval("SELECT count(*) FROM captured") == 0
 
 
-async def test_the_key_of_a_picture_opens_that_picture_alone(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as nobody:
-        captured = await world.captured_id(await world.mail())
-        key = world.guard.picture_key(captured, 2)
+async def test_the_key_of_a_picture_opens_that_picture_alone(capture: CaptureWorld) -> None:
+    async with capture.http_server.client() as nobody:
+        captured = await capture.captured_id(await capture.mail())
+        key = capture.guard.picture_key(captured, 2)
         for path in (
             f"/capture/{captured}/parts/1",
             f"/capture/{captured}/raw",

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from kit.captured import capture_world
+from kit.captured import CaptureWorld, capture_world
 from kit.client import error
 from kit.world import world as whole
 from pillarbox.capture import json_routes
@@ -18,9 +18,9 @@ LOGO = OutgoingFile("logo.png", "image/png", b"\x89PNG", cid="logo")
 PLAN = OutgoingFile("Übersicht 1.pdf", "application/pdf", b"%PDF")
 
 
-async def test_a_mail_shows_everything_that_a_test_suite_asks_for(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
-        email = await world.mail(
+async def test_a_mail_shows_everything_that_a_test_suite_asks_for(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
+        email = await capture.mail(
             to=["ada@quay.example", "bob@quay.example"],
             subject="Grüße",
             html='<p>Ready <img src="cid:logo"></p>',
@@ -47,9 +47,9 @@ async def test_a_mail_shows_everything_that_a_test_suite_asks_for(database_url: 
         assert mail["size"] == len((await program.get(f"/capture/{mail['id']}/raw")).content)
 
 
-async def test_the_list_is_newest_first_and_pages(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
-        emails = [str(await world.mail(subject=f"Mail {n}")) for n in range(5)]
+async def test_the_list_is_newest_first_and_pages(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
+        emails = [str(await capture.mail(subject=f"Mail {n}")) for n in range(5)]
         first = (await program.get("/capture.json", params={"limit": 2})).json()
         assert first["has_more"]
         second = (
@@ -67,35 +67,35 @@ async def test_the_list_is_newest_first_and_pages(database_url: str, tmp_path: P
         assert back == {**second, "has_more": True}
 
 
-async def test_two_teams_mails_are_both_there_for_the_operator(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
-        one, two = await world.mail(team=uuid4()), await world.mail(team=uuid4())
+async def test_two_teams_mails_are_both_there_for_the_operator(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
+        one, two = await capture.mail(team=uuid4()), await capture.mail(team=uuid4())
         data = (await program.get("/capture.json")).json()["data"]
         assert {mail["email_id"] for mail in data} == {str(one), str(two)}
 
 
-async def test_wait_answers_as_soon_as_a_mail_fits(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
+async def test_wait_answers_as_soon_as_a_mail_fits(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
         asked = asyncio.create_task(
             program.get("/capture.json", params={"to": "ada@quay.example", "subject": "reset", "wait": 25})
         )
-        await world.mail(subject="Something else")
-        email = await world.mail(subject="Your password reset")
+        await capture.mail(subject="Something else")
+        email = await capture.mail(subject="Your password reset")
         answer = await asyncio.wait_for(asked, 10)
         assert [mail["email_id"] for mail in answer.json()["data"]] == [str(email)]
 
 
-async def test_wait_gives_up_with_an_empty_list(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
+async def test_wait_gives_up_with_an_empty_list(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
         answer = await program.get("/capture.json", params={"wait": 1})
         assert answer.text == '{"object":"list","has_more":false,"data":[]}'
 
 
-async def test_wait_with_before_finds_newer_mails_alone(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
-        old = await world.captured_id(await world.mail())
+async def test_wait_with_before_finds_newer_mails_alone(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
+        old = await capture.captured_id(await capture.mail())
         asked = asyncio.create_task(program.get("/capture.json", params={"before": str(old), "wait": 25}))
-        email = await world.mail()
+        email = await capture.mail()
         answer = await asyncio.wait_for(asked, 10)
         assert [mail["email_id"] for mail in answer.json()["data"]] == [str(email)]
 
@@ -123,33 +123,33 @@ WRONG = {
 }
 
 
-async def test_a_wrong_parameter_is_named(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
+async def test_a_wrong_parameter_is_named(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
         for query, named in WRONG.items():
             status, name, message = error(await program.get(f"/capture.json?{query}"))
             assert (status, name) == (422, "validation_error"), query
             assert named in message, query
 
 
-async def test_an_unknown_mail_is_404_and_a_malformed_id_422(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
+async def test_an_unknown_mail_is_404_and_a_malformed_id_422(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
         unknown = await program.get(f"/capture.json/{UUID(int=7)}")
         assert error(unknown) == (404, "not_found", "Captured mail not found")
         assert error(await program.get("/capture.json/seven"))[:2] == (422, "invalid_parameter")
 
 
-async def test_a_program_clears_with_its_token(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
-        await world.mail()
-        await world.mail()
+async def test_a_program_clears_with_its_token(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
+        await capture.mail()
+        await capture.mail()
         assert (await program.delete("/capture.json")).json() == {"object": "captured", "deleted": 2}
         assert (await program.get("/capture.json")).json()["data"] == []
 
 
-async def test_an_unreadable_message_is_still_listed(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.program() as program:
-        await world.mail()
-        await world.http_server.pool.execute("UPDATE captured SET data = '\\x00ff0d0a00', size = 5")
+async def test_an_unreadable_message_is_still_listed(capture: CaptureWorld) -> None:
+    async with capture.program() as program:
+        await capture.mail()
+        await capture.http_server.pool.execute("UPDATE captured SET data = '\\x00ff0d0a00', size = 5")
         mail = (await program.get("/capture.json")).json()["data"][0]
         assert (mail["subject"], mail["headers"]) == ("Berth 12", [])
 

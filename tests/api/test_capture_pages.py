@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
 
-from kit.captured import NOW, CaptureWorld, capture_world
+from kit.captured import NOW, CaptureWorld
 from pillarbox.capture.routes import SOURCE_SHOWN
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.mail.message.compose import OutgoingFile
@@ -26,11 +25,11 @@ async def view(browser: httpx.AsyncClient, captured: UUID, name: str) -> str:
     return answer.text
 
 
-async def test_the_list_is_newest_first_with_a_search(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
+async def test_the_list_is_newest_first_with_a_search(capture: CaptureWorld) -> None:
+    async with capture.person() as browser:
         assert "No mail yet" in (await browser.get("/capture")).text
-        await world.mail(subject="First berth")
-        await world.mail(subject="Second berth", to=["bob@dock.example"])
+        await capture.mail(subject="First berth")
+        await capture.mail(subject="Second berth", to=["bob@dock.example"])
         page = (await browser.get("/capture")).text
         assert "2 mails" in page
         assert page.index("Second berth") < page.index("First berth")
@@ -40,10 +39,10 @@ async def test_the_list_is_newest_first_with_a_search(database_url: str, tmp_pat
         assert "No mail matches" in (await browser.get("/capture", params={"q": "%"})).text
 
 
-async def test_the_list_turns_pages_both_ways(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
+async def test_the_list_turns_pages_both_ways(capture: CaptureWorld) -> None:
+    async with capture.person() as browser:
         for n in range(52):
-            await world.mail(subject=f"Mail {n:02}")
+            await capture.mail(subject=f"Mail {n:02}")
         first = (await browser.get("/capture")).text
         assert "Newer" not in first
         older = first.split('<a href="/capture?after=')[1].split('"')[0]
@@ -55,13 +54,13 @@ async def test_the_list_turns_pages_both_ways(database_url: str, tmp_path: Path)
         assert "Mail 51" in (await browser.get("/capture", params={"before": newer})).text
 
 
-async def test_every_view_of_a_mail(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
+async def test_every_view_of_a_mail(capture: CaptureWorld) -> None:
+    async with capture.person() as browser:
         html = '<p>Go <a href="https://quay.example/x">www.bank.example</a><img src="cid:logo@harbor"></p>'
-        email = await world.mail(
+        email = await capture.mail(
             html=html, text="Go & stay", headers=[("X-Ref", "7")], attachments=[LOGO, PAGE]
         )
-        captured = await world.captured_id(email)
+        captured = await capture.captured_id(email)
         page = (await browser.get(f"/capture/{captured}")).text
         assert f'src="/capture/{captured}/html"' in page
         assert 'sandbox="allow-popups allow-popups-to-escape-sandbox"' in page
@@ -76,14 +75,14 @@ async def test_every_view_of_a_mail(database_url: str, tmp_path: Path) -> None:
         assert "token@send.harbor.example" in page
 
 
-async def test_the_raw_message_is_the_message(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
+async def test_the_raw_message_is_the_message(capture: CaptureWorld) -> None:
+    async with capture.person() as browser:
         big = OutgoingFile("map.bin", "application/octet-stream", bytes(500_000))
         for attachments in ([], [big]):
-            email = await world.mail(attachments=attachments)
-            captured = await world.captured_id(email)
-            row = await world.row("SELECT data, blob, size FROM captured WHERE id = $1", captured)
-            kept = row["data"] if row["blob"] is None else await world.blobs.get(row["blob"])
+            email = await capture.mail(attachments=attachments)
+            captured = await capture.captured_id(email)
+            row = await capture.row("SELECT data, blob, size FROM captured WHERE id = $1", captured)
+            kept = row["data"] if row["blob"] is None else await capture.blobs.get(row["blob"])
             answer = await browser.get(f"/capture/{captured}/raw")
             assert answer.content == kept
             assert answer.headers["content-type"] == "message/rfc822"
@@ -93,17 +92,15 @@ async def test_the_raw_message_is_the_message(database_url: str, tmp_path: Path)
         assert "Only the beginning is shown" in await view(browser, captured, "raw")
 
 
-async def test_the_frame_can_load_its_own_pictures_and_nothing_else(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_the_frame_can_load_its_own_pictures_and_nothing_else(capture: CaptureWorld) -> None:
     """UI-02, UI-03: a policy of its own; a picture carries a key, since a frame sends no cookie."""
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
+    async with capture.person() as browser:
         html = '<img src="cid:logo@harbor"><img src="cid:drawing"><img src="https://spy.example/p.gif">'
-        captured = await world.captured_id(await world.mail(html=html, attachments=[LOGO, DRAWING]))
+        captured = await capture.captured_id(await capture.mail(html=html, attachments=[LOGO, DRAWING]))
         answer = await browser.get(f"/capture/{captured}/html")
         policy = answer.headers["content-security-policy"]
         assert policy == (
-            f"default-src 'none'; img-src data: {world.http_server.url}/capture/{captured}/parts/; "
+            f"default-src 'none'; img-src data: {capture.http_server.url}/capture/{captured}/parts/; "
             "style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; "
             "sandbox allow-popups allow-popups-to-escape-sandbox; frame-ancestors 'self'"
         )
@@ -111,7 +108,7 @@ async def test_the_frame_can_load_its_own_pictures_and_nothing_else(
         assert "spy.example" not in answer.text
         sources = [piece.split('"')[0] for piece in answer.text.split('src="')[1:]]
         assert len(sources) == 1
-        async with world.http_server.client() as frame:
+        async with capture.http_server.client() as frame:
             picture = await frame.get(sources[0])
             assert (picture.status_code, picture.content) == (200, LOGO.content)
             assert picture.headers["content-type"] == "image/png"
@@ -121,10 +118,10 @@ async def test_the_frame_can_load_its_own_pictures_and_nothing_else(
         assert "1 picture from elsewhere is not loaded" in await view(browser, captured, "html")
 
 
-async def test_attachments_are_always_downloads(database_url: str, tmp_path: Path) -> None:
+async def test_attachments_are_always_downloads(capture: CaptureWorld) -> None:
     """No attachment is shown under our origin, whatever its type says."""
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
-        captured = await world.captured_id(await world.mail(attachments=[LOGO, PAGE, DRAWING]))
+    async with capture.person() as browser:
+        captured = await capture.captured_id(await capture.mail(attachments=[LOGO, PAGE, DRAWING]))
         parts = f"/capture/{captured}/parts"
         found = {}
         for number in range(8):
@@ -195,10 +192,10 @@ async def history_of(world: CaptureWorld, team: UUID, email: UUID, reply: str) -
         await timeline_of(SystemClock()).record(conn, [entry])
 
 
-async def test_whatever_a_mail_holds_is_text_on_every_page(database_url: str, tmp_path: Path) -> None:
+async def test_whatever_a_mail_holds_is_text_on_every_page(capture: CaptureWorld) -> None:
     """UI-01: one marker in every field, on every page."""
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
-        captured = await plant(world)
+    async with capture.person() as browser:
+        captured = await plant(capture)
         views = ("html", "text", "headers", "raw", "attachments", "links", "events")
         pages = ["/capture", f"/capture?q={MARKER}", *(f"/capture/{captured}?view={name}" for name in views)]
         shown = 0
@@ -215,22 +212,22 @@ async def test_whatever_a_mail_holds_is_text_on_every_page(database_url: str, tm
         assert "steal" not in frame.replace("&lt;script&gt;steal()&lt;/script&gt;", "")
 
 
-async def test_the_history_of_the_email_stands_beside_its_mail(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
+async def test_the_history_of_the_email_stands_beside_its_mail(capture: CaptureWorld) -> None:
+    async with capture.person() as browser:
         team = uuid4()
-        email = await world.mail(team=team)
-        captured = await world.captured_id(email)
+        email = await capture.mail(team=team)
+        captured = await capture.captured_id(email)
         assert "The email is gone" in await view(browser, captured, "events")
-        await history_of(world, team, email, "250 kept")
+        await history_of(capture, team, email, "250 kept")
         events = await view(browser, captured, "events")
         assert "delivered" in events
         assert "250 kept" in events
 
 
-async def test_every_page_has_the_headers_that_keep_it_apart(database_url: str, tmp_path: Path) -> None:
+async def test_every_page_has_the_headers_that_keep_it_apart(capture: CaptureWorld) -> None:
     """UI-04."""
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
-        captured = await world.captured_id(await world.mail())
+    async with capture.person() as browser:
+        captured = await capture.captured_id(await capture.mail())
         for path in ("/capture", f"/capture/{captured}", f"/capture/{UUID(int=1)}", "/capture/x"):
             headers = (await browser.get(path)).headers
             policy = dict(
@@ -245,8 +242,8 @@ async def test_every_page_has_the_headers_that_keep_it_apart(database_url: str, 
             assert headers["x-robots-tag"] == "noindex"
 
 
-async def test_an_unknown_mail_is_a_page_too(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.person() as browser:
+async def test_an_unknown_mail_is_a_page_too(capture: CaptureWorld) -> None:
+    async with capture.person() as browser:
         for path in (
             f"/capture/{UUID(int=1)}",
             "/capture/x",

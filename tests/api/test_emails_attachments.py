@@ -11,7 +11,8 @@ import pytest
 
 from kit.client import error
 from kit.dumps import counts
-from kit.manual_world import manual_world, parsed, relayed_world
+from kit.manual_world import manual_world, parsed
+from kit.smtp_sink import Sink
 from kit.world import Team, World, mail
 from pillarbox.emails.requests.attachment_input import BLOCKED
 
@@ -167,40 +168,40 @@ async def test_names_and_types_as_they_are_listed(pillarbox: World) -> None:
         assert kind is None or item["content_type"] == kind, name
 
 
-async def test_inline_attachments_arrive_beside_the_html(database_url: str, tmp_path: Path) -> None:
+async def test_inline_attachments_arrive_beside_the_html(relayed: tuple[World, Sink]) -> None:
     """MSG-07: a content id makes the part inline, in multipart/related; the alias of the Python SDK too."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await pillarbox.team()
-        await team.domain()
-        email = await team.send(
-            html='<p>Ready <img src="cid:logo@x"><img src="cid:second"></p>',
-            attachments=[
-                {"filename": "logo.png", "content": TEXT, "content_id": "logo@x"},
-                {"filename": "two.png", "content": TEXT, "inline_content_id": "second"},
-                {"filename": "map.pdf", "content": TEXT},
-            ],
-        )
-        items = await listed(team, email)
-        shown = [(item["content_disposition"], item.get("content_id", "-")) for item in items]
-        assert shown == [("inline", "logo@x"), ("inline", "second"), ("attachment", "-")]
-        await pillarbox.turn()
-        [message] = await sink.messages(1)
-        kinds = [
-            (part.get_content_type(), part.get_content_disposition(), part["content-id"])
-            for part in parsed(message).walk()
-        ]
-        assert kinds == [
-            ("multipart/mixed", None, None),
-            ("multipart/related", None, None),
-            ("multipart/alternative", None, None),
-            ("text/plain", None, None),
-            ("text/html", None, None),
-            ("image/png", "inline", "<logo@x>"),
-            ("image/png", "inline", "<second>"),
-            ("application/pdf", "attachment", None),
-        ]
-        attached = [part for part in parsed(message).walk() if part.get_content_disposition()]
-        assert [part.get_payload(decode=True) for part in attached] == [DATA] * 3
+    pillarbox, sink = relayed
+    team = await pillarbox.team()
+    await team.domain()
+    email = await team.send(
+        html='<p>Ready <img src="cid:logo@x"><img src="cid:second"></p>',
+        attachments=[
+            {"filename": "logo.png", "content": TEXT, "content_id": "logo@x"},
+            {"filename": "two.png", "content": TEXT, "inline_content_id": "second"},
+            {"filename": "map.pdf", "content": TEXT},
+        ],
+    )
+    items = await listed(team, email)
+    shown = [(item["content_disposition"], item.get("content_id", "-")) for item in items]
+    assert shown == [("inline", "logo@x"), ("inline", "second"), ("attachment", "-")]
+    await pillarbox.turn()
+    [message] = await sink.messages(1)
+    kinds = [
+        (part.get_content_type(), part.get_content_disposition(), part["content-id"])
+        for part in parsed(message).walk()
+    ]
+    assert kinds == [
+        ("multipart/mixed", None, None),
+        ("multipart/related", None, None),
+        ("multipart/alternative", None, None),
+        ("text/plain", None, None),
+        ("text/html", None, None),
+        ("image/png", "inline", "<logo@x>"),
+        ("image/png", "inline", "<second>"),
+        ("application/pdf", "attachment", None),
+    ]
+    attached = [part for part in parsed(message).walk() if part.get_content_disposition()]
+    assert [part.get_payload(decode=True) for part in attached] == [DATA] * 3
 
 
 @pytest.mark.parametrize("more", [0, 1])

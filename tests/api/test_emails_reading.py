@@ -13,7 +13,7 @@ import pytest
 
 from kit.client import error
 from kit.manual_world import clock_of, manual_world
-from kit.world import World, mail, world
+from kit.world import World, mail
 from pillarbox.emails.sharing.share import ShareLinks
 from pillarbox.kernel.security.tokens import TokenExpired
 
@@ -194,18 +194,17 @@ async def test_a_walk_neither_skips_nor_repeats_while_mail_comes_in(pillarbox: W
     assert newer[-29:] == there[:-1]
 
 
-async def test_created_at_is_the_instant_of_the_id(database_url: str, tmp_path: Path) -> None:
+async def test_created_at_is_the_instant_of_the_id(running: World) -> None:
     """Architecture 2.3: list order is creation order."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await asyncio.gather(*(team.send() for _ in range(20)))
-        items = (await team.get("/emails")).json()["data"]
-        times = [datetime.fromisoformat(item["created_at"]) for item in items]
-        assert times == sorted(times, reverse=True)
-        assert len(set(times)) == 20
-        for item, at in zip(items, times, strict=True):
-            millis = UUID(item["id"]).int >> 80
-            assert millis == int(at.timestamp() * 1000) or abs(millis - at.timestamp() * 1000) < 1
+    team = await running.team()
+    await asyncio.gather(*(team.send() for _ in range(20)))
+    items = (await team.get("/emails")).json()["data"]
+    times = [datetime.fromisoformat(item["created_at"]) for item in items]
+    assert times == sorted(times, reverse=True)
+    assert len(set(times)) == 20
+    for item, at in zip(items, times, strict=True):
+        millis = UUID(item["id"]).int >> 80
+        assert millis == int(at.timestamp() * 1000) or abs(millis - at.timestamp() * 1000) < 1
 
 
 async def test_the_history_of_an_email(pillarbox: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -12,9 +11,10 @@ import pytest
 
 from kit.client import error
 from kit.clock import START
-from kit.manual_world import clock_of, relayed_world
+from kit.manual_world import clock_of
 from kit.programs import program
-from kit.world import World, mail, world
+from kit.smtp_sink import Sink
+from kit.world import World, mail
 
 VALIDATION = (422, "validation_error")
 NOT_UNDERSTOOD: list[Any] = [
@@ -86,29 +86,27 @@ async def test_a_scheduled_email_leaves_when_due(pillarbox: World) -> None:
     assert await team.kinds(email) == ["scheduled", "queued", "sent", "delivered"]
 
 
-async def test_what_lies_a_little_back_is_sent_now(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for text in ("now", iso(pillarbox.clock.now() - timedelta(seconds=50))):
-            assert (await team.settled(await team.send(scheduled_at=text)))["last_event"] == "delivered"
+async def test_what_lies_a_little_back_is_sent_now(running: World) -> None:
+    team = await running.team()
+    for text in ("now", iso(running.clock.now() - timedelta(seconds=50))):
+        assert (await team.settled(await team.send(scheduled_at=text)))["last_event"] == "delivered"
 
 
-async def test_a_scheduled_email_leaves_within_two_seconds(database_url: str, tmp_path: Path) -> None:
+async def test_a_scheduled_email_leaves_within_two_seconds(running: World) -> None:
     """Contract decision 35, with the loops of the product and its clock. A busy machine may keep one back:
     one of a few leaves in time."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for _ in range(5):
-            due = pillarbox.clock.now() + timedelta(milliseconds=400)
-            email = await team.send(scheduled_at=iso(due))
-            await team.settled(email, 30)
-            delivered = (await team.events(email))[-1]
-            late = datetime.fromisoformat(delivered["created_at"]) - due
-            assert late >= timedelta(0)
-            if late < timedelta(seconds=2):
-                break
-        else:
-            pytest.fail(f"none left in time, the last one {late} after it was due")
+    team = await running.team()
+    for _ in range(5):
+        due = running.clock.now() + timedelta(milliseconds=400)
+        email = await team.send(scheduled_at=iso(due))
+        await team.settled(email, 30)
+        delivered = (await team.events(email))[-1]
+        late = datetime.fromisoformat(delivered["created_at"]) - due
+        assert late >= timedelta(0)
+        if late < timedelta(seconds=2):
+            break
+    else:
+        pytest.fail(f"none left in time, the last one {late} after it was due")
 
 
 async def test_rescheduling_moves_the_email_both_ways(pillarbox: World) -> None:
@@ -193,63 +191,63 @@ async def test_unknown_and_malformed_ids(pillarbox: World) -> None:
             assert error(await team.get(f"/emails/{email}{path}")) == expected
 
 
-async def test_a_key_that_is_gone_before_the_email_is_due(database_url: str, tmp_path: Path) -> None:
+async def test_a_key_that_is_gone_before_the_email_is_due(relayed: tuple[World, Sink]) -> None:
     """Section 6: key used to send deleted or suspended (scheduled mail): failed, and nothing leaves."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await pillarbox.team()
-        await team.domain()
-        sent = {}
-        gone = await program(team)
-        for fate in ("deleted", "suspended", "ended", "kept"):
-            maker = gone.acting if fate == "ended" else team
-            made = await maker.post("/api-keys", {"name": fate, "permission": "sending_access"})
-            sent[fate] = await team.using(made.json()["token"]).send(scheduled_at="in 1 hour")
-            if fate == "deleted":
-                assert (await team.call("DELETE", f"/api-keys/{made.json()['id']}")).status_code == 200
-        await pillarbox.pool.execute("UPDATE api_keys SET status = 'suspended' WHERE name = 'suspended'")
-        await gone.revoke()
-        clock_of(pillarbox).advance(HOUR)
-        assert await pillarbox.turn() == 4
-        for fate in ("deleted", "suspended", "ended"):
-            assert await team.kinds(sent[fate]) == ["scheduled", "queued", "failed"]
-            assert (await team.events(sent[fate]))[-1]["reason"] == "api_key_not_active"
-        assert (await team.email(sent["kept"]))["last_event"] == "delivered"
-        assert len(await sink.messages(1)) == 1
+    pillarbox, sink = relayed
+    team = await pillarbox.team()
+    await team.domain()
+    sent = {}
+    gone = await program(team)
+    for fate in ("deleted", "suspended", "ended", "kept"):
+        maker = gone.acting if fate == "ended" else team
+        made = await maker.post("/api-keys", {"name": fate, "permission": "sending_access"})
+        sent[fate] = await team.using(made.json()["token"]).send(scheduled_at="in 1 hour")
+        if fate == "deleted":
+            assert (await team.call("DELETE", f"/api-keys/{made.json()['id']}")).status_code == 200
+    await pillarbox.pool.execute("UPDATE api_keys SET status = 'suspended' WHERE name = 'suspended'")
+    await gone.revoke()
+    clock_of(pillarbox).advance(HOUR)
+    assert await pillarbox.turn() == 4
+    for fate in ("deleted", "suspended", "ended"):
+        assert await team.kinds(sent[fate]) == ["scheduled", "queued", "failed"]
+        assert (await team.events(sent[fate]))[-1]["reason"] == "api_key_not_active"
+    assert (await team.email(sent["kept"]))["last_event"] == "delivered"
+    assert len(await sink.messages(1)) == 1
 
 
-async def test_a_domain_that_is_gone_before_the_email_is_due(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await pillarbox.team()
-        for name in ("gone.example", "lost.example"):
-            await team.domain(name)
-        gone = await team.send(from_="a@gone.example", scheduled_at="in 1 hour")
-        lost = await team.send(from_="a@lost.example", scheduled_at="in 1 hour")
-        await pillarbox.pool.execute("DELETE FROM domains WHERE name = 'gone.example'")
-        await pillarbox.pool.execute("UPDATE domains SET sending_ok = false WHERE name = 'lost.example'")
-        clock_of(pillarbox).advance(HOUR)
-        assert await pillarbox.turn() == 2
-        for email in (gone, lost):
-            assert await team.kinds(email) == ["scheduled", "queued", "failed"]
-            assert (await team.events(email))[-1]["reason"] == "domain_not_verified"
-        assert sink.received == []
+async def test_a_domain_that_is_gone_before_the_email_is_due(relayed: tuple[World, Sink]) -> None:
+    pillarbox, sink = relayed
+    team = await pillarbox.team()
+    for name in ("gone.example", "lost.example"):
+        await team.domain(name)
+    gone = await team.send(from_="a@gone.example", scheduled_at="in 1 hour")
+    lost = await team.send(from_="a@lost.example", scheduled_at="in 1 hour")
+    await pillarbox.pool.execute("DELETE FROM domains WHERE name = 'gone.example'")
+    await pillarbox.pool.execute("UPDATE domains SET sending_ok = false WHERE name = 'lost.example'")
+    clock_of(pillarbox).advance(HOUR)
+    assert await pillarbox.turn() == 2
+    for email in (gone, lost):
+        assert await team.kinds(email) == ["scheduled", "queued", "failed"]
+        assert (await team.events(email))[-1]["reason"] == "domain_not_verified"
+    assert sink.received == []
 
 
-async def test_cancel_and_due_race_and_one_of_them_wins(database_url: str, tmp_path: Path) -> None:
+async def test_cancel_and_due_race_and_one_of_them_wins(relayed: tuple[World, Sink]) -> None:
     """5.2: never both sent and canceled; twenty emails, each canceled while the engine claims."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await pillarbox.team()
-        await team.domain()
-        sent = [await team.send(scheduled_at="in 1 hour", to=f"x{n}@quay.example") for n in range(20)]
-        clock_of(pillarbox).advance(HOUR)
-        clock_of(pillarbox).advance(0.001)
-        answers, _ = await asyncio.gather(
-            asyncio.gather(*(team.post(f"/emails/{email}/cancel") for email in sent)),
-            pillarbox.engine.look(),
-        )
-        await pillarbox.engine.idle()
-        await pillarbox.turn()
-        arrived = {message.recipients[0] for message in sink.received}
-        for number, (email, answer) in enumerate(zip(sent, answers, strict=True)):
-            last = (await team.email(email))["last_event"]
-            assert (answer.status_code, last) in {(200, "canceled"), (422, "delivered")}
-            assert (f"x{number}@quay.example" in arrived) == (last == "delivered")
+    pillarbox, sink = relayed
+    team = await pillarbox.team()
+    await team.domain()
+    sent = [await team.send(scheduled_at="in 1 hour", to=f"x{n}@quay.example") for n in range(20)]
+    clock_of(pillarbox).advance(HOUR)
+    clock_of(pillarbox).advance(0.001)
+    answers, _ = await asyncio.gather(
+        asyncio.gather(*(team.post(f"/emails/{email}/cancel") for email in sent)),
+        pillarbox.engine.look(),
+    )
+    await pillarbox.engine.idle()
+    await pillarbox.turn()
+    arrived = {message.recipients[0] for message in sink.received}
+    for number, (email, answer) in enumerate(zip(sent, answers, strict=True)):
+        last = (await team.email(email))["last_event"]
+        assert (answer.status_code, last) in {(200, "canceled"), (422, "delivered")}
+        assert (f"x{number}@quay.example" in arrived) == (last == "delivered")

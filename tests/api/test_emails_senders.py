@@ -88,16 +88,13 @@ async def test_the_state_of_the_domain_decides(
             assert "The harbor.example domain is not verified." in error(answer)[2]
 
 
-async def test_capture_needs_no_domain_but_heeds_what_the_team_switched_off(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_capture_needs_no_domain_but_heeds_what_the_team_switched_off(running: World) -> None:
     """Contract decision 21: on the route capture the domain need not be verified; all else is the same."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        assert (await team.settled(await team.send()))["last_event"] == "delivered"
-        capabilities = {"sending": "disabled", "receiving": "enabled"}
-        await team.post("/domains", {"name": "deaf.example", "capabilities": capabilities})
-        assert "deaf.example" in await refusal(team, from_="a@deaf.example")
+    team = await running.team()
+    assert (await team.settled(await team.send()))["last_event"] == "delivered"
+    capabilities = {"sending": "disabled", "receiving": "enabled"}
+    await team.post("/domains", {"name": "deaf.example", "capabilities": capabilities})
+    assert "deaf.example" in await refusal(team, from_="a@deaf.example")
 
 
 async def test_the_checks_come_after_the_fields(database_url: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ from kit.adversary import ATTACHMENTS, HTML, KIB, MESSAGES, MIB, STRINGS, VALUES
 from kit.brought import ROUTES
 from kit.http_client import http_client
 from kit.inbound_client import inbound_client, receiving_domain
-from kit.submission import submission
+from kit.submission import SubmissionPorts, submission
 from kit.world import Team, World, mail
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog, Stall
@@ -127,10 +127,18 @@ def path_of(route: Route) -> str:
     return route.path.format(**dict.fromkeys(route.parameters, str(uuid4())))
 
 
+@pytest.fixture
+def submission_ports(
+    database_url: str, tmp_path: Path
+) -> AbstractAsyncContextManager[tuple[Team, SubmissionPorts]]:
+    return submission(database_url, tmp_path)
+
+
 async def test_no_body_of_any_route_holds_up_the_loop(
-    database_url: str, tmp_path: Path, pool: ProcessPoolExecutor, most: int | None
+    submission_ports: tuple[Team, SubmissionPorts], pool: ProcessPoolExecutor, most: int | None
 ) -> None:
-    async with submission(database_url, tmp_path) as (team, _), watched(team.world) as watch:
+    team, _ = submission_ports
+    async with watched(team.world) as watch:
         client = sender(pool, team)
         for route in BODIES:
             size = min(most or route.limit, route.limit) - KIB
@@ -146,10 +154,11 @@ async def test_no_body_of_any_route_holds_up_the_loop(
 
 
 async def test_no_field_of_an_email_holds_up_the_loop(
-    database_url: str, tmp_path: Path, pool: ProcessPoolExecutor, most: int | None
+    submission_ports: tuple[Team, SubmissionPorts], pool: ProcessPoolExecutor, most: int | None
 ) -> None:
     """The same for html and attachments that are accepted, stored and captured."""
-    async with submission(database_url, tmp_path) as (team, _), watched(team.world) as watch:
+    team, _ = submission_ports
+    async with watched(team.world) as watch:
         client = sender(pool, team)
         good = [("html", "html", shape, (most or MOST_HTML) - KIB) for shape in HTML]
         good += [("attachments", "attachment", shape, most or MOST_ATTACHED) for shape in ATTACHMENTS]
@@ -160,10 +169,11 @@ async def test_no_field_of_an_email_holds_up_the_loop(
 
 
 async def test_no_template_holds_up_the_loop(
-    database_url: str, tmp_path: Path, pool: ProcessPoolExecutor, most: int | None
+    submission_ports: tuple[Team, SubmissionPorts], pool: ProcessPoolExecutor, most: int | None
 ) -> None:
     """Checked, published, and made into mail; more placeholders than a part may have are refused."""
-    async with submission(database_url, tmp_path) as (team, _), watched(team.world) as watch:
+    team, _ = submission_ports
+    async with watched(team.world) as watch:
         client = sender(pool, team)
         variables = [{"key": "A", "type": "string", "fallback_value": "b"}]
         base = {"name": "T", "from": mail()["from"], "subject": "T", "variables": variables}
@@ -182,10 +192,11 @@ async def test_no_template_holds_up_the_loop(
 
 @pytest.mark.slow
 async def test_no_long_string_in_an_email_holds_up_the_loop(
-    database_url: str, tmp_path: Path, pool: ProcessPoolExecutor
+    submission_ports: tuple[Team, SubmissionPorts], pool: ProcessPoolExecutor
 ) -> None:
     """The largest body there is, in each field of it."""
-    async with submission(database_url, tmp_path) as (team, _), watched(team.world) as watch:
+    team, _ = submission_ports
+    async with watched(team.world) as watch:
         client = sender(pool, team)
         send = next(route for route in ROUTES if route.scope == "POST /emails")
         for name in fields_of(send):
@@ -218,9 +229,10 @@ async def test_no_query_holds_up_the_loop(
 
 
 async def test_no_submitted_message_holds_up_the_loop(
-    database_url: str, tmp_path: Path, pool: ProcessPoolExecutor, most: int | None
+    submission_ports: tuple[Team, SubmissionPorts], pool: ProcessPoolExecutor, most: int | None
 ) -> None:
-    async with submission(database_url, tmp_path) as (team, listeners), watched(team.world) as watch:
+    team, listeners = submission_ports
+    async with watched(team.world) as watch:
         client = sender(pool, team)
         for kind, shape in messages():
             watch.now = f"{kind} {shape}"
@@ -229,23 +241,23 @@ async def test_no_submitted_message_holds_up_the_loop(
 
 
 async def test_no_received_message_holds_up_the_loop(
-    database_url: str, tmp_path: Path, pool: ProcessPoolExecutor, most: int | None
+    submission_ports: tuple[Team, SubmissionPorts], pool: ProcessPoolExecutor, most: int | None
 ) -> None:
     """Received, and read again by the API."""
-    async with submission(database_url, tmp_path) as (team, _):
-        await receiving_domain(team)
-        async with inbound_client(team.world) as post, watched(team.world) as watch:
-            reader = sender(pool, team)
-            client = Sender(pool, post.port, None)
-            for kind, shape in messages():
-                watch.now = f"{kind} {shape}"
-                spec = kind, shape, most or MOST_RECEIVED - KIB
-                code = await client.submit(post.port, "help@harbor.example", spec)
-                assert code in DECIDED, watch.now
-                if code == 250:
-                    [email] = (await team.get("/emails/receiving?limit=1")).json()["data"]
-                    watch.now = f"reading {kind} {shape}"
-                    assert await reader.ask("GET", f"/emails/receiving/{email['id']}") == 200
+    team, _ = submission_ports
+    await receiving_domain(team)
+    async with inbound_client(team.world) as post, watched(team.world) as watch:
+        reader = sender(pool, team)
+        client = Sender(pool, post.port, None)
+        for kind, shape in messages():
+            watch.now = f"{kind} {shape}"
+            spec = kind, shape, most or MOST_RECEIVED - KIB
+            code = await client.submit(post.port, "help@harbor.example", spec)
+            assert code in DECIDED, watch.now
+            if code == 250:
+                [email] = (await team.get("/emails/receiving?limit=1")).json()["data"]
+                watch.now = f"reading {kind} {shape}"
+                assert await reader.ask("GET", f"/emails/receiving/{email['id']}") == 200
 
 
 def test_the_shapes_are_as_large_as_they_are_said_to_be() -> None:

@@ -7,7 +7,6 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ import pytest
 from kit.broadcasts import made as made_broadcast
 from kit.brought import ROUTES
 from kit.inbound_client import inbound_client, receiving_domain
-from kit.world import Team, World, world
+from kit.world import Team, World
 from pillarbox.contacts.reading import BLOCK as CONTACTS_BLOCK
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.http.routing import Route
@@ -123,52 +122,47 @@ def test_every_list_that_is_whole_without_limit_is_measured_here() -> None:
 
 
 @pytest.mark.parametrize("path", MANY)
-async def test_a_long_list_holds_neither_the_loop_nor_memory(
-    path: str, database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path, started=False) as here:
-        team, rows, block = await filled(here, path), MANY[path].rows, MANY[path].block
-        path = await named(team, path)
-        pieces, turns = await pieces_of(here, team, path)
-        ids = [item["id"] for item in json.loads(b"".join(pieces))["data"]]
-        assert len(ids) >= rows
-        assert ids == sorted(set(ids), reverse=True)
-        assert max(map(len, pieces)) <= MOST_IN_PIECE
-        assert len(pieces) > rows // block
-        assert all(later > earlier for earlier, later in pairwise(turns))
-        middle = ids[len(ids) // 2]
-        older = (await team.get(f"{path}?after={middle}")).json()
-        newer = (await team.get(f"{path}?before={middle}")).json()
-        assert [item["id"] for item in newer["data"]] + [middle] + [i["id"] for i in older["data"]] == ids
-        assert (newer["has_more"], older["has_more"]) == (False, False)
+async def test_a_long_list_holds_neither_the_loop_nor_memory(path: str, pillarbox: World) -> None:
+    team, rows, block = await filled(pillarbox, path), MANY[path].rows, MANY[path].block
+    path = await named(team, path)
+    pieces, turns = await pieces_of(pillarbox, team, path)
+    ids = [item["id"] for item in json.loads(b"".join(pieces))["data"]]
+    assert len(ids) >= rows
+    assert ids == sorted(set(ids), reverse=True)
+    assert max(map(len, pieces)) <= MOST_IN_PIECE
+    assert len(pieces) > rows // block
+    assert all(later > earlier for earlier, later in pairwise(turns))
+    middle = ids[len(ids) // 2]
+    older = (await team.get(f"{path}?after={middle}")).json()
+    newer = (await team.get(f"{path}?before={middle}")).json()
+    assert [item["id"] for item in newer["data"]] + [middle] + [i["id"] for i in older["data"]] == ids
+    assert (newer["has_more"], older["has_more"]) == (False, False)
 
 
-async def test_the_pieces_on_the_wire(database_url: str, tmp_path: Path) -> None:
+async def test_the_pieces_on_the_wire(pillarbox: World) -> None:
     """RFC 9112, 6.3 and 7.1: chunks, and for HTTP/1.0 the end of the connection."""
-    async with world(database_url, tmp_path, started=False) as here:
-        team = await filled(here, "/webhooks")
-        first = await team.get("/webhooks")
-        assert first.headers["transfer-encoding"] == "chunked"
-        assert "content-length" not in first.headers
-        assert len(first.json()["data"]) >= MANY["/webhooks"].rows
-        old = await said(here, f"GET /webhooks HTTP/1.0\r\nAuthorization: Bearer {team.token}\r\n\r\n")
-        head, _, body = old.partition(b"\r\n\r\n")
-        assert b"chunked" not in head
-        assert json.loads(body) == first.json()
-        asked = (
-            "HEAD /webhooks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-            f"Authorization: Bearer {team.token}\r\n\r\n"
-        )
-        head, _, body = (await said(here, asked)).partition(b"\r\n\r\n")
-        assert b"transfer-encoding: chunked" in head
-        assert body == b""
+    team = await filled(pillarbox, "/webhooks")
+    first = await team.get("/webhooks")
+    assert first.headers["transfer-encoding"] == "chunked"
+    assert "content-length" not in first.headers
+    assert len(first.json()["data"]) >= MANY["/webhooks"].rows
+    old = await said(pillarbox, f"GET /webhooks HTTP/1.0\r\nAuthorization: Bearer {team.token}\r\n\r\n")
+    head, _, body = old.partition(b"\r\n\r\n")
+    assert b"chunked" not in head
+    assert json.loads(body) == first.json()
+    asked = (
+        "HEAD /webhooks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Authorization: Bearer {team.token}\r\n\r\n"
+    )
+    head, _, body = (await said(pillarbox, asked)).partition(b"\r\n\r\n")
+    assert b"transfer-encoding: chunked" in head
+    assert body == b""
 
 
-async def test_nothing_more_is_read_for_a_client_that_left(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as here:
-        team = await filled(here, "/api-keys")
-        pieces, _ = await pieces_of(here, team, "/api-keys", leaves_after=2)
-        assert len(pieces) == 2
+async def test_nothing_more_is_read_for_a_client_that_left(pillarbox: World) -> None:
+    team = await filled(pillarbox, "/api-keys")
+    pieces, _ = await pieces_of(pillarbox, team, "/api-keys", leaves_after=2)
+    assert len(pieces) == 2
 
 
 async def filled(here: World, path: str) -> Team:

@@ -12,7 +12,7 @@ import httpx
 
 from kit.client import error
 from kit.manual_world import clock_of, manual_world
-from kit.world import Team, World, mail, world
+from kit.world import Team, World, mail
 from pillarbox.logs.entries import MOST
 from pillarbox.logs.writing import RequestLog
 
@@ -329,11 +329,10 @@ async def test_reads_are_given_up_first(pillarbox: World) -> None:
     assert (await logged(team, later))["response_status"] == 200
 
 
-async def test_reads_show_up_within_a_second(database_url: str, tmp_path: Path) -> None:
+async def test_reads_show_up_within_a_second(running: World) -> None:
     """With the loops that a server runs."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        answer = await team.get("/emails")
-        async with asyncio.timeout(10):
-            while (await team.get(f"/logs/{answer.headers['x-request-id']}")).status_code != 200:
-                await asyncio.sleep(0.02)
+    team = await running.team()
+    answer = await team.get("/emails")
+    async with asyncio.timeout(10):
+        while (await team.get(f"/logs/{answer.headers['x-request-id']}")).status_code != 200:
+            await asyncio.sleep(0.02)

@@ -9,7 +9,7 @@ from pathlib import Path
 from kit.client import error
 from kit.smtp_listener import dialog
 from kit.submission import message_bytes, submission
-from kit.world import World, world
+from kit.world import World
 from pillarbox.kernel.http import maintenance
 from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.logs.writing import RequestLog
@@ -73,14 +73,13 @@ async def test_smtp_clients_are_put_off(database_url: str, tmp_path: Path) -> No
         assert (await other_server.ask("MAIL FROM:<a@quay.example>")).code == 250
 
 
-async def test_every_process_finds_out(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        for on, wanted in ((True, 503), (False, 200)):
-            await (maintenance.begin if on else maintenance.end)(pillarbox.pool)
-            async with asyncio.timeout(20):
-                while (await team.get("/emails")).status_code != wanted:
-                    await asyncio.sleep(0.02)
+async def test_every_process_finds_out(running: World) -> None:
+    team = await running.team()
+    for on, wanted in ((True, 503), (False, 200)):
+        await (maintenance.begin if on else maintenance.end)(running.pool)
+        async with asyncio.timeout(20):
+            while (await team.get("/emails")).status_code != wanted:
+                await asyncio.sleep(0.02)
 
 
 async def test_what_was_known_is_kept_while_the_database_does_not_answer(pillarbox: World) -> None:

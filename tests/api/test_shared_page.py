@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
+import pytest
 
 from kit.client import http_server
 from kit.clock import ManualClock
@@ -128,50 +129,53 @@ async def shared(database_url: str, folder: Path) -> AsyncIterator[Shared]:
         await blobs.close()
 
 
-async def test_the_page_shows_the_email_without_bcc(database_url: str, tmp_path: Path) -> None:
-    async with shared(database_url, tmp_path) as world:
-        email = await world.email()
-        await world.attach(email, "plan & <map>.pdf", "application/pdf", None, b"%PDF")
-        answer = await world.page(email)
-        assert answer.status_code == 200
-        for text in (
-            "Harbor &lt;notes@harbor.example&gt;",
-            "Ada &lt;ada@quay.example&gt;",
-            "cid@quay.example",
-            "eve@dock.example",
-            "2026-10-03 08:15:00 UTC",
-            "Berth 12",
-            "<pre>Ready</pre>",
-            "plan &amp; &lt;map&gt;.pdf",
-            "&lt;p&gt;Ready&lt;/p&gt;",
-        ):
-            assert text in answer.text, text
-        assert "hidden.example" not in answer.text
-        assert "href=" not in answer.text.replace('<link rel="icon" href=', "")
-        assert str(email) not in answer.text
+@pytest.fixture
+def capture(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Shared]:
+    return shared(database_url, tmp_path)
 
 
-async def test_the_headers_of_the_page(database_url: str, tmp_path: Path) -> None:
+async def test_the_page_shows_the_email_without_bcc(capture: Shared) -> None:
+    email = await capture.email()
+    await capture.attach(email, "plan & <map>.pdf", "application/pdf", None, b"%PDF")
+    answer = await capture.page(email)
+    assert answer.status_code == 200
+    for text in (
+        "Harbor &lt;notes@harbor.example&gt;",
+        "Ada &lt;ada@quay.example&gt;",
+        "cid@quay.example",
+        "eve@dock.example",
+        "2026-10-03 08:15:00 UTC",
+        "Berth 12",
+        "<pre>Ready</pre>",
+        "plan &amp; &lt;map&gt;.pdf",
+        "&lt;p&gt;Ready&lt;/p&gt;",
+    ):
+        assert text in answer.text, text
+    assert "hidden.example" not in answer.text
+    assert "href=" not in answer.text.replace('<link rel="icon" href=', "")
+    assert str(email) not in answer.text
+
+
+async def test_the_headers_of_the_page(capture: Shared) -> None:
     """UI-04; the three headers that the contract names."""
-    async with shared(database_url, tmp_path) as world:
-        email = await world.email()
-        known = await world.page(email)
-        unknown = await world.client.get("/shared?token=x")
-        world.clock.advance(timedelta(hours=1))
-        for answer in (known, unknown):
-            assert answer.headers["content-type"] == "text/html; charset=utf-8"
-            assert answer.headers["x-robots-tag"] == "noindex"
-            assert answer.headers["referrer-policy"] == "no-referrer"
-            assert answer.headers["cache-control"] == "no-store"
-            policy = answer.headers["content-security-policy"]
-            for part in (
-                "default-src 'none'",
-                "frame-ancestors 'none'",
-                "base-uri 'none'",
-                "form-action 'none'",
-            ):
-                assert part in policy
-            assert "script-src" not in policy
+    email = await capture.email()
+    known = await capture.page(email)
+    unknown = await capture.client.get("/shared?token=x")
+    capture.clock.advance(timedelta(hours=1))
+    for answer in (known, unknown):
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert answer.headers["x-robots-tag"] == "noindex"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == "no-store"
+        policy = answer.headers["content-security-policy"]
+        for part in (
+            "default-src 'none'",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ):
+            assert part in policy
+        assert "script-src" not in policy
 
 
 async def test_the_html_stands_in_a_sandbox_without_scripts(database_url: str, tmp_path: Path) -> None:
@@ -192,111 +196,102 @@ async def test_the_html_stands_in_a_sandbox_without_scripts(database_url: str, t
         assert "1 picture from elsewhere is not loaded." in page
 
 
-async def test_a_link_ends_with_its_time(database_url: str, tmp_path: Path) -> None:
-    async with shared(database_url, tmp_path) as world:
-        email = await world.email()
-        link = world.sharing.link(world.team, email, timedelta(minutes=90)).removeprefix(
-            "https://out.example"
-        )
-        world.clock.advance(timedelta(minutes=89))
-        assert (await world.client.get(link)).status_code == 200
-        world.clock.advance(timedelta(minutes=1))
-        over = await world.client.get(link)
-        assert over.status_code == 410
-        assert "expired" in over.text
-        assert "Berth" not in over.text
+async def test_a_link_ends_with_its_time(capture: Shared) -> None:
+    email = await capture.email()
+    link = capture.sharing.link(capture.team, email, timedelta(minutes=90)).removeprefix(
+        "https://out.example"
+    )
+    capture.clock.advance(timedelta(minutes=89))
+    assert (await capture.client.get(link)).status_code == 200
+    capture.clock.advance(timedelta(minutes=1))
+    over = await capture.client.get(link)
+    assert over.status_code == 410
+    assert "expired" in over.text
+    assert "Berth" not in over.text
 
 
-async def test_a_changed_token_shows_nothing(database_url: str, tmp_path: Path) -> None:
-    async with shared(database_url, tmp_path) as world:
-        email = await world.email()
-        token = world.sharing.link(world.team, email, DEFAULT).split("token=")[1]
-        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        changed = [
-            base64.urlsafe_b64encode(raw[:at] + bytes((raw[at] ^ 1,)) + raw[at + 1 :]).rstrip(b"=").decode()
-            for at in range(len(raw))
-        ]
-        for bad in (*changed, "", "x", token[:-1], token + "A", token + "=", "%00", "ü", "A" * 5000):
-            answer = await world.client.get(f"/shared?token={bad}")
-            assert answer.status_code == 404, bad
-            assert answer.headers["content-type"] == "text/html; charset=utf-8"
-            assert "Berth" not in answer.text
-        assert (await world.client.get("/shared")).status_code == 404
+async def test_a_changed_token_shows_nothing(capture: Shared) -> None:
+    email = await capture.email()
+    token = capture.sharing.link(capture.team, email, DEFAULT).split("token=")[1]
+    raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    changed = [
+        base64.urlsafe_b64encode(raw[:at] + bytes((raw[at] ^ 1,)) + raw[at + 1 :]).rstrip(b"=").decode()
+        for at in range(len(raw))
+    ]
+    for bad in (*changed, "", "x", token[:-1], token + "A", token + "=", "%00", "ü", "A" * 5000):
+        answer = await capture.client.get(f"/shared?token={bad}")
+        assert answer.status_code == 404, bad
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert "Berth" not in answer.text
+    assert (await capture.client.get("/shared")).status_code == 404
 
 
-async def test_an_email_that_is_gone_or_of_another_team_is_not_shown(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with shared(database_url, tmp_path) as world:
-        email = await world.email()
-        assert (await world.page(uuid4())).status_code == 404
-        foreign = world.sharing.link(uuid4(), email, DEFAULT).removeprefix("https://out.example")
-        assert (await world.client.get(foreign)).status_code == 404
+async def test_an_email_that_is_gone_or_of_another_team_is_not_shown(capture: Shared) -> None:
+    email = await capture.email()
+    assert (await capture.page(uuid4())).status_code == 404
+    foreign = capture.sharing.link(uuid4(), email, DEFAULT).removeprefix("https://out.example")
+    assert (await capture.client.get(foreign)).status_code == 404
 
 
-async def test_viewing_changes_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_viewing_changes_nothing(capture: Shared) -> None:
     """Viewing is not an open."""
-    async with shared(database_url, tmp_path) as world:
-        email = await world.email()
-        before = await world.pool.fetchrow("SELECT * FROM emails")
-        await world.page(email)
-        assert await world.pool.fetchrow("SELECT * FROM emails") == before
-        assert await world.pool.fetchval("SELECT count(*) FROM timeline") == 0
+    email = await capture.email()
+    before = await capture.pool.fetchrow("SELECT * FROM emails")
+    await capture.page(email)
+    assert await capture.pool.fetchrow("SELECT * FROM emails") == before
+    assert await capture.pool.fetchval("SELECT count(*) FROM timeline") == 0
 
 
-async def test_a_mail_of_text_alone_has_no_frame(database_url: str, tmp_path: Path) -> None:
-    async with shared(database_url, tmp_path) as world:
-        page = (await world.page(await world.email(html=None, cc=None, text="a < b"))).text
-        assert "<iframe" not in page
-        assert "<pre>a &lt; b</pre>" in page
-        assert "<dt>Cc</dt>" not in page
+async def test_a_mail_of_text_alone_has_no_frame(capture: Shared) -> None:
+    page = (await capture.page(await capture.email(html=None, cc=None, text="a < b"))).text
+    assert "<iframe" not in page
+    assert "<pre>a &lt; b</pre>" in page
+    assert "<dt>Cc</dt>" not in page
 
 
-async def test_inline_pictures_stand_in_the_page(database_url: str, tmp_path: Path) -> None:
+async def test_inline_pictures_stand_in_the_page(capture: Shared) -> None:
     """No further request is needed; what is too large or no picture is named as an attachment."""
-    async with shared(database_url, tmp_path) as world:
-        email = await world.email(
-            html='<img src="cid:one"><img src="cid:two"><img src="cid:svg"><img src="cid:big">'
-        )
-        await world.attach(email, "one.png", "image/png", "one", PNG)
-        await world.attach(email, "two.png", "image/PNG; x=y", "two", PNG * 2, blob=True)
-        await world.attach(email, "drawing.svg", "image/svg+xml", "svg", b"<svg>")
-        await world.attach(email, "big.png", "image/png", "big", bytes(MOST_PICTURE_BYTES))
-        page = (await world.page(email)).text
-        for picture in (PNG, PNG * 2):
-            assert f"data:image/png;base64,{base64.b64encode(picture).decode()}&#34;" in page
-        assert page.count("data:image/") == 3
-        assert "drawing.svg" in page
-        assert "big.png" in page
-        assert "one.png" not in page
+    email = await capture.email(
+        html='<img src="cid:one"><img src="cid:two"><img src="cid:svg"><img src="cid:big">'
+    )
+    await capture.attach(email, "one.png", "image/png", "one", PNG)
+    await capture.attach(email, "two.png", "image/PNG; x=y", "two", PNG * 2, blob=True)
+    await capture.attach(email, "drawing.svg", "image/svg+xml", "svg", b"<svg>")
+    await capture.attach(email, "big.png", "image/png", "big", bytes(MOST_PICTURE_BYTES))
+    page = (await capture.page(email)).text
+    for picture in (PNG, PNG * 2):
+        assert f"data:image/png;base64,{base64.b64encode(picture).decode()}&#34;" in page
+    assert page.count("data:image/") == 3
+    assert "drawing.svg" in page
+    assert "big.png" in page
+    assert "one.png" not in page
 
 
-async def test_a_page_that_nobody_waits_for_is_not_made(database_url: str, tmp_path: Path) -> None:
+async def test_a_page_that_nobody_waits_for_is_not_made(capture: Shared) -> None:
     """TRAP-06: closing the connection gives up the place."""
-    async with shared(database_url, tmp_path) as here:
-        email = await here.email(html="<p>Ready</p>")
-        path = here.sharing.link(here.team, email, DEFAULT).removeprefix("https://out.example")
-        begun, go = threading.Event(), threading.Event()
-        busy = asyncio.create_task(here.work.do(uuid4(), lambda: (begun.set(), go.wait(20))))
-        await asyncio.to_thread(begun.wait, 20)
-        writers = []
-        for _ in range(MOST_OF_ONE):
-            _, writer = await asyncio.open_connection("127.0.0.1", here.port)
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            writers.append(writer)
-        await until(lambda: here.work.waiting == MOST_OF_ONE)
-        refused = await here.page(email)
-        assert refused.status_code == 503
-        assert refused.headers["retry-after"] == "2"
-        assert "This page is busy" in refused.text
-        for writer in writers:
-            writer.close()
-            await writer.wait_closed()
-        stays = asyncio.create_task(here.page(email))
-        await until(lambda: here.work.waiting == 1)
-        go.set()
-        await busy
-        assert (await stays).status_code == 200
+    email = await capture.email(html="<p>Ready</p>")
+    path = capture.sharing.link(capture.team, email, DEFAULT).removeprefix("https://out.example")
+    begun, go = threading.Event(), threading.Event()
+    busy = asyncio.create_task(capture.work.do(uuid4(), lambda: (begun.set(), go.wait(20))))
+    await asyncio.to_thread(begun.wait, 20)
+    writers = []
+    for _ in range(MOST_OF_ONE):
+        _, writer = await asyncio.open_connection("127.0.0.1", capture.port)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        writers.append(writer)
+    await until(lambda: capture.work.waiting == MOST_OF_ONE)
+    refused = await capture.page(email)
+    assert refused.status_code == 503
+    assert refused.headers["retry-after"] == "2"
+    assert "This page is busy" in refused.text
+    for writer in writers:
+        writer.close()
+        await writer.wait_closed()
+    stays = asyncio.create_task(capture.page(email))
+    await until(lambda: capture.work.waiting == 1)
+    go.set()
+    await busy
+    assert (await stays).status_code == 200
 
 
 async def until(holds: Callable[[], bool]) -> None:

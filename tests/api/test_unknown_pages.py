@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from kit.world import world
+from kit.world import World
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/nowhere/at/all", "/emails/x/y/z", "/%ff", "/login/elsewhere"])
-async def test_an_unknown_path(database_url: str, tmp_path: Path, path: str) -> None:
-    async with world(database_url, tmp_path) as pillarbox, pillarbox.client(None) as client:
+async def test_an_unknown_path(running: World, path: str) -> None:
+    async with running.client(None) as client:
         page = await client.get(path, headers={"accept": BROWSER})
         assert page.status_code == 404
         assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -28,16 +26,16 @@ async def test_an_unknown_path(database_url: str, tmp_path: Path, path: str) -> 
             }
 
 
-async def test_paths_of_the_api_answer_programs_alone(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, pillarbox.client(None) as client:
+async def test_paths_of_the_api_answer_programs_alone(running: World) -> None:
+    async with running.client(None) as client:
         answer = await client.get("/emails", headers={"accept": BROWSER})
         assert (answer.status_code, answer.json()["name"]) == (401, "missing_api_key")
         answer = await client.post("/nowhere", headers={"accept": "application/json"}, json={})
         assert answer.json()["name"] == "not_found"
 
 
-async def test_the_icon(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, pillarbox.client(None) as client:
+async def test_the_icon(running: World) -> None:
+    async with running.client(None) as client:
         icon = await client.get("/favicon.ico")
         assert (icon.status_code, icon.headers["content-type"]) == (200, "image/x-icon")
         assert icon.headers["cross-origin-resource-policy"] == "same-origin"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -65,54 +65,53 @@ async def rows(team: Team, sql: str, automation_id: str) -> list[tuple[Any, ...]
     return [tuple(row) for row in await team.world.pool.fetch(sql, automation_id)]
 
 
-async def test_an_automation_is_created_and_shown_in_the_order_of_the_contract(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        created = await team.post("/automations", {"name": " Welcome ", **WELCOME})
-        assert created.status_code == 201
-        assert list(created.json()) == ["object", "id"]
-        found = await shown(team, created.json()["id"])
-        assert list(found) == ["object", *LISTED, "steps", "connections"]
-        assert (found["object"], found["name"], found["status"]) == ("automation", "Welcome", "disabled")
-        assert DATABASE.fullmatch(found["created_at"])
-        assert found["updated_at"] == found["created_at"]
-        assert found["steps"] == [
-            step("start", "trigger", event_name="user.signed_up"),
-            step("hello", "delay", duration="1 day 12 hours"),
-            step("pause", "wait_for_event", event_name="user.paid", timeout="3 days"),
-            step("gone", "contact_delete"),
-        ]
-        assert [list(one) for one in found["steps"]] == [["key", "type", "config"]] * 4
-        assert found["connections"] == [
-            connection("start", "hello", "default"),
-            connection("hello", "pause", "default"),
-            connection("pause", "gone", "timeout"),
-            connection("pause", "gone", "event_received"),
-        ]
-        assert [list(one) for one in found["connections"]] == [["from", "to", "type"]] * 4
+@pytest.fixture
+def team(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Team]:
+    return a_team(database_url, tmp_path)
 
 
-async def test_automations_are_listed_the_newest_first_and_by_status(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        first = await an_automation(team)
-        second = await an_automation(team, status="enabled")
-        third = await an_automation(team)
-        answer = (await team.get("/automations")).json()
-        assert list(answer) == ["object", "has_more", "data"]
-        assert [one["id"] for one in answer["data"]] == [third, second, first]
-        assert list(answer["data"][0]) == LISTED
-        one = (await team.get(f"/automations?limit=1&after={third}")).json()
-        assert ([each["id"] for each in one["data"]], one["has_more"]) == ([second], True)
-        one = (await team.get(f"/automations?limit=1&before={first}")).json()
-        assert ([each["id"] for each in one["data"]], one["has_more"]) == ([second], True)
-        for status, ids in (("enabled", [second]), ("disabled", [third, first])):
-            found = (await team.get(f"/automations?status={status}")).json()["data"]
-            assert [each["id"] for each in found] == ids
-        refused = await team.get("/automations?status=running")
-        assert error(refused)[:2] == (422, "validation_error")
+async def test_an_automation_is_created_and_shown_in_the_order_of_the_contract(team: Team) -> None:
+    created = await team.post("/automations", {"name": " Welcome ", **WELCOME})
+    assert created.status_code == 201
+    assert list(created.json()) == ["object", "id"]
+    found = await shown(team, created.json()["id"])
+    assert list(found) == ["object", *LISTED, "steps", "connections"]
+    assert (found["object"], found["name"], found["status"]) == ("automation", "Welcome", "disabled")
+    assert DATABASE.fullmatch(found["created_at"])
+    assert found["updated_at"] == found["created_at"]
+    assert found["steps"] == [
+        step("start", "trigger", event_name="user.signed_up"),
+        step("hello", "delay", duration="1 day 12 hours"),
+        step("pause", "wait_for_event", event_name="user.paid", timeout="3 days"),
+        step("gone", "contact_delete"),
+    ]
+    assert [list(one) for one in found["steps"]] == [["key", "type", "config"]] * 4
+    assert found["connections"] == [
+        connection("start", "hello", "default"),
+        connection("hello", "pause", "default"),
+        connection("pause", "gone", "timeout"),
+        connection("pause", "gone", "event_received"),
+    ]
+    assert [list(one) for one in found["connections"]] == [["from", "to", "type"]] * 4
+
+
+async def test_automations_are_listed_the_newest_first_and_by_status(team: Team) -> None:
+    first = await an_automation(team)
+    second = await an_automation(team, status="enabled")
+    third = await an_automation(team)
+    answer = (await team.get("/automations")).json()
+    assert list(answer) == ["object", "has_more", "data"]
+    assert [one["id"] for one in answer["data"]] == [third, second, first]
+    assert list(answer["data"][0]) == LISTED
+    one = (await team.get(f"/automations?limit=1&after={third}")).json()
+    assert ([each["id"] for each in one["data"]], one["has_more"]) == ([second], True)
+    one = (await team.get(f"/automations?limit=1&before={first}")).json()
+    assert ([each["id"] for each in one["data"]], one["has_more"]) == ([second], True)
+    for status, ids in (("enabled", [second]), ("disabled", [third, first])):
+        found = (await team.get(f"/automations?status={status}")).json()["data"]
+        assert [each["id"] for each in found] == ids
+    refused = await team.get("/automations?status=running")
+    assert error(refused)[:2] == (422, "validation_error")
 
 
 WRONG_BODIES: dict[str, tuple[Any, str, str]] = {
@@ -145,89 +144,82 @@ WRONG_BODIES: dict[str, tuple[Any, str, str]] = {
 }
 
 
-async def test_a_wrong_body_is_refused_and_nothing_is_written(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        for case, (body, name, message) in WRONG_BODIES.items():
-            status, found, said = error(await team.post("/automations", body))
-            assert (status, found) == (422, name), case
-            assert said.startswith(message), case
-        assert await team.world.pool.fetchval("SELECT count(*) FROM automations") == 0
+async def test_a_wrong_body_is_refused_and_nothing_is_written(team: Team) -> None:
+    for case, (body, name, message) in WRONG_BODIES.items():
+        status, found, said = error(await team.post("/automations", body))
+        assert (status, found) == (422, name), case
+        assert said.startswith(message), case
+    assert await team.world.pool.fetchval("SELECT count(*) FROM automations") == 0
 
 
-async def test_a_change_needs_something_and_both_halves_of_a_graph(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id = await an_automation(team)
-        before = await shown(team, automation_id)
-        for body, name in (
-            ({}, "missing_required_field"),
-            ({"id": automation_id}, "missing_required_field"),
-            ({"steps": lone_trigger()["steps"]}, "missing_required_field"),
-            ({"connections": []}, "missing_required_field"),
-            ({"name": None}, "validation_error"),
-            ({"name": " "}, "validation_error"),
-            ({"status": None}, "validation_error"),
-            ({"steps": None, "connections": []}, "validation_error"),
-            ({"name": "New", "steps": [], "connections": []}, "validation_error"),
-        ):
-            assert error(await patch(team, automation_id, body))[:2] == (422, name), body
-        assert await shown(team, automation_id) == before
+async def test_a_change_needs_something_and_both_halves_of_a_graph(team: Team) -> None:
+    automation_id = await an_automation(team)
+    before = await shown(team, automation_id)
+    for body, name in (
+        ({}, "missing_required_field"),
+        ({"id": automation_id}, "missing_required_field"),
+        ({"steps": lone_trigger()["steps"]}, "missing_required_field"),
+        ({"connections": []}, "missing_required_field"),
+        ({"name": None}, "validation_error"),
+        ({"name": " "}, "validation_error"),
+        ({"status": None}, "validation_error"),
+        ({"steps": None, "connections": []}, "validation_error"),
+        ({"name": "New", "steps": [], "connections": []}, "validation_error"),
+    ):
+        assert error(await patch(team, automation_id, body))[:2] == (422, name), body
+    assert await shown(team, automation_id) == before
 
 
-async def test_a_change_is_shown_and_a_graph_is_another_version(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id = await an_automation(team)
-        clock_of(team.world).advance(60)
-        answer = await patch(team, automation_id, {"name": "Hello", **WELCOME})
-        assert answer.json() == {"object": "automation", "id": automation_id}
-        after = await shown(team, automation_id)
-        assert (after["name"], len(after["steps"])) == ("Hello", 4)
-        assert after["updated_at"] > after["created_at"]
-        assert await rows(team, VERSIONS, automation_id) == [(2,)]
-        await patch(team, automation_id, {"name": "Hello", "status": "disabled", **WELCOME})
-        assert await rows(team, VERSIONS, automation_id) == [(2,)]
-        assert await shown(team, automation_id) == after
+async def test_a_change_is_shown_and_a_graph_is_another_version(team: Team) -> None:
+    automation_id = await an_automation(team)
+    clock_of(team.world).advance(60)
+    answer = await patch(team, automation_id, {"name": "Hello", **WELCOME})
+    assert answer.json() == {"object": "automation", "id": automation_id}
+    after = await shown(team, automation_id)
+    assert (after["name"], len(after["steps"])) == ("Hello", 4)
+    assert after["updated_at"] > after["created_at"]
+    assert await rows(team, VERSIONS, automation_id) == [(2,)]
+    await patch(team, automation_id, {"name": "Hello", "status": "disabled", **WELCOME})
+    assert await rows(team, VERSIONS, automation_id) == [(2,)]
+    assert await shown(team, automation_id) == after
 
 
-async def test_what_starts_runs_is_there_while_it_is_enabled(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        graph = {
-            "steps": [
-                step("a", "trigger", event_name="one"),
-                step("b", "trigger", event_name="two"),
-                step("end", "delay", duration="1 hour"),
-            ],
-            "connections": [connection("a", "end"), connection("b", "end")],
-        }
-        automation_id = await an_automation(team, graph)
-        assert await rows(team, TRIGGERS, automation_id) == []
-        await patch(team, automation_id, {"status": "enabled"})
-        assert await rows(team, TRIGGERS, automation_id) == [("one", "a", 1), ("two", "b", 1)]
-        enabled = await shown(team, automation_id)
-        assert enabled["status"] == "enabled"
-        await patch(team, automation_id, {"status": "enabled"})
-        assert await shown(team, automation_id) == enabled
-        await patch(team, automation_id, {"status": "disabled", **lone_trigger("three")})
-        assert await rows(team, TRIGGERS, automation_id) == []
-        await patch(team, automation_id, {"status": "enabled"})
-        assert await rows(team, TRIGGERS, automation_id) == [("three", "start", 2)]
+async def test_what_starts_runs_is_there_while_it_is_enabled(team: Team) -> None:
+    graph = {
+        "steps": [
+            step("a", "trigger", event_name="one"),
+            step("b", "trigger", event_name="two"),
+            step("end", "delay", duration="1 hour"),
+        ],
+        "connections": [connection("a", "end"), connection("b", "end")],
+    }
+    automation_id = await an_automation(team, graph)
+    assert await rows(team, TRIGGERS, automation_id) == []
+    await patch(team, automation_id, {"status": "enabled"})
+    assert await rows(team, TRIGGERS, automation_id) == [("one", "a", 1), ("two", "b", 1)]
+    enabled = await shown(team, automation_id)
+    assert enabled["status"] == "enabled"
+    await patch(team, automation_id, {"status": "enabled"})
+    assert await shown(team, automation_id) == enabled
+    await patch(team, automation_id, {"status": "disabled", **lone_trigger("three")})
+    assert await rows(team, TRIGGERS, automation_id) == []
+    await patch(team, automation_id, {"status": "enabled"})
+    assert await rows(team, TRIGGERS, automation_id) == [("three", "start", 2)]
 
 
-async def test_the_graph_of_an_enabled_automation_stays_until_it_is_disabled(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id = await an_automation(team, status="enabled")
-        for body in (WELCOME, {"status": "enabled", **WELCOME}):
-            status, name, said = error(await patch(team, automation_id, body))
-            assert (status, name) == (422, "validation_error")
-            assert "Disable it first" in said
-        assert (await patch(team, automation_id, {"name": "Renamed"})).status_code == 200
-        assert (await patch(team, automation_id, {"status": "disabled", **WELCOME})).status_code == 200
-        after = await shown(team, automation_id)
-        assert (after["name"], after["status"], len(after["steps"])) == ("Renamed", "disabled", 4)
-        answer = await patch(team, automation_id, {"status": "enabled", **lone_trigger("later")})
-        assert answer.status_code == 200
-        assert await rows(team, TRIGGERS, automation_id) == [("later", "start", 3)]
+async def test_the_graph_of_an_enabled_automation_stays_until_it_is_disabled(team: Team) -> None:
+    automation_id = await an_automation(team, status="enabled")
+    for body in (WELCOME, {"status": "enabled", **WELCOME}):
+        status, name, said = error(await patch(team, automation_id, body))
+        assert (status, name) == (422, "validation_error")
+        assert "Disable it first" in said
+    assert (await patch(team, automation_id, {"name": "Renamed"})).status_code == 200
+    assert (await patch(team, automation_id, {"status": "disabled", **WELCOME})).status_code == 200
+    after = await shown(team, automation_id)
+    assert (after["name"], after["status"], len(after["steps"])) == ("Renamed", "disabled", 4)
+    answer = await patch(team, automation_id, {"status": "enabled", **lone_trigger("later")})
+    assert answer.status_code == 200
+    assert await rows(team, TRIGGERS, automation_id) == [("later", "start", 3)]
 
 
 def sending(**config: Any) -> dict[str, Any]:
@@ -261,65 +253,58 @@ async def templates(team: Team) -> None:
     assert (await team.post("/templates/hello/publish")).status_code == 200
 
 
-async def test_what_steps_name_must_be_there_when_it_is_enabled(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        await templates(team)
-        for graph, message in NOT_READY.values():
-            automation_id = await an_automation(team, graph)
-            status, name, said = error(await patch(team, automation_id, {"status": "enabled"}))
-            assert (status, name) == (422, "validation_error")
-            assert said.startswith("The step `mail` cannot be enabled. " + message)
-            refused = await team.post("/automations", {"name": "W", **graph, "status": "enabled"})
-            assert error(refused) == (status, name, said)
-            assert (await shown(team, automation_id))["status"] == "disabled"
-        assert len((await team.get("/automations")).json()["data"]) == len(NOT_READY)
-
-
-async def test_an_automation_without_a_sender_is_enabled_all_the_same(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        await templates(team)
-        await an_automation(team, sending(template={"id": "hello"}), status="enabled")
-
-
-async def test_a_duplicate_is_disabled_and_has_the_same_graph(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id = await an_automation(team, WELCOME, name="x" * 255, status="enabled")
-        answer = await team.post(f"/automations/{automation_id}/duplicate")
-        assert answer.status_code == 201
-        assert list(answer.json()) == ["object", "id"]
-        original, copy = await shown(team, automation_id), await shown(team, answer.json()["id"])
-        assert copy["name"] == "x" * 248 + " (copy)"
-        assert (copy["status"], original["status"]) == ("disabled", "enabled")
-        assert (copy["steps"], copy["connections"]) == (original["steps"], original["connections"])
-
-
-async def test_stopping_disables(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id = await an_automation(team, status="enabled")
-        for _ in range(2):
-            answer = await team.post(f"/automations/{automation_id}/stop")
-            assert answer.json() == {"object": "automation", "id": automation_id, "status": "disabled"}
+async def test_what_steps_name_must_be_there_when_it_is_enabled(team: Team) -> None:
+    await templates(team)
+    for graph, message in NOT_READY.values():
+        automation_id = await an_automation(team, graph)
+        status, name, said = error(await patch(team, automation_id, {"status": "enabled"}))
+        assert (status, name) == (422, "validation_error")
+        assert said.startswith("The step `mail` cannot be enabled. " + message)
+        refused = await team.post("/automations", {"name": "W", **graph, "status": "enabled"})
+        assert error(refused) == (status, name, said)
         assert (await shown(team, automation_id))["status"] == "disabled"
-        assert await rows(team, TRIGGERS, automation_id) == []
+    assert len((await team.get("/automations")).json()["data"]) == len(NOT_READY)
 
 
-async def test_a_deleted_automation_is_gone(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id = await an_automation(team, status="enabled")
-        answer = await team.call("DELETE", f"/automations/{automation_id}")
-        assert answer.json() == {"object": "automation", "id": automation_id, "deleted": True}
-        for method, path, body in (
-            ("GET", "", None),
-            ("PATCH", "", {"name": "x"}),
-            ("DELETE", "", None),
-            ("POST", "/duplicate", None),
-            ("POST", "/stop", None),
-        ):
-            assert error(await team.call(method, f"/automations/{automation_id}{path}", body)) == MISSING
-        assert (await team.get("/automations")).json()["data"] == []
-        assert await rows(team, TRIGGERS, automation_id) == []
+async def test_an_automation_without_a_sender_is_enabled_all_the_same(team: Team) -> None:
+    await templates(team)
+    await an_automation(team, sending(template={"id": "hello"}), status="enabled")
+
+
+async def test_a_duplicate_is_disabled_and_has_the_same_graph(team: Team) -> None:
+    automation_id = await an_automation(team, WELCOME, name="x" * 255, status="enabled")
+    answer = await team.post(f"/automations/{automation_id}/duplicate")
+    assert answer.status_code == 201
+    assert list(answer.json()) == ["object", "id"]
+    original, copy = await shown(team, automation_id), await shown(team, answer.json()["id"])
+    assert copy["name"] == "x" * 248 + " (copy)"
+    assert (copy["status"], original["status"]) == ("disabled", "enabled")
+    assert (copy["steps"], copy["connections"]) == (original["steps"], original["connections"])
+
+
+async def test_stopping_disables(team: Team) -> None:
+    automation_id = await an_automation(team, status="enabled")
+    for _ in range(2):
+        answer = await team.post(f"/automations/{automation_id}/stop")
+        assert answer.json() == {"object": "automation", "id": automation_id, "status": "disabled"}
+    assert (await shown(team, automation_id))["status"] == "disabled"
+    assert await rows(team, TRIGGERS, automation_id) == []
+
+
+async def test_a_deleted_automation_is_gone(team: Team) -> None:
+    automation_id = await an_automation(team, status="enabled")
+    answer = await team.call("DELETE", f"/automations/{automation_id}")
+    assert answer.json() == {"object": "automation", "id": automation_id, "deleted": True}
+    for method, path, body in (
+        ("GET", "", None),
+        ("PATCH", "", {"name": "x"}),
+        ("DELETE", "", None),
+        ("POST", "/duplicate", None),
+        ("POST", "/stop", None),
+    ):
+        assert error(await team.call(method, f"/automations/{automation_id}{path}", body)) == MISSING
+    assert (await team.get("/automations")).json()["data"] == []
+    assert await rows(team, TRIGGERS, automation_id) == []
 
 
 STATUSES = "SELECT status, count(*) FROM automation_runs WHERE automation_id = $1 GROUP BY status ORDER BY 1"
@@ -330,22 +315,21 @@ LEFT = """
 """
 
 
-async def test_disabling_leaves_runs_and_stopping_cancels_them(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id, other = await an_automation(team, status="enabled"), await an_automation(team)
-        for one in (automation_id, other):
-            await sleeping_runs(team, one, 3)
-        await patch(team, automation_id, {"status": "disabled"})
-        assert await rows(team, STATUSES, automation_id) == [("running", 3)]
-        assert (await team.post(f"/automations/{automation_id}/stop")).status_code == 200
-        assert await rows(team, STATUSES, automation_id) == [("cancelled", 3)]
-        assert await rows(team, STATUSES, other) == [("running", 3)]
-        assert await team.world.pool.fetchval("SELECT count(*) FROM automation_work") == 3
-        await patch(team, automation_id, {"status": "enabled"})
-        await sleeping_runs(team, automation_id, 2)
-        assert await rows(team, STATUSES, automation_id) == [("cancelled", 3), ("running", 2)]
-        await run_jobs(team.world)
-        assert await rows(team, STATUSES, automation_id) == [("cancelled", 3), ("running", 2)]
+async def test_disabling_leaves_runs_and_stopping_cancels_them(team: Team) -> None:
+    automation_id, other = await an_automation(team, status="enabled"), await an_automation(team)
+    for one in (automation_id, other):
+        await sleeping_runs(team, one, 3)
+    await patch(team, automation_id, {"status": "disabled"})
+    assert await rows(team, STATUSES, automation_id) == [("running", 3)]
+    assert (await team.post(f"/automations/{automation_id}/stop")).status_code == 200
+    assert await rows(team, STATUSES, automation_id) == [("cancelled", 3)]
+    assert await rows(team, STATUSES, other) == [("running", 3)]
+    assert await team.world.pool.fetchval("SELECT count(*) FROM automation_work") == 3
+    await patch(team, automation_id, {"status": "enabled"})
+    await sleeping_runs(team, automation_id, 2)
+    assert await rows(team, STATUSES, automation_id) == [("cancelled", 3), ("running", 2)]
+    await run_jobs(team.world)
+    assert await rows(team, STATUSES, automation_id) == [("cancelled", 3), ("running", 2)]
 
 
 async def test_of_very_many_runs_a_job_cancels_the_rest(
@@ -364,17 +348,15 @@ async def test_of_very_many_runs_a_job_cancels_the_rest(
         assert await rows(team, STATUSES, automation_id) == [("cancelled", 7), ("running", 1)]
 
 
-async def test_nothing_is_left_of_a_deleted_automation(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        automation_id = await an_automation(team, status="enabled")
-        await sleeping_runs(team, automation_id, 5)
-        await team.call("DELETE", f"/automations/{automation_id}")
-        assert await rows(team, STATUSES, automation_id) == [("cancelled", 5)]
-        await run_jobs(team.world)
-        assert await team.world.pool.fetchval(LEFT) == 0
+async def test_nothing_is_left_of_a_deleted_automation(team: Team) -> None:
+    automation_id = await an_automation(team, status="enabled")
+    await sleeping_runs(team, automation_id, 5)
+    await team.call("DELETE", f"/automations/{automation_id}")
+    assert await rows(team, STATUSES, automation_id) == [("cancelled", 5)]
+    await run_jobs(team.world)
+    assert await team.world.pool.fetchval(LEFT) == 0
 
 
-async def test_an_id_is_a_uuid(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        assert error(await team.get("/automations/welcome"))[:2] == (422, "invalid_parameter")
-        assert error(await team.get(f"/automations/{NOBODY}")) == MISSING
+async def test_an_id_is_a_uuid(team: Team) -> None:
+    assert error(await team.get("/automations/welcome"))[:2] == (422, "invalid_parameter")
+    assert error(await team.get(f"/automations/{NOBODY}")) == MISSING

@@ -41,9 +41,13 @@ VALUES = [
 SPACES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
+@pytest.fixture
 @asynccontextmanager
-async def harbor(database_url: str, folder: Path) -> AsyncIterator[tuple[Team, Sink]]:
-    async with relayed_world(database_url, folder, public_url="https://mail.harbor.example") as (world, sink):
+async def harbor(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Team, Sink]]:
+    async with relayed_world(database_url, tmp_path, public_url="https://mail.harbor.example") as (
+        world,
+        sink,
+    ):
         team = await world.team()
         await team.domain()
         yield team, sink
@@ -68,74 +72,74 @@ def in_subject(value: str) -> str:
 
 
 @pytest.mark.parametrize("value", VALUES)
-async def test_a_value_of_a_contact(database_url: str, tmp_path: Path, value: str) -> None:
+async def test_a_value_of_a_contact(harbor: tuple[Team, Sink], value: str) -> None:
     """Escaped in html and in the preview text, raw in the text, without line ends in the subject; never read
     again. The preview, the mail that arrives and the email that is shown agree."""
-    async with harbor(database_url, tmp_path) as (team, sink):
-        segment = str(await a_segment(team))
-        new = {"email": "ada@quay.example", "last_name": value, "segments": [{"id": segment}]}
-        assert (await team.post("/contacts", new)).status_code == 201
-        name = (await team.get("/contacts/ada@quay.example")).json()["last_name"]
-        broadcast_id = await made(
-            team,
-            segment,
-            subject="S[{{{LAST_NAME}}}]E",
-            html='<p title="{{{LAST_NAME}}}">[{{{contact.last_name}}}]</p>',
-            text="[{{{LAST_NAME}}}]",
-            preview_text="P[{{{LAST_NAME}}}]",
-        )
-        answer = await team.post(f"/broadcasts/{broadcast_id}/preview", {"contact": "ada@quay.example"})
-        assert answer.status_code == 200, answer.text
-        preview = answer.json()
-        await sent(team, broadcast_id)
-        await run_jobs(team.world)
-        await team.world.turn()
-        [message] = await sink.messages(1)
-        arrived = parsed(message)
-        escaped = html.escape(name)
-        for found in (preview, {"html": bodies(arrived)["text/html"], "text": bodies(arrived)["text/plain"]}):
-            assert f'<p title="{lines(escaped)}">[{lines(escaped)}]</p>' in lines(found["html"])
-            assert lines(found["text"]).strip() == f"[{lines(name)}]".strip()
-            assert "<script" not in found["html"]
-        assert html.escape(" ".join(f"P[{name}]".split())) in preview["html"]
-        for subject in (preview["subject"], str(arrived["subject"])):
-            assert in_subject(subject) == in_subject(f"S[{name}]E")
-        assert not re.search(r"[\r\n\0]", preview["subject"])
-        assert arrived["bcc"] is None
-        assert message.recipients == ["ada@quay.example"]
-        [copy] = (await team.get(f"/broadcasts/{broadcast_id}/recipients?type=sent")).json()["data"]
-        assert copy["email"] == "ada@quay.example"
+    team, sink = harbor
+    segment = str(await a_segment(team))
+    new = {"email": "ada@quay.example", "last_name": value, "segments": [{"id": segment}]}
+    assert (await team.post("/contacts", new)).status_code == 201
+    name = (await team.get("/contacts/ada@quay.example")).json()["last_name"]
+    broadcast_id = await made(
+        team,
+        segment,
+        subject="S[{{{LAST_NAME}}}]E",
+        html='<p title="{{{LAST_NAME}}}">[{{{contact.last_name}}}]</p>',
+        text="[{{{LAST_NAME}}}]",
+        preview_text="P[{{{LAST_NAME}}}]",
+    )
+    answer = await team.post(f"/broadcasts/{broadcast_id}/preview", {"contact": "ada@quay.example"})
+    assert answer.status_code == 200, answer.text
+    preview = answer.json()
+    await sent(team, broadcast_id)
+    await run_jobs(team.world)
+    await team.world.turn()
+    [message] = await sink.messages(1)
+    arrived = parsed(message)
+    escaped = html.escape(name)
+    for found in (preview, {"html": bodies(arrived)["text/html"], "text": bodies(arrived)["text/plain"]}):
+        assert f'<p title="{lines(escaped)}">[{lines(escaped)}]</p>' in lines(found["html"])
+        assert lines(found["text"]).strip() == f"[{lines(name)}]".strip()
+        assert "<script" not in found["html"]
+    assert html.escape(" ".join(f"P[{name}]".split())) in preview["html"]
+    for subject in (preview["subject"], str(arrived["subject"])):
+        assert in_subject(subject) == in_subject(f"S[{name}]E")
+    assert not re.search(r"[\r\n\0]", preview["subject"])
+    assert arrived["bcc"] is None
+    assert message.recipients == ["ada@quay.example"]
+    [copy] = (await team.get(f"/broadcasts/{broadcast_id}/recipients?type=sent")).json()["data"]
+    assert copy["email"] == "ada@quay.example"
 
 
 @pytest.mark.parametrize("value", VALUES)
-async def test_a_value_of_the_sender(database_url: str, tmp_path: Path, value: str) -> None:
+async def test_a_value_of_the_sender(harbor: tuple[Team, Sink], value: str) -> None:
     """A variable of a template is the sender's own: raw in html, and never read again."""
-    async with harbor(database_url, tmp_path) as (team, sink):
-        template = {
-            "name": "Tides",
-            "subject": "S[{{{WHO}}}]E",
-            "html": "<p>[{{{WHO}}}]</p>",
-            "text": "[{{{WHO}}}]",
-            "variables": [{"key": "WHO", "type": "string"}],
-        }
-        answer = await team.post("/templates", template)
-        assert answer.status_code == 201, answer.text
-        template_id = answer.json()["id"]
-        assert (await team.post(f"/templates/{template_id}/publish")).status_code == 200
-        wanted = mail(to="bo@quay.example", template={"id": template_id, "variables": {"WHO": value}})
-        for name in ("subject", "html", "text"):
-            wanted.pop(name, None)
-        accepted = await team.post("/emails", wanted)
-        assert accepted.status_code == 200, accepted.text
-        await team.world.turn()
-        [message] = await sink.messages(1)
-        arrived, shown = parsed(message), await team.email(accepted.json()["id"])
-        assert lines(bodies(arrived)["text/html"]).strip() == f"<p>[{lines(value)}]</p>"
-        assert lines(shown["html"]) == f"<p>[{lines(value)}]</p>"
-        assert lines(bodies(arrived)["text/plain"]).strip() == f"[{lines(value)}]"
-        assert in_subject(str(arrived["subject"])) == in_subject(f"S[{value}]E")
-        assert not re.search(r"[\r\n\0]", shown["subject"])
-        assert (message.recipients, arrived["bcc"]) == (["bo@quay.example"], None)
+    team, sink = harbor
+    template = {
+        "name": "Tides",
+        "subject": "S[{{{WHO}}}]E",
+        "html": "<p>[{{{WHO}}}]</p>",
+        "text": "[{{{WHO}}}]",
+        "variables": [{"key": "WHO", "type": "string"}],
+    }
+    answer = await team.post("/templates", template)
+    assert answer.status_code == 201, answer.text
+    template_id = answer.json()["id"]
+    assert (await team.post(f"/templates/{template_id}/publish")).status_code == 200
+    wanted = mail(to="bo@quay.example", template={"id": template_id, "variables": {"WHO": value}})
+    for name in ("subject", "html", "text"):
+        wanted.pop(name, None)
+    accepted = await team.post("/emails", wanted)
+    assert accepted.status_code == 200, accepted.text
+    await team.world.turn()
+    [message] = await sink.messages(1)
+    arrived, shown = parsed(message), await team.email(accepted.json()["id"])
+    assert lines(bodies(arrived)["text/html"]).strip() == f"<p>[{lines(value)}]</p>"
+    assert lines(shown["html"]) == f"<p>[{lines(value)}]</p>"
+    assert lines(bodies(arrived)["text/plain"]).strip() == f"[{lines(value)}]"
+    assert in_subject(str(arrived["subject"])) == in_subject(f"S[{value}]E")
+    assert not re.search(r"[\r\n\0]", shown["subject"])
+    assert (message.recipients, arrived["bcc"]) == (["bo@quay.example"], None)
 
 
 REFUSED: list[tuple[str, dict[str, Any]]] = [
@@ -149,12 +153,12 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("path", "body"), REFUSED)
 @pytest.mark.parametrize("broken", ["\\ud800", "\\udc00\\ud800", "\ud83d"])
 async def test_half_a_character_is_no_text(
-    database_url: str, tmp_path: Path, path: str, body: dict[str, Any], broken: str
+    harbor: tuple[Team, Sink], path: str, body: dict[str, Any], broken: str
 ) -> None:
     """A lone surrogate, escaped or as bytes, is no JSON: 400, and nothing is written."""
-    async with harbor(database_url, tmp_path) as (team, _):
-        content = json.dumps(body).replace("@", broken, 1).encode(errors="surrogatepass")
-        answer = await team.http.post(path, content=content)
-        assert error(answer)[:2] == (400, "validation_error")
-        for table in ("contacts", "broadcasts", "templates", "emails"):
-            assert await team.world.pool.fetchval(f"SELECT count(*) FROM {table}") == 0
+    team, _ = harbor
+    content = json.dumps(body).replace("@", broken, 1).encode(errors="surrogatepass")
+    answer = await team.http.post(path, content=content)
+    assert error(answer)[:2] == (400, "validation_error")
+    for table in ("contacts", "broadcasts", "templates", "emails"):
+        assert await team.world.pool.fetchval(f"SELECT count(*) FROM {table}") == 0

@@ -34,10 +34,11 @@ KEYS = [
 ]
 
 
+@pytest.fixture
 @asynccontextmanager
-async def harbor(database_url: str, folder: Path) -> AsyncIterator[tuple[Team, Sink]]:
+async def harbor(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Team, Sink]]:
     """A team whose mail goes to a server in the test."""
-    async with relayed_world(database_url, folder, public_url=URL) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path, public_url=URL) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         yield team, sink
@@ -80,82 +81,82 @@ def same_but_for_ids(message: str) -> str:
     return re.sub(r"[A-Za-z0-9_-]{22,}|=_[A-Za-z0-9_.-]+", "ID", whole)
 
 
-async def test_a_preview_is_what_is_sent_afterwards(database_url: str, tmp_path: Path) -> None:
+async def test_a_preview_is_what_is_sent_afterwards(harbor: tuple[Team, Sink]) -> None:
     """But for ids and the token of the link; signed, with preview text and values of the contact."""
-    async with harbor(database_url, tmp_path) as (team, sink):
-        broadcast_id, contact = await a_draft(team)
-        preview = await previewed(team, broadcast_id)
-        assert list(preview) == KEYS
-        assert (preview["object"], preview["contact_id"]) == ("broadcast_preview", str(contact))
-        assert (preview["to"], preview["email_id"]) == ("ada@quay.example", None)
-        assert preview["subject"] == "<b>Ada</b>, the tides of October"
-        assert "Hi &lt;b&gt;Ada&lt;/b&gt; of Brest &amp; crew" in preview["html"]
-        assert "High water at noon" in preview["html"]
-        assert "Hi <b>Ada</b> of Brest & crew" in preview["text"]
-        await sent(team, broadcast_id)
-        await run_jobs(team.world)
-        await team.world.turn()
-        [message] = await sink.messages(1)
-        raw = message.content.decode()
-        assert same_but_for_ids(preview["message"]) == same_but_for_ids(raw)
-        [domain] = (await team.get("/domains")).json()["data"]
-        records = (await team.get(f"/domains/{domain['id']}")).json()["records"]
-        keys = {f"{r['name']}.harbor.example.": r["value"] for r in records if r["record"] == "DKIM"}
-        found = dkim.verify(
-            preview["message"].encode(), dnsfunc=lambda name, timeout=5: keys[name.decode()].encode()
-        )
-        assert found
+    team, sink = harbor
+    broadcast_id, contact = await a_draft(team)
+    preview = await previewed(team, broadcast_id)
+    assert list(preview) == KEYS
+    assert (preview["object"], preview["contact_id"]) == ("broadcast_preview", str(contact))
+    assert (preview["to"], preview["email_id"]) == ("ada@quay.example", None)
+    assert preview["subject"] == "<b>Ada</b>, the tides of October"
+    assert "Hi &lt;b&gt;Ada&lt;/b&gt; of Brest &amp; crew" in preview["html"]
+    assert "High water at noon" in preview["html"]
+    assert "Hi <b>Ada</b> of Brest & crew" in preview["text"]
+    await sent(team, broadcast_id)
+    await run_jobs(team.world)
+    await team.world.turn()
+    [message] = await sink.messages(1)
+    raw = message.content.decode()
+    assert same_but_for_ids(preview["message"]) == same_but_for_ids(raw)
+    [domain] = (await team.get("/domains")).json()["data"]
+    records = (await team.get(f"/domains/{domain['id']}")).json()["records"]
+    keys = {f"{r['name']}.harbor.example.": r["value"] for r in records if r["record"] == "DKIM"}
+    found = dkim.verify(
+        preview["message"].encode(), dnsfunc=lambda name, timeout=5: keys[name.decode()].encode()
+    )
+    assert found
 
 
-async def test_a_preview_changes_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_a_preview_changes_nothing(harbor: tuple[Team, Sink]) -> None:
     """No email, no event, no count; and its link to unsubscribe removes nobody."""
-    async with harbor(database_url, tmp_path) as (team, _):
-        broadcast_id, contact = await a_draft(team)
-        before = await shown(team, broadcast_id)
-        preview = await previewed(team, broadcast_id)
-        [link] = re.findall(rf"{re.escape(URL)}(/unsubscribe/[^\"]+)", preview["html"])
-        assert (await team.http.post(link, data={"List-Unsubscribe": "One-Click"})).status_code == 404
-        assert (await team.get(f"/contacts/{contact}")).json()["unsubscribed"] is False
-        assert await shown(team, broadcast_id) == before
-        assert (await team.get("/emails")).json()["data"] == []
-        totals = (await team.get("/emails/metrics?metrics=received")).json()["totals"]
-        assert totals == {"received": 0}
-        assert await team.world.pool.fetchval("SELECT count(*) FROM emails") == 0
+    team, _ = harbor
+    broadcast_id, contact = await a_draft(team)
+    before = await shown(team, broadcast_id)
+    preview = await previewed(team, broadcast_id)
+    [link] = re.findall(rf"{re.escape(URL)}(/unsubscribe/[^\"]+)", preview["html"])
+    assert (await team.http.post(link, data={"List-Unsubscribe": "One-Click"})).status_code == 404
+    assert (await team.get(f"/contacts/{contact}")).json()["unsubscribed"] is False
+    assert await shown(team, broadcast_id) == before
+    assert (await team.get("/emails")).json()["data"] == []
+    totals = (await team.get("/emails/metrics?metrics=received")).json()["totals"]
+    assert totals == {"received": 0}
+    assert await team.world.pool.fetchval("SELECT count(*) FROM emails") == 0
 
 
-async def test_a_test_copy_is_mail_of_its_own(database_url: str, tmp_path: Path) -> None:
+async def test_a_test_copy_is_mail_of_its_own(harbor: tuple[Team, Sink]) -> None:
     """It goes to whom it is sent, with the values of the contact, and is not counted for the broadcast."""
-    async with harbor(database_url, tmp_path) as (team, sink):
-        broadcast_id, contact = await a_draft(team)
-        preview = await previewed(team, broadcast_id, send_to="me@pier.example")
-        await team.world.turn()
-        [message] = await sink.messages(1)
-        mail = parsed(message)
-        assert (message.recipients, mail["to"]) == (["me@pier.example"], "me@pier.example")
-        assert mail["subject"] == preview["subject"]
-        assert mail["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
-        [html] = [p for p in mail.walk() if p.get_content_type() == "text/html"]
-        link = re.compile(r"/unsubscribe/[^\"]+")
-        assert link.sub("", html.get_content().strip()) == link.sub("", preview["html"])
-        email = await team.email(preview["email_id"])
-        assert (email["to"], email["last_event"]) == (["me@pier.example"], "delivered")
-        assert email["tags"] == [{"name": "broadcast_test", "value": broadcast_id}]
-        totals = (await team.get(f"/emails/metrics?broadcast_id={broadcast_id}")).json()["totals"]
-        assert not any(totals.values())
-        assert (await team.get(f"/broadcasts/{broadcast_id}/recipients?type=sent")).json()["data"] == []
-        [found] = re.findall(r"(/unsubscribe/[^\"]+)\"", html.get_content())
-        assert (await team.http.post(found, data={"List-Unsubscribe": "One-Click"})).status_code == 404
-        assert (await team.get(f"/contacts/{contact}")).json()["unsubscribed"] is False
+    team, sink = harbor
+    broadcast_id, contact = await a_draft(team)
+    preview = await previewed(team, broadcast_id, send_to="me@pier.example")
+    await team.world.turn()
+    [message] = await sink.messages(1)
+    mail = parsed(message)
+    assert (message.recipients, mail["to"]) == (["me@pier.example"], "me@pier.example")
+    assert mail["subject"] == preview["subject"]
+    assert mail["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
+    [html] = [p for p in mail.walk() if p.get_content_type() == "text/html"]
+    link = re.compile(r"/unsubscribe/[^\"]+")
+    assert link.sub("", html.get_content().strip()) == link.sub("", preview["html"])
+    email = await team.email(preview["email_id"])
+    assert (email["to"], email["last_event"]) == (["me@pier.example"], "delivered")
+    assert email["tags"] == [{"name": "broadcast_test", "value": broadcast_id}]
+    totals = (await team.get(f"/emails/metrics?broadcast_id={broadcast_id}")).json()["totals"]
+    assert not any(totals.values())
+    assert (await team.get(f"/broadcasts/{broadcast_id}/recipients?type=sent")).json()["data"] == []
+    [found] = re.findall(r"(/unsubscribe/[^\"]+)\"", html.get_content())
+    assert (await team.http.post(found, data={"List-Unsubscribe": "One-Click"})).status_code == 404
+    assert (await team.get(f"/contacts/{contact}")).json()["unsubscribed"] is False
 
 
-async def test_a_preview_of_what_was_sent(database_url: str, tmp_path: Path) -> None:
+async def test_a_preview_of_what_was_sent(harbor: tuple[Team, Sink]) -> None:
     """In any state; and the name may be changed meanwhile."""
-    async with harbor(database_url, tmp_path) as (team, _):
-        broadcast_id, _ = await a_draft(team)
-        await sent(team, broadcast_id)
-        await run_jobs(team.world)
-        preview = await previewed(team, broadcast_id)
-        assert preview["subject"] == "<b>Ada</b>, the tides of October"
+    team, _ = harbor
+    broadcast_id, _ = await a_draft(team)
+    await sent(team, broadcast_id)
+    await run_jobs(team.world)
+    preview = await previewed(team, broadcast_id)
+    assert preview["subject"] == "<b>Ada</b>, the tides of October"
 
 
 REFUSED: list[tuple[dict[str, Any], tuple[int, str], str]] = [
@@ -172,29 +173,29 @@ REFUSED: list[tuple[dict[str, Any], tuple[int, str], str]] = [
 
 @pytest.mark.parametrize(("body", "answer", "says"), REFUSED)
 async def test_what_is_wrong_is_named(
-    database_url: str, tmp_path: Path, body: dict[str, Any], answer: tuple[int, str], says: str
+    harbor: tuple[Team, Sink], body: dict[str, Any], answer: tuple[int, str], says: str
 ) -> None:
-    async with harbor(database_url, tmp_path) as (team, _):
-        broadcast_id, _ = await a_draft(team)
-        found = await team.post(f"/broadcasts/{broadcast_id}/preview", body)
-        assert error(found)[:2] == answer
-        assert says in found.json()["message"]
+    team, _ = harbor
+    broadcast_id, _ = await a_draft(team)
+    found = await team.post(f"/broadcasts/{broadcast_id}/preview", body)
+    assert error(found)[:2] == answer
+    assert says in found.json()["message"]
 
 
-async def test_who_may_not_preview_or_send(database_url: str, tmp_path: Path) -> None:
-    async with harbor(database_url, tmp_path) as (team, _):
-        broadcast_id, _ = await a_draft(team)
-        contact = {"contact": "ada@quay.example"}
-        assert (await team.post(f"/broadcasts/{uuid4()}/preview", contact)).status_code == 404
-        stranger = await team.world.team("Quay")
-        assert (await stranger.post(f"/broadcasts/{broadcast_id}/preview", contact)).status_code == 404
-        sending = team.using(await team.key(permission="sending_access"))
-        assert (await sending.post(f"/broadcasts/{broadcast_id}/preview", contact)).status_code == 401
-        answer = await team.call("PATCH", f"/broadcasts/{broadcast_id}", {"from": "news@pier.example"})
-        assert answer.status_code == 200, answer.text
-        unsigned = await previewed(team, broadcast_id)
-        assert "dkim-signature" not in unsigned["message"].lower()
-        wanted = {**contact, "send_to": "me@pier.example"}
-        refused = await team.post(f"/broadcasts/{broadcast_id}/preview", wanted)
-        assert error(refused)[:2] == (403, "validation_error")
-        assert await team.world.pool.fetchval("SELECT count(*) FROM emails") == 0
+async def test_who_may_not_preview_or_send(harbor: tuple[Team, Sink]) -> None:
+    team, _ = harbor
+    broadcast_id, _ = await a_draft(team)
+    contact = {"contact": "ada@quay.example"}
+    assert (await team.post(f"/broadcasts/{uuid4()}/preview", contact)).status_code == 404
+    stranger = await team.world.team("Quay")
+    assert (await stranger.post(f"/broadcasts/{broadcast_id}/preview", contact)).status_code == 404
+    sending = team.using(await team.key(permission="sending_access"))
+    assert (await sending.post(f"/broadcasts/{broadcast_id}/preview", contact)).status_code == 401
+    answer = await team.call("PATCH", f"/broadcasts/{broadcast_id}", {"from": "news@pier.example"})
+    assert answer.status_code == 200, answer.text
+    unsigned = await previewed(team, broadcast_id)
+    assert "dkim-signature" not in unsigned["message"].lower()
+    wanted = {**contact, "send_to": "me@pier.example"}
+    refused = await team.post(f"/broadcasts/{broadcast_id}/preview", wanted)
+    assert error(refused)[:2] == (403, "validation_error")
+    assert await team.world.pool.fetchval("SELECT count(*) FROM emails") == 0

@@ -13,7 +13,7 @@ import pytest
 
 from kit.browser import Chromium, Tab, chromium
 from kit.canary import Canary, canary
-from kit.captured import NOW, RING, TOKEN, CaptureWorld, capture_world
+from kit.captured import NOW, RING, TOKEN, CaptureWorld
 from pillarbox.capture.message import CapturedPart
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
@@ -123,18 +123,16 @@ async def plant(world: CaptureWorld, bird: Canary) -> UUID:
     return await world.captured_id(email)
 
 
-async def test_hostile_mail_runs_nothing_and_loads_nothing(
-    browser: Chromium, database_url: str, tmp_path: Path
-) -> None:
+async def test_hostile_mail_runs_nothing_and_loads_nothing(browser: Chromium, capture: CaptureWorld) -> None:
     """UI-01, UI-02, UI-03, UI-04: every page of the capture view."""
-    async with capture_world(database_url, tmp_path) as world, canary() as bird, browser.tab() as tab:
-        captured = await plant(world, bird)
-        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
+    async with canary() as bird, browser.tab() as tab:
+        captured = await plant(capture, bird)
+        await tab.open(f"{capture.http_server.url}/capture?token={TOKEN}")
         assert await tab.run("location.search") == ""
         views = ("html", "text", "headers", "raw", "attachments", "links", "events")
         paths = [f"/capture/{captured}?view={view}" for view in views]
         for path in (*paths, f"/capture/{captured}/html", "/capture?q=%3Cimg%20src=x%20onerror=alert(1)%3E"):
-            await tab.open(world.http_server.url + path)
+            await tab.open(capture.http_server.url + path)
             assert await tab.run("document.scripts.length") == 0, path
         assert bird.asked == []
         assert tab.dialogs == []
@@ -198,45 +196,43 @@ class CountingReader(Reader):
 
 
 async def test_the_mails_own_pictures_are_shown_in_the_frame(
-    browser: Chromium, database_url: str, tmp_path: Path
+    browser: Chromium, capture: CaptureWorld
 ) -> None:
-    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
-        reader = CountingReader(world.http_server.pool, world.blobs)
-        world.http_server.services.add(reader, Reader)
+    async with browser.tab() as tab:
+        reader = CountingReader(capture.http_server.pool, capture.blobs)
+        capture.http_server.services.add(reader, Reader)
         logo = OutgoingFile("logo.png", "image/png", b"\x89PNG", cid="logo")
-        captured = await world.captured_id(await world.mail(html="<img src='cid:logo'>", attachments=[logo]))
-        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
-        await tab.open(f"{world.http_server.url}/capture/{captured}")
+        captured = await capture.captured_id(
+            await capture.mail(html="<img src='cid:logo'>", attachments=[logo])
+        )
+        await tab.open(f"{capture.http_server.url}/capture?token={TOKEN}")
+        await tab.open(f"{capture.http_server.url}/capture/{captured}")
         assert reader.parts == [2]
         assert tab.violations == []
 
 
-async def test_the_clear_button_works_without_scripts(
-    browser: Chromium, database_url: str, tmp_path: Path
-) -> None:
+async def test_the_clear_button_works_without_scripts(browser: Chromium, capture: CaptureWorld) -> None:
     """UI-06: a real browser sends what the check asks for."""
-    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
-        await world.mail()
-        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
+    async with browser.tab() as tab:
+        await capture.mail()
+        await tab.open(f"{capture.http_server.url}/capture?token={TOKEN}")
         await tab.submit("form[method=post]")
         assert await tab.run("document.querySelector('.empty').innerText.includes('No mail yet')")
-        assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 0
+        assert await capture.http_server.pool.fetchval("SELECT count(*) FROM captured") == 0
 
 
-async def test_a_form_of_another_site_clears_nothing(
-    browser: Chromium, database_url: str, tmp_path: Path
-) -> None:
+async def test_a_form_of_another_site_clears_nothing(browser: Chromium, capture: CaptureWorld) -> None:
     """UI-06: even where the browser would send the cookie (another port is the same site)."""
-    async with capture_world(database_url, tmp_path) as world, canary() as bird, browser.tab() as tab:
-        await world.mail()
-        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
-        form = world.guard.derived("form")
-        target = f"{world.http_server.url}/capture/clear"
+    async with canary() as bird, browser.tab() as tab:
+        await capture.mail()
+        await tab.open(f"{capture.http_server.url}/capture?token={TOKEN}")
+        form = capture.guard.derived("form")
+        target = f"{capture.http_server.url}/capture/clear"
         page = f'<form method=post action="{target}"><input name=form value="{form}"></form>'
         await visit(tab, bird, page)
         await tab.submit("form")
         assert await tab.run("document.body.innerText.includes('does not come from the capture page')")
-        assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 1
+        assert await capture.http_server.pool.fetchval("SELECT count(*) FROM captured") == 1
 
 
 async def test_a_shared_email_runs_nothing_and_loads_nothing(browser: Chromium) -> None:
@@ -254,16 +250,14 @@ async def test_a_shared_email_runs_nothing_and_loads_nothing(browser: Chromium) 
         assert (bird.asked, tab.dialogs, tab.violations) == ([], [], [])
 
 
-async def test_the_capture_pages_keep_nobody_out(
-    browser: Chromium, database_url: str, tmp_path: Path
-) -> None:
-    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
-        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
+async def test_the_capture_pages_keep_nobody_out(browser: Chromium, capture: CaptureWorld) -> None:
+    async with browser.tab() as tab:
+        await tab.open(f"{capture.http_server.url}/capture?token={TOKEN}")
         assert await tab.barriers() == []
-        email = await world.captured_id(await world.mail(html="<p lang=en>Hello</p>"))
+        email = await capture.captured_id(await capture.mail(html="<p lang=en>Hello</p>"))
         views = [f"/capture/{email}?view={view}" for view in ("html", "text", "headers", "raw", "events")]
         for path in ("/capture", *views):
-            await tab.open(world.http_server.url + path)
+            await tab.open(capture.http_server.url + path)
             assert await tab.barriers() == [], path
         await tab.run("document.body.append(document.createElement('img'))")
         assert len(await tab.barriers()) == 1, "the check can fail"
@@ -283,23 +277,21 @@ BOUNCE = '{"host": "mx.quay.example", "reply": "550 5.1.1 the mailbox of that re
 VIEWS = ("html", "text", "headers", "raw", "attachments", "links", "events")
 
 
-async def test_on_a_phone_everything_can_be_read(
-    browser: Chromium, database_url: str, tmp_path: Path
-) -> None:
+async def test_on_a_phone_everything_can_be_read(browser: Chromium, capture: CaptureWorld) -> None:
     """No page is wider than the screen, and no cell so narrow that words stand letter below letter."""
-    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
-        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
+    async with browser.tab() as tab:
+        await tab.open(f"{capture.http_server.url}/capture?token={TOKEN}")
         long = "a-name-of-a-file-that-is-as-long-as-people-make-them-final-version-2.pdf"
-        email = await world.mail(
+        email = await capture.mail(
             html=f"<p>Hello</p><a href='https://quay.example/{'berth/' * 30}'>the berths of the quay</a>",
             headers=[("X-Long", "word" * 60), ("List-Unsubscribe", "<https://quay.example/unsubscribe>")],
             attachments=[OutgoingFile(long, "application/vnd.openxmlformats-officedocument", b"x")],
         )
-        captured = await world.captured_id(email)
-        team = await world.http_server.pool.fetchval("SELECT team_id FROM captured WHERE id = $1", captured)
-        await world.http_server.pool.execute(EVENT, team, uuid4(), email, NOW, BOUNCE)
+        captured = await capture.captured_id(email)
+        team = await capture.http_server.pool.fetchval("SELECT team_id FROM captured WHERE id = $1", captured)
+        await capture.http_server.pool.execute(EVENT, team, uuid4(), email, NOW, BOUNCE)
         for path in ("/capture", *(f"/capture/{captured}?view={view}" for view in VIEWS)):
-            await tab.open(world.http_server.url + path)
+            await tab.open(capture.http_server.url + path)
             for width in (320, 390, 1100):
                 for is_dark in (False, True):
                     await tab.look(width, is_dark=is_dark)

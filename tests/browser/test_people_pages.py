@@ -93,23 +93,23 @@ async def test_after_five_wrong_passwords_the_browser_is_told_to_wait(
 
 
 async def test_a_lost_password_is_changed_by_the_link_of_the_captured_mail(
-    database_url: str, tmp_path: Path, browser: Chromium
+    running: World, browser: Chromium
 ) -> None:
-    async with world(database_url, tmp_path) as pillarbox, browser.tab() as tab:
-        ada = await a_person(await pillarbox.team(), "ada@quay.example")
-        await tab.open(f"{pillarbox.url}/login")
-        await tab.open(f"{pillarbox.url}/password/lost")
+    async with browser.tab() as tab:
+        ada = await a_person(await running.team(), "ada@quay.example")
+        await tab.open(f"{running.url}/login")
+        await tab.open(f"{running.url}/password/lost")
         await fills(tab, email=ada.email)
         await tab.presses("Send the link")
         assert await tab.run(HEADING) == "Look into your mailbox"
-        link = await link_in_capture(pillarbox, ada.email)
+        link = await link_in_capture(running, ada.email)
         await tab.open(link)
         await fills(tab, password="a lighthouse in the fog")
         await tab.presses("Change the password")
         assert "Your password is changed." in await tab.run(
             "document.querySelector('[role=status]').innerText"
         )
-        await logs_in(tab, pillarbox, ada, "a lighthouse in the fog")
+        await logs_in(tab, running, ada, "a lighthouse in the fog")
         assert await tab.run(HEADING) == "Your account"
         assert tab.violations == []
 

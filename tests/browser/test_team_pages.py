@@ -67,31 +67,29 @@ async def test_somebody_is_invited_and_joins(database_url: str, tmp_path: Path, 
         assert owner.violations == guest.violations == []
 
 
-async def test_the_pages_fit_a_phone_and_keep_nobody_out(
-    database_url: str, tmp_path: Path, browser: Chromium
-) -> None:
-    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
-        team = await here.team("Harbor of the very long name that some team has given itself")
+async def test_the_pages_fit_a_phone_and_keep_nobody_out(pillarbox: World, browser: Chromium) -> None:
+    async with browser.tab() as tab:
+        team = await pillarbox.team("Harbor of the very long name that some team has given itself")
         ada = await a_person(team, "ada@harbor.example")
         await a_person(team, "somebody.with.a.very.long.address.indeed@a-long-domain.quay.example")
-        await logs_in(tab, here, ada, "/team/keys")
+        await logs_in(tab, pillarbox, ada, "/team/keys")
         await fills(tab, name="a_key_with_the_longest_name_that_a_key_may_have_12")
         await tab.presses("Make the key")
         assert "It is shown only now." in await tab.run(TEXT)
         for width, is_dark in ((360, True), (1100, False)):
             await tab.look(width, is_dark=is_dark)
             for path in ("/team", "/team/members", "/team/keys", "/team/audit"):
-                await tab.open(here.url + path)
+                await tab.open(pillarbox.url + path)
                 assert not await tab.run(TOO_WIDE), (path, width)
                 assert await tab.barriers() == [], (path, width)
         assert tab.violations == []
 
 
-async def test_a_key_is_deleted_by_keyboard(database_url: str, tmp_path: Path, browser: Chromium) -> None:
+async def test_a_key_is_deleted_by_keyboard(pillarbox: World, browser: Chromium) -> None:
     """UI-09: the button that deletes is behind another one."""
-    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
-        ada = await a_person(await here.team("Harbor"), "ada@harbor.example")
-        await logs_in(tab, here, ada, "/team/keys")
+    async with browser.tab() as tab:
+        ada = await a_person(await pillarbox.team("Harbor"), "ada@harbor.example")
+        await logs_in(tab, pillarbox, ada, "/team/keys")
         await tab.run("document.querySelector('summary').focus()")
         await tab.keys("Enter", "Tab")
         await tab.enters("Enter")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -94,40 +95,40 @@ async def test_fields_that_are_refused_leave_nothing(database_url: str, tmp_path
         await nothing_is_kept(team, tmp_path)
 
 
-async def test_a_property_of_another_type_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with importing_team(database_url, tmp_path) as team:
-        await team.post("/contact-properties", {"key": "seats", "type": "number"})
-        columns = {"properties": {"plan": {"column": "Plan"}, "seats": {"column": "Plan two"}}}
-        answer = await post(team, FILE, column_map=columns)
-        assert answer.status_code == 422
-        assert "`seats`" in answer.json()["message"]
-        assert [one["key"] for one in (await team.get("/contact-properties")).json()["data"]] == ["seats"]
+@pytest.fixture
+def team(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Team]:
+    return importing_team(database_url, tmp_path)
 
 
-async def test_a_segment_and_a_topic_of_another_team_are_unknown(database_url: str, tmp_path: Path) -> None:
-    async with importing_team(database_url, tmp_path) as team:
-        other = await team.world.team("Quay")
-        segment, topic = await a_segment(other), await a_topic(other)
-        assert (await post(team, FILE, segments=[str(segment)])).status_code == 404
-        choice = {"id": str(topic), "subscription": "opt_in"}
-        assert (await post(team, FILE, topics=[choice])).status_code == 404
-        made = (await post(other, FILE, segments=[{"id": str(segment)}], topics=[choice])).json()
-        assert (await team.get(f"/contacts/imports/{made['id']}")).status_code == 404
-        assert (await team.get(f"/contacts/imports/{made['id']}/errors")).status_code == 404
-        assert (await ended(other, made["id"]))["counts"]["created"] == 1
+async def test_a_property_of_another_type_is_refused(team: Team) -> None:
+    await team.post("/contact-properties", {"key": "seats", "type": "number"})
+    columns = {"properties": {"plan": {"column": "Plan"}, "seats": {"column": "Plan two"}}}
+    answer = await post(team, FILE, column_map=columns)
+    assert answer.status_code == 422
+    assert "`seats`" in answer.json()["message"]
+    assert [one["key"] for one in (await team.get("/contact-properties")).json()["data"]] == ["seats"]
 
 
-async def test_parts_come_in_any_order_and_unknown_ones_are_ignored(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_segment_and_a_topic_of_another_team_are_unknown(team: Team) -> None:
+    other = await team.world.team("Quay")
+    segment, topic = await a_segment(other), await a_topic(other)
+    assert (await post(team, FILE, segments=[str(segment)])).status_code == 404
+    choice = {"id": str(topic), "subscription": "opt_in"}
+    assert (await post(team, FILE, topics=[choice])).status_code == 404
+    made = (await post(other, FILE, segments=[{"id": str(segment)}], topics=[choice])).json()
+    assert (await team.get(f"/contacts/imports/{made['id']}")).status_code == 404
+    assert (await team.get(f"/contacts/imports/{made['id']}/errors")).status_code == 404
+    assert (await ended(other, made["id"]))["counts"]["created"] == 1
+
+
+async def test_parts_come_in_any_order_and_unknown_ones_are_ignored(team: Team) -> None:
     """The file part before the fields and behind them; an empty field is as good as none."""
-    async with importing_team(database_url, tmp_path) as team:
-        file = ("file", b"E-mail\nann@x.example\n", "")
-        fields = [("column_map", b'{"email":"E-mail"}'), ("on_conflict", b""), ("more", b"x")]
-        for parts in ([file, *fields], [*fields, file], [fields[2], file, *fields[:2]]):
-            answer = await post_form(team, form(*parts))
-            assert answer.status_code == 201, answer.text
-            assert (await ended(team, answer.json()["id"]))["status"] == "completed"
+    file = ("file", b"E-mail\nann@x.example\n", "")
+    fields = [("column_map", b'{"email":"E-mail"}'), ("on_conflict", b""), ("more", b"x")]
+    for parts in ([file, *fields], [*fields, file], [fields[2], file, *fields[:2]]):
+        answer = await post_form(team, form(*parts))
+        assert answer.status_code == 201, answer.text
+        assert (await ended(team, answer.json()["id"]))["status"] == "completed"
 
 
 async def test_a_part_is_given_once(database_url: str, tmp_path: Path) -> None:
@@ -240,14 +241,13 @@ async def test_one_byte_too_many_is_refused(database_url: str, tmp_path: Path) -
         await nothing_is_kept(team, tmp_path)
 
 
-async def test_the_largest_file_is_taken(database_url: str, tmp_path: Path) -> None:
+async def test_the_largest_file_is_taken(team: Team) -> None:
     """209,715,200 bytes."""
-    async with importing_team(database_url, tmp_path) as team:
-        answer = await post_form(team, zeros(MOST_BYTES, [0]))
-        assert answer.status_code == 201, answer.text
-        found = await ended(team, answer.json()["id"])
-        assert (found["status"], found["counts"]["total"]) == ("failed", 0)
-        assert await errors(team, found["id"]) == [(1, None, "invalid_character")]
+    answer = await post_form(team, zeros(MOST_BYTES, [0]))
+    assert answer.status_code == 201, answer.text
+    found = await ended(team, answer.json()["id"])
+    assert (found["status"], found["counts"]["total"]) == ("failed", 0)
+    assert await errors(team, found["id"]) == [(1, None, "invalid_character")]
 
 
 async def test_a_client_that_leaves_leaves_nothing(database_url: str, tmp_path: Path) -> None:
@@ -291,26 +291,24 @@ async def test_a_team_uploads_a_few_files_at_a_time(database_url: str, tmp_path:
         assert (await post(team, b"email\n")).status_code == 201
 
 
-async def test_the_log_of_requests_has_no_file(database_url: str, tmp_path: Path) -> None:
-    async with importing_team(database_url, tmp_path) as team:
-        answer = await post(team, b"email\nsecret.person@x.example\n")
-        shown = (await team.get(f"/logs/{answer.headers['x-request-id']}")).json()
-        assert (shown["response_status"], shown["endpoint"]) == (201, "/contacts/imports")
-        assert "secret.person" not in json.dumps(shown)
+async def test_the_log_of_requests_has_no_file(team: Team) -> None:
+    answer = await post(team, b"email\nsecret.person@x.example\n")
+    shown = (await team.get(f"/logs/{answer.headers['x-request-id']}")).json()
+    assert (shown["response_status"], shown["endpoint"]) == (201, "/contacts/imports")
+    assert "secret.person" not in json.dumps(shown)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-async def test_a_form_is_read_however_it_is_cut(database_url: str, tmp_path: Path, size: int) -> None:
-    async with importing_team(database_url, tmp_path) as team:
-        tricky = b'email,x\nann@x.example,"\r\n--\r\n--' + BOUNDARY[:-1].encode() + b'"\n'
-        parts = form(("file", tricky, "a.csv"), ("on_conflict", b"skip"))
-        whole = parts + b"epilogue"
+async def test_a_form_is_read_however_it_is_cut(team: Team, size: int) -> None:
+    tricky = b'email,x\nann@x.example,"\r\n--\r\n--' + BOUNDARY[:-1].encode() + b'"\n'
+    parts = form(("file", tricky, "a.csv"), ("on_conflict", b"skip"))
+    whole = parts + b"epilogue"
 
-        async def cut() -> AsyncIterator[bytes]:
-            for at in range(0, len(whole), size):
-                yield whole[at : at + size]
+    async def cut() -> AsyncIterator[bytes]:
+        for at in range(0, len(whole), size):
+            yield whole[at : at + size]
 
-        answer = await post_form(team, cut())
-        assert answer.status_code == 201, answer.text
-        found = await ended(team, answer.json()["id"])
-        assert (found["status"], found["counts"]["created"]) == ("completed", 1)
+    answer = await post_form(team, cut())
+    assert answer.status_code == 201, answer.text
+    found = await ended(team, answer.json()["id"])
+    assert (found["status"], found["counts"]["created"]) == ("completed", 1)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kit.database_link import database_link
 from kit.manual_world import clock_of, relayed_world
+from kit.smtp_sink import Sink
 from kit.world import World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.queries import ClaimShare
@@ -41,18 +42,18 @@ async def test_what_could_not_be_given_back_is_free_when_work_is_looked_for(
         assert await pillarbox.pool.fetchval("SELECT uncertain FROM deliveries") is None
 
 
-async def test_what_was_claimed_again_meanwhile_is_kept(database_url: str, tmp_path: Path) -> None:
+async def test_what_was_claimed_again_meanwhile_is_kept(relayed: tuple[World, Sink]) -> None:
     """It was given back, and the answer of the database was lost."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
-        team = await pillarbox.team()
-        await team.domain()
-        await team.send()
-        claims = pillarbox.app.need(ItemClaims)
-        items = await claimed(pillarbox)
-        await claims.give_back(items)
-        claims.leave_for_later(items)
-        [again] = await claimed(pillarbox)
-        assert again.attempt == items[0].attempt + 1
-        claims.leave_for_later(items)
-        await claims.due()
-        assert await pillarbox.pool.fetchval(OWNED) == 1
+    pillarbox, _ = relayed
+    team = await pillarbox.team()
+    await team.domain()
+    await team.send()
+    claims = pillarbox.app.need(ItemClaims)
+    items = await claimed(pillarbox)
+    await claims.give_back(items)
+    claims.leave_for_later(items)
+    [again] = await claimed(pillarbox)
+    assert again.attempt == items[0].attempt + 1
+    claims.leave_for_later(items)
+    await claims.due()
+    assert await pillarbox.pool.fetchval(OWNED) == 1

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from kit.clock import ManualClock
 from kit.manual_world import clock_of
 from kit.smtp_sink import Sink
@@ -21,15 +23,16 @@ mx.quay.example A 127.0.0.1
 MINUTE = timedelta(minutes=1)
 
 
+@pytest.fixture
 @asynccontextmanager
-async def harbor(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team, Zone]]:
+async def harbor(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[World, Team, Zone]]:
     """A Pillarbox on the route `direct` whose team has delivered one mail to quay.example."""
     zone = Zone(ZONE)
     async with (
         Sink() as sink,
         world(
             database_url,
-            folder,
+            tmp_path,
             clock=ManualClock(),
             zone=zone,
             started=False,
@@ -68,79 +71,79 @@ def vanish(zone: Zone) -> None:
 
 
 async def test_a_known_domain_that_does_not_exist_bounces_after_ten_minutes(
-    database_url: str, tmp_path: Path
+    harbor: tuple[World, Team, Zone],
 ) -> None:
     """The schedule tries again after 1, 5 and 15 minutes more; suppression comes with the final reply
     alone."""
-    async with harbor(database_url, tmp_path) as (pillarbox, team, zone):
-        vanish(zone)
-        email = await team.send()
-        await pillarbox.turn()
-        await until(pillarbox, 2, 6)
-        assert await team.kinds(email) == [
-            "queued",
-            "delivery_delayed",
-            "delivery_delayed",
-            "delivery_delayed",
-        ]
-        assert await suppressed(team) == 0
-        await until(pillarbox, 17)
-        assert (await team.email(email))["last_event"] in {"failed", "bounced"}
-        assert await suppressed(team) == 1
+    pillarbox, team, zone = harbor
+    vanish(zone)
+    email = await team.send()
+    await pillarbox.turn()
+    await until(pillarbox, 2, 6)
+    assert await team.kinds(email) == [
+        "queued",
+        "delivery_delayed",
+        "delivery_delayed",
+        "delivery_delayed",
+    ]
+    assert await suppressed(team) == 0
+    await until(pillarbox, 17)
+    assert (await team.email(email))["last_event"] in {"failed", "bounced"}
+    assert await suppressed(team) == 1
 
 
-async def test_a_domain_that_comes_back_gets_its_mail(database_url: str, tmp_path: Path) -> None:
-    async with harbor(database_url, tmp_path) as (pillarbox, team, zone):
-        vanish(zone)
-        email = await team.send()
-        await pillarbox.turn()
-        zone.add("quay.example", "MX", "10 mx.quay.example")
-        zone.add("mx.quay.example", "A", "127.0.0.1")
-        await until(pillarbox, 2)
-        assert (await team.email(email))["last_event"] == "delivered"
-        assert (await team.db.value("SELECT missing_since FROM destinations WHERE team_id = $1")) is None
+async def test_a_domain_that_comes_back_gets_its_mail(harbor: tuple[World, Team, Zone]) -> None:
+    pillarbox, team, zone = harbor
+    vanish(zone)
+    email = await team.send()
+    await pillarbox.turn()
+    zone.add("quay.example", "MX", "10 mx.quay.example")
+    zone.add("mx.quay.example", "A", "127.0.0.1")
+    await until(pillarbox, 2)
+    assert (await team.email(email))["last_event"] == "delivered"
+    assert (await team.db.value("SELECT missing_since FROM destinations WHERE team_id = $1")) is None
 
 
-async def test_two_absences_are_two(database_url: str, tmp_path: Path) -> None:
+async def test_two_absences_are_two(harbor: tuple[World, Team, Zone]) -> None:
     """What was said of an absence weeks ago does not shorten this one."""
-    async with harbor(database_url, tmp_path) as (pillarbox, team, zone):
-        vanish(zone)
-        await team.send()
-        await pillarbox.turn()
-        clock_of(pillarbox).advance(timedelta(days=3))
-        email = await team.send()
-        await pillarbox.turn()
-        assert (await team.kinds(email))[-1] == "delivery_delayed"
+    pillarbox, team, zone = harbor
+    vanish(zone)
+    await team.send()
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(timedelta(days=3))
+    email = await team.send()
+    await pillarbox.turn()
+    assert (await team.kinds(email))[-1] == "delivery_delayed"
 
 
 async def test_a_domain_that_only_another_team_has_reached_is_not_known(
-    database_url: str, tmp_path: Path
+    harbor: tuple[World, Team, Zone],
 ) -> None:
-    async with harbor(database_url, tmp_path) as (pillarbox, _, zone):
-        other = await pillarbox.team("Other")
-        await other.domain("other.example")
-        vanish(zone)
-        email = await other.send(from_="Other <news@other.example>")
-        await pillarbox.turn()
-        assert (await other.email(email))["last_event"] in {"failed", "bounced"}
+    pillarbox, _, zone = harbor
+    other = await pillarbox.team("Other")
+    await other.domain("other.example")
+    vanish(zone)
+    email = await other.send(from_="Other <news@other.example>")
+    await pillarbox.turn()
+    assert (await other.email(email))["last_event"] in {"failed", "bounced"}
 
 
-async def test_the_same_destination_is_written_once_a_day(database_url: str, tmp_path: Path) -> None:
-    async with harbor(database_url, tmp_path) as (pillarbox, team, _):
-        reached = "SELECT reached_at FROM destinations WHERE team_id = $1"
-        first = await team.db.value(reached)
-        clock_of(pillarbox).advance(timedelta(hours=1))
-        await reach(pillarbox, team)
-        assert await team.db.value(reached) == first
-        clock_of(pillarbox).advance(timedelta(days=1))
-        await reach(pillarbox, team)
-        assert await team.db.value(reached) > first
+async def test_the_same_destination_is_written_once_a_day(harbor: tuple[World, Team, Zone]) -> None:
+    pillarbox, team, _ = harbor
+    reached = "SELECT reached_at FROM destinations WHERE team_id = $1"
+    first = await team.db.value(reached)
+    clock_of(pillarbox).advance(timedelta(hours=1))
+    await reach(pillarbox, team)
+    assert await team.db.value(reached) == first
+    clock_of(pillarbox).advance(timedelta(days=1))
+    await reach(pillarbox, team)
+    assert await team.db.value(reached) > first
 
 
-async def test_what_nobody_reaches_any_more_is_removed(database_url: str, tmp_path: Path) -> None:
-    async with harbor(database_url, tmp_path) as (pillarbox, _, _):
-        now = clock_of(pillarbox).now()
-        assert await known_domain_queries.remove_old(pillarbox.pool, now - known_domains.KEPT) == 0
-        [forgetting] = known_domains.known_domains_periodic(pillarbox.pool, pillarbox.clock)
-        clock_of(pillarbox).advance(known_domains.KEPT + timedelta(days=1))
-        assert await forgetting.work() == "1 destinations"
+async def test_what_nobody_reaches_any_more_is_removed(harbor: tuple[World, Team, Zone]) -> None:
+    pillarbox, _, _ = harbor
+    now = clock_of(pillarbox).now()
+    assert await known_domain_queries.remove_old(pillarbox.pool, now - known_domains.KEPT) == 0
+    [forgetting] = known_domains.known_domains_periodic(pillarbox.pool, pillarbox.clock)
+    clock_of(pillarbox).advance(known_domains.KEPT + timedelta(days=1))
+    assert await forgetting.work() == "1 destinations"

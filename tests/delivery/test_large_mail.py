@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import dkim
 
 from kit.dkim_verifier import verify
-from kit.manual_world import clock_of, parsed, relayed_world
-from kit.smtp_sink import USUAL
+from kit.manual_world import clock_of, parsed
+from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World
 from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.plugin import SigningThreads
@@ -52,90 +51,88 @@ async def sent(pillarbox: World, team: Team, **fields: Any) -> str:
     return email
 
 
-async def test_it_arrives_whole_and_signed(database_url: str, tmp_path: Path) -> None:
+async def test_it_arrives_whole_and_signed(relayed: tuple[World, Sink]) -> None:
     """DKIM-01, MSG-08: what is hashed, announced and sent is the same, at each of its two destinations."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await prepared(pillarbox)
-        await sent(pillarbox, team, to=["ada@quay.example", "bob@berth.example"])
-        await pillarbox.turn()
-        first, second = await sink.messages(2)
-        assert first.content == second.content
-        [domain] = (await team.get("/domains")).json()["data"]
-        records = (await team.get(f"/domains/{domain['id']}")).json()["records"]
-        value = next(r["value"] for r in records if r["record"] == "DKIM")
-        assert dkim.verify(first.content, dnsfunc=lambda *_, **__: value.encode())
-        verify(first.content, lambda name: value)
-        _, eml, png, txt = parsed(first).iter_parts()
-        assert eml.get_content_type() == "message/rfc822"
-        assert first.content.count(b"\r\n.dotted line") == 20_000
-        assert png.get_payload(decode=True) == PICTURE
-        assert txt.get_payload(decode=True) == SMALL
+    pillarbox, sink = relayed
+    team = await prepared(pillarbox)
+    await sent(pillarbox, team, to=["ada@quay.example", "bob@berth.example"])
+    await pillarbox.turn()
+    first, second = await sink.messages(2)
+    assert first.content == second.content
+    [domain] = (await team.get("/domains")).json()["data"]
+    records = (await team.get(f"/domains/{domain['id']}")).json()["records"]
+    value = next(r["value"] for r in records if r["record"] == "DKIM")
+    assert dkim.verify(first.content, dnsfunc=lambda *_, **__: value.encode())
+    verify(first.content, lambda name: value)
+    _, eml, png, txt = parsed(first).iter_parts()
+    assert eml.get_content_type() == "message/rfc822"
+    assert first.content.count(b"\r\n.dotted line") == 20_000
+    assert png.get_payload(decode=True) == PICTURE
+    assert txt.get_payload(decode=True) == SMALL
 
 
-async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
-        team = await prepared(pillarbox)
-        await sent(pillarbox, team)
-        app = pillarbox.app
-        [pair] = await app.need(ItemClaims).due()
-        [item] = await app.need(ItemClaims).claim([ClaimShare(pair, 1)])
-        wire = await Composer(app.need(KeyRing), app.need(BlobStore).stream, app.need(SigningThreads)).wire(
-            item.email
-        )
-        assert isinstance(wire, LongContent)
-        assert sum(len(piece) for piece in wire.pieces if isinstance(piece, bytes)) < 10_000
+async def test_it_is_not_held_in_memory(relayed: tuple[World, Sink]) -> None:
+    pillarbox, _ = relayed
+    team = await prepared(pillarbox)
+    await sent(pillarbox, team)
+    app = pillarbox.app
+    [pair] = await app.need(ItemClaims).due()
+    [item] = await app.need(ItemClaims).claim([ClaimShare(pair, 1)])
+    wire = await Composer(app.need(KeyRing), app.need(BlobStore).stream, app.need(SigningThreads)).wire(
+        item.email
+    )
+    assert isinstance(wire, LongContent)
+    assert sum(len(piece) for piece in wire.pieces if isinstance(piece, bytes)) < 10_000
 
 
-async def test_without_its_file_nothing_of_it_is_sent(database_url: str, tmp_path: Path) -> None:
+async def test_without_its_file_nothing_of_it_is_sent(relayed: tuple[World, Sink]) -> None:
     """It is tried again, as the file may come back; its reason can be read."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await prepared(pillarbox)
-        email = await sent(pillarbox, team)
-        blobs = "SELECT blob FROM attachments WHERE team_id = $1 AND blob IS NOT NULL"
-        for blob in await team.db.values(blobs):
-            await pillarbox.app.need(BlobStore).delete(blob)
-        await pillarbox.turn()
-        assert sink.received == []
-        reason = "SELECT reason FROM deliveries WHERE team_id = $1 AND email_id = $2"
-        assert "error of our own" in await team.db.value(reason, UUID(email))
+    pillarbox, sink = relayed
+    team = await prepared(pillarbox)
+    email = await sent(pillarbox, team)
+    blobs = "SELECT blob FROM attachments WHERE team_id = $1 AND blob IS NOT NULL"
+    for blob in await team.db.values(blobs):
+        await pillarbox.app.need(BlobStore).delete(blob)
+    await pillarbox.turn()
+    assert sink.received == []
+    reason = "SELECT reason FROM deliveries WHERE team_id = $1 AND email_id = $2"
+    assert "error of our own" in await team.db.value(reason, UUID(email))
 
 
-async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(relayed: tuple[World, Sink]) -> None:
     """What was signed is sent, or nothing: the final dot is never written."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await prepared(pillarbox)
-        await sent(pillarbox, team)
-        blobs = pillarbox.app.need(BlobStore)
-        gate = asyncio.Event()
-        sink.script("DATA", (gate, USUAL))
-        turn = asyncio.create_task(pillarbox.turn())
-        await sink.commands("DATA")
-        picture = "SELECT blob FROM attachments WHERE team_id = $1 AND filename = 'picture.png'"
-        await blobs.put(await team.db.value(picture), PICTURE[:-1])
-        gate.set()
-        await turn
-        assert sink.received == []
-        [session] = sink.sessions
-        await session.ended.wait()
-        assert len(session.unfinished) == 1
+    pillarbox, sink = relayed
+    team = await prepared(pillarbox)
+    await sent(pillarbox, team)
+    blobs = pillarbox.app.need(BlobStore)
+    gate = asyncio.Event()
+    sink.script("DATA", (gate, USUAL))
+    turn = asyncio.create_task(pillarbox.turn())
+    await sink.commands("DATA")
+    picture = "SELECT blob FROM attachments WHERE team_id = $1 AND filename = 'picture.png'"
+    await blobs.put(await team.db.value(picture), PICTURE[:-1])
+    gate.set()
+    await turn
+    assert sink.received == []
+    [session] = sink.sessions
+    await session.ended.wait()
+    assert len(session.unfinished) == 1
 
 
-async def test_a_claim_takes_no_more_into_memory_than_it_may(database_url: str, tmp_path: Path) -> None:
+async def test_a_claim_takes_no_more_into_memory_than_it_may(relayed: tuple[World, Sink]) -> None:
     """Architecture 6.5: fifty mails of ten megabytes are half a gigabyte; what does not fit stays free."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await prepared(pillarbox)
-        for _ in range(5):
-            await team.send(text="x" * 9_000_000)
-        clock_of(pillarbox).advance(0.001)
-        claims = pillarbox.app.need(ItemClaims)
-        [pair] = await claims.due()
-        items = await claims.claim([ClaimShare(pair, 50)])
-        assert len(items) == -(-MOST_LOADED // 9_000_000)
-        free = "SELECT count(*) FROM deliveries WHERE team_id = $1 AND owner IS NULL"
-        assert await team.db.value(free) == 5 - len(items)
-        await claims.give_back(items)
-        while await pillarbox.turn():
-            clock_of(pillarbox).advance(1)
-        assert len(sink.received) == 5
+    pillarbox, sink = relayed
+    team = await prepared(pillarbox)
+    for _ in range(5):
+        await team.send(text="x" * 9_000_000)
+    clock_of(pillarbox).advance(0.001)
+    claims = pillarbox.app.need(ItemClaims)
+    [pair] = await claims.due()
+    items = await claims.claim([ClaimShare(pair, 50)])
+    assert len(items) == -(-MOST_LOADED // 9_000_000)
+    free = "SELECT count(*) FROM deliveries WHERE team_id = $1 AND owner IS NULL"
+    assert await team.db.value(free) == 5 - len(items)
+    await claims.give_back(items)
+    while await pillarbox.turn():
+        clock_of(pillarbox).advance(1)
+    assert len(sink.received) == 5

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from uuid import UUID
 
-from kit.manual_world import clock_of, parsed, relayed_world
+from kit.manual_world import clock_of, parsed
 from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World
 from pillarbox.delivery.items import Item
@@ -51,94 +50,94 @@ def subjects(sink: Sink) -> list[str]:
     return [str(parsed(message)["subject"]) for message in sink.received]
 
 
-async def test_an_email_that_ends_three_processes_is_put_aside(database_url: str, tmp_path: Path) -> None:
+async def test_an_email_that_ends_three_processes_is_put_aside(relayed: tuple[World, Sink]) -> None:
     """DUR-13: after the loss that makes it a suspect. Those that were in memory with it never began."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await prepared(pillarbox)
-        poison = await team.send(subject="poison")
-        await team.send(subject="innocent")
-        for _ in range(1 + 3):
-            await dies_with(pillarbox, poison)
-        await pillarbox.turn()
-        assert subjects(sink) == ["innocent"]
-        [item] = await overview.items_of(pillarbox.pool, team.id, UUID(poison), pillarbox.clock.now())
-        assert (item.condition, item.next_attempt_at) == ("quarantined", None)
-        assert item.reason == quarantine.FATAL
-        clock_of(pillarbox).advance(10 * 86400)
-        assert await pillarbox.turn() == 0
+    pillarbox, sink = relayed
+    team = await prepared(pillarbox)
+    poison = await team.send(subject="poison")
+    await team.send(subject="innocent")
+    for _ in range(1 + 3):
+        await dies_with(pillarbox, poison)
+    await pillarbox.turn()
+    assert subjects(sink) == ["innocent"]
+    [item] = await overview.items_of(pillarbox.pool, team.id, UUID(poison), pillarbox.clock.now())
+    assert (item.condition, item.next_attempt_at) == ("quarantined", None)
+    assert item.reason == quarantine.FATAL
+    clock_of(pillarbox).advance(10 * 86400)
+    assert await pillarbox.turn() == 0
 
-        assert await overview.retry_now(pillarbox.pool, QueueFilter(), pillarbox.clock.now()) == 1
-        assert await pillarbox.turn() == 1
-        assert subjects(sink) == ["innocent", "poison"]
-        assert (await team.email(poison))["last_event"] == "delivered"
+    assert await overview.retry_now(pillarbox.pool, QueueFilter(), pillarbox.clock.now()) == 1
+    assert await pillarbox.turn() == 1
+    assert subjects(sink) == ["innocent", "poison"]
+    assert (await team.email(poison))["last_event"] == "delivered"
 
 
-async def test_two_dead_processes_are_bad_luck(database_url: str, tmp_path: Path) -> None:
+async def test_two_dead_processes_are_bad_luck(relayed: tuple[World, Sink]) -> None:
     """DUR-13: and so is the one before them, which had it in memory."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await prepared(pillarbox)
-        unlucky = await team.send(subject="unlucky")
-        for _ in range(1 + 2):
-            await dies_with(pillarbox, unlucky)
-        clock_of(pillarbox).advance(PAUSE)
-        await pillarbox.turn()
-        assert subjects(sink) == ["unlucky"]
-        assert (await team.events(unlucky))[-1]["uncertain"] is True
-
-
-async def test_an_outcome_clears_the_suspicion(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        sink.script("RCPT", "451 4.3.0 later")
-        team = await prepared(pillarbox)
-        unlucky = await team.send()
+    pillarbox, sink = relayed
+    team = await prepared(pillarbox)
+    unlucky = await team.send(subject="unlucky")
+    for _ in range(1 + 2):
         await dies_with(pillarbox, unlucky)
-        await dies_with(pillarbox, unlucky)
-        await pillarbox.turn()
-        assert await team.db.value("SELECT begun FROM deliveries WHERE team_id = $1") == 0
+    clock_of(pillarbox).advance(PAUSE)
+    await pillarbox.turn()
+    assert subjects(sink) == ["unlucky"]
+    assert (await team.events(unlucky))[-1]["uncertain"] is True
 
 
-async def test_suspects_go_out_one_at_a_time(database_url: str, tmp_path: Path) -> None:
+async def test_an_outcome_clears_the_suspicion(relayed: tuple[World, Sink]) -> None:
+    pillarbox, sink = relayed
+    sink.script("RCPT", "451 4.3.0 later")
+    team = await prepared(pillarbox)
+    unlucky = await team.send()
+    await dies_with(pillarbox, unlucky)
+    await dies_with(pillarbox, unlucky)
+    await pillarbox.turn()
+    assert await team.db.value("SELECT begun FROM deliveries WHERE team_id = $1") == 0
+
+
+async def test_suspects_go_out_one_at_a_time(relayed: tuple[World, Sink]) -> None:
     """So that at most one of them can be held to have ended the third process."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        gate = asyncio.Event()
-        sink.script("RCPT", (gate, USUAL))
-        team = await prepared(pillarbox)
-        for _ in range(3):
-            await team.send()
-        await team.db.run("UPDATE deliveries SET uncertain = 2, begun = 1 WHERE team_id = $1")
-        clock_of(pillarbox).advance(0.001)
-        assert await pillarbox.engine.look() == 3
-        await sink.commands("RCPT")
-        assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1 AND begun = 2") == 1
-        gate.set()
-        await pillarbox.engine.idle()
-        assert len(sink.received) == 3
+    pillarbox, sink = relayed
+    gate = asyncio.Event()
+    sink.script("RCPT", (gate, USUAL))
+    team = await prepared(pillarbox)
+    for _ in range(3):
+        await team.send()
+    await team.db.run("UPDATE deliveries SET uncertain = 2, begun = 1 WHERE team_id = $1")
+    clock_of(pillarbox).advance(0.001)
+    assert await pillarbox.engine.look() == 3
+    await sink.commands("RCPT")
+    assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1 AND begun = 2") == 1
+    gate.set()
+    await pillarbox.engine.idle()
+    assert len(sink.received) == 3
 
 
-async def test_an_email_that_cannot_be_read_does_not_block_others(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        team = await prepared(pillarbox)
-        await team.send(subject="first")
-        broken = await team.send(subject="broken")
-        await team.send(subject="last")
-        await team.db.run("UPDATE emails SET sender = 'nobody' WHERE team_id = $1 AND id = $2", UUID(broken))
-        for _ in range(4):
-            await pillarbox.turn()
-        assert sorted(subjects(sink)) == ["first", "last"]
-        [item] = await overview.items_of(pillarbox.pool, team.id, UUID(broken), pillarbox.clock.now())
-        assert (item.condition, item.reason) == ("quarantined", quarantine.UNREADABLE)
+async def test_an_email_that_cannot_be_read_does_not_block_others(relayed: tuple[World, Sink]) -> None:
+    pillarbox, sink = relayed
+    team = await prepared(pillarbox)
+    await team.send(subject="first")
+    broken = await team.send(subject="broken")
+    await team.send(subject="last")
+    await team.db.run("UPDATE emails SET sender = 'nobody' WHERE team_id = $1 AND id = $2", UUID(broken))
+    for _ in range(4):
+        await pillarbox.turn()
+    assert sorted(subjects(sink)) == ["first", "last"]
+    [item] = await overview.items_of(pillarbox.pool, team.id, UUID(broken), pillarbox.clock.now())
+    assert (item.condition, item.reason) == ("quarantined", quarantine.UNREADABLE)
 
 
 async def test_a_suspect_waits_until_a_storm_of_dying_processes_has_passed(
-    database_url: str, tmp_path: Path
+    relayed: tuple[World, Sink],
 ) -> None:
     """At once after the first loss and the second, then after five minutes."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
-        team = await prepared(pillarbox)
-        unlucky = await team.send()
-        waits = []
-        for _ in range(3):
-            await dies_with(pillarbox, unlucky)
-            due = await team.db.value("SELECT due_at FROM deliveries WHERE team_id = $1")
-            waits.append((due - pillarbox.clock.now()).total_seconds())
-        assert waits == [0, 0, 300]
+    pillarbox, _ = relayed
+    team = await prepared(pillarbox)
+    unlucky = await team.send()
+    waits = []
+    for _ in range(3):
+        await dies_with(pillarbox, unlucky)
+        due = await team.db.value("SELECT due_at FROM deliveries WHERE team_id = $1")
+        waits.append((due - pillarbox.clock.now()).total_seconds())
+    assert waits == [0, 0, 300]

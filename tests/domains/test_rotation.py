@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from pathlib import Path
 
@@ -93,62 +94,58 @@ async def test_the_old_key_stays_as_long_as_mail_is_tried(database_url: str, tmp
         assert (old.state, old.retires_at) == (KeyState.RETIRING, at.now() + timedelta(hours=240))
 
 
-async def test_one_key_waits_at_a_time(database_url: str, tmp_path: Path) -> None:
-    async with checked(database_url, tmp_path) as at:
-        domain = await (await at.adds()).verified()
-        first, second = await rotated(domain), await rotated(domain)
-        assert (second.new, second.key) == (False, first.key)
-        publish(domain, first)
-        await at.checks()
-        third = await rotated(domain)
-        assert (third.new, third.key.selector) == (True, "pillarbox3")
+@pytest.fixture
+def place(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Place]:
+    return checked(database_url, tmp_path)
 
 
-async def test_a_key_that_waits_is_looked_for_on_the_schedule_and_then_daily(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with checked(database_url, tmp_path) as at:
-        domain = await (await at.adds()).verified()
+async def test_one_key_waits_at_a_time(place: Place) -> None:
+    domain = await (await place.adds()).verified()
+    first, second = await rotated(domain), await rotated(domain)
+    assert (second.new, second.key) == (False, first.key)
+    publish(domain, first)
+    await place.checks()
+    third = await rotated(domain)
+    assert (third.new, third.key.selector) == (True, "pillarbox3")
+
+
+async def test_a_key_that_waits_is_looked_for_on_the_schedule_and_then_daily(place: Place) -> None:
+    domain = await (await place.adds()).verified()
+    await rotated(domain)
+    begin = place.now()
+    times = [time - begin for time in await place.checks_until(begin + 5 * DAY - MINUTE)]
+    assert [time // MINUTE for time in times][:8] == [0, 1, 2, 5, 10, 30, 60, 120]
+    assert [round(time / HOUR) for time in times[-3:]] == [71, 72, 96]
+    assert await listed(domain) == {"pillarbox": KeyState.SIGNING, "pillarbox2": KeyState.WAITING}
+
+
+async def test_an_old_record_that_went_too_early_is_healed_by_the_new_one(place: Place) -> None:
+    domain = await (await place.adds()).verified()
+    domain.withdraws("DKIM")
+    await place.checks(2 * DAY)
+    assert (await domain.states())["DKIM TXT"] == "temporary_failure"
+    publish(domain, await rotated(domain))
+    await place.checks()
+    assert (await domain.states())["DKIM TXT"] == "verified"
+
+
+async def test_the_key_before_at_the_new_selector_is_recognised(place: Place) -> None:
+    domain = await (await place.adds()).verified()
+    old = domain.made["records"][2]["value"]
+    publish(domain, await rotated(domain))
+    await place.checks()
+    place.dns.put("pillarbox2._domainkey.harbor.example", "TXT", old)
+    await place.checks(2 * DAY)
+    assert (await domain.results())["dkim"].advice[0].code == "old_key"
+
+
+async def test_what_has_no_keys_to_rotate(place: Place) -> None:
+    domain = await place.adds()
+    await place.team.call("DELETE", f"/domains/{domain.id}")
+    with pytest.raises(NotFound):
         await rotated(domain)
-        begin = at.now()
-        times = [time - begin for time in await at.checks_until(begin + 5 * DAY - MINUTE)]
-        assert [time // MINUTE for time in times][:8] == [0, 1, 2, 5, 10, 30, 60, 120]
-        assert [round(time / HOUR) for time in times[-3:]] == [71, 72, 96]
-        assert await listed(domain) == {"pillarbox": KeyState.SIGNING, "pillarbox2": KeyState.WAITING}
-
-
-async def test_an_old_record_that_went_too_early_is_healed_by_the_new_one(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with checked(database_url, tmp_path) as at:
-        domain = await (await at.adds()).verified()
-        domain.withdraws("DKIM")
-        await at.checks(2 * DAY)
-        assert (await domain.states())["DKIM TXT"] == "temporary_failure"
-        publish(domain, await rotated(domain))
-        await at.checks()
-        assert (await domain.states())["DKIM TXT"] == "verified"
-
-
-async def test_the_key_before_at_the_new_selector_is_recognised(database_url: str, tmp_path: Path) -> None:
-    async with checked(database_url, tmp_path) as at:
-        domain = await (await at.adds()).verified()
-        old = domain.made["records"][2]["value"]
-        publish(domain, await rotated(domain))
-        await at.checks()
-        at.dns.put("pillarbox2._domainkey.harbor.example", "TXT", old)
-        await at.checks(2 * DAY)
-        assert (await domain.results())["dkim"].advice[0].code == "old_key"
-
-
-async def test_what_has_no_keys_to_rotate(database_url: str, tmp_path: Path) -> None:
-    async with checked(database_url, tmp_path) as at:
-        domain = await at.adds()
-        await at.team.call("DELETE", f"/domains/{domain.id}")
-        with pytest.raises(NotFound):
-            await rotated(domain)
-        other = await at.world.team("Other")
-        theirs = await at.adds("quay.example")
-        with pytest.raises(NotFound):
-            await keys.rotate(other.db, theirs.uuid, at.world.app.need(DomainContext))
-        assert await at.world.pool.fetchval("SELECT count(*) FROM dkim_keys") == 1
+    other = await place.world.team("Other")
+    theirs = await place.adds("quay.example")
+    with pytest.raises(NotFound):
+        await keys.rotate(other.db, theirs.uuid, place.world.app.need(DomainContext))
+    assert await place.world.pool.fetchval("SELECT count(*) FROM dkim_keys") == 1

@@ -125,9 +125,10 @@ async def ask(team: Team, path: str, body: Any, method: str = "POST") -> dict[st
     return dict(answer.json())
 
 
+@pytest.fixture
 @asynccontextmanager
-async def a_team(database_url: str, folder: Path) -> AsyncIterator[Team]:
-    async with manual_world(database_url, folder) as pillarbox:
+async def team(database_url: str, tmp_path: Path) -> AsyncIterator[Team]:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await team.domain()
         await team.send()
@@ -140,55 +141,51 @@ def mail(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("html", [HTML, DEEP], ids=["links", "nesting"])
-async def test_html_of_mail(database_url: str, tmp_path: Path, html: str) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        await ask(team, "/emails", mail(html=html))
-        async with bounded("delivery"):
-            await team.world.turn()
+async def test_html_of_mail(team: Team, html: str) -> None:
+    await ask(team, "/emails", mail(html=html))
+    async with bounded("delivery"):
+        await team.world.turn()
 
 
-async def test_templates_of_mail_and_of_batches(database_url: str, tmp_path: Path) -> None:
+async def test_templates_of_mail_and_of_batches(team: Team) -> None:
     """A batch has the most that its budget allows."""
-    async with a_team(database_url, tmp_path) as team:
-        variables = [{"key": key, "type": "string"} for key in KEYS]
-        template = await a_template(team, html=PLACES, variables=variables)
-        item = mail(template={"id": template, "variables": VALUES})
-        await ask(team, "/emails", item)
-        async with bounded("delivery"):
-            await team.world.turn()
-        await ask(team, "/emails/batch", [item] * 6)
+    variables = [{"key": key, "type": "string"} for key in KEYS]
+    template = await a_template(team, html=PLACES, variables=variables)
+    item = mail(template={"id": template, "variables": VALUES})
+    await ask(team, "/emails", item)
+    async with bounded("delivery"):
+        await team.world.turn()
+    await ask(team, "/emails/batch", [item] * 6)
 
 
-async def test_templates_that_are_changed_and_sent(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        fields = {"name": "Big", "from": "a@harbor.example", "subject": "Tide"}
-        template = (await ask(team, "/templates", {**fields, "html": HTML}))["id"]
-        await ask(team, f"/templates/{template}", {"html": HTML[: 8 * MIB]}, "PATCH")
-        await ask(team, f"/templates/{template}/publish", {})
-        await ask(team, f"/templates/{template}/duplicate", {})
-        mail_step = step("hello", "send_email", template={"id": template})
-        graph = chain(step("start", "trigger", event_name="user.came"), mail_step)
-        await an_automation(team, graph, status="enabled")
-        await sent(team, "user.came", "ada@quay.example")
-        async with bounded("automation", requests=2):
-            await walk(team.world)
+async def test_templates_that_are_changed_and_sent(team: Team) -> None:
+    fields = {"name": "Big", "from": "a@harbor.example", "subject": "Tide"}
+    template = (await ask(team, "/templates", {**fields, "html": HTML}))["id"]
+    await ask(team, f"/templates/{template}", {"html": HTML[: 8 * MIB]}, "PATCH")
+    await ask(team, f"/templates/{template}/publish", {})
+    await ask(team, f"/templates/{template}/duplicate", {})
+    mail_step = step("hello", "send_email", template={"id": template})
+    graph = chain(step("start", "trigger", event_name="user.came"), mail_step)
+    await an_automation(team, graph, status="enabled")
+    await sent(team, "user.came", "ada@quay.example")
+    async with bounded("automation", requests=2):
+        await walk(team.world)
 
 
-async def test_broadcasts_and_their_previews(database_url: str, tmp_path: Path) -> None:
-    async with a_team(database_url, tmp_path) as team:
-        segment = (await team.post("/segments", {"name": "All"})).json()["id"]
-        for number in range(2):
-            contact = {"email": f"c{number}@quay.example", "first_name": "<é>" * 80}
-            await team.post("/contacts", {**contact, "segments": [{"id": segment}]})
-        html = CONTACT * 990 + HTML[: 8 * MIB] + "{{{RESEND_UNSUBSCRIBE_URL}}}"
-        fields = {"name": "Tides", "from": "a@harbor.example", "subject": CONTACT, "segment_id": segment}
-        broadcast = (await ask(team, "/broadcasts", {**fields, "html": html}))["id"]
-        await ask(team, f"/broadcasts/{broadcast}/preview", {"contact": "c0@quay.example"})
-        await ask(team, f"/broadcasts/{broadcast}/send", {})
-        async with bounded("start of the broadcast"):
-            await run_jobs(team.world)
-        async with bounded("copies", requests=2):
-            await team.world.turn()
+async def test_broadcasts_and_their_previews(team: Team) -> None:
+    segment = (await team.post("/segments", {"name": "All"})).json()["id"]
+    for number in range(2):
+        contact = {"email": f"c{number}@quay.example", "first_name": "<é>" * 80}
+        await team.post("/contacts", {**contact, "segments": [{"id": segment}]})
+    html = CONTACT * 990 + HTML[: 8 * MIB] + "{{{RESEND_UNSUBSCRIBE_URL}}}"
+    fields = {"name": "Tides", "from": "a@harbor.example", "subject": CONTACT, "segment_id": segment}
+    broadcast = (await ask(team, "/broadcasts", {**fields, "html": html}))["id"]
+    await ask(team, f"/broadcasts/{broadcast}/preview", {"contact": "c0@quay.example"})
+    await ask(team, f"/broadcasts/{broadcast}/send", {})
+    async with bounded("start of the broadcast"):
+        await run_jobs(team.world)
+    async with bounded("copies", requests=2):
+        await team.world.turn()
 
 
 def received(html: str) -> bytes:

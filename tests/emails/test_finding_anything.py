@@ -81,6 +81,7 @@ async def accept(chance: random.Random, pillarbox: World, teams: list[Team], cou
         clock_of(pillarbox).advance(chance.choice((0, 0.001, 20)))
 
 
+@pytest.fixture
 @asynccontextmanager
 async def harbor_and_quay(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[World, list[Team]]]:
     async with manual_world(database_url, tmp_path) as pillarbox:
@@ -175,97 +176,91 @@ async def all_pages(pillarbox: World, team: Team | None, asked: dict[str, Any], 
     ],
 )
 async def test_any_question_about_any_mail(
-    database_url: str, tmp_path: Path, seed: int, mails: int, questions: int
+    harbor_and_quay: tuple[World, list[Team]], seed: int, mails: int, questions: int
 ) -> None:
-    async with harbor_and_quay(database_url, tmp_path) as (pillarbox, teams):
-        chance = random.Random(seed)
-        blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 7)
-        wrong = {}
-        for _ in range(2):
-            await accept(chance, pillarbox, teams, mails)
-            await pillarbox.turn()
-            rows = await pillarbox.pool.fetch(ROWS)
-            for _ in range(questions):
-                asked = question(chance, rows[-1]["created_at"], rows[0]["created_at"])
-                team = chance.choice((*teams, None))
-                expected = [
-                    row["id"]
-                    for row in rows
-                    if (team is None or row["team_id"] == team.id) and fits(row, asked)
+    pillarbox, teams = harbor_and_quay
+    chance = random.Random(seed)
+    blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 7)
+    wrong = {}
+    for _ in range(2):
+        await accept(chance, pillarbox, teams, mails)
+        await pillarbox.turn()
+        rows = await pillarbox.pool.fetch(ROWS)
+        for _ in range(questions):
+            asked = question(chance, rows[-1]["created_at"], rows[0]["created_at"])
+            team = chance.choice((*teams, None))
+            expected = [
+                row["id"] for row in rows if (team is None or row["team_id"] == team.id) and fits(row, asked)
+            ]
+            if await all_pages(pillarbox, team, asked, chance.choice((1, 3, 50))) != expected:
+                wrong[str(asked)] = [
+                    row["subject"] + " from " + row["sender"] for row in rows if row["id"] in expected
                 ]
-                if await all_pages(pillarbox, team, asked, chance.choice((1, 3, 50))) != expected:
-                    wrong[str(asked)] = [
-                        row["subject"] + " from " + row["sender"] for row in rows if row["id"] in expected
-                    ]
-            clock_of(pillarbox).advance(LATE.total_seconds() + 1)
-            await blocks.keep_up()
-        assert wrong == {}
-
-
-async def test_mail_is_found_while_it_gets_its_block(database_url: str, tmp_path: Path) -> None:
-    """What was not in a block at one statement, and is at the next one, belongs to the page all the same."""
-    async with harbor_and_quay(database_url, tmp_path) as (pillarbox, teams):
-        accepted = [await teams[0].send(subject=f"ferry {number}") for number in range(40)]
         clock_of(pillarbox).advance(LATE.total_seconds() + 1)
-        blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 4)
-
-        async def made_and_dropped() -> None:
-            while True:
-                await blocks.keep_up()
-                await pillarbox.pool.execute("DELETE FROM search_blocks")
-
-        making = asyncio.create_task(made_and_dropped())
-        try:
-            for _ in range(50):
-                found = await all_pages(pillarbox, teams[0], {"subject": "ferry"}, 100)
-                assert len(found) == len(set(found)) == len(accepted)
-                assert not making.done()
-        finally:
-            making.cancel()
+        await blocks.keep_up()
+    assert wrong == {}
 
 
-async def test_mail_behind_a_clock_that_was_ahead_is_found(database_url: str, tmp_path: Path) -> None:
+async def test_mail_is_found_while_it_gets_its_block(harbor_and_quay: tuple[World, list[Team]]) -> None:
+    """What was not in a block at one statement, and is at the next one, belongs to the page all the same."""
+    pillarbox, teams = harbor_and_quay
+    accepted = [await teams[0].send(subject=f"ferry {number}") for number in range(40)]
+    clock_of(pillarbox).advance(LATE.total_seconds() + 1)
+    blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 4)
+
+    async def made_and_dropped() -> None:
+        while True:
+            await blocks.keep_up()
+            await pillarbox.pool.execute("DELETE FROM search_blocks")
+
+    making = asyncio.create_task(made_and_dropped())
+    try:
+        for _ in range(50):
+            found = await all_pages(pillarbox, teams[0], {"subject": "ferry"}, 100)
+            assert len(found) == len(set(found)) == len(accepted)
+            assert not making.done()
+    finally:
+        making.cancel()
+
+
+async def test_mail_behind_a_clock_that_was_ahead_is_found(harbor_and_quay: tuple[World, list[Team]]) -> None:
     """Blocks of the wrong time would hold all mail until that time comes."""
-    async with harbor_and_quay(database_url, tmp_path) as (pillarbox, teams):
-        clock = clock_of(pillarbox)
-        blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 4)
-        for _ in range(9):
-            await teams[0].send(subject="before")
-        clock.advance(86400)
-        for _ in range(9):
-            await teams[0].send(subject="ahead")
-        clock.advance(7200)
-        await blocks.keep_up()
-        assert await pillarbox.pool.fetchval(
-            "SELECT bool_and(is_settled) AND count(*) > 3 FROM search_blocks"
-        )
-        clock.jump(-86400)
-        late = await teams[0].send(subject="albatross")
-        watch = pillarbox.app.need(ClockWatch)
-        await watch.look()
-        assert [str(one) for one in await all_pages(pillarbox, teams[0], {"subject": "albatross"}, 5)] == [
-            str(late)
-        ]
-        assert len(await all_pages(pillarbox, teams[0], {"subject": "ahead"}, 50)) == 9
-        clock.advance(2 * 86400)
-        await blocks.keep_up()
-        assert len(await all_pages(pillarbox, teams[0], {"subject": "albatross"}, 50)) == 1
+    pillarbox, teams = harbor_and_quay
+    clock = clock_of(pillarbox)
+    blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 4)
+    for _ in range(9):
+        await teams[0].send(subject="before")
+    clock.advance(86400)
+    for _ in range(9):
+        await teams[0].send(subject="ahead")
+    clock.advance(7200)
+    await blocks.keep_up()
+    assert await pillarbox.pool.fetchval("SELECT bool_and(is_settled) AND count(*) > 3 FROM search_blocks")
+    clock.jump(-86400)
+    late = await teams[0].send(subject="albatross")
+    watch = pillarbox.app.need(ClockWatch)
+    await watch.look()
+    assert [str(one) for one in await all_pages(pillarbox, teams[0], {"subject": "albatross"}, 5)] == [
+        str(late)
+    ]
+    assert len(await all_pages(pillarbox, teams[0], {"subject": "ahead"}, 50)) == 9
+    clock.advance(2 * 86400)
+    await blocks.keep_up()
+    assert len(await all_pages(pillarbox, teams[0], {"subject": "albatross"}, 50)) == 1
 
 
 async def test_blocks_of_another_release_are_read_whole_and_described_anew(
-    database_url: str, tmp_path: Path
+    harbor_and_quay: tuple[World, list[Team]],
 ) -> None:
-    async with harbor_and_quay(database_url, tmp_path) as (pillarbox, teams):
-        for number in range(12):
-            await teams[0].send(subject=f"ferry {number}")
-        clock_of(pillarbox).advance(LATE.total_seconds() + 1)
-        blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 4)
-        await blocks.keep_up()
-        await pillarbox.pool.execute(
-            "UPDATE search_blocks SET version = 1, bits = '\\x00', is_settled = true"
-        )
-        assert len(await all_pages(pillarbox, teams[0], {"subject": "ferry"}, 50)) == 12
-        assert await blocks.renew() == 3
-        assert await blocks.renew() == 0
-        assert len(await all_pages(pillarbox, teams[0], {"subject": "ferry"}, 50)) == 12
-        assert await pillarbox.pool.fetchval("SELECT bool_and(is_settled AND version > 1) FROM search_blocks")
+    pillarbox, teams = harbor_and_quay
+    for number in range(12):
+        await teams[0].send(subject=f"ferry {number}")
+    clock_of(pillarbox).advance(LATE.total_seconds() + 1)
+    blocks = SearchBlocks(pillarbox.pool, pillarbox.clock, 4)
+    await blocks.keep_up()
+    await pillarbox.pool.execute("UPDATE search_blocks SET version = 1, bits = '\\x00', is_settled = true")
+    assert len(await all_pages(pillarbox, teams[0], {"subject": "ferry"}, 50)) == 12
+    assert await blocks.renew() == 3
+    assert await blocks.renew() == 0
+    assert len(await all_pages(pillarbox, teams[0], {"subject": "ferry"}, 50)) == 12
+    assert await pillarbox.pool.fetchval("SELECT bool_and(is_settled AND version > 1) FROM search_blocks")

@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from kit.world import Team, mail, world
+from kit.world import Team, World, mail, world
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.commits import TransactionHook
 from pillarbox.emails.requests import parse
@@ -58,52 +58,48 @@ async def noting(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
     await conn.execute(NOTE, drafts[0].team_id, str(drafts[0].id))
 
 
-async def test_the_email_and_the_work_are_committed_together(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        email = await stored(team, noting)
-        assert await pillarbox.pool.fetchval(NOTED, team.id) == str(email)
-        assert (await team.settled(str(email)))["last_event"] == "delivered"
+async def test_the_email_and_the_work_are_committed_together(running: World) -> None:
+    team = await running.team()
+    email = await stored(team, noting)
+    assert await running.pool.fetchval(NOTED, team.id) == str(email)
+    assert (await team.settled(str(email)))["last_event"] == "delivered"
 
 
 @pytest.mark.parametrize("point", ["accept.within", "accept.before_commit"])
-async def test_what_fails_behind_the_work_undoes_it(database_url: str, tmp_path: Path, point: str) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        with faults.armed(f"{point}=raise"), pytest.raises(faults.FaultRaised):
-            await stored(team, noting)
-        assert await pillarbox.pool.fetchval(NOTED, team.id) == "Harbor"
-        assert await pillarbox.pool.fetchval(STORED, team.id) == 0
+async def test_what_fails_behind_the_work_undoes_it(running: World, point: str) -> None:
+    team = await running.team()
+    with faults.armed(f"{point}=raise"), pytest.raises(faults.FaultRaised):
+        await stored(team, noting)
+    assert await running.pool.fetchval(NOTED, team.id) == "Harbor"
+    assert await running.pool.fetchval(STORED, team.id) == 0
 
 
-async def test_work_that_refuses_leaves_nothing_and_its_key_free(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        key = Idempotency("POST /somewhere", "once", b"x" * 32)
+async def test_work_that_refuses_leaves_nothing_and_its_key_free(running: World) -> None:
+    team = await running.team()
+    key = Idempotency("POST /somewhere", "once", b"x" * 32)
 
-        async def refuse(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
-            await noting(conn, drafts)
-            raise Conflict("This draft was already sent")
+    async def refuse(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
+        await noting(conn, drafts)
+        raise Conflict("This draft was already sent")
 
-        with pytest.raises(Conflict):
-            await stored(team, refuse, key=key)
-        assert await pillarbox.pool.fetchval(STORED, team.id) == 0
-        assert await pillarbox.pool.fetchval(NOTED, team.id) == "Harbor"
-        await stored(team, key=key)
-        with pytest.raises(AlreadyAnswered):
-            await stored(team, noting, key=key)
-        assert await pillarbox.pool.fetchval(NOTED, team.id) == "Harbor"
-        assert await pillarbox.pool.fetchval(STORED, team.id) == 1
+    with pytest.raises(Conflict):
+        await stored(team, refuse, key=key)
+    assert await running.pool.fetchval(STORED, team.id) == 0
+    assert await running.pool.fetchval(NOTED, team.id) == "Harbor"
+    await stored(team, key=key)
+    with pytest.raises(AlreadyAnswered):
+        await stored(team, noting, key=key)
+    assert await running.pool.fetchval(NOTED, team.id) == "Harbor"
+    assert await running.pool.fetchval(STORED, team.id) == 1
 
 
-async def test_a_quota_that_is_used_up_undoes_the_work(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await pillarbox.pool.execute("UPDATE teams SET daily_quota = 1 WHERE id = $1", team.id)
-        await stored(team, daily=1)
-        with pytest.raises(Problem, match="daily email quota"):
-            await stored(team, noting, daily=1)
-        assert await pillarbox.pool.fetchval(NOTED, team.id) == "Harbor"
+async def test_a_quota_that_is_used_up_undoes_the_work(running: World) -> None:
+    team = await running.team()
+    await running.pool.execute("UPDATE teams SET daily_quota = 1 WHERE id = $1", team.id)
+    await stored(team, daily=1)
+    with pytest.raises(Problem, match="daily email quota"):
+        await stored(team, noting, daily=1)
+    assert await running.pool.fetchval(NOTED, team.id) == "Harbor"
 
 
 async def test_work_that_waits_for_a_lock_delays_nobody_else(database_url: str, tmp_path: Path) -> None:
@@ -127,19 +123,16 @@ async def test_work_that_waits_for_a_lock_delays_nobody_else(database_url: str, 
         assert await pillarbox.pool.fetchval(STORED, team.id) == 9
 
 
-async def test_a_connection_that_is_lost_during_the_work_stores_nothing(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
+async def test_a_connection_that_is_lost_during_the_work_stores_nothing(running: World) -> None:
+    team = await running.team()
 
-        async def cut(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
-            await noting(conn, drafts)
-            await conn.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    async def cut(conn: Connection, drafts: Sequence[PreparedEmail]) -> None:
+        await noting(conn, drafts)
+        await conn.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
-        with pytest.raises(Problem) as refused:
-            await stored(team, cut)
-        assert not isinstance(refused.value, OutcomeUnknown)
-        assert await pillarbox.pool.fetchval(NOTED, team.id) == "Harbor"
-        assert await pillarbox.pool.fetchval(STORED, team.id) == 0
-        await stored(team, noting)
+    with pytest.raises(Problem) as refused:
+        await stored(team, cut)
+    assert not isinstance(refused.value, OutcomeUnknown)
+    assert await running.pool.fetchval(NOTED, team.id) == "Harbor"
+    assert await running.pool.fetchval(STORED, team.id) == 0
+    await stored(team, noting)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from kit.inbound_client import inbound_client
 from kit.receiving_team import HELP, message, receiving_team
-from kit.world import world
+from kit.world import World
 from pillarbox.kernel.postgres.commit_window import CommitWindow
 from pillarbox.receiving.receive import MessageReceiver
 
@@ -64,10 +63,10 @@ async def test_one_who_is_cancelled_keeps_nobody() -> None:
     assert first.cancelled()
 
 
-async def test_however_a_transaction_ends_it_is_expected_no_longer(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        await receiving_team(pillarbox)
-        window = pillarbox.app.need(MessageReceiver)._commit_window
+async def test_however_a_transaction_ends_it_is_expected_no_longer(running: World) -> None:
+    async with inbound_client(running) as post:
+        await receiving_team(running)
+        window = running.app.need(MessageReceiver)._commit_window
         assert (await post.deliver(message(), [HELP])).startswith("250")
         for last in ("RSET", "EHLO quay.example", "QUIT"):
             dialogue = await post.connect()

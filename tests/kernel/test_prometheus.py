@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from kit.client import http_server
 from kit.manual_world import clock_of, manual_world, relayed_world
+from kit.smtp_sink import Sink
 from kit.world import Team, World
 from pillarbox.delivery import prometheus as delivery_figures
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
@@ -167,36 +168,36 @@ async def prepared(pillarbox: World) -> Team:
     return team
 
 
-async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        sink.script("RCPT", "550 5.7.1 no", "451 4.3.0 later", "250 2.1.5 ok")
-        team = await prepared(pillarbox)
-        before = delivery_counts()
-        for name in ("bounced", "delayed", "delivered"):
-            await team.send(to=[f"{name}@quay.example"])
-            await pillarbox.turn()
-        await team.send(to=["a@quay.example", "b@pier.example"])
-        clock_of(pillarbox).advance(0.001)
-        claims = pillarbox.app.need(ItemClaims)
-        for pair in await claims.due():
-            await claims.claim([ClaimShare(pair, 10)])
-        clock_of(pillarbox).advance(31)
+async def test_mail_is_counted_on_its_way(relayed: tuple[World, Sink]) -> None:
+    pillarbox, sink = relayed
+    sink.script("RCPT", "550 5.7.1 no", "451 4.3.0 later", "250 2.1.5 ok")
+    team = await prepared(pillarbox)
+    before = delivery_counts()
+    for name in ("bounced", "delayed", "delivered"):
+        await team.send(to=[f"{name}@quay.example"])
         await pillarbox.turn()
-        clock_of(pillarbox).advance(CONFIRM_SECONDS)
-        await pillarbox.turn()
-        after = delivery_counts()
-        assert {name: after[name] - before[name] for name in before} == {
-            "delivered": 3,
-            "bounced": 1,
-            "delivery_delayed": 1,
-            "failed": 0,
-            "suppressed": 0,
-            "emails": 4,
-            "recipients": 5,
-            "accepts": 4,
-            "uncertain": 2,
-            "recovered": 2,
-        }
+    await team.send(to=["a@quay.example", "b@pier.example"])
+    clock_of(pillarbox).advance(0.001)
+    claims = pillarbox.app.need(ItemClaims)
+    for pair in await claims.due():
+        await claims.claim([ClaimShare(pair, 10)])
+    clock_of(pillarbox).advance(31)
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(CONFIRM_SECONDS)
+    await pillarbox.turn()
+    after = delivery_counts()
+    assert {name: after[name] - before[name] for name in before} == {
+        "delivered": 3,
+        "bounced": 1,
+        "delivery_delayed": 1,
+        "failed": 0,
+        "suppressed": 0,
+        "emails": 4,
+        "recipients": 5,
+        "accepts": 4,
+        "uncertain": 2,
+        "recovered": 2,
+    }
 
 
 async def test_metrics_hold_nothing_personal(database_url: str, tmp_path: Path) -> None:

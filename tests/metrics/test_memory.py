@@ -57,9 +57,10 @@ INSERTED = f"""
 """
 
 
+@pytest.fixture
 @asynccontextmanager
-async def counted_team(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team]]:
-    async with manual_world(database_url, folder, ManualClock(NOW)) as pillarbox:
+async def counted_team(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[World, Team]]:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         yield pillarbox, await pillarbox.team()
 
 
@@ -83,120 +84,120 @@ async def check(team: Team, found: History) -> None:
             assert (found_answer["totals"], found_answer["data"]) == expected, asked
 
 
-async def test_late_events_show_in_days_that_were_asked_for_before(database_url: str, tmp_path: Path) -> None:
+async def test_late_events_show_in_days_that_were_asked_for_before(counted_team: tuple[World, Team]) -> None:
     """Before they are folded and after; all questions are asked between all steps."""
-    async with counted_team(database_url, tmp_path) as (pillarbox, team):
-        found = await history(pillarbox, team, 1)
-        await check(team, found)
-        await rollups.fold(pillarbox.pool, NOW)
-        await check(team, found)
-        late = await history(pillarbox, team, 2, 10)
-        found.emails += late.emails
-        found.events += late.events
-        await check(team, found)
-        await rollups.fold(pillarbox.pool, NOW)
-        await check(team, found)
+    pillarbox, team = counted_team
+    found = await history(pillarbox, team, 1)
+    await check(team, found)
+    await rollups.fold(pillarbox.pool, NOW)
+    await check(team, found)
+    late = await history(pillarbox, team, 2, 10)
+    found.emails += late.emails
+    found.events += late.events
+    await check(team, found)
+    await rollups.fold(pillarbox.pool, NOW)
+    await check(team, found)
 
 
-async def test_days_that_are_known_are_not_counted_again(database_url: str, tmp_path: Path) -> None:
+async def test_days_that_are_known_are_not_counted_again(counted_team: tuple[World, Team]) -> None:
     """The second time no rollup of a day is read that is over."""
-    async with counted_team(database_url, tmp_path) as (pillarbox, team):
-        await history(pillarbox, team, 1)
-        await rollups.fold(pillarbox.pool, NOW)
-        for asked in ASKED:
-            if asked.end == TODAY:
-                found_answer = await answer(team, asked)
-                async with pillarbox.pool.acquire() as conn:
-                    # Unseen by the versions, which triggers write.
-                    await conn.execute("ALTER TABLE rollups DISABLE TRIGGER USER")
-                    await conn.execute("UPDATE rollups SET received = received + 1000")
-                    await conn.execute("ALTER TABLE rollups ENABLE TRIGGER USER")
-                assert await answer(team, asked) == found_answer
+    pillarbox, team = counted_team
+    await history(pillarbox, team, 1)
+    await rollups.fold(pillarbox.pool, NOW)
+    for asked in ASKED:
+        if asked.end == TODAY:
+            found_answer = await answer(team, asked)
+            async with pillarbox.pool.acquire() as conn:
+                # Unseen by the versions, which triggers write.
+                await conn.execute("ALTER TABLE rollups DISABLE TRIGGER USER")
+                await conn.execute("UPDATE rollups SET received = received + 1000")
+                await conn.execute("ALTER TABLE rollups ENABLE TRIGGER USER")
+            assert await answer(team, asked) == found_answer
 
 
-async def test_mending_and_removing_show(database_url: str, tmp_path: Path) -> None:
+async def test_mending_and_removing_show(counted_team: tuple[World, Team]) -> None:
     """`metrics rebuild` and retention change days that were asked for before."""
-    async with counted_team(database_url, tmp_path) as (pillarbox, team):
-        found = await history(pillarbox, team, 1)
-        await rollups.fold(pillarbox.pool, NOW)
-        await check(team, found)
-        await pillarbox.pool.execute("UPDATE rollups SET sent = sent + 3 WHERE level = 3")
-        assert (await answer(team, ASKED[0]))["totals"] != oracle.totals(found, ASKED[0])
-        mended = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, correct=True)
-        assert [lack async for lack in mended]
-        await check(team, found)
-        await rollups.forget(pillarbox.pool, team.id, FIRST + timedelta(days=2))
-        days = {
-            row["period"] for row in (await answer(team, ASKED[0]))["data"] if row["domain_id"] == f"{HARBOR}"
-        }
-        assert days == {f"{FIRST.date() + timedelta(days=n)}" for n in (2, 3)}
+    pillarbox, team = counted_team
+    found = await history(pillarbox, team, 1)
+    await rollups.fold(pillarbox.pool, NOW)
+    await check(team, found)
+    await pillarbox.pool.execute("UPDATE rollups SET sent = sent + 3 WHERE level = 3")
+    assert (await answer(team, ASKED[0]))["totals"] != oracle.totals(found, ASKED[0])
+    mended = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, correct=True)
+    assert [lack async for lack in mended]
+    await check(team, found)
+    await rollups.forget(pillarbox.pool, team.id, FIRST + timedelta(days=2))
+    days = {
+        row["period"] for row in (await answer(team, ASKED[0]))["data"] if row["domain_id"] == f"{HARBOR}"
+    }
+    assert days == {f"{FIRST.date() + timedelta(days=n)}" for n in (2, 3)}
 
 
-async def test_rollups_that_are_gone_at_once_are_not_cached(database_url: str, tmp_path: Path) -> None:
+async def test_rollups_that_are_gone_at_once_are_not_cached(counted_team: tuple[World, Team]) -> None:
     """TRUNCATE leaves no trace of which days there were."""
-    async with counted_team(database_url, tmp_path) as (pillarbox, team):
-        found = await history(pillarbox, team, 1)
-        await rollups.fold(pillarbox.pool, NOW)
-        await check(team, found)
-        await pillarbox.pool.execute("TRUNCATE rollups")
-        for asked in ASKED:
-            assert not any((await answer(team, asked))["totals"].values()), asked
+    pillarbox, team = counted_team
+    found = await history(pillarbox, team, 1)
+    await rollups.fold(pillarbox.pool, NOW)
+    await check(team, found)
+    await pillarbox.pool.execute("TRUNCATE rollups")
+    for asked in ASKED:
+        assert not any((await answer(team, asked))["totals"].values()), asked
 
 
-async def test_answers_beside_writers_and_folders_never_go_back(database_url: str, tmp_path: Path) -> None:
+async def test_answers_beside_writers_and_folders_never_go_back(counted_team: tuple[World, Team]) -> None:
     """Each answer is of one snapshot: it has all that one before it had, and its rows are its totals."""
-    async with counted_team(database_url, tmp_path) as (pillarbox, team):
-        found = await history(pillarbox, team, 1)
-        await rollups.fold(pillarbox.pool, NOW)
-        writers = [asyncio.create_task(history(pillarbox, team, seed, 15)) for seed in (2, 3)]
+    pillarbox, team = counted_team
+    found = await history(pillarbox, team, 1)
+    await rollups.fold(pillarbox.pool, NOW)
+    writers = [asyncio.create_task(history(pillarbox, team, seed, 15)) for seed in (2, 3)]
 
-        async def keep_folding() -> None:
-            while not all(writer.done() for writer in writers):
-                await rollups.fold(pillarbox.pool, NOW)
+    async def keep_folding() -> None:
+        while not all(writer.done() for writer in writers):
+            await rollups.fold(pillarbox.pool, NOW)
 
-        async def keep_reading(asked: Asked) -> None:
-            last = 0
-            while not all(writer.done() for writer in writers):
-                found_answer = await answer(team, asked)
-                seen = found_answer["totals"]["received"]
-                assert sum(row["received"] for row in found_answer["data"]) == seen >= last
-                last = seen
+    async def keep_reading(asked: Asked) -> None:
+        last = 0
+        while not all(writer.done() for writer in writers):
+            found_answer = await answer(team, asked)
+            seen = found_answer["totals"]["received"]
+            assert sum(row["received"] for row in found_answer["data"]) == seen >= last
+            last = seen
 
-        asking = [keep_reading(asked) for asked in (ASKED[0], ASKED[6], ASKED[15])]
-        await asyncio.gather(keep_folding(), *asking, *writers)
-        await rollups.fold(pillarbox.pool, NOW)
-        for writer in writers:
-            found.emails += writer.result().emails
-            found.events += writer.result().events
-        await check(team, found)
+    asking = [keep_reading(asked) for asked in (ASKED[0], ASKED[6], ASKED[15])]
+    await asyncio.gather(keep_folding(), *asking, *writers)
+    await rollups.fold(pillarbox.pool, NOW)
+    for writer in writers:
+        found.emails += writer.result().emails
+        found.events += writer.result().events
+    await check(team, found)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 async def test_every_change_of_a_rollup_is_a_new_version_of_its_day(
-    database_url: str, tmp_path: Path, level: int
+    counted_team: tuple[World, Team], level: int
 ) -> None:
     """Rollups of ten seconds are not what periods are made of."""
-    async with counted_team(database_url, tmp_path) as (pillarbox, team):
-        pool = pillarbox.pool
+    pillarbox, team = counted_team
+    pool = pillarbox.pool
 
-        async def versions() -> dict[datetime, UUID]:
-            return dict(map(tuple, await pool.fetch("SELECT day, version FROM rollup_versions")))
+    async def versions() -> dict[datetime, UUID]:
+        return dict(map(tuple, await pool.fetch("SELECT day, version FROM rollup_versions")))
 
-        seen = [await versions()]
-        for change in (
-            INSERTED.format(team=team.id, level=level),
-            f"UPDATE rollups SET opened = 1 WHERE start = '{FIRST.isoformat()}'",
-            "DELETE FROM rollups",
-        ):
-            await pool.execute(change)
-            seen.append(await versions())
-        if level == 0:
-            assert seen == [{}] * 4
-            return
-        assert [set(here) for here in seen] == [set(), {FIRST, TODAY}, {FIRST, TODAY}, {FIRST, TODAY}]
-        assert seen[1][FIRST] != seen[2][FIRST]
-        assert seen[1][TODAY] == seen[2][TODAY]
-        assert {seen[2][FIRST], seen[2][TODAY]}.isdisjoint(seen[3].values())
+    seen = [await versions()]
+    for change in (
+        INSERTED.format(team=team.id, level=level),
+        f"UPDATE rollups SET opened = 1 WHERE start = '{FIRST.isoformat()}'",
+        "DELETE FROM rollups",
+    ):
+        await pool.execute(change)
+        seen.append(await versions())
+    if level == 0:
+        assert seen == [{}] * 4
+        return
+    assert [set(here) for here in seen] == [set(), {FIRST, TODAY}, {FIRST, TODAY}, {FIRST, TODAY}]
+    assert seen[1][FIRST] != seen[2][FIRST]
+    assert seen[1][TODAY] == seen[2][TODAY]
+    assert {seen[2][FIRST], seen[2][TODAY]}.isdisjoint(seen[3].values())
 
 
 def test_the_cache_is_bounded_and_the_oldest_goes_first() -> None:

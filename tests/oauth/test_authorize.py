@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from uuid import uuid4
@@ -12,7 +11,7 @@ import pytest
 
 from kit.oauth_flow import REDIRECT, answered, parameters, register
 from kit.people import SESSION, a_person, logged_in, text_of, visit
-from kit.world import World, world
+from kit.world import World
 from pillarbox.oauth.authorization import MOST_OF_ADDRESS
 
 BUILT_IN = "7136aa0b-625c-4c9c-8820-e9784c8eb141"
@@ -205,17 +204,16 @@ async def test_the_host_header_changes_no_address(pillarbox: World) -> None:
     assert described.json()["issuer"] == pillarbox.url
 
 
-async def test_one_browser_may_have_several_requests(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        fields = parameters((await register(pillarbox))["client_id"])
-        browser = visit(pillarbox)
-        for _ in range(2):
-            await browser.ask("GET", "/oauth/authorize", params=fields)
-        assert await pillarbox.pool.fetchval("SELECT count(DISTINCT browser_hash) FROM oauth_requests") == 1
-        other = visit(pillarbox)
-        other.cookies["__Host-pillarbox-authorize"] = "chosen-by-somebody"
-        await other.ask("GET", "/oauth/authorize", params=fields)
-        assert other.cookies["__Host-pillarbox-authorize"] != "chosen-by-somebody"
+async def test_one_browser_may_have_several_requests(running: World) -> None:
+    fields = parameters((await register(running))["client_id"])
+    browser = visit(running)
+    for _ in range(2):
+        await browser.ask("GET", "/oauth/authorize", params=fields)
+    assert await running.pool.fetchval("SELECT count(DISTINCT browser_hash) FROM oauth_requests") == 1
+    other = visit(running)
+    other.cookies["__Host-pillarbox-authorize"] = "chosen-by-somebody"
+    await other.ask("GET", "/oauth/authorize", params=fields)
+    assert other.cookies["__Host-pillarbox-authorize"] != "chosen-by-somebody"
 
 
 async def test_a_fault_of_ours_is_told_to_the_program(pillarbox: World) -> None:

@@ -13,8 +13,7 @@ from uuid import uuid4
 import pytest
 
 from kit.client import error
-from kit.clock import ManualClock
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of, manual_world
 from kit.programs import CLIENT_ID, Program, a_grant, a_token, program
 from kit.world import World, mail
 from pillarbox.kernel.security.authentication import LONGEST_ACCESS_TOKEN
@@ -123,32 +122,30 @@ async def test_a_token_never_has_more_than_its_grant(pillarbox: World) -> None:
     assert (await both.acting.get("/emails")).is_success
 
 
-async def test_a_token_ends_after_900_seconds(database_url: str, tmp_path: Path) -> None:
+async def test_a_token_ends_after_900_seconds(pillarbox: World) -> None:
     """To the second, also one that this process has verified before."""
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        made = await program(await pillarbox.team())
-        assert (await made.acting.get("/emails")).is_success
-        clock.advance(LIFETIME.total_seconds() - 1.0)
-        assert (await made.acting.get("/emails")).is_success
-        clock.advance(1.0)
-        for _ in range(2):
-            assert refusal(await made.acting.get("/emails")) == INVALID
+    clock = clock_of(pillarbox)
+    made = await program(await pillarbox.team())
+    assert (await made.acting.get("/emails")).is_success
+    clock.advance(LIFETIME.total_seconds() - 1.0)
+    assert (await made.acting.get("/emails")).is_success
+    clock.advance(1.0)
+    for _ in range(2):
+        assert refusal(await made.acting.get("/emails")) == INVALID
 
 
-async def test_a_revoked_grant_is_known_within_a_second_everywhere(database_url: str, tmp_path: Path) -> None:
+async def test_a_revoked_grant_is_known_within_a_second_everywhere(pillarbox: World) -> None:
     """In the process that revoked it at once, in others when what they remember is over."""
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        harbor = await pillarbox.team()
-        one, other = await program(harbor), await program(harbor)
-        assert (await one.acting.get("/emails")).is_success
-        assert (await other.acting.get("/emails")).is_success
-        assert (await harbor.call("DELETE", f"/oauth/grants/{one.ref.id}")).is_success
-        assert refusal(await one.acting.get("/emails")) == INVALID
-        assert await revoke(pillarbox.pool, clock.now(), other.ref, Reason.BY_CLIENT)
-        clock.advance(REMEMBERED_SECONDS)
-        assert refusal(await other.acting.get("/emails")) == INVALID
+    clock = clock_of(pillarbox)
+    harbor = await pillarbox.team()
+    one, other = await program(harbor), await program(harbor)
+    assert (await one.acting.get("/emails")).is_success
+    assert (await other.acting.get("/emails")).is_success
+    assert (await harbor.call("DELETE", f"/oauth/grants/{one.ref.id}")).is_success
+    assert refusal(await one.acting.get("/emails")) == INVALID
+    assert await revoke(pillarbox.pool, clock.now(), other.ref, Reason.BY_CLIENT)
+    clock.advance(REMEMBERED_SECONDS)
+    assert refusal(await other.acting.get("/emails")) == INVALID
 
 
 async def test_a_program_may_no_more_than_its_person(pillarbox: World) -> None:
@@ -178,17 +175,14 @@ async def test_states_of_the_team(pillarbox: World) -> None:
         assert refusal(await made.acting.get("/emails")) == told
 
 
-async def test_a_key_that_was_withdrawn_is_known_within_two_minutes(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_key_that_was_withdrawn_is_known_within_two_minutes(pillarbox: World) -> None:
     """A signature is not remembered for ever: where the signing key was stolen, it is replaced."""
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        made = await program(await pillarbox.team())
-        assert (await made.acting.get("/emails")).is_success
-        await pillarbox.app.need(SigningKeys).replace()
-        clock.advance(VERIFIED_SECONDS)
-        assert refusal(await made.acting.get("/emails")) == INVALID
+    clock = clock_of(pillarbox)
+    made = await program(await pillarbox.team())
+    assert (await made.acting.get("/emails")).is_success
+    await pillarbox.app.need(SigningKeys).replace()
+    clock.advance(VERIFIED_SECONDS)
+    assert refusal(await made.acting.get("/emails")) == INVALID
 
 
 async def test_failed_tokens_count_as_failed_logins(pillarbox: World) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from kit.clock import ManualClock
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of
 from kit.oauth_flow import REDIRECT, Asking, answered, ask, exchange, register
 from kit.people import PASSWORD, Visit, a_person, heading, logged_in, text_of, visit
 from kit.world import Team, World
@@ -103,30 +101,29 @@ async def test_without_a_session_the_browser_logs_in_and_comes_back(pillarbox: W
     assert len(code) == 43
 
 
-async def test_a_request_is_for_one_browser_and_one_decision(database_url: str, tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        team, wanted = await asking(pillarbox, **SENDING)
-        other = await logged_in(pillarbox, await a_person(team, "eve@people.example"))
-        assert (await Asking(other, wanted.path).page()).status_code == 400
-        await other.get("/account")
-        fields = {"decision": "approve", "team_id": str(team.id)}
-        stolen = await other.post(wanted.path, **fields)
-        assert (stolen.status_code, "location" in stolen.headers) == (400, False)
-        await wanted.approve()
-        for decision in ("approve", "deny"):
-            again = await wanted.visit.post(wanted.path, decision=decision, team_id=str(team.id))
-            assert (again.status_code, "location" in again.headers) == (400, False)
-        assert heading(await wanted.page()) == "There is nothing to decide"
-        assert await given(pillarbox) == 1
-        team, late = await asking(pillarbox, **SENDING)
-        await late.page()
-        clock.advance(600.001)
-        answer = await late.visit.post(late.path, decision="approve", team_id=str(team.id))
-        assert (answer.status_code, "location" in answer.headers) == (400, False)
-        assert (await late.page()).status_code == 400
-        unknown = f"/oauth/authorize/{'a' * 43}"
-        assert (await late.visit.get(unknown)).status_code == 400
+async def test_a_request_is_for_one_browser_and_one_decision(pillarbox: World) -> None:
+    clock = clock_of(pillarbox)
+    team, wanted = await asking(pillarbox, **SENDING)
+    other = await logged_in(pillarbox, await a_person(team, "eve@people.example"))
+    assert (await Asking(other, wanted.path).page()).status_code == 400
+    await other.get("/account")
+    fields = {"decision": "approve", "team_id": str(team.id)}
+    stolen = await other.post(wanted.path, **fields)
+    assert (stolen.status_code, "location" in stolen.headers) == (400, False)
+    await wanted.approve()
+    for decision in ("approve", "deny"):
+        again = await wanted.visit.post(wanted.path, decision=decision, team_id=str(team.id))
+        assert (again.status_code, "location" in again.headers) == (400, False)
+    assert heading(await wanted.page()) == "There is nothing to decide"
+    assert await given(pillarbox) == 1
+    team, late = await asking(pillarbox, **SENDING)
+    await late.page()
+    clock.advance(600.001)
+    answer = await late.visit.post(late.path, decision="approve", team_id=str(team.id))
+    assert (answer.status_code, "location" in answer.headers) == (400, False)
+    assert (await late.page()).status_code == 400
+    unknown = f"/oauth/authorize/{'a' * 43}"
+    assert (await late.visit.get(unknown)).status_code == 400
 
 
 async def test_of_parallel_decisions_one_counts(pillarbox: World) -> None:
@@ -223,27 +220,24 @@ async def test_the_team_is_chosen_among_those_where_that_is_allowed(pillarbox: W
     assert json.loads(entry["details"]) == {"client_id": client_id, "scopes": ["emails:send"]}
 
 
-async def test_full_access_is_given_by_who_has_just_proved_who_it_is(
-    database_url: str, tmp_path: Path
-) -> None:
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        team = await pillarbox.team()
-        browser: Visit = await logged_in(pillarbox, await a_person(team, "ada@people.example"))
-        client_id = (await register(pillarbox))["client_id"]
-        clock.advance(599)
-        wanted = await ask(browser, client_id)
-        assert (await wanted.page()).status_code == 200
-        clock.advance(2)
-        assert (await wanted.page()).headers["location"] == f"/confirm?to={wanted.path}"
-        late = await browser.post(wanted.path, decision="approve", team_id=str(team.id))
-        assert late.headers["location"] == f"/confirm?to={wanted.path}"
-        assert await given(pillarbox) == 0
-        small = await ask(browser, client_id, **SENDING)
-        assert (await small.page()).status_code == 200
-        back = await browser.send(f"/confirm?to={wanted.path}", "/confirm", password=PASSWORD, to=wanted.path)
-        assert back.headers["location"] == wanted.path
-        assert len(await wanted.approve()) == 43
+async def test_full_access_is_given_by_who_has_just_proved_who_it_is(pillarbox: World) -> None:
+    clock = clock_of(pillarbox)
+    team = await pillarbox.team()
+    browser: Visit = await logged_in(pillarbox, await a_person(team, "ada@people.example"))
+    client_id = (await register(pillarbox))["client_id"]
+    clock.advance(599)
+    wanted = await ask(browser, client_id)
+    assert (await wanted.page()).status_code == 200
+    clock.advance(2)
+    assert (await wanted.page()).headers["location"] == f"/confirm?to={wanted.path}"
+    late = await browser.post(wanted.path, decision="approve", team_id=str(team.id))
+    assert late.headers["location"] == f"/confirm?to={wanted.path}"
+    assert await given(pillarbox) == 0
+    small = await ask(browser, client_id, **SENDING)
+    assert (await small.page()).status_code == 200
+    back = await browser.send(f"/confirm?to={wanted.path}", "/confirm", password=PASSWORD, to=wanted.path)
+    assert back.headers["location"] == wanted.path
+    assert len(await wanted.approve()) == 43
 
 
 async def test_each_approval_is_a_grant_of_its_own(pillarbox: World) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import resend
 
 from kit.client import error
-from kit.clock import ManualClock
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of
 from kit.programs import CLIENT_ID, a_grant, a_member, program
-from kit.world import World, world
+from kit.world import World
 from pillarbox.oauth.grants import Reason
 
 DATABASE_STYLE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00")
@@ -59,25 +57,24 @@ async def test_pages_of_grants(pillarbox: World) -> None:
         assert error(await harbor.get(f"/oauth/grants?{query}"))[:2] == (422, "validation_error"), query
 
 
-async def test_a_grant_is_revoked_for_good(database_url: str, tmp_path: Path) -> None:
+async def test_a_grant_is_revoked_for_good(pillarbox: World) -> None:
     """A second time answers what was written the first time, whoever revoked it."""
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        harbor = await pillarbox.team()
-        made, other = await program(harbor), await program(harbor)
-        answer = await harbor.call("DELETE", f"/oauth/grants/{made.ref.id}")
-        assert answer.status_code == 200
-        body = answer.json()
-        assert list(body) == ["object", "id", "revoked_at", "revoked_reason"]
-        assert (body["object"], body["id"]) == ("oauth_grant", str(made.ref.id))
-        assert body["revoked_reason"] == "revoked_from_api"
-        assert ISO_STYLE.fullmatch(body["revoked_at"])
-        clock.advance(60.0)
-        assert (await harbor.call("DELETE", f"/oauth/grants/{made.ref.id}")).json() == body
-        await other.revoke(Reason.BY_CLIENT)
-        again = (await harbor.call("DELETE", f"/oauth/grants/{other.ref.id}")).json()
-        assert again["revoked_reason"] == "revoked_by_client"
-        assert len(await acts(pillarbox, harbor.id)) == 1
+    clock = clock_of(pillarbox)
+    harbor = await pillarbox.team()
+    made, other = await program(harbor), await program(harbor)
+    answer = await harbor.call("DELETE", f"/oauth/grants/{made.ref.id}")
+    assert answer.status_code == 200
+    body = answer.json()
+    assert list(body) == ["object", "id", "revoked_at", "revoked_reason"]
+    assert (body["object"], body["id"]) == ("oauth_grant", str(made.ref.id))
+    assert body["revoked_reason"] == "revoked_from_api"
+    assert ISO_STYLE.fullmatch(body["revoked_at"])
+    clock.advance(60.0)
+    assert (await harbor.call("DELETE", f"/oauth/grants/{made.ref.id}")).json() == body
+    await other.revoke(Reason.BY_CLIENT)
+    again = (await harbor.call("DELETE", f"/oauth/grants/{other.ref.id}")).json()
+    assert again["revoked_reason"] == "revoked_by_client"
+    assert len(await acts(pillarbox, harbor.id)) == 1
 
 
 async def test_a_program_may_revoke_grants_and_its_own_too(pillarbox: World) -> None:
@@ -102,23 +99,22 @@ async def test_unknown_grants(pillarbox: World) -> None:
     assert (await theirs.acting.get("/oauth/grants")).is_success
 
 
-async def test_the_official_python_sdk_lists_and_revokes_grants(database_url: str, tmp_path: Path) -> None:
+async def test_the_official_python_sdk_lists_and_revokes_grants(running: World) -> None:
     """Its classes `OAuthGrants` and `OAuthGrant`."""
-    async with world(database_url, tmp_path) as pillarbox:
-        harbor = await pillarbox.team()
-        one, two = await program(harbor, ("emails:send",)), await program(harbor)
-        before = resend.api_url, resend.api_key
-        resend.api_url, resend.api_key = pillarbox.url, harbor.token
-        try:
-            page = await resend.OAuthGrants.list_async({"limit": 1})
-            assert (page["has_more"], [grant["id"] for grant in page["data"]]) == (True, [str(two.ref.id)])
-            rest = await resend.OAuthGrants.list_async({"after": str(two.ref.id)})
-            assert [grant["client"]["name"] for grant in rest["data"]] == ["Quill"]
-            assert [grant["scopes"] for grant in rest["data"]] == [["emails:send"]]
-            revoked = await resend.OAuthGrants.revoke_async(str(one.ref.id))
-            assert (revoked["object"], revoked["revoked_reason"]) == ("oauth_grant", "revoked_from_api")
-        finally:
-            resend.api_url, resend.api_key = before
+    harbor = await running.team()
+    one, two = await program(harbor, ("emails:send",)), await program(harbor)
+    before = resend.api_url, resend.api_key
+    resend.api_url, resend.api_key = running.url, harbor.token
+    try:
+        page = await resend.OAuthGrants.list_async({"limit": 1})
+        assert (page["has_more"], [grant["id"] for grant in page["data"]]) == (True, [str(two.ref.id)])
+        rest = await resend.OAuthGrants.list_async({"after": str(two.ref.id)})
+        assert [grant["client"]["name"] for grant in rest["data"]] == ["Quill"]
+        assert [grant["scopes"] for grant in rest["data"]] == [["emails:send"]]
+        revoked = await resend.OAuthGrants.revoke_async(str(one.ref.id))
+        assert (revoked["object"], revoked["revoked_reason"]) == ("oauth_grant", "revoked_from_api")
+    finally:
+        resend.api_url, resend.api_key = before
 
 
 async def acts(pillarbox: World, team_id: UUID) -> list[tuple[object, ...]]:

@@ -10,8 +10,7 @@ from uuid import UUID
 import pytest
 
 from kit.client import error
-from kit.clock import ManualClock
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of, manual_world
 from kit.oauth_flow import REDIRECT, registration
 from kit.world import World
 from pillarbox.oauth.clients import redirects
@@ -210,24 +209,23 @@ async def test_a_body_without_content_type_and_a_foreign_credential_are_taken(pi
     assert (await client.send(request)).status_code == 201
 
 
-async def test_the_21st_registration_of_an_hour_is_put_off(database_url: str, tmp_path: Path) -> None:
+async def test_the_21st_registration_of_an_hour_is_put_off(pillarbox: World) -> None:
     """OA-01: RFC 7591 point of section 10; each of the last 60 minutes counts, and failures do not."""
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        for number in range(20):
-            assert (await asked(pillarbox, registration(client_name=""))).status_code == 400
-            assert (await asked(pillarbox, registration())).status_code == 201, number
-            clock.advance(60)
-        refused = await asked(pillarbox, registration(client_name=""))
-        assert (refused.status_code, refused.json()["error"]) == (429, "too_many_requests")
-        assert refused.headers["retry-after"] == str(3600 - 20 * 60)
-        clock.advance(3600 - 20 * 60 - 1)
-        assert (await asked(pillarbox, registration())).status_code == 429
-        clock.advance(1)
-        assert (await asked(pillarbox, registration())).status_code == 201
-        assert (await asked(pillarbox, registration())).status_code == 429
+    clock = clock_of(pillarbox)
+    for number in range(20):
+        assert (await asked(pillarbox, registration(client_name=""))).status_code == 400
+        assert (await asked(pillarbox, registration())).status_code == 201, number
         clock.advance(60)
-        assert (await asked(pillarbox, registration())).status_code == 201
+    refused = await asked(pillarbox, registration(client_name=""))
+    assert (refused.status_code, refused.json()["error"]) == (429, "too_many_requests")
+    assert refused.headers["retry-after"] == str(3600 - 20 * 60)
+    clock.advance(3600 - 20 * 60 - 1)
+    assert (await asked(pillarbox, registration())).status_code == 429
+    clock.advance(1)
+    assert (await asked(pillarbox, registration())).status_code == 201
+    assert (await asked(pillarbox, registration())).status_code == 429
+    clock.advance(60)
+    assert (await asked(pillarbox, registration())).status_code == 201
 
 
 async def test_an_address_of_ipv6_counts_by_its_network(database_url: str, tmp_path: Path) -> None:

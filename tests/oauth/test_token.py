@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from kit.clock import ManualClock
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of, manual_world
 from kit.oauth_flow import (
     CHALLENGE,
     REDIRECT,
@@ -29,7 +29,7 @@ from kit.oauth_flow import (
     token,
 )
 from kit.people import Visit, a_person, logged_in
-from kit.world import Team, World, world
+from kit.world import Team, World
 from pillarbox.oauth.tokens import challenge_of
 
 
@@ -73,74 +73,69 @@ def test_the_vector_of_the_contract() -> None:
 # Codes --------------------------------------------------------------------------------------------
 
 
-async def test_a_code_is_for_one_request_alone(database_url: str, tmp_path: Path) -> None:
+async def test_a_code_is_for_one_request_alone(running: World) -> None:
     """OA-04: bound to client, redirect and challenge; a failure does not use it up, five do."""
-    async with world(database_url, tmp_path) as pillarbox:
-        _, made, code = await a_code(pillarbox)
-        client_id = made["client_id"]
-        other = (await register(pillarbox))["client_id"]
-        assert is_error(await exchange(pillarbox, other, code), 400, "invalid_grant")
-        wrong: list[dict[str, str]] = [
-            {"code_verifier": VERIFIER + "x"},
-            {"code_verifier": VERIFIER.swapcase()},
-            {"redirect_uri": f"{REDIRECT}/"},
-            {"redirect_uri": "https://evil.example/cb"},
-        ]
-        for fields in wrong:
-            assert is_error(await exchange(pillarbox, client_id, code, **fields), 400, "invalid_grant")
-        assert (await exchange(pillarbox, client_id, code)).status_code == 200
-        _, made, code = await a_code(pillarbox)
-        for _ in range(5):
-            answer = await exchange(pillarbox, made["client_id"], code, code_verifier=VERIFIER + "x")
-            assert is_error(answer, 400, "invalid_grant")
-        assert is_error(await exchange(pillarbox, made["client_id"], code), 400, "invalid_grant")
-
-
-async def test_the_port_of_the_redirect_counts_at_the_exchange(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        _, visit = await somebody(pillarbox)
-        made = await register(pillarbox, redirect_uris=["http://127.0.0.1/cb"])
-        uri = "http://127.0.0.1:49801/cb"
-        code = await (await ask(visit, made["client_id"], redirect_uri=uri)).approve()
-        for other in ("http://127.0.0.1/cb", "http://127.0.0.1:49802/cb"):
-            answer = await exchange(pillarbox, made["client_id"], code, redirect_uri=other)
-            assert is_error(answer, 400, "invalid_grant")
-        answer = await exchange(pillarbox, made["client_id"], code, redirect_uri=uri)
-        assert answer.status_code == 200
-
-
-async def test_a_code_ends_after_ten_minutes(database_url: str, tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        _, made, code = await a_code(pillarbox)
-        _, later, second = await a_code(pillarbox)
-        clock.advance(599)
-        assert (await exchange(pillarbox, made["client_id"], code)).status_code == 200
-        clock.advance(1.001)
-        assert is_error(await exchange(pillarbox, later["client_id"], second), 400, "invalid_grant")
-
-
-async def test_a_code_that_comes_twice_ends_what_it_gave(database_url: str, tmp_path: Path) -> None:
-    """OA-04: RFC 6749, 4.1.2."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team, made, code = await a_code(pillarbox)
-        tokens = (await exchange(pillarbox, made["client_id"], code)).json()
-        acting = team.using(tokens["access_token"])
-        assert (await acting.get("/domains")).status_code == 200
-        assert is_error(await exchange(pillarbox, made["client_id"], code), 400, "invalid_grant")
-        assert await reasons(team) == ["code_reuse"]
-        assert (await acting.get("/domains")).status_code == 401
-        answer = await refresh(pillarbox, made["client_id"], tokens["refresh_token"])
+    _, made, code = await a_code(running)
+    client_id = made["client_id"]
+    other = (await register(running))["client_id"]
+    assert is_error(await exchange(running, other, code), 400, "invalid_grant")
+    wrong: list[dict[str, str]] = [
+        {"code_verifier": VERIFIER + "x"},
+        {"code_verifier": VERIFIER.swapcase()},
+        {"redirect_uri": f"{REDIRECT}/"},
+        {"redirect_uri": "https://evil.example/cb"},
+    ]
+    for fields in wrong:
+        assert is_error(await exchange(running, client_id, code, **fields), 400, "invalid_grant")
+    assert (await exchange(running, client_id, code)).status_code == 200
+    _, made, code = await a_code(running)
+    for _ in range(5):
+        answer = await exchange(running, made["client_id"], code, code_verifier=VERIFIER + "x")
         assert is_error(answer, 400, "invalid_grant")
+    assert is_error(await exchange(running, made["client_id"], code), 400, "invalid_grant")
 
 
-async def test_of_parallel_exchanges_one_wins(database_url: str, tmp_path: Path) -> None:
+async def test_the_port_of_the_redirect_counts_at_the_exchange(running: World) -> None:
+    _, visit = await somebody(running)
+    made = await register(running, redirect_uris=["http://127.0.0.1/cb"])
+    uri = "http://127.0.0.1:49801/cb"
+    code = await (await ask(visit, made["client_id"], redirect_uri=uri)).approve()
+    for other in ("http://127.0.0.1/cb", "http://127.0.0.1:49802/cb"):
+        answer = await exchange(running, made["client_id"], code, redirect_uri=other)
+        assert is_error(answer, 400, "invalid_grant")
+    answer = await exchange(running, made["client_id"], code, redirect_uri=uri)
+    assert answer.status_code == 200
+
+
+async def test_a_code_ends_after_ten_minutes(pillarbox: World) -> None:
+    clock = clock_of(pillarbox)
+    _, made, code = await a_code(pillarbox)
+    _, later, second = await a_code(pillarbox)
+    clock.advance(599)
+    assert (await exchange(pillarbox, made["client_id"], code)).status_code == 200
+    clock.advance(1.001)
+    assert is_error(await exchange(pillarbox, later["client_id"], second), 400, "invalid_grant")
+
+
+async def test_a_code_that_comes_twice_ends_what_it_gave(running: World) -> None:
+    """OA-04: RFC 6749, 4.1.2."""
+    team, made, code = await a_code(running)
+    tokens = (await exchange(running, made["client_id"], code)).json()
+    acting = team.using(tokens["access_token"])
+    assert (await acting.get("/domains")).status_code == 200
+    assert is_error(await exchange(running, made["client_id"], code), 400, "invalid_grant")
+    assert await reasons(team) == ["code_reuse"]
+    assert (await acting.get("/domains")).status_code == 401
+    answer = await refresh(running, made["client_id"], tokens["refresh_token"])
+    assert is_error(answer, 400, "invalid_grant")
+
+
+async def test_of_parallel_exchanges_one_wins(running: World) -> None:
     """OA-04."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team, made, code = await a_code(pillarbox)
-        answers = await asyncio.gather(*(exchange(pillarbox, made["client_id"], code) for _ in range(6)))
-        assert sorted(answer.status_code for answer in answers) == [200, *[400] * 5]
-        assert await reasons(team) == ["code_reuse"]
+    team, made, code = await a_code(running)
+    answers = await asyncio.gather(*(exchange(running, made["client_id"], code) for _ in range(6)))
+    assert sorted(answer.status_code for answer in answers) == [200, *[400] * 5]
+    assert await reasons(team) == ["code_reuse"]
 
 
 async def test_what_a_verifier_is(database_url: str, tmp_path: Path) -> None:
@@ -167,48 +162,45 @@ async def test_what_a_verifier_is(database_url: str, tmp_path: Path) -> None:
 # Refresh tokens -----------------------------------------------------------------------------------
 
 
-async def test_each_use_gives_a_new_refresh_token_of_60_days(database_url: str, tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox:
-        program = await allowed(pillarbox)
-        assert len(program.tokens["refresh_token"]) == 43
-        clock.advance((timedelta(days=60) - timedelta(seconds=1)).total_seconds())
-        second = (await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])).json()
-        clock.advance((timedelta(days=60) - timedelta(seconds=1)).total_seconds())
-        third = (await refresh(pillarbox, program.client_id, second["refresh_token"])).json()
-        assert third["scope"] == "full_access emails:send"
-        clock.advance(timedelta(days=60).total_seconds())
-        answer = await refresh(pillarbox, program.client_id, third["refresh_token"])
-        assert is_error(answer, 400, "invalid_grant")
-        assert await reasons(program.team) == [None]
+async def test_each_use_gives_a_new_refresh_token_of_60_days(pillarbox: World) -> None:
+    clock = clock_of(pillarbox)
+    program = await allowed(pillarbox)
+    assert len(program.tokens["refresh_token"]) == 43
+    clock.advance((timedelta(days=60) - timedelta(seconds=1)).total_seconds())
+    second = (await refresh(pillarbox, program.client_id, program.tokens["refresh_token"])).json()
+    clock.advance((timedelta(days=60) - timedelta(seconds=1)).total_seconds())
+    third = (await refresh(pillarbox, program.client_id, second["refresh_token"])).json()
+    assert third["scope"] == "full_access emails:send"
+    clock.advance(timedelta(days=60).total_seconds())
+    answer = await refresh(pillarbox, program.client_id, third["refresh_token"])
+    assert is_error(answer, 400, "invalid_grant")
+    assert await reasons(program.team) == [None]
 
 
-async def test_a_refresh_token_that_comes_twice_ends_the_grant(database_url: str, tmp_path: Path) -> None:
+async def test_a_refresh_token_that_comes_twice_ends_the_grant(running: World) -> None:
     """OA-05: reuse is told and the whole family ends (RFC 9700, 4.14)."""
-    async with world(database_url, tmp_path) as pillarbox:
-        program = await allowed(pillarbox)
-        old = program.tokens["refresh_token"]
-        newest = (await refresh(pillarbox, program.client_id, old)).json()
-        assert is_error(await refresh(pillarbox, program.client_id, old), 400, "invalid_grant")
-        assert await reasons(program.team) == ["refresh_token_reuse"]
-        answer = await refresh(pillarbox, program.client_id, newest["refresh_token"])
-        assert is_error(answer, 400, "invalid_grant")
-        acting = program.team.using(newest["access_token"])
-        assert (await acting.get("/domains")).status_code == 401
-        [entry] = await pillarbox.pool.fetch(
-            "SELECT * FROM audit_entries WHERE what = 'grant.revoked' AND team_id = $1", program.team.id
-        )
-        assert json.loads(entry["details"]) == {"reason": "refresh_token_reuse"}
+    program = await allowed(running)
+    old = program.tokens["refresh_token"]
+    newest = (await refresh(running, program.client_id, old)).json()
+    assert is_error(await refresh(running, program.client_id, old), 400, "invalid_grant")
+    assert await reasons(program.team) == ["refresh_token_reuse"]
+    answer = await refresh(running, program.client_id, newest["refresh_token"])
+    assert is_error(answer, 400, "invalid_grant")
+    acting = program.team.using(newest["access_token"])
+    assert (await acting.get("/domains")).status_code == 401
+    [entry] = await running.pool.fetch(
+        "SELECT * FROM audit_entries WHERE what = 'grant.revoked' AND team_id = $1", program.team.id
+    )
+    assert json.loads(entry["details"]) == {"reason": "refresh_token_reuse"}
 
 
-async def test_of_parallel_refreshes_one_wins(database_url: str, tmp_path: Path) -> None:
+async def test_of_parallel_refreshes_one_wins(running: World) -> None:
     """OA-05."""
-    async with world(database_url, tmp_path) as pillarbox:
-        program = await allowed(pillarbox)
-        old = program.tokens["refresh_token"]
-        answers = await asyncio.gather(*(refresh(pillarbox, program.client_id, old) for _ in range(6)))
-        assert sorted(answer.status_code for answer in answers) == [200, *[400] * 5]
-        assert await reasons(program.team) == ["refresh_token_reuse"]
+    program = await allowed(running)
+    old = program.tokens["refresh_token"]
+    answers = await asyncio.gather(*(refresh(running, program.client_id, old) for _ in range(6)))
+    assert sorted(answer.status_code for answer in answers) == [200, *[400] * 5]
+    assert await reasons(program.team) == ["refresh_token_reuse"]
 
 
 async def test_within_the_grace_a_repeated_use_is_refused_and_forgiven(
@@ -229,41 +221,36 @@ async def test_within_the_grace_a_repeated_use_is_refused_and_forgiven(
         assert await reasons(program.team) == ["refresh_token_reuse"]
 
 
-async def test_a_scope_narrows_the_new_access_token_alone(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        program = await allowed(pillarbox)
-        held = program.tokens["refresh_token"]
-        for beyond in ("openid", "emails:send openid"):
-            answer = await refresh(pillarbox, program.client_id, held, scope=beyond)
-            assert is_error(answer, 400, "invalid_scope")
-        narrow = await refresh(pillarbox, program.client_id, held, scope="emails:send")
-        assert narrow.json()["scope"] == "emails:send"
-        acting = program.team.using(narrow.json()["access_token"])
-        assert (await acting.get("/domains")).status_code == 403
-        wide = await refresh(pillarbox, program.client_id, narrow.json()["refresh_token"])
-        assert wide.json()["scope"] == "full_access emails:send"
-        small = await allowed(pillarbox, scope="emails:send")
-        answer = await refresh(pillarbox, small.client_id, small.tokens["refresh_token"], scope="full_access")
+async def test_a_scope_narrows_the_new_access_token_alone(running: World) -> None:
+    program = await allowed(running)
+    held = program.tokens["refresh_token"]
+    for beyond in ("openid", "emails:send openid"):
+        answer = await refresh(running, program.client_id, held, scope=beyond)
         assert is_error(answer, 400, "invalid_scope")
+    narrow = await refresh(running, program.client_id, held, scope="emails:send")
+    assert narrow.json()["scope"] == "emails:send"
+    acting = program.team.using(narrow.json()["access_token"])
+    assert (await acting.get("/domains")).status_code == 403
+    wide = await refresh(running, program.client_id, narrow.json()["refresh_token"])
+    assert wide.json()["scope"] == "full_access emails:send"
+    small = await allowed(running, scope="emails:send")
+    answer = await refresh(running, small.client_id, small.tokens["refresh_token"], scope="full_access")
+    assert is_error(answer, 400, "invalid_scope")
 
 
-async def test_a_program_without_that_grant_type_gets_no_refresh_token(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        program = await allowed(pillarbox, grant_types=["authorization_code"], scope="emails:send")
-        assert list(program.tokens) == ["access_token", "token_type", "expires_in", "scope"]
-        answer = await refresh(pillarbox, program.client_id, "x")
-        assert is_error(answer, 400, "unauthorized_client")
+async def test_a_program_without_that_grant_type_gets_no_refresh_token(running: World) -> None:
+    program = await allowed(running, grant_types=["authorization_code"], scope="emails:send")
+    assert list(program.tokens) == ["access_token", "token_type", "expires_in", "scope"]
+    answer = await refresh(running, program.client_id, "x")
+    assert is_error(answer, 400, "unauthorized_client")
 
 
-async def test_a_refresh_token_of_another_program_changes_nothing(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        first, second = await allowed(pillarbox), await allowed(pillarbox)
-        held = first.tokens["refresh_token"]
-        for _ in range(2):
-            assert is_error(await refresh(pillarbox, second.client_id, held), 400, "invalid_grant")
-        assert (await refresh(pillarbox, first.client_id, held)).status_code == 200
+async def test_a_refresh_token_of_another_program_changes_nothing(running: World) -> None:
+    first, second = await allowed(running), await allowed(running)
+    held = first.tokens["refresh_token"]
+    for _ in range(2):
+        assert is_error(await refresh(running, second.client_id, held), 400, "invalid_grant")
+    assert (await refresh(running, first.client_id, held)).status_code == 200
 
 
 # Who sends it -------------------------------------------------------------------------------------
@@ -441,38 +428,34 @@ async def revoked(pillarbox: World, **fields: str) -> httpx.Response:
     return await pillarbox.client(None).post("/oauth/revoke", data=fields)
 
 
-async def test_what_is_not_a_refresh_token_of_the_program_changes_nothing(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_what_is_not_a_refresh_token_of_the_program_changes_nothing(running: World) -> None:
     """OA-07: 200 all the same (RFC 7009, 2.2)."""
-    async with world(database_url, tmp_path) as pillarbox:
-        program, other = await allowed(pillarbox), await allowed(pillarbox)
-        for text in ("unknown", other.tokens["refresh_token"], program.tokens["access_token"], "\0"):
-            answer = await revoked(pillarbox, client_id=program.client_id, token=text)
-            assert (answer.status_code, answer.content) == (200, b""), text
-            assert answer.headers["content-length"] == "0"
-        for one in (program, other):
-            assert await reasons(one.team) == [None]
+    program, other = await allowed(running), await allowed(running)
+    for text in ("unknown", other.tokens["refresh_token"], program.tokens["access_token"], "\0"):
+        answer = await revoked(running, client_id=program.client_id, token=text)
+        assert (answer.status_code, answer.content) == (200, b""), text
+        assert answer.headers["content-length"] == "0"
+    for one in (program, other):
+        assert await reasons(one.team) == [None]
 
 
 @pytest.mark.parametrize("which", ["newest", "rotated"])
-async def test_a_refresh_token_revokes_the_whole_grant(database_url: str, tmp_path: Path, which: str) -> None:
+async def test_a_refresh_token_revokes_the_whole_grant(running: World, which: str) -> None:
     """OA-07."""
-    async with world(database_url, tmp_path) as pillarbox:
-        program: Allowed = await allowed(pillarbox)
-        held = program.tokens["refresh_token"]
-        newest = (await refresh(pillarbox, program.client_id, held)).json()
-        text = held if which == "rotated" else newest["refresh_token"]
-        body = {"client_id": program.client_id, "token": text, "token_type_hint": "refresh_token"}
-        answer = await pillarbox.client(None).post("/oauth/revoke", json=body)
-        assert (answer.status_code, answer.content) == (200, b"")
-        assert await reasons(program.team) == ["revoked_by_client"]
-        for acting in (program.acting, program.team.using(newest["access_token"])):
-            assert (await acting.get("/domains")).status_code == 401
-        again = await revoked(pillarbox, client_id=program.client_id, token=text)
-        assert again.status_code == 200
-        answer = await refresh(pillarbox, program.client_id, newest["refresh_token"])
-        assert is_error(answer, 400, "invalid_grant")
+    program: Allowed = await allowed(running)
+    held = program.tokens["refresh_token"]
+    newest = (await refresh(running, program.client_id, held)).json()
+    text = held if which == "rotated" else newest["refresh_token"]
+    body = {"client_id": program.client_id, "token": text, "token_type_hint": "refresh_token"}
+    answer = await running.client(None).post("/oauth/revoke", json=body)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert await reasons(program.team) == ["revoked_by_client"]
+    for acting in (program.acting, program.team.using(newest["access_token"])):
+        assert (await acting.get("/domains")).status_code == 401
+    again = await revoked(running, client_id=program.client_id, token=text)
+    assert again.status_code == 200
+    answer = await refresh(running, program.client_id, newest["refresh_token"])
+    assert is_error(answer, 400, "invalid_grant")
 
 
 async def test_revoking_asks_who_it_is(pillarbox: World) -> None:

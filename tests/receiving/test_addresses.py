@@ -9,7 +9,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.inbound_client import InboundClient, inbound_client, receiving_domain
-from kit.world import Team, world
+from kit.world import Team, World, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.teams import slugs
@@ -62,9 +62,9 @@ async def rcpt(post: InboundClient, address: str, sender: str = "ada@quay.exampl
     return answer
 
 
-async def test_only_addresses_of_domains_that_receive_are_accepted(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await pillarbox.team()
+async def test_only_addresses_of_domains_that_receive_are_accepted(running: World) -> None:
+    async with inbound_client(running) as post:
+        team = await running.team()
         await receiving_domain(team)
         for address in NOT_OURS:
             assert (await rcpt(post, address)).startswith(NO_RELAY), address
@@ -76,19 +76,19 @@ async def test_only_addresses_of_domains_that_receive_are_accepted(database_url:
         assert received["received_for"] == list(dict.fromkeys(OURS.values()))
 
 
-async def test_local_parts_have_their_length(database_url: str, tmp_path: Path) -> None:
+async def test_local_parts_have_their_length(running: World) -> None:
     """MSG-10: 64 octets, as the wire has them without quotes."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        await receiving_domain(await pillarbox.team())
+    async with inbound_client(running) as post:
+        await receiving_domain(await running.team())
         for local, answer in (("a" * 64, "250"), ("a" * 65, "553 5.1.3"), ("\u00fc" * 33, "553 5.1.3")):
             assert (await rcpt(post, f"{local}@harbor.example", options=" SMTPUTF8")).startswith(answer), (
                 local
             )
 
 
-async def test_a_domain_in_its_own_letters_is_the_same(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await pillarbox.team()
+async def test_a_domain_in_its_own_letters_is_the_same(running: World) -> None:
+    async with inbound_client(running) as post:
+        team = await running.team()
         await receiving_domain(team, "xn--hfen-loa.example")
         assert (await rcpt(post, "ann@häfen.example", options=" SMTPUTF8")).startswith("250")
         assert (await rcpt(post, "ann@xn--hfen-loa.example")).startswith("250")
@@ -166,15 +166,13 @@ async def test_the_operator_is_reached_as_postmaster_and_abuse(database_url: str
         assert received["received_for"] == ["postmaster@mx.pillar.example"]
 
 
-async def test_hosts_of_return_paths_take_reports_about_our_mail_alone(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_hosts_of_return_paths_take_reports_about_our_mail_alone(running: World) -> None:
     """SMTP-15, BNC-02: the token decides; nothing is stored as received mail."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await pillarbox.team()
+    async with inbound_client(running) as post:
+        team = await running.team()
         await receiving_domain(team)
         email = UUID(await team.send(scheduled_at="in 1 hour"))
-        token = pillarbox.app.need(VerpSigner).token(await number(team), email, 0)
+        token = running.app.need(VerpSigner).token(await number(team), email, 0)
         host = "send.harbor.example"
         for address in (f"{token}@{host}", f"{token.upper()}@{host}", f"fbl@{host}", "fbl@mx.pillar.example"):
             assert (await rcpt(post, address, sender="")).startswith("250"), address
@@ -186,12 +184,12 @@ async def test_hosts_of_return_paths_take_reports_about_our_mail_alone(
         assert (await team.get("/emails/receiving")).json()["data"] == []
 
 
-async def test_a_report_is_alone_in_its_transaction(database_url: str, tmp_path: Path) -> None:
+async def test_a_report_is_alone_in_its_transaction(running: World) -> None:
     """SMTP-15."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await pillarbox.team()
+    async with inbound_client(running) as post:
+        team = await running.team()
         await receiving_domain(team)
-        token = pillarbox.app.need(VerpSigner).token(await number(team), pillarbox.app.need(Ids).new(), 0)
+        token = running.app.need(VerpSigner).token(await number(team), running.app.need(Ids).new(), 0)
         report, other = f"{token}@send.harbor.example", "help@harbor.example"
         dialogue = await post.connect()
         answers = await dialogue.offer([report, other, report], sender="")
@@ -201,11 +199,9 @@ async def test_a_report_is_alone_in_its_transaction(database_url: str, tmp_path:
         assert [answer[:9] for answer in answers] == ["250 2.1.5", "452 4.5.3"]
 
 
-async def test_each_recipient_has_its_own_answer_and_a_hundred_are_enough(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await pillarbox.team()
+async def test_each_recipient_has_its_own_answer_and_a_hundred_are_enough(running: World) -> None:
+    async with inbound_client(running) as post:
+        team = await running.team()
         await receiving_domain(team)
         dialogue = await post.connect()
         wanted = ["a@harbor.example", "b@elsewhere.example", "c@harbor.example"]
@@ -218,8 +214,8 @@ async def test_each_recipient_has_its_own_answer_and_a_hundred_are_enough(
         assert (await dialogue.text(b"Subject: y\r\n\r\ny\r\n")).startswith("250")
 
 
-async def test_without_the_database_nobody_is_refused_for_good(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox, inbound_client(pillarbox) as post:
+async def test_without_the_database_nobody_is_refused_for_good(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         await pillarbox.pool.close()
         await pillarbox.app.kit.pools.engine.close()
         assert (await rcpt(post, "help@harbor.example")).startswith("451 4.3.2")

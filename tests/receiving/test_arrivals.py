@@ -18,7 +18,7 @@ from kit.disk import MIB, small_disk
 from kit.http_outside import answer as http_answer
 from kit.http_outside import serving
 from kit.inbound_client import HOSTNAME, inbound_client, receiving_domain
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of, manual_world
 from kit.receiving_team import HELP, message, raw_of, received, receiving_of, receiving_team
 from kit.world import Team, World, world
 from kit.zone import Zone
@@ -65,11 +65,9 @@ async def test_the_message_is_kept_octet_for_octet_behind_our_trace_fields(
         assert found["created_at"] == "2026-10-03T08:15:00.000Z"
 
 
-async def test_who_came_with_tls_or_without_a_sender_is_written_down_so(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+async def test_who_came_with_tls_or_without_a_sender_is_written_down_so(running: World) -> None:
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         assert (await post.deliver(message(), [HELP], sender="")).startswith("250")
         [found] = await received(team)
         whole = await raw_of(team, found["id"])
@@ -117,13 +115,11 @@ async def test_results_behind_a_malformed_line_are_taken_out_as_well(
 # Whose it is ---------------------------------------------------------------------------------------
 
 
-async def test_one_email_for_each_team_with_its_own_addresses_alone(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_one_email_for_each_team_with_its_own_addresses_alone(running: World) -> None:
     """5.3: neither the API nor the raw message of one team names the other's recipients."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        ours = await receiving_team(pillarbox)
-        theirs = await pillarbox.team("Quay")
+    async with inbound_client(running) as post:
+        ours = await receiving_team(running)
+        theirs = await running.team("Quay")
         await receiving_domain(theirs, "quay.example")
         to = ["a@harbor.example", "x@quay.example", "b@harbor.example", "y@quay.example", "a@harbor.example"]
         assert (await post.deliver(message(), to)).startswith("250")
@@ -184,11 +180,9 @@ async def test_the_same_message_for_the_same_recipients_is_stored_once_in_a_day(
         assert len(await received(team)) == 4
 
 
-async def test_the_same_message_in_many_sessions_at_once_is_stored_once(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+async def test_the_same_message_in_many_sessions_at_once_is_stored_once(running: World) -> None:
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         dialogues = [await post.connect() for _ in range(8)]
 
         async def bring(dialogue: Any, number: int) -> str:
@@ -204,19 +198,19 @@ async def test_the_same_message_in_many_sessions_at_once_is_stored_once(
 # Refused -------------------------------------------------------------------------------------------
 
 
-async def test_a_message_that_goes_in_circles_is_refused(database_url: str, tmp_path: Path) -> None:
+async def test_a_message_that_goes_in_circles_is_refused(running: World) -> None:
     """SMTP-14: fifty hops are enough."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         hop = "Received: from a by b; Sat, 03 Oct 2026 08:00:00 +0000"
         assert (await post.deliver(message(*[hop] * 50), [HELP])).startswith("250")
         assert (await post.deliver(message(*[hop] * 51), [HELP])).startswith("554 5.4.6")
         assert len(await received(team)) == 1
 
 
-async def test_no_message_is_larger_than_forty_mebibytes(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+async def test_no_message_is_larger_than_forty_mebibytes(running: World) -> None:
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         dialogue = await post.connect()
         assert (await dialogue.say("MAIL FROM:<a@quay.example> SIZE=41943041")).startswith("552 5.3.4")
         assert (await dialogue.say("MAIL FROM:<a@quay.example> SIZE=41943040")).startswith("250")
@@ -244,21 +238,21 @@ async def test_a_full_disk_refuses_before_the_text_comes(database_url: str, tmp_
             assert (await post.deliver(message(), [HELP])).startswith("250")
 
 
-async def test_what_could_not_be_stored_is_to_be_tried_again(database_url: str, tmp_path: Path) -> None:
+async def test_what_could_not_be_stored_is_to_be_tried_again(running: World) -> None:
     """SMTP-18: 451 4.3.0, and nothing of it is there; then the same message is taken."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         with faults.armed("receive.before_commit=raise%1"):
             assert (await post.deliver(message(), [HELP])).startswith("451 4.3.0")
         assert await received(team) == []
         for table in ("received_sources", "received_seen", "webhook_deliveries"):
-            assert await pillarbox.pool.fetchval(f"SELECT count(*) FROM {table}") == 0
+            assert await running.pool.fetchval(f"SELECT count(*) FROM {table}") == 0
         assert (await post.deliver(message(), [HELP])).startswith("250 2.0.0 Ok, stored as")
 
 
-async def test_what_fails_after_the_commit_is_answered_with_yes(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+async def test_what_fails_after_the_commit_is_answered_with_yes(running: World) -> None:
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         with faults.armed("receive.after_commit=raise"):
             answer = await post.deliver(message(), [HELP])
         assert answer.startswith(("250", "451")), answer
@@ -449,9 +443,9 @@ async def test_old_mail_goes_with_all_that_belongs_to_it(database_url: str, tmp_
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM received_seen") == 0, "a day is over"
 
 
-async def test_without_the_setting_mail_is_kept(database_url: str, tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox, inbound_client(pillarbox) as post:
+async def test_without_the_setting_mail_is_kept(pillarbox: World) -> None:
+    clock = clock_of(pillarbox)
+    async with inbound_client(pillarbox) as post:
         team = await receiving_team(pillarbox)
         await post.deliver(message(), [HELP])
         clock.advance(20 * 365 * 24 * 3600)
@@ -485,11 +479,11 @@ async def test_a_busy_process_puts_mail_off(database_url: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("blank", [b" ", b"\t", b" \t "])
 async def test_a_first_line_that_begins_with_a_blank_adds_nothing_to_our_results(
-    blank: bytes, database_url: str, tmp_path: Path
+    blank: bytes, running: World
 ) -> None:
     """AR-01: what the sender says is never part of a field of ours, by another reader's parser."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         raw = (
             blank + b"; dkim=pass header.d=bank.example; dmarc=pass header.from=bank.example\r\n" + message()
         )
@@ -504,12 +498,10 @@ async def test_a_first_line_that_begins_with_a_blank_adds_nothing_to_our_results
         assert found["subject"] == "Berth"
 
 
-async def test_a_second_subject_on_a_signed_mail_is_neither_believed_nor_shown(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_second_subject_on_a_signed_mail_is_neither_believed_nor_shown(running: World) -> None:
     """DKIM-07: the signature counts for nothing, and what is shown is what was signed."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         raw = b"Subject: Pay to this account\r\nReply-To: <eve@elsewhere.example>\r\n"
         raw += message("Reply-To: <ada@quay.example>")
         assert (await post.deliver(raw, [HELP])).startswith("250 2.0.0")

@@ -10,7 +10,7 @@ import pytest
 
 from kit.inbound_client import InboundClient, InboundSession, inbound_client, receiving_domain
 from kit.manual_world import manual_world
-from kit.world import Team
+from kit.world import Team, World
 
 HELP = "help@harbor.example"
 MULTIPART = b"MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n"
@@ -163,8 +163,8 @@ async def stored(team: Team, post: InboundClient, raw: bytes) -> dict[str, Any]:
     return dict((await team.get(f"/emails/receiving/{answer.split()[-1]}")).json())
 
 
-async def test_everything_is_stored_and_shown_as_far_as_it_can_be(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+async def test_everything_is_stored_and_shown_as_far_as_it_can_be(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         team, anyone = await pillarbox.team(), pillarbox.client(None)
         await receiving_domain(team)
         wrong: list[object] = []
@@ -186,9 +186,9 @@ async def test_everything_is_stored_and_shown_as_far_as_it_can_be(database_url: 
         assert wrong == []
 
 
-async def test_what_was_not_wholly_divided_says_so(database_url: str, tmp_path: Path) -> None:
+async def test_what_was_not_wholly_divided_says_so(pillarbox: World) -> None:
     """INB-03: a flag, and all of it in the raw message."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         for name, is_complete in (

@@ -9,15 +9,15 @@ from typing import Any
 from kit.inbound_client import inbound_client
 from kit.receiving_team import HELP, message, raw_of, received, receiving_of, receiving_team
 from kit.smtp_listener import dialog
-from kit.world import world
+from kit.world import World, world
 from kit.zone import Zone
 from pillarbox.mail.message.loop_marks import LoopMarks
 
 
-async def test_a_mail_that_was_here_before_is_refused(database_url: str, tmp_path: Path) -> None:
+async def test_a_mail_that_was_here_before_is_refused(running: World) -> None:
     """SMTP-14: two addresses that forward to each other get one copy each; whoever is new to it gets it."""
-    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
-        team = await receiving_team(pillarbox)
+    async with inbound_client(running) as post:
+        team = await receiving_team(running)
         first, second = "help@harbor.example", "info@harbor.example"
         assert (await post.deliver(message(), [first, "third@harbor.example"])).startswith("250")
         [found] = await received(team)

@@ -74,19 +74,18 @@ async def test_unproven_claims_change_nothing_for_the_team_that_proved(
 
 
 async def test_a_return_path_below_a_proved_domain_takes_reports_though_another_team_receives_there(
-    database_url: str, tmp_path: Path
+    pillarbox: World,
 ) -> None:
     """Both have proved what they hold: signed addresses are reports, `fbl` is the receiver's."""
-    async with world(database_url, tmp_path, started=False) as here:
-        receiver, sender = await here.team("Harbor"), await here.team("Quay")
-        await receiving_domain(receiver, OWN)
-        made = await sender.post("/domains", {"name": ABOVE, "custom_return_path": "inbox"})
-        assert made.status_code == 201
-        await sender.domain(ABOVE)
-        find = here.app.need(AddressLookup).find
-        token = here.app.need(VerpSigner).token(await number(sender), here.app.need(Ids).new(), 0)
-        assert (await find(token, OWN)).token == token  # type: ignore[union-attr]
-        assert (await find("fbl", OWN)).team_id == receiver.id  # type: ignore[union-attr]
+    receiver, sender = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
+    await receiving_domain(receiver, OWN)
+    made = await sender.post("/domains", {"name": ABOVE, "custom_return_path": "inbox"})
+    assert made.status_code == 201
+    await sender.domain(ABOVE)
+    find = pillarbox.app.need(AddressLookup).find
+    token = pillarbox.app.need(VerpSigner).token(await number(sender), pillarbox.app.need(Ids).new(), 0)
+    assert (await find(token, OWN)).token == token  # type: ignore[union-attr]
+    assert (await find("fbl", OWN)).team_id == receiver.id  # type: ignore[union-attr]
 
 
 async def claim_everything(team: Team, slug: str) -> list[str]:

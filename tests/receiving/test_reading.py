@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from kit.client import error
-from kit.clock import ManualClock
 from kit.inbound_client import InboundClient, inbound_client, receiving_domain
 from kit.manual_world import clock_of, manual_world
 from kit.webhooks import hook
@@ -80,10 +79,8 @@ async def stored(team: Team, post: InboundClient, raw: bytes = LETTER) -> str:
     return answer.split()[-1]
 
 
-async def test_the_list_and_the_single_email_show_the_contracts_fields_in_its_order(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+async def test_the_list_and_the_single_email_show_the_contracts_fields_in_its_order(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         listed = (await team.get("/emails/receiving")).json()
@@ -126,10 +123,8 @@ async def test_the_list_and_the_single_email_show_the_contracts_fields_in_its_or
         ]
 
 
-async def test_what_a_mail_does_not_have_is_empty_and_never_missing(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+async def test_what_a_mail_does_not_have_is_empty_and_never_missing(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         for raw in (b"\r\n", b"no header at all", b"Subject:\r\n\r\n", b"X-A: b"):
             email = await stored(team, post, raw)
@@ -167,9 +162,9 @@ async def test_images_stand_in_the_html_unless_references_are_asked_for(
                 assert error(answer)[:2] == (422, "validation_error")
 
 
-async def test_html_that_would_be_too_long_comes_with_references(database_url: str, tmp_path: Path) -> None:
+async def test_html_that_would_be_too_long_comes_with_references(pillarbox: World) -> None:
     """Section 3, the size guard, with a limit for the test."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         for longest, form in ((6000, "data_uri"), (5000, "cid"), (100, "cid")):
@@ -179,9 +174,9 @@ async def test_html_that_would_be_too_long_comes_with_references(database_url: s
             assert (shown["html"] == HTML) == (form == "cid")
 
 
-async def test_attachments_have_links_and_leave_out_what_they_lack(database_url: str, tmp_path: Path) -> None:
+async def test_attachments_have_links_and_leave_out_what_they_lack(pillarbox: World) -> None:
     """Section 4."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         listed = (await team.get(f"/emails/receiving/{email}/attachments")).json()
@@ -227,11 +222,9 @@ async def test_a_part_that_the_html_shows_is_inline_whatever_it_says(
         assert [f["content_disposition"] for f in shown] == [None, "attachment", None, "attachment"]
 
 
-async def test_a_link_gives_the_bytes_and_pieces_of_them_for_an_hour(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_link_gives_the_bytes_and_pieces_of_them_for_an_hour(pillarbox: World) -> None:
     """Conventions 14, INB-07: nothing of it is run by a browser; HEAD, ranges, an end, no forgery."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team, anyone = await harbor(pillarbox), pillarbox.client(None)
         email = await stored(team, post)
         raw = (await team.get(f"/emails/receiving/{email}")).json()["raw"]["download_url"]
@@ -274,8 +267,8 @@ async def test_a_link_gives_the_bytes_and_pieces_of_them_for_an_hour(
             assert error(await anyone.get(link))[:2] == (403, "validation_error")
 
 
-async def test_links_of_another_team_lead_nowhere(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+async def test_links_of_another_team_lead_nowhere(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         team, other = await harbor(pillarbox), await pillarbox.team("Quay")
         email = await stored(team, post)
         [image, *_] = (await team.get(f"/emails/receiving/{email}")).json()["attachments"]
@@ -311,9 +304,9 @@ async def test_a_large_message_is_downloaded_in_pieces(database_url: str, tmp_pa
         assert piece.content == (PLAN * 80)[262140:262151]
 
 
-async def test_what_is_not_there_is_said_in_the_contracts_words(database_url: str, tmp_path: Path) -> None:
+async def test_what_is_not_there_is_said_in_the_contracts_words(pillarbox: World) -> None:
     """Section 9; an id of a sent email is no received one, nor the other way round."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email, sent = await stored(team, post), await team.send()
         for path, expected in (
@@ -335,8 +328,8 @@ async def test_what_is_not_there_is_said_in_the_contracts_words(database_url: st
                 assert error(await team.get(f"{path}?{query}"))[:2] == (422, "validation_error"), query
 
 
-async def test_a_sending_key_sees_no_received_mail(database_url: str, tmp_path: Path) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+async def test_a_sending_key_sees_no_received_mail(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         sender = team.using(await team.key(permission="sending_access"))
@@ -344,9 +337,9 @@ async def test_a_sending_key_sees_no_received_mail(database_url: str, tmp_path: 
             assert error(await sender.get(f"/emails/receiving{path}"))[:2] == (401, "restricted_api_key")
 
 
-async def test_the_list_is_walked_from_the_newest(database_url: str, tmp_path: Path) -> None:
+async def test_the_list_is_walked_from_the_newest(pillarbox: World) -> None:
     """Section 2: whole without `limit`, newest first, in pages both ways."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         ids = []
         for number in range(25):
@@ -365,9 +358,9 @@ async def listed(team: Team, query: str) -> tuple[list[str], bool]:
     return [item["id"] for item in found["data"]], found["has_more"]
 
 
-async def test_a_received_email_is_shared_by_a_link(database_url: str, tmp_path: Path) -> None:
+async def test_a_received_email_is_shared_by_a_link(pillarbox: World) -> None:
     """emails.md 5.3: a received id too; its pictures stand in the page, its bcc does not."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team, anyone = await harbor(pillarbox), pillarbox.client(None)
         email = await stored(team, post)
         shared = await team.post(f"/emails/{email}/share", {"expires_in": "1h"})
@@ -384,9 +377,9 @@ async def test_a_received_email_is_shared_by_a_link(database_url: str, tmp_path:
         assert error(await other.post(f"/emails/{email}/share", {})) == (404, "not_found", "Email not found")
 
 
-async def test_webhooks_are_told_of_every_message(database_url: str, tmp_path: Path) -> None:
+async def test_webhooks_are_told_of_every_message(pillarbox: World) -> None:
     """Section 7: metadata alone, in the contract's order; spam included."""
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         other = await hook(team, "email.sent")
         told = await hook(team, "email.received")
@@ -408,19 +401,16 @@ async def test_webhooks_are_told_of_every_message(database_url: str, tmp_path: P
         ]
 
 
-async def test_received_mail_is_no_figure_of_sent_mail(database_url: str, tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox, inbound_client(pillarbox) as post:
+async def test_received_mail_is_no_figure_of_sent_mail(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         await stored(team, post)
         for table in ("metric_increments", "timeline", "emails"):
             assert await pillarbox.pool.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
-async def test_large_emails_are_read_in_turn_and_small_ones_at_once(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+async def test_large_emails_are_read_in_turn_and_small_ones_at_once(pillarbox: World) -> None:
+    async with inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         small = await stored(team, post)
         large = await stored(team, post, mixed(part("text/plain", "Where is berth 12?\r\n" * 20_000)))

@@ -9,7 +9,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.inbound_client import inbound_client, receiving_domain
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World
 from pillarbox.kernel.plugin import PeriodicJobs
 
@@ -87,11 +87,9 @@ async def test_who_is_nearly_full_is_reported_before_mail_is_put_off(
         assert "receiving.nearly_full" in "".join(capfd.readouterr())
 
 
-async def test_without_a_limit_octets_are_counted_and_nobody_is_full(
-    database_url: str, tmp_path: Path
-) -> None:
-    clock = ManualClock()
-    async with manual_world(database_url, tmp_path, clock) as pillarbox, inbound_client(pillarbox) as post:
+async def test_without_a_limit_octets_are_counted_and_nobody_is_full(pillarbox: World) -> None:
+    clock = clock_of(pillarbox)
+    async with inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         for number in range(2):

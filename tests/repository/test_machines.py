@@ -17,7 +17,7 @@ from kit.commands import command, refused
 from kit.http_client import http_client
 from kit.object_store import object_store
 from kit.process import KEY, PATIENCE, Served, connected, served, settled, verified
-from kit.world import world
+from kit.world import World
 from pillarbox.kernel.postgres.migrations import FOLDER
 from pillarbox.kernel.security.ring_check import OtherKeyRing, established, known_keys, lacking
 from pillarbox.kernel.security.secrets import KeyRing
@@ -315,19 +315,16 @@ async def test_two_machines_that_start_at_once_do_not_make_two_key_rings(
     assert len([name for name in ("one", "two") if (tmp_path / name / "secret.key").exists()]) == 1
 
 
-async def test_a_database_of_an_earlier_release_knows_its_keys_after_the_migration(
-    tmp_path: Path, database_url: str
-) -> None:
+async def test_a_database_of_an_earlier_release_knows_its_keys_after_the_migration(running: World) -> None:
     """Nothing was written down before; what is sealed says with which key."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        await team.domain()
-        await team.post("/webhooks", {"endpoint": "https://hook.example/", "events": ["email.sent"]})
-        ring = pillarbox.app.need(KeyRing)
-        await pillarbox.pool.execute("DELETE FROM key_ring_keys")
-        migration = (FOLDER / "0017_key_ring_and_blob_store.sql").read_text()
-        await pillarbox.pool.execute(migration[migration.index("INSERT INTO") :])
-        (known,) = await known_keys(pillarbox.pool)
-        assert known.id == ring.active_id
-        assert lacking(ring, [known]) == []
-        assert lacking(KeyRing([(known.id, bytes(32))]), [known]) == [known.id]
+    team = await running.team()
+    await team.domain()
+    await team.post("/webhooks", {"endpoint": "https://hook.example/", "events": ["email.sent"]})
+    ring = running.app.need(KeyRing)
+    await running.pool.execute("DELETE FROM key_ring_keys")
+    migration = (FOLDER / "0017_key_ring_and_blob_store.sql").read_text()
+    await running.pool.execute(migration[migration.index("INSERT INTO") :])
+    (known,) = await known_keys(running.pool)
+    assert known.id == ring.active_id
+    assert lacking(ring, [known]) == []
+    assert lacking(KeyRing([(known.id, bytes(32))]), [known]) == [known.id]

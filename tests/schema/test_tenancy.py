@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import asyncpg
 import pytest
 
-from kit.world import world
+from kit.world import World
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.security.secrets import KeyRing, SealBroken
 
@@ -87,21 +85,18 @@ async def test_every_key_of_a_tenant_table_starts_with_the_team(database_url: st
     assert [(row["name"], row["first"]) for row in foreign if row["first"] != "team_id"] == []
 
 
-async def test_the_private_key_of_a_domain_is_sealed_for_its_own_row(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_the_private_key_of_a_domain_is_sealed_for_its_own_row(running: World) -> None:
     """DKIM-05, SEC-04: unreadable in the database, absent from every answer, useless in another row."""
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        domain = await team.domain()
-        row = await team.db.source.fetchrow("SELECT * FROM dkim_keys WHERE team_id = $1", team.id)
-        ring = pillarbox.app.need(KeyRing)
-        sender = await pillarbox.app.need(Senders).find(team.id, "harbor.example")
-        assert sender is not None
-        plain = ring.open(sender.signing.sealed, sender.signing.context)
-        assert plain not in bytes(row["private_key"])
-        shown = (await team.get(f"/domains/{domain}")).text
-        assert "private" not in shown
-        assert row["public_key"] in shown
-        with pytest.raises(SealBroken):
-            ring.open(bytes(row["private_key"]), b"dkim_keys" + bytes(16))
+    team = await running.team()
+    domain = await team.domain()
+    row = await team.db.source.fetchrow("SELECT * FROM dkim_keys WHERE team_id = $1", team.id)
+    ring = running.app.need(KeyRing)
+    sender = await running.app.need(Senders).find(team.id, "harbor.example")
+    assert sender is not None
+    plain = ring.open(sender.signing.sealed, sender.signing.context)
+    assert plain not in bytes(row["private_key"])
+    shown = (await team.get(f"/domains/{domain}")).text
+    assert "private" not in shown
+    assert row["public_key"] in shown
+    with pytest.raises(SealBroken):
+        ring.open(bytes(row["private_key"]), b"dkim_keys" + bytes(16))

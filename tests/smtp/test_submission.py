@@ -7,7 +7,7 @@ import itertools
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,32 +38,41 @@ def told(said: SmtpReply) -> str:
     return said.text.partition(" ")[2]
 
 
-async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tmp_path: Path) -> None:
+@pytest.fixture
+def submission_ports(
+    database_url: str, tmp_path: Path
+) -> AbstractAsyncContextManager[tuple[Team, SubmissionPorts]]:
+    return submission(database_url, tmp_path)
+
+
+async def test_a_submitted_mail_is_an_email_like_any_other(
+    submission_ports: tuple[Team, SubmissionPorts],
+) -> None:
     """SMTP-12: the id of the answer, in the list, with its events, delivered."""
-    async with submission(database_url, tmp_path) as (team, listeners):
-        async with listeners.program(team.token) as client:
-            text = message_bytes(
-                to="Ada <ada@quay.example>, bo@quay.example",
-                Cc="cy@pier.example",
-                Reply_To="handler@harbor.example",
-                html="<p>Ready</p>",
-                X_Berth="12",
-                files=[("map.pdf", b"%PDF-1.7")],
-            )
-            to = ["ada@quay.example", "bo@quay.example", "cy@pier.example", "dee@pier.example"]
-            email_id = queued_id(await client.send(text, sender="bounces@elsewhere.example", to=to))
-        found = await team.settled(email_id)
-        assert found["from"] == "Harbor <notes@harbor.example>"
-        assert found["to"] == ["Ada <ada@quay.example>", "bo@quay.example"]
-        assert (found["cc"], found["bcc"]) == (["cy@pier.example"], ["dee@pier.example"])
-        assert found["reply_to"] == ["handler@harbor.example"]
-        assert (found["subject"], found["text"], found["html"]) == ("Berth 12", "Ready\n", "<p>Ready</p>\n")
-        assert found["last_event"] == "delivered"
-        assert (await team.kinds(email_id))[0] == "queued"
-        listed = (await team.get("/emails")).json()["data"]
-        assert [item["id"] for item in listed] == [email_id]
-        [file] = (await team.get(f"/emails/{email_id}/attachments")).json()["data"]
-        assert (file["filename"], file["size"]) == ("map.pdf", 8)
+    team, listeners = submission_ports
+    async with listeners.program(team.token) as client:
+        text = message_bytes(
+            to="Ada <ada@quay.example>, bo@quay.example",
+            Cc="cy@pier.example",
+            Reply_To="handler@harbor.example",
+            html="<p>Ready</p>",
+            X_Berth="12",
+            files=[("map.pdf", b"%PDF-1.7")],
+        )
+        to = ["ada@quay.example", "bo@quay.example", "cy@pier.example", "dee@pier.example"]
+        email_id = queued_id(await client.send(text, sender="bounces@elsewhere.example", to=to))
+    found = await team.settled(email_id)
+    assert found["from"] == "Harbor <notes@harbor.example>"
+    assert found["to"] == ["Ada <ada@quay.example>", "bo@quay.example"]
+    assert (found["cc"], found["bcc"]) == (["cy@pier.example"], ["dee@pier.example"])
+    assert found["reply_to"] == ["handler@harbor.example"]
+    assert (found["subject"], found["text"], found["html"]) == ("Berth 12", "Ready\n", "<p>Ready</p>\n")
+    assert found["last_event"] == "delivered"
+    assert (await team.kinds(email_id))[0] == "queued"
+    listed = (await team.get("/emails")).json()["data"]
+    assert [item["id"] for item in listed] == [email_id]
+    [file] = (await team.get(f"/emails/{email_id}/attachments")).json()["data"]
+    assert (file["filename"], file["size"]) == ("map.pdf", 8)
 
 
 async def test_every_listener_takes_submissions(database_url: str, tmp_path: Path) -> None:
@@ -95,27 +104,27 @@ async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Pa
             assert (await client.ask("RCPT TO:<ada@quay.example>")).code == 550
 
 
-async def test_user_names(database_url: str, tmp_path: Path) -> None:
-    async with submission(database_url, tmp_path) as (team, listeners):
-        for user in ("resend", "RESEND", "pillarbox", "Pillarbox"):
-            async with dialog(listeners.submission) as client:
-                await client.ask("EHLO x")
-                assert str(await client.ask(f"AUTH PLAIN {plain(team.token, user)}")) == "235 2.7.0"
-
-
-async def test_wrong_credentials(database_url: str, tmp_path: Path) -> None:
-    """535 for whatever is wrong; a client that fails five times is not heard for ten minutes (SMTP-10)."""
-    async with submission(database_url, tmp_path) as (team, listeners):
-        wrong = [("admin", team.token), ("resend", team.token[:-1]), ("resend", "x" * 9000)]
+async def test_user_names(submission_ports: tuple[Team, SubmissionPorts]) -> None:
+    team, listeners = submission_ports
+    for user in ("resend", "RESEND", "pillarbox", "Pillarbox"):
         async with dialog(listeners.submission) as client:
             await client.ask("EHLO x")
-            for user, token in wrong:
-                assert str(await client.ask(f"AUTH PLAIN {plain(token, user)}")) == "535 5.7.8"
-            assert await client.over() == []
-        async with dialog(listeners.smtp) as client:
-            await client.ask("EHLO x", f"AUTH PLAIN {plain('')}", f"AUTH PLAIN {plain('nobody')}")
-            assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "421 4.7.0"
-            assert await client.over() == []
+            assert str(await client.ask(f"AUTH PLAIN {plain(team.token, user)}")) == "235 2.7.0"
+
+
+async def test_wrong_credentials(submission_ports: tuple[Team, SubmissionPorts]) -> None:
+    """535 for whatever is wrong; a client that fails five times is not heard for ten minutes (SMTP-10)."""
+    team, listeners = submission_ports
+    wrong = [("admin", team.token), ("resend", team.token[:-1]), ("resend", "x" * 9000)]
+    async with dialog(listeners.submission) as client:
+        await client.ask("EHLO x")
+        for user, token in wrong:
+            assert str(await client.ask(f"AUTH PLAIN {plain(token, user)}")) == "535 5.7.8"
+        assert await client.over() == []
+    async with dialog(listeners.smtp) as client:
+        await client.ask("EHLO x", f"AUTH PLAIN {plain('')}", f"AUTH PLAIN {plain('nobody')}")
+        assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "421 4.7.0"
+        assert await client.over() == []
 
 
 async def test_keys_that_may_not_be_used(database_url: str, tmp_path: Path) -> None:
@@ -176,17 +185,19 @@ async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(database_url:
         assert (await team.get("/emails")).json()["data"] == []
 
 
-async def test_a_key_of_one_domain_sends_from_it_alone(database_url: str, tmp_path: Path) -> None:
+async def test_a_key_of_one_domain_sends_from_it_alone(
+    submission_ports: tuple[Team, SubmissionPorts],
+) -> None:
     """SMTP-11, TEN-03."""
-    async with submission(database_url, tmp_path) as (team, listeners):
-        domain_id = await team.domain()
-        await team.domain("quay.example")
-        token = await team.key(permission="sending_access", domain_id=domain_id)
-        async with listeners.program(token) as client:
-            queued_id(await client.send(message_bytes(), to=TO))
-            said = await client.send(message_bytes(sender="a@quay.example"), to=TO)
-        api = await team.using(token).post("/emails", mail(**{"from": "a@quay.example"}))
-        assert (str(said), told(said)) == ("550 5.7.1", api.json()["message"])
+    team, listeners = submission_ports
+    domain_id = await team.domain()
+    await team.domain("quay.example")
+    token = await team.key(permission="sending_access", domain_id=domain_id)
+    async with listeners.program(token) as client:
+        queued_id(await client.send(message_bytes(), to=TO))
+        said = await client.send(message_bytes(sender="a@quay.example"), to=TO)
+    api = await team.using(token).post("/emails", mail(**{"from": "a@quay.example"}))
+    assert (str(said), told(said)) == ("550 5.7.1", api.json()["message"])
 
 
 SENDERS = [
@@ -200,23 +211,19 @@ SENDERS = [
 ]
 
 
-async def test_from_is_one_mailbox(database_url: str, tmp_path: Path) -> None:
+async def test_from_is_one_mailbox(submission_ports: tuple[Team, SubmissionPorts]) -> None:
     """MSG-12."""
-    async with (
-        submission(database_url, tmp_path) as (team, listeners),
-        listeners.program(team.token) as client,
-    ):
+    team, listeners = submission_ports
+    async with listeners.program(team.token) as client:
         for header, text in SENDERS:
             said = await client.send(header + b"To: ada@quay.example\r\nSubject: x\r\n\r\nx\r\n", to=TO)
             assert str(said) == "550 5.6.0"
             assert text in said.text
 
 
-async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> None:
-    async with (
-        submission(database_url, tmp_path) as (team, listeners),
-        listeners.program(team.token) as client,
-    ):
+async def test_recipients_of_the_envelope(submission_ports: tuple[Team, SubmissionPorts]) -> None:
+    team, listeners = submission_ports
+    async with listeners.program(team.token) as client:
         await client.ask("MAIL FROM:<>")
         for bad in (
             "ada@quay",
@@ -238,12 +245,10 @@ async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> 
         assert (len(email["to"]), email["bcc"]) == (50, [some[50]])
 
 
-async def test_idempotency(database_url: str, tmp_path: Path) -> None:
+async def test_idempotency(submission_ports: tuple[Team, SubmissionPorts]) -> None:
     """The same key and content: the same id, one email. Other content 554. The header is not sent on."""
-    async with (
-        submission(database_url, tmp_path) as (team, listeners),
-        listeners.program(team.token) as client,
-    ):
+    team, listeners = submission_ports
+    async with listeners.program(team.token) as client:
         text = message_bytes(Resend_Idempotency_Key="berth-12")
         first = queued_id(await client.send(text, to=TO))
         assert queued_id(await client.send(text, to=TO)) == first
@@ -313,12 +318,10 @@ async def test_the_rate_limit_is_the_one_of_the_api(database_url: str, tmp_path:
         queued_id(await client.send(message_bytes(), to=TO))
 
 
-async def test_trouble_of_our_own_is_for_later(database_url: str, tmp_path: Path) -> None:
+async def test_trouble_of_our_own_is_for_later(submission_ports: tuple[Team, SubmissionPorts]) -> None:
     """451 4.3.0, nothing stored, the session goes on."""
-    async with (
-        submission(database_url, tmp_path) as (team, listeners),
-        listeners.program(team.token) as client,
-    ):
+    team, listeners = submission_ports
+    async with listeners.program(team.token) as client:
         with faults.armed("accept.before_commit=raise"):
             assert str(await client.send(message_bytes(), to=TO)) == "451 4.3.0"
             queued_id(await client.send(message_bytes(), to=TO))
@@ -441,34 +444,36 @@ async def test_smuggling_through_a_real_listener(database_url: str, tmp_path: Pa
         assert (await team.get("/emails")).json()["data"] == []
 
 
-async def test_the_time_of_a_login_tells_nothing_about_the_key(database_url: str, tmp_path: Path) -> None:
+async def test_the_time_of_a_login_tells_nothing_about_the_key(
+    submission_ports: tuple[Team, SubmissionPorts],
+) -> None:
     """SMTP-10: a key that is nearly right is refused as fast as one that is all wrong."""
-    async with submission(database_url, tmp_path) as (team, _):
-        handler = team.world.app.need(SubmissionHandler)
-        near = team.token[:-1] + ("a" if team.token[-1] != "a" else "b")
-        far = "re_" + "z" * (len(team.token) - 3)
-        times: dict[str, list[float]] = {near: [], far: []}
-        for _ in range(60):
-            for token in (near, far):
-                began = time.perf_counter()
-                assert (await handler.login(object(), "resend", token)).code == 535
-                times[token].append(time.perf_counter() - began)
-        fastest = [sorted(found)[len(found) // 4] for found in times.values()]
-        assert max(fastest) < 1.5 * min(fastest)
+    team, _ = submission_ports
+    handler = team.world.app.need(SubmissionHandler)
+    near = team.token[:-1] + ("a" if team.token[-1] != "a" else "b")
+    far = "re_" + "z" * (len(team.token) - 3)
+    times: dict[str, list[float]] = {near: [], far: []}
+    for _ in range(60):
+        for token in (near, far):
+            began = time.perf_counter()
+            assert (await handler.login(object(), "resend", token)).code == 535
+            times[token].append(time.perf_counter() - began)
+    fastest = [sorted(found)[len(found) // 4] for found in times.values()]
+    assert max(fastest) < 1.5 * min(fastest)
 
 
 async def test_keys_are_in_no_log(
-    database_url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    submission_ports: tuple[Team, SubmissionPorts], capfd: pytest.CaptureFixture[str]
 ) -> None:
     """SMTP-10."""
-    async with submission(database_url, tmp_path) as (team, listeners):
-        async with listeners.program(team.token) as client:
-            queued_id(await client.send(message_bytes(), to=TO))
-        async with dialog(listeners.submission) as client:
-            await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token + 'x')}")
-        said = capfd.readouterr()
-        for secret in (team.token, plain(team.token), plain(team.token + "x"), "ada@quay.example"):
-            assert secret not in said.out + said.err
+    team, listeners = submission_ports
+    async with listeners.program(team.token) as client:
+        queued_id(await client.send(message_bytes(), to=TO))
+    async with dialog(listeners.submission) as client:
+        await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token + 'x')}")
+    said = capfd.readouterr()
+    for secret in (team.token, plain(team.token), plain(team.token + "x"), "ada@quay.example"):
+        assert secret not in said.out + said.err
 
 
 async def test_what_is_counted(database_url: str, tmp_path: Path) -> None:

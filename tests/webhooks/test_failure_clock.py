@@ -7,11 +7,10 @@ from datetime import timedelta
 from email.parser import BytesParser
 from email.policy import default
 from itertools import pairwise
-from pathlib import Path
 from uuid import UUID
 
 from kit.clock import START
-from kit.manual_world import clock_of, relayed_world, run_jobs
+from kit.manual_world import clock_of, run_jobs
 from kit.smtp_sink import Sink
 from kit.webhooks import Hook, hook, publish
 from kit.world import World
@@ -172,40 +171,40 @@ def text_of(sink: Sink, at: int) -> tuple[str, str]:
 
 
 async def test_the_team_gets_one_mail_when_it_begins_and_one_when_it_ends(
-    database_url: str, tmp_path: Path
+    relayed: tuple[World, Sink],
 ) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        case = await failing(pillarbox)
-        clock_of(pillarbox).set(START + timedelta(hours=300))
-        await case.results(failed(0), failed(27, exhausted=True, code=503))
-        assert await run_jobs(pillarbox) == 1
-        await case.results(failed(28, SECOND, exhausted=True, code=0))
-        await pillarbox.turn()
-        assert await run_jobs(pillarbox) == 0
-        await case.results(failed(120, SECOND, code=0))
-        assert await run_jobs(pillarbox) == 1
-        await pillarbox.turn()
-        assert len(sink.received) == 2
-        begins, ends = text_of(sink, 0), text_of(sink, 1)
-        assert begins[0] == "A webhook endpoint does not answer"
-        assert "https://hooks.harbor.example/in" in begins[1]
-        assert "HTTP status 503" in begins[1]
-        assert iso_style(START + timedelta(hours=27)) in begins[1]
-        assert ends[0].startswith("A webhook was disabled")
-        assert "no HTTP answer" in ends[1]
-        assert iso_style(START + timedelta(hours=120)) in ends[1]
+    pillarbox, sink = relayed
+    case = await failing(pillarbox)
+    clock_of(pillarbox).set(START + timedelta(hours=300))
+    await case.results(failed(0), failed(27, exhausted=True, code=503))
+    assert await run_jobs(pillarbox) == 1
+    await case.results(failed(28, SECOND, exhausted=True, code=0))
+    await pillarbox.turn()
+    assert await run_jobs(pillarbox) == 0
+    await case.results(failed(120, SECOND, code=0))
+    assert await run_jobs(pillarbox) == 1
+    await pillarbox.turn()
+    assert len(sink.received) == 2
+    begins, ends = text_of(sink, 0), text_of(sink, 1)
+    assert begins[0] == "A webhook endpoint does not answer"
+    assert "https://hooks.harbor.example/in" in begins[1]
+    assert "HTTP status 503" in begins[1]
+    assert iso_style(START + timedelta(hours=27)) in begins[1]
+    assert ends[0].startswith("A webhook was disabled")
+    assert "no HTTP answer" in ends[1]
+    assert iso_style(START + timedelta(hours=120)) in ends[1]
 
 
-async def test_a_notice_is_mailed_once_though_its_job_is_run_again(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        case = await failing(pillarbox)
-        await case.results(failed(0), failed(27, exhausted=True))
-        jobs = await pillarbox.pool.fetch("SELECT * FROM jobs WHERE kind = 'webhook.failing'")
-        clock_of(pillarbox).advance(1)
-        assert await run_jobs(pillarbox) == 1
-        columns = ", ".join(jobs[0].keys())
-        marks = ", ".join(f"${at}" for at in range(1, len(jobs[0]) + 1))
-        await pillarbox.pool.execute(f"INSERT INTO jobs ({columns}) VALUES ({marks})", *jobs[0].values())
-        assert await run_jobs(pillarbox) == 1
-        await pillarbox.turn()
-        assert len(sink.received) == 1
+async def test_a_notice_is_mailed_once_though_its_job_is_run_again(relayed: tuple[World, Sink]) -> None:
+    pillarbox, sink = relayed
+    case = await failing(pillarbox)
+    await case.results(failed(0), failed(27, exhausted=True))
+    jobs = await pillarbox.pool.fetch("SELECT * FROM jobs WHERE kind = 'webhook.failing'")
+    clock_of(pillarbox).advance(1)
+    assert await run_jobs(pillarbox) == 1
+    columns = ", ".join(jobs[0].keys())
+    marks = ", ".join(f"${at}" for at in range(1, len(jobs[0]) + 1))
+    await pillarbox.pool.execute(f"INSERT INTO jobs ({columns}) VALUES ({marks})", *jobs[0].values())
+    assert await run_jobs(pillarbox) == 1
+    await pillarbox.turn()
+    assert len(sink.received) == 1

@@ -191,10 +191,11 @@ class Overdue:
     release: asyncio.Event
 
 
+@pytest.fixture
 @asynccontextmanager
-async def overdue(url: str, folder: Path) -> AsyncIterator[Overdue]:
+async def overdue(database_url: str, tmp_path: Path) -> AsyncIterator[Overdue]:
     clock, release = ManualClock(), asyncio.Event()
-    async with receiver() as at, another(url, folder, clock) as pillarbox:
+    async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
 
         async def when_released(_: Arrival) -> bytes:
             await release.wait()
@@ -211,73 +212,67 @@ async def overdue(url: str, folder: Path) -> AsyncIterator[Overdue]:
         yield Overdue(at, on, clock, pillarbox, release)
 
 
-async def test_a_lease_that_is_over_is_not_trusted(database_url: str, tmp_path: Path) -> None:
+async def test_a_lease_that_is_over_is_not_trusted(overdue: Overdue) -> None:
     """What waited in memory for too long is another's by now, and is not sent."""
-    async with overdue(database_url, tmp_path) as was:
-        other, until = uuid4(), was.clock.now() + timedelta(seconds=60)
-        await was.pillarbox.pool.execute(ENROLL_ELSEWHERE, other, was.clock.now())
-        sent = [wire.event_id(arrival.event) for arrival in was.at.arrivals]
-        await was.on.team.db.run(WAITING_TO, other, until, sent)
-        was.release.set()
-        await dispatcher(was.pillarbox).idle()
-        assert len(was.at.arrivals) == 2
-        assert [row["owner"] for row in await was.on.owed()] == [other, other]
+    other, until = uuid4(), overdue.clock.now() + timedelta(seconds=60)
+    await overdue.pillarbox.pool.execute(ENROLL_ELSEWHERE, other, overdue.clock.now())
+    sent = [wire.event_id(arrival.event) for arrival in overdue.at.arrivals]
+    await overdue.on.team.db.run(WAITING_TO, other, until, sent)
+    overdue.release.set()
+    await dispatcher(overdue.pillarbox).idle()
+    assert len(overdue.at.arrivals) == 2
+    assert [row["owner"] for row in await overdue.on.owed()] == [other, other]
 
 
-async def test_what_waited_for_too_long_is_claimed_anew_and_sent_once(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with overdue(database_url, tmp_path) as was:
-        was.release.set()
-        await dispatcher(was.pillarbox).idle()
-        await turn(was.pillarbox)
-        assert Counter(Counter(a.event for a in was.at.arrivals).values()) == {1: 4}
-        assert not await was.on.owed()
+async def test_what_waited_for_too_long_is_claimed_anew_and_sent_once(overdue: Overdue) -> None:
+    overdue.release.set()
+    await dispatcher(overdue.pillarbox).idle()
+    await turn(overdue.pillarbox)
+    assert Counter(Counter(a.event for a in overdue.at.arrivals).values()) == {1: 4}
+    assert not await overdue.on.owed()
 
 
 async def test_what_is_claimed_anew_before_its_first_attempt_ended_stays_held(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    overdue: Overdue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its lease is renewed, and its bytes are counted until it ends."""
-    async with overdue(database_url, tmp_path) as was:
-        engine = dispatcher(was.pillarbox)
-        give_back = engine._claims.give_back
-        gate = asyncio.Event()
+    engine = dispatcher(overdue.pillarbox)
+    give_back = engine._claims.give_back
+    gate = asyncio.Event()
 
-        async def and_claim(deliveries: Sequence[Delivery], earliest: datetime | None = None) -> None:
-            await give_back(deliveries, earliest)
-            was.at.answers(after_the_gate)
-            await engine.look()
+    async def and_claim(deliveries: Sequence[Delivery], earliest: datetime | None = None) -> None:
+        await give_back(deliveries, earliest)
+        overdue.at.answers(after_the_gate)
+        await engine.look()
 
-        async def after_the_gate(_: Arrival) -> bytes:
-            await gate.wait()
-            return status(200)
+    async def after_the_gate(_: Arrival) -> bytes:
+        await gate.wait()
+        return status(200)
 
-        monkeypatch.setattr(engine._claims, "give_back", and_claim)
-        was.release.set()
-        await was.at.wait_for(4)
-        while engine.running > 2 or engine.items_in_memory > 2:
-            await asyncio.sleep(0)
-        assert engine.items_in_memory == 2
-        assert await engine._claims.renew(list(engine._held.values())) == 0
-        gate.set()
-        await engine.idle()
-        assert (engine.items_in_memory, engine._bytes) == (0, 0)
-        assert Counter(Counter(a.event for a in was.at.arrivals).values()) == {1: 4}
+    monkeypatch.setattr(engine._claims, "give_back", and_claim)
+    overdue.release.set()
+    await overdue.at.wait_for(4)
+    while engine.running > 2 or engine.items_in_memory > 2:
+        await asyncio.sleep(0)
+    assert engine.items_in_memory == 2
+    assert await engine._claims.renew(list(engine._held.values())) == 0
+    gate.set()
+    await engine.idle()
+    assert (engine.items_in_memory, engine._bytes) == (0, 0)
+    assert Counter(Counter(a.event for a in overdue.at.arrivals).values()) == {1: 4}
 
 
-async def test_a_renewal_after_a_step_back_of_the_clock_is_seen(database_url: str, tmp_path: Path) -> None:
+async def test_a_renewal_after_a_step_back_of_the_clock_is_seen(overdue: Overdue) -> None:
     """DUR-09: a lease that stands still looks like that of a dead process. A late renewal shortens none."""
-    async with overdue(database_url, tmp_path) as was:
-        held = list(dispatcher(was.pillarbox)._held.values())
-        claims = dispatcher(was.pillarbox)._claims
-        for back, moved in ((0, 0), (10, 10), (3600, 0)):
-            was.clock.jump(-back)
-            assert await claims.renew(held) == 0
-            ends = {row["leased_until"] - was.clock.now() for row in await was.on.owed()}
-            assert ends == {LEASE + timedelta(seconds=moved)}
-        was.release.set()
-        await dispatcher(was.pillarbox).idle()
+    held = list(dispatcher(overdue.pillarbox)._held.values())
+    claims = dispatcher(overdue.pillarbox)._claims
+    for back, moved in ((0, 0), (10, 10), (3600, 0)):
+        overdue.clock.jump(-back)
+        assert await claims.renew(held) == 0
+        ends = {row["leased_until"] - overdue.clock.now() for row in await overdue.on.owed()}
+        assert ends == {LEASE + timedelta(seconds=moved)}
+    overdue.release.set()
+    await dispatcher(overdue.pillarbox).idle()
 
 
 async def test_a_success_counts_after_the_lease_and_a_failure_does_not(

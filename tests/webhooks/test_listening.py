@@ -12,7 +12,7 @@ from pathlib import Path
 
 import svix
 
-from kit.clock import ManualClock
+from kit.manual_world import clock_of
 from kit.process import environment
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.webhooks import hook, publish
@@ -41,56 +41,51 @@ async def opened(team: Team, *kinds: str) -> WebhookListener:
     )
 
 
-async def test_a_listener_has_every_event_once_and_is_never_called(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox:
-        team = await pillarbox.team()
-        found = await opened(team, "domain.updated", "email.delivered")
-        await publish(team, "domain.updated", "domain.created", number=1)
-        email = await team.send()
-        await team.settled(email)
-        events = [(one.kind, json.loads(one.body)["data"]) for one in await found.take()]
-        assert [kind for kind, _ in events] == ["domain.updated", "email.delivered"]
-        assert events[0][1] == {"number": 1}
-        assert events[1][1]["email_id"] == email
-        assert await found.take() == []
-        assert (await team.get("/webhooks")).json()["data"] == []
-        await found.close(pillarbox.app.need(Ids))
-        assert await pillarbox.pool.fetchval(LISTENERS) == 0
+async def test_a_listener_has_every_event_once_and_is_never_called(running: World) -> None:
+    team = await running.team()
+    found = await opened(team, "domain.updated", "email.delivered")
+    await publish(team, "domain.updated", "domain.created", number=1)
+    email = await team.send()
+    await team.settled(email)
+    events = [(one.kind, json.loads(one.body)["data"]) for one in await found.take()]
+    assert [kind for kind, _ in events] == ["domain.updated", "email.delivered"]
+    assert events[0][1] == {"number": 1}
+    assert events[1][1]["email_id"] == email
+    assert await found.take() == []
+    assert (await team.get("/webhooks")).json()["data"] == []
+    await found.close(running.app.need(Ids))
+    assert await running.pool.fetchval(LISTENERS) == 0
 
 
-async def test_an_event_that_commits_late_is_heard_all_the_same(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox:
-        team = await pillarbox.team()
-        found = await opened(team)
-        early = pillarbox.app.need(Ids).stamp()
-        await publish(team, number=2)
-        assert len(await found.take()) == 1
-        await pillarbox.pool.execute(
-            "INSERT INTO webhook_deliveries (team_id, webhook_id, event_id, kind, at, epoch, due_at)"
-            " VALUES ($1, $2, $3, 'domain.updated', $4, 0, 'infinity')",
-            team.id,
-            found.id,
-            *early,
-        )
-        assert [one.event_id for one in await found.take()] == [early.id]
+async def test_an_event_that_commits_late_is_heard_all_the_same(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    found = await opened(team)
+    early = pillarbox.app.need(Ids).stamp()
+    await publish(team, number=2)
+    assert len(await found.take()) == 1
+    await pillarbox.pool.execute(
+        "INSERT INTO webhook_deliveries (team_id, webhook_id, event_id, kind, at, epoch, due_at)"
+        " VALUES ($1, $2, $3, 'domain.updated', $4, 0, 'infinity')",
+        team.id,
+        found.id,
+        *early,
+    )
+    assert [one.event_id for one in await found.take()] == [early.id]
 
 
-async def test_a_listener_without_a_reader_is_removed_after_an_hour(
-    database_url: str, tmp_path: Path
-) -> None:
-    clock = ManualClock()
-    async with world(database_url, tmp_path, clock=clock, started=False) as pillarbox:
-        team = await pillarbox.team()
-        left, read = await opened(team), await opened(team)
-        (collecting,) = listener_periodic(pillarbox.pool, clock, pillarbox.app.need(Ids))
-        clock.advance(timedelta(minutes=50))
-        await read.take()
-        assert await collecting.work() == "0 listeners"
-        clock.advance(timedelta(minutes=11))
-        assert await collecting.work() == "1 listeners"
-        rows = await pillarbox.pool.fetch("SELECT id FROM webhooks")
-        assert [row["id"] for row in rows] == [read.id]
-        assert left.id != read.id
+async def test_a_listener_without_a_reader_is_removed_after_an_hour(pillarbox: World) -> None:
+    clock = clock_of(pillarbox)
+    team = await pillarbox.team()
+    left, read = await opened(team), await opened(team)
+    (collecting,) = listener_periodic(pillarbox.pool, clock, pillarbox.app.need(Ids))
+    clock.advance(timedelta(minutes=50))
+    await read.take()
+    assert await collecting.work() == "0 listeners"
+    clock.advance(timedelta(minutes=11))
+    assert await collecting.work() == "1 listeners"
+    rows = await pillarbox.pool.fetch("SELECT id FROM webhooks")
+    assert [row["id"] for row in rows] == [read.id]
+    assert left.id != read.id
 
 
 def test_there_is_a_sample_of_every_kind() -> None:

@@ -16,6 +16,7 @@ import pytest
 from kit.brought import INVARIANTS
 from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
+from kit.smtp_sink import Sink
 from kit.world import Team, World, mail
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
@@ -88,53 +89,53 @@ async def test_an_old_email_goes_with_all_that_belongs_to_it(database_url: str, 
         assert (await team.email(young))["last_event"] == "delivered"
 
 
-async def test_what_was_purged_is_no_gap(database_url: str, tmp_path: Path) -> None:
+async def test_what_was_purged_is_no_gap(relayed: tuple[World, Sink]) -> None:
     """DUR-14: the metrics still count the emails; the reconciliation knows why their history is gone."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
-        sink.script("RCPT", "550 5.7.1 no")
-        team = await prepared(pillarbox)
-        await team.send()
-        await pillarbox.turn()
-        clock_of(pillarbox).advance(31 * DAY)
-        await team.send(to=["a@quay.example", "b@quay.example"])
-        await pillarbox.turn()
-        assert await kept(pillarbox, emails=30).purge_emails() == 1
-        found = await reconcile(pillarbox.pool, 10, INVARIANTS)
-        assert found.gaps == []
-        assert [account.accepted for account in found.accounts] == [2]
-        await team.db.run("DELETE FROM timeline WHERE team_id = $1 AND kind = 'delivered'")
-        names = {gap.name for gap in (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps}
-        assert "metric_differs_from_history" in names
+    pillarbox, sink = relayed
+    sink.script("RCPT", "550 5.7.1 no")
+    team = await prepared(pillarbox)
+    await team.send()
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(31 * DAY)
+    await team.send(to=["a@quay.example", "b@quay.example"])
+    await pillarbox.turn()
+    assert await kept(pillarbox, emails=30).purge_emails() == 1
+    found = await reconcile(pillarbox.pool, 10, INVARIANTS)
+    assert found.gaps == []
+    assert [account.accepted for account in found.accounts] == [2]
+    await team.db.run("DELETE FROM timeline WHERE team_id = $1 AND kind = 'delivered'")
+    names = {gap.name for gap in (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps}
+    assert "metric_differs_from_history" in names
 
 
-async def test_an_email_with_live_work_is_never_touched(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
-        team = await prepared(pillarbox)
-        waiting = await team.send(scheduled_at="in 20 days")
-        fetching = await team.send(attachments=[{"path": "http://127.0.0.1:9/x", "filename": "x"}])
-        done = await team.send()
-        await pillarbox.turn()
-        clock_of(pillarbox).advance(10 * DAY)
-        retention = kept(pillarbox, emails=1, bodies=1)
-        assert await retention.purge_bodies() == 1
-        assert await retention.purge_emails() == 1
-        await team.email(waiting)
-        await team.email(fetching)
-        assert (await team.get(f"/emails/{done}")).status_code == 404
+async def test_an_email_with_live_work_is_never_touched(relayed: tuple[World, Sink]) -> None:
+    pillarbox, _ = relayed
+    team = await prepared(pillarbox)
+    waiting = await team.send(scheduled_at="in 20 days")
+    fetching = await team.send(attachments=[{"path": "http://127.0.0.1:9/x", "filename": "x"}])
+    done = await team.send()
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(10 * DAY)
+    retention = kept(pillarbox, emails=1, bodies=1)
+    assert await retention.purge_bodies() == 1
+    assert await retention.purge_emails() == 1
+    await team.email(waiting)
+    await team.email(fetching)
+    assert (await team.get(f"/emails/{done}")).status_code == 404
 
 
-async def test_an_email_that_is_locked_is_not_waited_for(database_url: str, tmp_path: Path) -> None:
-    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
-        team = await prepared(pillarbox)
-        locked, free = await team.send(), await team.send()
-        await pillarbox.turn()
-        clock_of(pillarbox).advance(10 * DAY)
-        async with pillarbox.pool.acquire() as conn, conn.transaction():
-            await conn.execute("SELECT FROM emails WHERE id = $1 FOR UPDATE", UUID(locked))
-            async with asyncio.timeout(10):
-                assert await kept(pillarbox, emails=1).purge_emails() == 1
-        assert (await team.get(f"/emails/{free}")).status_code == 404
-        assert await kept(pillarbox, emails=1).purge_emails() == 1
+async def test_an_email_that_is_locked_is_not_waited_for(relayed: tuple[World, Sink]) -> None:
+    pillarbox, _ = relayed
+    team = await prepared(pillarbox)
+    locked, free = await team.send(), await team.send()
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(10 * DAY)
+    async with pillarbox.pool.acquire() as conn, conn.transaction():
+        await conn.execute("SELECT FROM emails WHERE id = $1 FOR UPDATE", UUID(locked))
+        async with asyncio.timeout(10):
+            assert await kept(pillarbox, emails=1).purge_emails() == 1
+    assert (await team.get(f"/emails/{free}")).status_code == 404
+    assert await kept(pillarbox, emails=1).purge_emails() == 1
 
 
 async def test_bodies_go_and_the_rest_stays(database_url: str, tmp_path: Path) -> None:
@@ -155,21 +156,21 @@ async def test_bodies_go_and_the_rest_stays(database_url: str, tmp_path: Path) -
         assert (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps == []
 
 
-async def test_bodies_that_had_to_stay_are_looked_at_again(database_url: str, tmp_path: Path) -> None:
+async def test_bodies_that_had_to_stay_are_looked_at_again(relayed: tuple[World, Sink]) -> None:
     """A run begins where the last one of this process got to, but not behind what it left."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
-        team = await prepared(pillarbox)
-        late = await team.send(scheduled_at="in 5 days")
-        await team.send()
-        await pillarbox.turn()
-        clock_of(pillarbox).advance(3 * DAY)
-        retention = kept(pillarbox, bodies=1)
-        assert await retention.purge_bodies() == 1
-        clock_of(pillarbox).advance(3 * DAY)
-        await pillarbox.turn()
-        assert (await team.email(late))["last_event"] == "delivered"
-        clock_of(pillarbox).advance(2 * DAY)
-        assert await retention.purge_bodies() == 1
+    pillarbox, _ = relayed
+    team = await prepared(pillarbox)
+    late = await team.send(scheduled_at="in 5 days")
+    await team.send()
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(3 * DAY)
+    retention = kept(pillarbox, bodies=1)
+    assert await retention.purge_bodies() == 1
+    clock_of(pillarbox).advance(3 * DAY)
+    await pillarbox.turn()
+    assert (await team.email(late))["last_event"] == "delivered"
+    clock_of(pillarbox).advance(2 * DAY)
+    assert await retention.purge_bodies() == 1
 
 
 async def test_answers_are_kept_for_a_day(pillarbox: World) -> None:
@@ -256,27 +257,25 @@ async def test_a_periodic_job_is_run_by_one_process_and_runs_again(pillarbox: Wo
     assert tuple(row) == ("all of it", None)
 
 
-async def test_a_changed_retention_is_followed_within_a_minute(database_url: str, tmp_path: Path) -> None:
+async def test_a_changed_retention_is_followed_within_a_minute(relayed: tuple[World, Sink]) -> None:
     """DUR-15: emails and log rows, without a restart and long before the next hour."""
-    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
-        team, other = await prepared(pillarbox), await pillarbox.team("Quay")
-        await other.domain("light.example")
-        await team.send()
-        await other.send(from_="lamp@light.example")
-        await pillarbox.turn()
-        clock_of(pillarbox).advance(10 * DAY)
-        app = pillarbox.app
-        await periodic.ensure(pillarbox.pool, app.need(PeriodicJobs), app.need(Ids), pillarbox.clock)
-        await run_until_idle(pillarbox)
-        assert (await counts(pillarbox))["emails"] == 2
-        await bootstrap.set_limits(
-            pillarbox.pool, team.id, {"email_retention_days": 7, "log_retention_days": 7}
-        )
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs WHERE team_id = $1", team.id) > 0
-        clock_of(pillarbox).advance(50)
-        await run_until_idle(pillarbox)
-        assert (await counts(pillarbox))["emails"] == 1
-        assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs WHERE team_id = $1", team.id) == 0
+    pillarbox, _ = relayed
+    team, other = await prepared(pillarbox), await pillarbox.team("Quay")
+    await other.domain("light.example")
+    await team.send()
+    await other.send(from_="lamp@light.example")
+    await pillarbox.turn()
+    clock_of(pillarbox).advance(10 * DAY)
+    app = pillarbox.app
+    await periodic.ensure(pillarbox.pool, app.need(PeriodicJobs), app.need(Ids), pillarbox.clock)
+    await run_until_idle(pillarbox)
+    assert (await counts(pillarbox))["emails"] == 2
+    await bootstrap.set_limits(pillarbox.pool, team.id, {"email_retention_days": 7, "log_retention_days": 7})
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs WHERE team_id = $1", team.id) > 0
+    clock_of(pillarbox).advance(50)
+    await run_until_idle(pillarbox)
+    assert (await counts(pillarbox))["emails"] == 1
+    assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs WHERE team_id = $1", team.id) == 0
 
 
 async def test_work_that_depends_on_nothing_new_is_done_at_its_time(pillarbox: World) -> None:

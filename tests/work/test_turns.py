@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kit.clock import ManualClock
 from kit.http_outside import answer, serving
-from kit.world import mail, world
+from kit.world import World, mail, world
 from pillarbox.emails import accept
 from pillarbox.emails.fetching import JOB_LIMIT as FETCHING
 from pillarbox.kernel.postgres.database import open_pool
@@ -152,18 +152,17 @@ async def test_mail_with_slow_files_delays_no_other_team(database_url: str, tmp_
         end.set()
 
 
-async def test_the_files_of_a_team_that_wait_are_bounded(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as here:
-        team = await here.team()
-        await team.domain()
-        email = mail(attachments=[{"path": "http://files.example/f"}])
-        await add(here.pool, here.clock, team.id, accept.MOST_FETCHES, kind="email.attachments")
-        refused = await team.post("/emails", email)
-        assert (refused.status_code, refused.json()["name"]) == (429, "rate_limit_exceeded")
-        assert int(refused.headers["retry-after"]) > 0
-        await team.send()
-        await here.pool.execute("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs LIMIT 1)")
-        assert (await team.post("/emails", email)).status_code == 200
+async def test_the_files_of_a_team_that_wait_are_bounded(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    await team.domain()
+    email = mail(attachments=[{"path": "http://files.example/f"}])
+    await add(pillarbox.pool, pillarbox.clock, team.id, accept.MOST_FETCHES, kind="email.attachments")
+    refused = await team.post("/emails", email)
+    assert (refused.status_code, refused.json()["name"]) == (429, "rate_limit_exceeded")
+    assert int(refused.headers["retry-after"]) > 0
+    await team.send()
+    await pillarbox.pool.execute("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs LIMIT 1)")
+    assert (await team.post("/emails", email)).status_code == 200
 
 
 async def add(pool: asyncpg.Pool, clock: object, team: UUID, count: int = 1, kind: str = "slow") -> None:

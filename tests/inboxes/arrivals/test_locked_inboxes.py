@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -56,19 +56,23 @@ async def waits(mail: InboxMail) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_only_mail_of_a_locked_inbox_waits(database_url: str, tmp_path: Path) -> None:
-    async with inbox_mail(database_url, tmp_path) as mail:
-        help_inbox, sales = await mail.inbox(HELP), await mail.inbox(SALES)
-        async with locked(mail, help_inbox):
-            waiting = [await offered(mail, HELP, number=0)]
-            await waits(mail)
-            waiting += [await offered(mail, HELP, number=number) for number in range(1, 4)]
-            for number in range(3):
-                assert (await mail.brings(SALES, message_id=f"<s{number}@x>")).startswith("250")
-            assert (await mail.brings("nobody@harbor.example")).startswith("250")
-            assert not any(answer.done() for answer in waiting)
-        assert [answer[:3] for answer in await asyncio.gather(*waiting)] == ["250"] * 4
-        assert (len(await mail.threads(help_inbox)), len(await mail.threads(sales))) == (4, 3)
+@pytest.fixture
+def mail(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[InboxMail]:
+    return inbox_mail(database_url, tmp_path)
+
+
+async def test_only_mail_of_a_locked_inbox_waits(mail: InboxMail) -> None:
+    help_inbox, sales = await mail.inbox(HELP), await mail.inbox(SALES)
+    async with locked(mail, help_inbox):
+        waiting = [await offered(mail, HELP, number=0)]
+        await waits(mail)
+        waiting += [await offered(mail, HELP, number=number) for number in range(1, 4)]
+        for number in range(3):
+            assert (await mail.brings(SALES, message_id=f"<s{number}@x>")).startswith("250")
+        assert (await mail.brings("nobody@harbor.example")).startswith("250")
+        assert not any(answer.done() for answer in waiting)
+    assert [answer[:3] for answer in await asyncio.gather(*waiting)] == ["250"] * 4
+    assert (len(await mail.threads(help_inbox)), len(await mail.threads(sales))) == (4, 3)
 
 
 async def test_mail_that_comes_while_a_commit_waits_shares_it(
@@ -107,66 +111,62 @@ async def test_mail_that_comes_while_a_commit_waits_shares_it(
         ]
 
 
-async def test_mail_that_came_together_is_parted_by_the_lock(database_url: str, tmp_path: Path) -> None:
+async def test_mail_that_came_together_is_parted_by_the_lock(mail: InboxMail) -> None:
     """The mails for both inboxes may share a commit; only those of the locked one are left out of it."""
-    async with inbox_mail(database_url, tmp_path) as mail:
-        help_inbox, sales = await mail.inbox(HELP), await mail.inbox(SALES)
-        sessions = [await mail.client.connect() for _ in range(20)]
-        inboxes = [(HELP, SALES)[number % 2] for number in range(20)]
-        for session, to in zip(sessions, inboxes, strict=True):
-            await session.offer([to])
-        async with locked(mail, help_inbox):
-            answers = [
-                asyncio.create_task(session.text(letter(to=to, message_id=f"<{number}@x>")))
-                for number, (session, to) in enumerate(zip(sessions, inboxes, strict=True))
-            ]
-            for answer in answers[1::2]:
-                assert (await answer).startswith("250")
-            assert not any(answer.done() for answer in answers[::2])
-        for answer in answers[::2]:
+    help_inbox, sales = await mail.inbox(HELP), await mail.inbox(SALES)
+    sessions = [await mail.client.connect() for _ in range(20)]
+    inboxes = [(HELP, SALES)[number % 2] for number in range(20)]
+    for session, to in zip(sessions, inboxes, strict=True):
+        await session.offer([to])
+    async with locked(mail, help_inbox):
+        answers = [
+            asyncio.create_task(session.text(letter(to=to, message_id=f"<{number}@x>")))
+            for number, (session, to) in enumerate(zip(sessions, inboxes, strict=True))
+        ]
+        for answer in answers[1::2]:
             assert (await answer).startswith("250")
-        assert (len(await mail.threads(help_inbox)), len(await mail.threads(sales))) == (10, 10)
+        assert not any(answer.done() for answer in answers[::2])
+    for answer in answers[::2]:
+        assert (await answer).startswith("250")
+    assert (len(await mail.threads(help_inbox)), len(await mail.threads(sales))) == (10, 10)
 
 
-async def test_mail_for_two_inboxes_holds_no_lock_while_it_waits(database_url: str, tmp_path: Path) -> None:
+async def test_mail_for_two_inboxes_holds_no_lock_while_it_waits(mail: InboxMail) -> None:
     """It belongs into both: it waits for the one that is locked, and mail for the other does not."""
-    async with inbox_mail(database_url, tmp_path) as mail:
-        inboxes = {HELP: await mail.inbox(HELP), SALES: await mail.inbox(SALES)}
-        for turn, (busy, free) in enumerate(((HELP, SALES), (SALES, HELP))):
-            async with locked(mail, inboxes[busy]):
-                waiting = await offered(mail, HELP, SALES, number=turn)
-                await waits(mail)
-                assert (await mail.brings(free, message_id=f"<free{turn}@x>")).startswith("250")
-                assert not waiting.done()
-            assert (await waiting).startswith("250")
-        for inbox in inboxes.values():
-            assert len(await mail.threads(inbox)) == 3
-        assert len(await mail.received()) == 4
-
-
-async def test_a_lock_that_stays_is_a_temporary_failure(database_url: str, tmp_path: Path) -> None:
-    """For all that wait for it together, not for one after the other; later the same mail is taken."""
-    async with inbox_mail(database_url, tmp_path) as mail:
-        inbox = await mail.inbox(HELP)
-        async with locked(mail, inbox):
-            waiting = [await offered(mail, HELP, number=number) for number in range(12)]
-            answers = await asyncio.gather(*waiting)
-            assert {answer[:4] for answer in answers} == {"451 "}
-        assert await mail.received() == []
-        for number in range(12):
-            assert (await (await offered(mail, HELP, number=number))).startswith("250 2.0.0 Ok")
-        assert len(await mail.threads(inbox)) == 12
-
-
-async def test_an_inbox_that_is_deleted_meanwhile(database_url: str, tmp_path: Path) -> None:
-    """What waited for it is stored like mail for any other address of the team."""
-    async with inbox_mail(database_url, tmp_path) as mail:
-        inbox = await mail.inbox(HELP)
-        async with locked(mail, inbox) as other:
-            waiting = await offered(mail, HELP)
+    inboxes = {HELP: await mail.inbox(HELP), SALES: await mail.inbox(SALES)}
+    for turn, (busy, free) in enumerate(((HELP, SALES), (SALES, HELP))):
+        async with locked(mail, inboxes[busy]):
+            waiting = await offered(mail, HELP, SALES, number=turn)
             await waits(mail)
-            await other.execute("DELETE FROM directory_inboxes WHERE inbox_id = $1", UUID(inbox))
-            await other.execute("DELETE FROM inboxes WHERE id = $1", UUID(inbox))
+            assert (await mail.brings(free, message_id=f"<free{turn}@x>")).startswith("250")
+            assert not waiting.done()
         assert (await waiting).startswith("250")
-        assert len(await mail.received()) == 1
-        assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_messages") == 0
+    for inbox in inboxes.values():
+        assert len(await mail.threads(inbox)) == 3
+    assert len(await mail.received()) == 4
+
+
+async def test_a_lock_that_stays_is_a_temporary_failure(mail: InboxMail) -> None:
+    """For all that wait for it together, not for one after the other; later the same mail is taken."""
+    inbox = await mail.inbox(HELP)
+    async with locked(mail, inbox):
+        waiting = [await offered(mail, HELP, number=number) for number in range(12)]
+        answers = await asyncio.gather(*waiting)
+        assert {answer[:4] for answer in answers} == {"451 "}
+    assert await mail.received() == []
+    for number in range(12):
+        assert (await (await offered(mail, HELP, number=number))).startswith("250 2.0.0 Ok")
+    assert len(await mail.threads(inbox)) == 12
+
+
+async def test_an_inbox_that_is_deleted_meanwhile(mail: InboxMail) -> None:
+    """What waited for it is stored like mail for any other address of the team."""
+    inbox = await mail.inbox(HELP)
+    async with locked(mail, inbox) as other:
+        waiting = await offered(mail, HELP)
+        await waits(mail)
+        await other.execute("DELETE FROM directory_inboxes WHERE inbox_id = $1", UUID(inbox))
+        await other.execute("DELETE FROM inboxes WHERE id = $1", UUID(inbox))
+    assert (await waiting).startswith("250")
+    assert len(await mail.received()) == 1
+    assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_messages") == 0

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from inboxes.arrivals.test_locked_inboxes import locked, offered, waits
 from kit.inbound_client import inbound_client
 from kit.inbox_mail import InboxMail, inbox_mail, letter
@@ -18,10 +20,11 @@ from kit.world import world
 HELP, SALES = "help@harbor.example", "sales@harbor.example"
 
 
+@pytest.fixture
 @asynccontextmanager
-async def known_inbox(database_url: str, folder: Path) -> AsyncIterator[tuple[InboxMail, str]]:
+async def known_inbox(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[InboxMail, str]]:
     """An inbox that has got a mail, so its address is known."""
-    async with inbox_mail(database_url, folder) as mail:
+    async with inbox_mail(database_url, tmp_path) as mail:
         inbox = await mail.inbox(HELP)
         assert (await mail.brings(HELP, message_id="<first@x>")).startswith("250")
         yield mail, inbox
@@ -32,45 +35,45 @@ async def unread(mail: InboxMail, inbox: str) -> int:
     return int((await mail.team.get(f"/inboxes/{inbox}")).json()["unread"])
 
 
-async def test_mail_that_begins_a_thread(database_url: str, tmp_path: Path) -> None:
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        for number in range(3):
-            answer = await mail.brings(HELP, message_id=f"<{number}@x>", subject=f"Berth {number}")
-            assert answer.startswith("250 2.0.0 Ok")
-        assert await mail.brings(HELP, message_id=None)
-        threads = await mail.threads(inbox)
-        subjects = [thread["subject"] for thread in threads]
-        assert subjects == ["Refund", "Berth 2", "Berth 1", "Berth 0", "Refund"]
-        assert {thread["read"] for thread in threads} == {False}
-        assert await unread(mail, inbox) == 5
-        assert len(await mail.received()) == 5
+async def test_mail_that_begins_a_thread(known_inbox: tuple[InboxMail, str]) -> None:
+    mail, inbox = known_inbox
+    for number in range(3):
+        answer = await mail.brings(HELP, message_id=f"<{number}@x>", subject=f"Berth {number}")
+        assert answer.startswith("250 2.0.0 Ok")
+    assert await mail.brings(HELP, message_id=None)
+    threads = await mail.threads(inbox)
+    subjects = [thread["subject"] for thread in threads]
+    assert subjects == ["Refund", "Berth 2", "Berth 1", "Berth 0", "Refund"]
+    assert {thread["read"] for thread in threads} == {False}
+    assert await unread(mail, inbox) == 5
+    assert len(await mail.received()) == 5
 
 
-async def test_spam_begins_a_thread_of_its_own(database_url: str, tmp_path: Path) -> None:
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        answer = await mail.brings(HELP, message_id="<second@x>", sender="ada@bank.example")
-        assert answer.startswith("250")
-        [thread] = await mail.threads(inbox, "?folders=spam")
-        assert not thread["read"]
-        assert await unread(mail, inbox) == 1
+async def test_spam_begins_a_thread_of_its_own(known_inbox: tuple[InboxMail, str]) -> None:
+    mail, inbox = known_inbox
+    answer = await mail.brings(HELP, message_id="<second@x>", sender="ada@bank.example")
+    assert answer.startswith("250")
+    [thread] = await mail.threads(inbox, "?folders=spam")
+    assert not thread["read"]
+    assert await unread(mail, inbox) == 1
 
 
-async def test_the_same_mail_again(database_url: str, tmp_path: Path) -> None:
+async def test_the_same_mail_again(known_inbox: tuple[InboxMail, str]) -> None:
     """Contract decision 27; without a Message-ID as well."""
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        for _ in range(3):
-            assert (await mail.brings(HELP, message_id=None, subject="Once")).startswith("250")
-        assert len(await mail.threads(inbox)) == 2
-        assert len(await mail.received()) == 2
+    mail, inbox = known_inbox
+    for _ in range(3):
+        assert (await mail.brings(HELP, message_id=None, subject="Once")).startswith("250")
+    assert len(await mail.threads(inbox)) == 2
+    assert len(await mail.received()) == 2
 
 
-async def test_one_id_for_two_inboxes(database_url: str, tmp_path: Path) -> None:
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        sales = await mail.inbox(SALES)
-        assert (await mail.brings(SALES, message_id="<second@x>")).startswith("250")
-        assert (await mail.brings(HELP, SALES, message_id="<third@x>")).startswith("250")
-        assert (len(await mail.threads(inbox)), len(await mail.threads(sales))) == (2, 2)
-        assert len(await mail.received()) == 3
+async def test_one_id_for_two_inboxes(known_inbox: tuple[InboxMail, str]) -> None:
+    mail, inbox = known_inbox
+    sales = await mail.inbox(SALES)
+    assert (await mail.brings(SALES, message_id="<second@x>")).startswith("250")
+    assert (await mail.brings(HELP, SALES, message_id="<third@x>")).startswith("250")
+    assert (len(await mail.threads(inbox)), len(await mail.threads(sales))) == (2, 2)
+    assert len(await mail.received()) == 3
 
 
 async def test_the_same_message_at_two_servers(database_url: str, tmp_path: Path) -> None:
@@ -106,51 +109,51 @@ async def test_the_same_message_at_two_servers(database_url: str, tmp_path: Path
         assert await unread(mail, inbox) == 21
 
 
-async def test_an_inbox_that_is_deleted_while_mail_waits_for_it(database_url: str, tmp_path: Path) -> None:
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        async with locked(mail, inbox) as other:
-            waiting = await offered(mail, HELP, number=2)
-            await waits(mail)
-            await other.execute("DELETE FROM directory_inboxes WHERE inbox_id = $1", UUID(inbox))
-            await other.execute("DELETE FROM inboxes WHERE id = $1", UUID(inbox))
-        assert (await waiting).startswith("250")
-        assert len(await mail.received()) == 2
-        assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_messages") == 1
+async def test_an_inbox_that_is_deleted_while_mail_waits_for_it(known_inbox: tuple[InboxMail, str]) -> None:
+    mail, inbox = known_inbox
+    async with locked(mail, inbox) as other:
+        waiting = await offered(mail, HELP, number=2)
+        await waits(mail)
+        await other.execute("DELETE FROM directory_inboxes WHERE inbox_id = $1", UUID(inbox))
+        await other.execute("DELETE FROM inboxes WHERE id = $1", UUID(inbox))
+    assert (await waiting).startswith("250")
+    assert len(await mail.received()) == 2
+    assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_messages") == 1
 
 
-async def test_a_block_that_ends_behind_mail_that_waits(database_url: str, tmp_path: Path) -> None:
+async def test_a_block_that_ends_behind_mail_that_waits(known_inbox: tuple[InboxMail, str]) -> None:
     """What is read with the lock says where the block ends: searches find the mail."""
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        async with locked(mail, inbox) as other:
-            waiting = await offered(mail, HELP, number=2)
-            await waits(mail)
-            sql = "UPDATE inboxes SET described_to = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE id = $1"
-            await other.execute(sql, UUID(inbox))
-        assert (await waiting).startswith("250")
-        assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_search_late") == 1
+    mail, inbox = known_inbox
+    async with locked(mail, inbox) as other:
+        waiting = await offered(mail, HELP, number=2)
+        await waits(mail)
+        sql = "UPDATE inboxes SET described_to = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE id = $1"
+        await other.execute(sql, UUID(inbox))
+    assert (await waiting).startswith("250")
+    assert await mail.team.world.pool.fetchval("SELECT count(*) FROM inbox_search_late") == 1
 
 
-async def test_an_inbox_of_a_nearer_address(database_url: str, tmp_path: Path) -> None:
+async def test_an_inbox_of_a_nearer_address(known_inbox: tuple[InboxMail, str]) -> None:
     """inboxes.md 9.1: what is known of an address is no longer so."""
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        assert (await mail.brings("help+desk@harbor.example", message_id="<1@x>")).startswith("250")
-        desk = await mail.inbox("help+desk@harbor.example")
-        assert (await mail.brings("help+desk@harbor.example", message_id="<2@x>")).startswith("250")
-        assert (len(await mail.threads(inbox)), len(await mail.threads(desk))) == (2, 1)
+    mail, inbox = known_inbox
+    assert (await mail.brings("help+desk@harbor.example", message_id="<1@x>")).startswith("250")
+    desk = await mail.inbox("help+desk@harbor.example")
+    assert (await mail.brings("help+desk@harbor.example", message_id="<2@x>")).startswith("250")
+    assert (len(await mail.threads(inbox)), len(await mail.threads(desk))) == (2, 1)
 
 
-async def test_a_webhook_that_is_new(database_url: str, tmp_path: Path) -> None:
-    async with known_inbox(database_url, tmp_path) as (mail, _):
-        await hook(mail.team, "inbox.email.received")
-        assert (await mail.brings(HELP, message_id="<1@x>")).startswith("250")
-        assert (await mail.brings(HELP, message_id="<2@x>")).startswith("250")
-        sql = "SELECT count(*) FROM webhook_deliveries WHERE kind = 'inbox.email.received'"
-        assert await mail.team.world.pool.fetchval(sql) == 2
+async def test_a_webhook_that_is_new(known_inbox: tuple[InboxMail, str]) -> None:
+    mail, _ = known_inbox
+    await hook(mail.team, "inbox.email.received")
+    assert (await mail.brings(HELP, message_id="<1@x>")).startswith("250")
+    assert (await mail.brings(HELP, message_id="<2@x>")).startswith("250")
+    sql = "SELECT count(*) FROM webhook_deliveries WHERE kind = 'inbox.email.received'"
+    assert await mail.team.world.pool.fetchval(sql) == 2
 
 
-async def test_a_team_with_a_quota(database_url: str, tmp_path: Path) -> None:
-    async with known_inbox(database_url, tmp_path) as (mail, inbox):
-        await mail.team.world.pool.execute("UPDATE teams SET daily_quota = 2 WHERE id = $1", mail.team.id)
-        for number in range(3):
-            assert (await mail.brings(HELP, message_id=f"<{number}@x>")).startswith("250")
-        assert len(await mail.threads(inbox)) == 4
+async def test_a_team_with_a_quota(known_inbox: tuple[InboxMail, str]) -> None:
+    mail, inbox = known_inbox
+    await mail.team.world.pool.execute("UPDATE teams SET daily_quota = 2 WHERE id = $1", mail.team.id)
+    for number in range(3):
+        assert (await mail.brings(HELP, message_id=f"<{number}@x>")).startswith("250")
+    assert len(await mail.threads(inbox)) == 4

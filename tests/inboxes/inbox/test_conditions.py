@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from kit.inboxes import create, inbox_domain
-from kit.world import Team, world
+from kit.world import Team, World, world
 
 STATES = "UPDATE domains SET records = $3 WHERE team_id = $1 AND id = $2"
 SENDING = ("spf_mx", "spf_txt", "dkim")
@@ -70,12 +70,11 @@ async def test_receiving_must_be_enabled_but_where_mail_is_forwarded(
         assert await asked(team, forwarding=True) is None
 
 
-async def test_without_an_inbound_domain_nothing_is_forwarded(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox:
-        team = await pillarbox.team()
-        await inbox_domain(team)
-        assert "`forwarding`" in str(await asked(team, forwarding=True))
-        assert await asked(team, forwarding=False) is None
+async def test_without_an_inbound_domain_nothing_is_forwarded(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    await inbox_domain(team)
+    assert "`forwarding`" in str(await asked(team, forwarding=True))
+    assert await asked(team, forwarding=False) is None
 
 
 async def test_where_dns_is_not_asked_nothing_needs_to_be_shown(database_url: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kit.inboxes import create, inbox_domain, inbox_team
 from kit.webhooks import hook
-from kit.world import Team, world
+from kit.world import Team, World
 
 FULL = (
     *("object", "id", "name", "email_address", "forwarding_address", "friendly_name", "unread", "drafts"),
@@ -345,12 +345,11 @@ async def test_a_body_of_a_get_is_ignored(database_url: str, tmp_path: Path) -> 
         refused(broken, 400, "validation_error")
 
 
-async def test_a_domain_of_another_team_has_no_inboxes_of_this_one(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox:
-        harbor, quay = await pillarbox.team(), await pillarbox.team("Quay")
-        wanted = {"name": "harbor.example", "capabilities": {"receiving": "enabled"}}
-        assert (await quay.post("/domains", wanted)).status_code == 201
-        await inbox_domain(harbor)
-        answer = await quay.post("/inboxes", {"email_address": "help@harbor.example"})
-        refused(answer, 422, "validation_error", "another team")
-        await create(harbor)
+async def test_a_domain_of_another_team_has_no_inboxes_of_this_one(pillarbox: World) -> None:
+    harbor, quay = await pillarbox.team(), await pillarbox.team("Quay")
+    wanted = {"name": "harbor.example", "capabilities": {"receiving": "enabled"}}
+    assert (await quay.post("/domains", wanted)).status_code == 201
+    await inbox_domain(harbor)
+    answer = await quay.post("/inboxes", {"email_address": "help@harbor.example"})
+    refused(answer, 422, "validation_error", "another team")
+    await create(harbor)

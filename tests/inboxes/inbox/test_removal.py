@@ -16,7 +16,7 @@ from kit.inboxes import create, inbox_domain
 from kit.manual_world import manual_world, run_jobs
 from kit.searched_inboxes import SearchedInbox
 from kit.webhooks import hook
-from kit.world import Team, World, world
+from kit.world import Team, World
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.inboxes.inbox import removal
 from pillarbox.kernel.postgres.database import transaction
@@ -219,19 +219,18 @@ async def test_a_removal_that_is_interrupted_goes_on(
         assert await left(pillarbox, inbox) == {}
 
 
-async def test_who_works_on_it_ends_first(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox:
-        inbox = await an_inbox(await pillarbox.team())
-        url = f"{inbox.url}/labels"
-        answers = await asyncio.gather(
-            *(inbox.team.post(url, {"name": f"Label {number}"}) for number in range(4)),
-            inbox.team.call("DELETE", inbox.url),
-            *(inbox.team.post(url, {"name": f"More {number}"}) for number in range(4)),
-            inbox.team.call("PATCH", f"{inbox.url}/agent", {"tone": "concise_casual"}),
-        )
-        assert {answer.status_code for answer in answers} <= {200, 201, 404}
-        assert answers[4].status_code == 200
-        assert await gaps(pillarbox) == []
+async def test_who_works_on_it_ends_first(pillarbox: World) -> None:
+    inbox = await an_inbox(await pillarbox.team())
+    url = f"{inbox.url}/labels"
+    answers = await asyncio.gather(
+        *(inbox.team.post(url, {"name": f"Label {number}"}) for number in range(4)),
+        inbox.team.call("DELETE", inbox.url),
+        *(inbox.team.post(url, {"name": f"More {number}"}) for number in range(4)),
+        inbox.team.call("PATCH", f"{inbox.url}/agent", {"tone": "concise_casual"}),
+    )
+    assert {answer.status_code for answer in answers} <= {200, 201, 404}
+    assert answers[4].status_code == 200
+    assert await gaps(pillarbox) == []
 
 
 async def test_with_its_domain_go_its_inboxes(pillarbox: World) -> None:
@@ -252,32 +251,28 @@ async def test_with_its_domain_go_its_inboxes(pillarbox: World) -> None:
     assert [await run_jobs(pillarbox) for _ in range(3)] == [2, 1, 0]
 
 
-async def test_an_inbox_is_not_made_at_a_domain_that_is_being_deleted(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox:
-        team = await pillarbox.team()
+async def test_an_inbox_is_not_made_at_a_domain_that_is_being_deleted(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    domain_id = await inbox_domain(team)
+    for number in range(5):
+        made, gone = await asyncio.gather(
+            team.post("/inboxes", {"email_address": f"help{number}@harbor.example"}),
+            team.call("DELETE", f"/domains/{domain_id}"),
+        )
+        assert gone.status_code == 200
+        assert made.status_code in (201, 422), made.text
+        assert (await team.get("/inboxes")).json()["data"] == []
+        assert await gaps(pillarbox) == []
         domain_id = await inbox_domain(team)
-        for number in range(5):
-            made, gone = await asyncio.gather(
-                team.post("/inboxes", {"email_address": f"help{number}@harbor.example"}),
-                team.call("DELETE", f"/domains/{domain_id}"),
-            )
-            assert gone.status_code == 200
-            assert made.status_code in (201, 422), made.text
-            assert (await team.get("/inboxes")).json()["data"] == []
-            assert await gaps(pillarbox) == []
-            domain_id = await inbox_domain(team)
 
 
-async def test_a_deletion_waits_for_the_lock_of_the_inbox(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox:
-        inbox = await an_inbox(await pillarbox.team())
-        async with transaction(pillarbox.pool) as conn:
-            await conn.execute("SELECT FROM inboxes WHERE id = $1 FOR NO KEY UPDATE", inbox.id)
-            gone = asyncio.create_task(inbox.team.call("DELETE", inbox.url))
-            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            while not await pillarbox.pool.fetchval(waiting):
-                await asyncio.sleep(0.01)
-            assert not gone.done()
-        assert (await gone).status_code == 200
+async def test_a_deletion_waits_for_the_lock_of_the_inbox(pillarbox: World) -> None:
+    inbox = await an_inbox(await pillarbox.team())
+    async with transaction(pillarbox.pool) as conn:
+        await conn.execute("SELECT FROM inboxes WHERE id = $1 FOR NO KEY UPDATE", inbox.id)
+        gone = asyncio.create_task(inbox.team.call("DELETE", inbox.url))
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        while not await pillarbox.pool.fetchval(waiting):
+            await asyncio.sleep(0.01)
+        assert not gone.done()
+    assert (await gone).status_code == 200

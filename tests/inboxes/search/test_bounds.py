@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -46,61 +47,59 @@ async def asked(
 MOST = SearchLimits(hits=30, compared=40, walked=25)
 
 
-async def test_a_page_of_a_frequent_word_compares_a_page(database_url: str, tmp_path: Path) -> None:
-    async with searched_world(database_url, tmp_path) as inbox:
-        mails = await inbox.add(*[Mail(f"Refund {number}", "every day") for number in range(120)])
-        newest = [str(mail.id) for mail in reversed(mails)]
-        for _ in range(2):
-            found, compared = await asked(inbox, '"every day"', ThreadFolder.INBOX, 5, SearchLimits())
-            assert found == newest[:5]
-            assert compared <= 128
-            await inbox.describe(worth=40)
+@pytest.fixture
+def inbox(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[SearchedInbox]:
+    return searched_world(database_url, tmp_path)
 
 
-async def test_what_hardly_any_message_answers_ends(database_url: str, tmp_path: Path) -> None:
-    async with searched_world(database_url, tmp_path) as inbox:
-        mails = [Mail(f"Refund {number}", "other" if number < 5 else "every") for number in range(120)]
-        await inbox.add(*mails)
+async def test_a_page_of_a_frequent_word_compares_a_page(inbox: SearchedInbox) -> None:
+    mails = await inbox.add(*[Mail(f"Refund {number}", "every day") for number in range(120)])
+    newest = [str(mail.id) for mail in reversed(mails)]
+    for _ in range(2):
+        found, compared = await asked(inbox, '"every day"', ThreadFolder.INBOX, 5, SearchLimits())
+        assert found == newest[:5]
+        assert compared <= 128
         await inbox.describe(worth=40)
-        found, compared = await asked(inbox, "-every", ThreadFolder.INBOX, 5, MOST)
-        assert found == []
-        assert compared <= MOST.compared + MOST.walked + 64
-        found, _ = await asked(inbox, "-every", ThreadFolder.INBOX, 5, SearchLimits())
-        assert found == [str(mail.id) for mail in reversed(mails[:5])]
 
 
-async def test_a_folder_of_few_is_looked_through(database_url: str, tmp_path: Path) -> None:
+async def test_what_hardly_any_message_answers_ends(inbox: SearchedInbox) -> None:
+    mails = [Mail(f"Refund {number}", "other" if number < 5 else "every") for number in range(120)]
+    await inbox.add(*mails)
+    await inbox.describe(worth=40)
+    found, compared = await asked(inbox, "-every", ThreadFolder.INBOX, 5, MOST)
+    assert found == []
+    assert compared <= MOST.compared + MOST.walked + 64
+    found, _ = await asked(inbox, "-every", ThreadFolder.INBOX, 5, SearchLimits())
+    assert found == [str(mail.id) for mail in reversed(mails[:5])]
+
+
+async def test_a_folder_of_few_is_looked_through(inbox: SearchedInbox) -> None:
     """However many messages elsewhere fit, those of a small folder are found."""
-    async with searched_world(database_url, tmp_path) as inbox:
-        mails = await inbox.add(*[Mail(f"Refund {number}", "every") for number in range(120)])
-        await inbox.move(mails[3], "archive")
-        await inbox.describe(worth=40)
-        found, compared = await asked(inbox, "every", ThreadFolder.ARCHIVE, 5, MOST)
-        assert (found, compared) == ([str(mails[3].id)], 1)
-        assert await asked(inbox, "every", ThreadFolder.SPAM, 5, MOST) == ([], 0)
+    mails = await inbox.add(*[Mail(f"Refund {number}", "every") for number in range(120)])
+    await inbox.move(mails[3], "archive")
+    await inbox.describe(worth=40)
+    found, compared = await asked(inbox, "every", ThreadFolder.ARCHIVE, 5, MOST)
+    assert (found, compared) == ([str(mails[3].id)], 1)
+    assert await asked(inbox, "every", ThreadFolder.SPAM, 5, MOST) == ([], 0)
 
 
-async def test_of_very_many_the_newest_are_considered(database_url: str, tmp_path: Path) -> None:
-    async with searched_world(database_url, tmp_path) as inbox:
-        mails = await inbox.add(*[Mail(f"Refund {number}", "every") for number in range(120)])
-        # The folder has many threads that do not fit and are newer, so it is not looked through to its end.
-        await inbox.add(*[Mail(f"Other {number}") for number in range(80)])
-        await inbox.describe(worth=40)
-        found, compared = await asked(inbox, "every", ThreadFolder.INBOX, 50, MOST)
-        assert found == [str(mail.id) for mail in reversed(mails[-30:])]
-        assert compared <= MOST.compared + MOST.walked + 64
+async def test_of_very_many_the_newest_are_considered(inbox: SearchedInbox) -> None:
+    mails = await inbox.add(*[Mail(f"Refund {number}", "every") for number in range(120)])
+    # The folder has many threads that do not fit and are newer, so it is not looked through to its end.
+    await inbox.add(*[Mail(f"Other {number}") for number in range(80)])
+    await inbox.describe(worth=40)
+    found, compared = await asked(inbox, "every", ThreadFolder.INBOX, 50, MOST)
+    assert found == [str(mail.id) for mail in reversed(mails[-30:])]
+    assert compared <= MOST.compared + MOST.walked + 64
 
 
-async def test_a_rare_word_among_many_messages_is_found_at_once(database_url: str, tmp_path: Path) -> None:
-    async with searched_world(database_url, tmp_path) as inbox:
-        mails = await inbox.add(*[Mail(f"Refund {number}", f"number{number} every") for number in range(600)])
-        await inbox.describe(worth=100, together=2)
-        for number in (0, 299, 599):
-            found, compared = await asked(
-                inbox, f"every number{number}", ThreadFolder.INBOX, 20, SearchLimits()
-            )
-            assert found == [str(mails[number].id)]
-            assert compared < 20
+async def test_a_rare_word_among_many_messages_is_found_at_once(inbox: SearchedInbox) -> None:
+    mails = await inbox.add(*[Mail(f"Refund {number}", f"number{number} every") for number in range(600)])
+    await inbox.describe(worth=100, together=2)
+    for number in (0, 299, 599):
+        found, compared = await asked(inbox, f"every number{number}", ThreadFolder.INBOX, 20, SearchLimits())
+        assert found == [str(mails[number].id)]
+        assert compared < 20
 
 
 async def test_threads_of_one_message_after_the_other_are_not_read_whole(

@@ -30,10 +30,11 @@ QUESTION = (
 )
 
 
+@pytest.fixture
 @asynccontextmanager
-async def telling_world(database_url: str, folder: Path) -> AsyncIterator[Inbox]:
+async def inbox(database_url: str, tmp_path: Path) -> AsyncIterator[Inbox]:
     """An inbox whose process hears what is committed in it."""
-    async with inbox_world(database_url, folder) as inbox:
+    async with inbox_world(database_url, tmp_path) as inbox:
         waiters = inbox.team.world.app.need(Waiters)
         await waiters.start()
         try:
@@ -98,13 +99,12 @@ async def test_a_state_that_is_old_is_answered_at_once(inbox: Inbox) -> None:
     assert answer["change"] != known
 
 
-async def test_an_empty_list_is_waited_for(database_url: str, tmp_path: Path) -> None:
-    async with telling_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread(is_read=True)
-        task = await begun(inbox, f"read=false&wait={LONG}")
-        assert (await thread.patch(read=False)).status_code == 200
-        assert [item["id"] for item in (await within(task))["data"]] == [str(thread.id)]
-        assert waiting(inbox.team.world) == 0
+async def test_an_empty_list_is_waited_for(inbox: Inbox) -> None:
+    thread = await inbox.thread(is_read=True)
+    task = await begun(inbox, f"read=false&wait={LONG}")
+    assert (await thread.patch(read=False)).status_code == 200
+    assert [item["id"] for item in (await within(task))["data"]] == [str(thread.id)]
+    assert waiting(inbox.team.world) == 0
 
 
 async def _read(thread: Thread) -> httpx.Response:
@@ -125,14 +125,13 @@ async def _label(thread: Thread) -> httpx.Response:
 
 @pytest.mark.parametrize("change", [_read, _archive, _trash, _label])
 async def test_every_change_of_what_the_page_shows_ends_the_wait(
-    database_url: str, tmp_path: Path, change: Callable[[Thread], Awaitable[httpx.Response]]
+    inbox: Inbox, change: Callable[[Thread], Awaitable[httpx.Response]]
 ) -> None:
-    async with telling_world(database_url, tmp_path) as inbox:
-        thread = await inbox.thread()
-        known = await state(inbox)
-        task = await begun(inbox, f"wait={LONG}&after_change={known}")
-        assert (await change(thread)).status_code == 200
-        assert (await within(task))["change"] != known
+    thread = await inbox.thread()
+    known = await state(inbox)
+    task = await begun(inbox, f"wait={LONG}&after_change={known}")
+    assert (await change(thread)).status_code == 200
+    assert (await within(task))["change"] != known
 
 
 async def _rename(inbox: Inbox, label: str, _: Thread) -> httpx.Response:
@@ -162,33 +161,29 @@ async def _receive(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
 
 @pytest.mark.parametrize("change", [_rename, _delete_label, _draft, _reply, _receive])
 async def test_whoever_writes_wakes(
-    database_url: str,
-    tmp_path: Path,
-    change: Callable[[Inbox, str, Thread], Awaitable[httpx.Response]],
+    inbox: Inbox, change: Callable[[Inbox, str, Thread], Awaitable[httpx.Response]]
 ) -> None:
     """Labels, drafts, answers and mail that comes in, each by its own way."""
-    async with telling_world(database_url, tmp_path) as inbox:
-        await inbox_domain(inbox.team)
-        label = await inbox.label("Refunds")
-        thread = await inbox.thread()
-        await thread.received(QUESTION, at=2)
-        await thread.put_labels([label])
-        known = await state(inbox)
-        task = await begun(inbox, f"wait={LONG}&after_change={known}")
-        assert (await change(inbox, label, thread)).status_code in (200, 201)
-        assert (await within(task))["change"] != known
+    await inbox_domain(inbox.team)
+    label = await inbox.label("Refunds")
+    thread = await inbox.thread()
+    await thread.received(QUESTION, at=2)
+    await thread.put_labels([label])
+    known = await state(inbox)
+    task = await begun(inbox, f"wait={LONG}&after_change={known}")
+    assert (await change(inbox, label, thread)).status_code in (200, 201)
+    assert (await within(task))["change"] != known
 
 
-async def test_a_change_that_the_page_does_not_show_lets_it_wait(database_url: str, tmp_path: Path) -> None:
-    async with telling_world(database_url, tmp_path) as inbox:
-        spam = await inbox.thread(folder="spam", is_read=True)
-        task = await begun(inbox, f"wait={LONG}")
-        await spam.patch(read=False)
-        await spam.patch(read=True)
-        await spam.patch(folder="inbox")
-        answer = await within(task)
-        assert [item["id"] for item in answer["data"]] == [str(spam.id)]
-        assert answer["data"][0]["read"] is True
+async def test_a_change_that_the_page_does_not_show_lets_it_wait(inbox: Inbox) -> None:
+    spam = await inbox.thread(folder="spam", is_read=True)
+    task = await begun(inbox, f"wait={LONG}")
+    await spam.patch(read=False)
+    await spam.patch(read=True)
+    await spam.patch(folder="inbox")
+    answer = await within(task)
+    assert [item["id"] for item in answer["data"]] == [str(spam.id)]
+    assert answer["data"][0]["read"] is True
 
 
 async def test_the_time_is_over_and_nothing_has_changed(inbox: Inbox) -> None:
@@ -199,12 +194,11 @@ async def test_the_time_is_over_and_nothing_has_changed(inbox: Inbox) -> None:
     assert len(answer["data"]) == 1
 
 
-async def test_an_inbox_that_is_deleted_meanwhile_is_not_found(database_url: str, tmp_path: Path) -> None:
-    async with telling_world(database_url, tmp_path) as inbox:
-        task = await begun(inbox, f"wait={LONG}")
-        assert (await inbox.team.call("DELETE", inbox.url)).status_code == 200
-        async with asyncio.timeout(LONG / 2):
-            assert (await task).status_code == 404
+async def test_an_inbox_that_is_deleted_meanwhile_is_not_found(inbox: Inbox) -> None:
+    task = await begun(inbox, f"wait={LONG}")
+    assert (await inbox.team.call("DELETE", inbox.url)).status_code == 200
+    async with asyncio.timeout(LONG / 2):
+        assert (await task).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -307,47 +301,44 @@ async def test_who_has_gone_gives_the_place_back(
         await until(lambda: waiting(inbox.team.world) == 0)
 
 
-async def test_a_thousand_waiters_take_no_connection_and_only_those_concerned_read(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox:
-        found = pillarbox.app.need(Waiters)
-        await found.start()
-        ids = Ids(pillarbox.clock)
-        inboxes = [ids.new() for _ in range(1000)]
-        reads = dict.fromkeys(inboxes, 0)
-        news: set[Any] = set()
-        settled = asyncio.Event()
+async def test_a_thousand_waiters_take_no_connection_and_only_those_concerned_read(pillarbox: World) -> None:
+    found = pillarbox.app.need(Waiters)
+    await found.start()
+    ids = Ids(pillarbox.clock)
+    inboxes = [ids.new() for _ in range(1000)]
+    reads = dict.fromkeys(inboxes, 0)
+    news: set[Any] = set()
+    settled = asyncio.Event()
 
-        async def wait(number: int) -> bool:
-            inbox_id = inboxes[number]
+    async def wait(number: int) -> bool:
+        inbox_id = inboxes[number]
 
-            async def read() -> bool:
-                reads[inbox_id] += 1
-                if all(count >= 2 for count in reads.values()):
-                    settled.set()
-                return inbox_id in news
+        async def read() -> bool:
+            reads[inbox_id] += 1
+            if all(count >= 2 for count in reads.values()):
+                settled.set()
+            return inbox_id in news
 
-            team = inboxes[number % 10]
-            return await found.first(WaitingRequest(team, inbox_id, None, LONG, lambda: False), read, bool)
+        team = inboxes[number % 10]
+        return await found.first(WaitingRequest(team, inbox_id, None, LONG, lambda: False), read, bool)
 
-        tasks = [asyncio.create_task(wait(number)) for number in range(1000)]
-        async with asyncio.timeout(30):
-            await settled.wait()
-            await until(lambda: all(count >= 2 for count in reads.values()))
-        # Connecting wakes all of them once more.
-        await asyncio.sleep(waiters.REST_SECONDS * 2)
-        assert pillarbox.pool.get_size() - pillarbox.pool.get_idle_size() == 0
-        before = dict(reads)
-        news = set(inboxes[:300])
-        async with transaction(pillarbox.pool) as conn:
-            await changed(conn, news)
-        async with asyncio.timeout(30):
-            assert all(await asyncio.gather(*tasks[:300]))
-        assert all(reads[inbox_id] == before[inbox_id] for inbox_id in inboxes[300:])
-        assert INBOXES_EACH < 300
-        found.close()
-        assert not any(await asyncio.gather(*tasks[300:]))
-        await found.stop()
-        assert found._waiting == {}
-        assert not found._of_team
+    tasks = [asyncio.create_task(wait(number)) for number in range(1000)]
+    async with asyncio.timeout(30):
+        await settled.wait()
+        await until(lambda: all(count >= 2 for count in reads.values()))
+    # Connecting wakes all of them once more.
+    await asyncio.sleep(waiters.REST_SECONDS * 2)
+    assert pillarbox.pool.get_size() - pillarbox.pool.get_idle_size() == 0
+    before = dict(reads)
+    news = set(inboxes[:300])
+    async with transaction(pillarbox.pool) as conn:
+        await changed(conn, news)
+    async with asyncio.timeout(30):
+        assert all(await asyncio.gather(*tasks[:300]))
+    assert all(reads[inbox_id] == before[inbox_id] for inbox_id in inboxes[300:])
+    assert INBOXES_EACH < 300
+    found.close()
+    assert not any(await asyncio.gather(*tasks[300:]))
+    await found.stop()
+    assert found._waiting == {}
+    assert not found._of_team
