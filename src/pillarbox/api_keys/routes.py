@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from uuid import UUID
 
 from pillarbox.api_keys import keys, wire
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
@@ -13,7 +12,7 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
-from pillarbox.kernel.wire.fields import parse, reference
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.people.membership import team_keys
 from pillarbox.people.membership.callers import RoleMayNot, acting_caller, refuse_unless_done
@@ -33,15 +32,12 @@ from pillarbox.teams.allowances import Allowances
 async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedApiKey]:
     wanted = parse(wire.NewApiKey, request.json())
     permission = Permission(wanted.permission)
-    domain_id: UUID | None = None
-    if permission is Permission.SENDING:
-        domain_id = reference(request.json(), "domain_id")
     made = await team_keys.make(
         db,
         acting_caller(request),
         request.use(Ids),
         request.use(Allowances),
-        WantedKey(wanted.name, permission, domain_id),
+        WantedKey(wanted.name, permission, wanted.domain_id),
     )
     if made is None:
         raise RoleMayNot

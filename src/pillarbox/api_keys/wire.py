@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
 from pillarbox.api_keys.queries import ApiKeyListRow
+from pillarbox.kernel.wire.fields import ReadFields, Rules, parse_value
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 Name = Annotated[str, Meta(max_length=50, extra={"empty": True})]
 PermissionName = Annotated[
     Literal["full_access", "sending_access"], Meta(extra={"problem": "invalid_access"})
 ]
+
+
+def _domain_of_sending(read: ReadFields) -> None:
+    """With another permission the id is as good as none."""
+    given = read.pop("domain_id", None)
+    if given is not None and read.get("permission") == "sending_access":
+        read["domain_id"] = parse_value(UUID, given, "domain_id")
+
+
 DomainId = Annotated[
     Any,
     Meta(
@@ -34,6 +44,8 @@ class NewApiKey(Struct):
     name: Name
     permission: PermissionName = "full_access"
     domain_id: DomainId = None
+
+    rules: ClassVar[Rules] = {"domain_id": _domain_of_sending}
 
 
 class RenamedApiKey(Struct):

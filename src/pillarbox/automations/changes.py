@@ -12,12 +12,14 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from msgspec import UNSET
+
 from pillarbox.automations import ending_queries, mail_events, queries
 from pillarbox.automations.graphs.graph import Graph
 from pillarbox.automations.graphs.stored import StoredGraph
 from pillarbox.automations.queries import JOB_END, Automation
 from pillarbox.automations.references import check_references
-from pillarbox.automations.requests import MOST_NAME, AutomationChange, AutomationRequest, NewGraph
+from pillarbox.automations.wire import MOST_NAME, ChangedAutomation, NewAutomation, NewGraph
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
@@ -46,35 +48,33 @@ class AutomationChanges:
     wake: Callable[[], None]
     subscription: EventSubscription
 
-    async def create(self, db: TeamDb, automation_request: AutomationRequest) -> UUID:
-        automation_id = await self._insert(db, automation_request.name, automation_request.graph.stored)
-        if automation_request.status == "enabled":
-            await self._enable(db, automation_id, automation_request.graph.graph)
+    async def create(self, db: TeamDb, new: NewAutomation) -> UUID:
+        automation_id = await self._insert(db, new.name, new.graph.stored)
+        if new.status == "enabled":
+            await self._enable(db, automation_id, new.graph.graph)
         return automation_id
 
-    async def change(self, db: TeamDb, automation_id: UUID, automation_change: AutomationChange) -> None:
-        known = await self._read(db, automation_id, automation_change)
+    async def change(self, db: TeamDb, automation_id: UUID, change: ChangedAutomation) -> None:
+        known = await self._read(db, automation_id, change)
         before = await held(db, automation_id)
-        will_be = automation_change.status or before.status
-        if automation_change.graph is not None and before.status == will_be == "enabled":
+        will_be = before.status if change.status is UNSET else change.status
+        if change.graph is not None and before.status == will_be == "enabled":
             raise GraphInUse
         if before.status == "enabled" and will_be == "disabled":
             await self._disable(db, automation_id)
-        after = await self._update(db, before, automation_change)
+        after = await self._update(db, before, change)
         if before.status == "disabled" and will_be == "enabled":
             # Somebody may have changed it before it was held.
             is_known = known is not None and known.stored == after.stored
             graph = known.graph if known is not None and is_known else await after.graph()
             await self._enable(db, automation_id, graph)
 
-    async def _read(
-        self, db: TeamDb, automation_id: UUID, automation_change: AutomationChange
-    ) -> NewGraph | None:
+    async def _read(self, db: TeamDb, automation_id: UUID, change: ChangedAutomation) -> NewGraph | None:
         """The graph that is to be enabled, if any. A large one waits for a thread, so it is read before the
         row of the automation is held."""
-        if automation_change.graph is not None:
-            return automation_change.graph
-        if automation_change.status != "enabled":
+        if change.graph is not None:
+            return change.graph
+        if change.status != "enabled":
             return None
         automation = await found(db, automation_id)
         if automation.status == "enabled":
@@ -110,13 +110,11 @@ class AutomationChanges:
         await queries.insert_version(db, new.id, new.version, graph, stamp.at)
         return new.id
 
-    async def _update(
-        self, db: TeamDb, before: Automation, automation_change: AutomationChange
-    ) -> Automation:
+    async def _update(self, db: TeamDb, before: Automation, change: ChangedAutomation) -> Automation:
         """Write a new name and a new graph; returns what it is now."""
-        after = before if automation_change.name is None else replace(before, name=automation_change.name)
-        if automation_change.graph is not None and automation_change.graph.stored != before.stored:
-            after = replace(after, stored=automation_change.graph.stored, version=before.version + 1)
+        after = before if change.name is UNSET else replace(before, name=change.name)
+        if change.graph is not None and change.graph.stored != before.stored:
+            after = replace(after, stored=change.graph.stored, version=before.version + 1)
             await queries.insert_version(db, after.id, after.version, after.stored, self.ids.now())
         if after != before:
             await queries.update(db, replace(after, updated_at=self.ids.now()))

@@ -7,7 +7,6 @@ from typing import Final
 from pillarbox.automations import queries, wire
 from pillarbox.automations.changes import AutomationChanges, found
 from pillarbox.automations.queries import Status
-from pillarbox.automations.requests import STATUSES, automation_change, new_automation
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
@@ -23,7 +22,7 @@ MOST_BODY: Final = 5 * 1024 * 1024
     status=201,
     body=wire.NewAutomation,
     limit=MOST_BODY,
-    reads=new_automation,
+    parses_first=True,
     summary="Create an automation",
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
@@ -40,7 +39,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
 )
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.AutomationItem]]:
     page = Page.read(request.query)
-    status = request.query.choice("status", *STATUSES)
+    status = request.query.choice("status", *wire.STATUSES)
     return Reply(envelope(await queries.page(db, page, status), page, wire.item))
 
 
@@ -55,7 +54,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullAutomation]:
     needs=Access.FULL,
     body=wire.ChangedAutomation,
     limit=MOST_BODY,
-    reads=automation_change,
+    parses_first=True,
     summary="Change an automation",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:

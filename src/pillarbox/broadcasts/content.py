@@ -1,9 +1,11 @@
-"""What a broadcast says, to whom and by whom: from a request body, field by field (broadcasts.md section
-3)."""
+"""What a broadcast says, to whom and by whom, and the rules of its fields (broadcasts.md section 3).
+
+What reads a field is called for what is given; null is the matter of the shapes (`wire`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
@@ -11,7 +13,7 @@ from uuid import UUID
 from pillarbox.emails.requests.parse import MOST_BODY as MOST_BODY
 from pillarbox.emails.requests.parse import MOST_SUBJECT as MOST_SUBJECT
 from pillarbox.emails.requests.parse import BodiesTooLarge, MissingBody
-from pillarbox.kernel.wire.fields import NOT_AN_OBJECT, reference
+from pillarbox.kernel.wire.fields import ReadFields, parse_value
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, Problem
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
@@ -20,8 +22,6 @@ from pillarbox.mail.placeholders.parsing import MOST, has_too_many
 MOST_NAME: Final = 255
 MOST_PREVIEW: Final = 500
 MOST_REPLY_TO: Final = 50
-
-Body = Mapping[str, Any]
 
 
 class InvalidSender(Invalid):
@@ -53,62 +53,6 @@ class BroadcastContent:
         return parse_mailbox(self.sender).domain
 
 
-def as_object(body: object) -> dict[str, Any]:
-    if not isinstance(body, dict):
-        raise Invalid(NOT_AN_OBJECT)
-    return body
-
-
-def new_content(body: dict[str, Any]) -> BroadcastContent:
-    """The content of a new broadcast; the first violation is raised, what is missing in the contract's
-    order."""
-    segment_id = _segment(body)
-    if segment_id is None:
-        raise MissingField("segment_id")
-    sender = _sender(_required(body, "from"))
-    subject = _subject(_required(body, "subject"))
-    html, text = _body(body, "html"), _body(body, "text")
-    return BroadcastContent(
-        segment_id=segment_id,
-        sender=sender,
-        subject=subject,
-        **_bodies(html, text),
-        name=_name(body.get("name")),
-        reply_to=_reply_to(body.get("reply_to")),
-        preview_text=_preview(body.get("preview_text")),
-        topic_id=_topic(body),
-    )
-
-
-def changes(body: dict[str, Any]) -> dict[str, Any]:
-    """The fields that are to change, as a content has them: those that are absent stay, and null clears what
-    may be absent. Raises for the first that is wrong in every broadcast, so before anything is looked up."""
-    found: dict[str, Any] = {}
-    for field in ("segment_id", "audience_id"):
-        if field in body and body[field] in (None, ""):
-            raise InvalidField(field, "It cannot be cleared.")
-    if "segment_id" in body or "audience_id" in body:
-        found["segment_id"] = _segment(body)
-    if "from" in body:
-        found["sender"] = _sender(body["from"])
-    if "subject" in body:
-        found["subject"] = _subject(body["subject"])
-    for field in ("html", "text"):
-        if field in body:
-            found[field] = _body(body, field)
-    if "html" in body and "text" in body:
-        _bodies(found["html"], found["text"])
-    if "name" in body:
-        found["name"] = _name(body["name"])
-    if "reply_to" in body:
-        found["reply_to"] = _reply_to(body["reply_to"])
-    if "preview_text" in body:
-        found["preview_text"] = _preview(body["preview_text"])
-    if "topic_id" in body:
-        found["topic_id"] = _topic(body)
-    return found
-
-
 def changed(content: BroadcastContent, fields: dict[str, Any]) -> BroadcastContent:
     """The content with these fields; one of its bodies has to be left."""
     after = replace(content, **fields)
@@ -124,7 +68,7 @@ def hindrance(content: BroadcastContent) -> str | None:
         parse_mailbox(content.sender)
         for text in content.reply_to or ():
             parse_mailbox(text)
-        _subject(content.subject)
+        subject(content.subject, "subject")
         _bodies(content.html, content.text)
     except AddressError as wrong:
         return f"An address is not valid. {wrong.reason}"
@@ -133,23 +77,29 @@ def hindrance(content: BroadcastContent) -> str | None:
     return None
 
 
-def _segment(body: Body) -> UUID | None:
+# Fields ------------------------------------------------------------------------------------------
+
+
+def segment(value: object, path: str) -> UUID | None:
+    return None if value == "" else parse_value(UUID, value, path)
+
+
+def one_segment(read: ReadFields) -> None:
     """Of the two names of the same field; both may be given where they agree."""
-    given = {name: body[name] for name in ("segment_id", "audience_id") if body.get(name) not in (None, "")}
-    found = {reference(dict(given), name) for name in given}
-    if len(found) > 1:
+    given = {read.pop(name) for name in ("segment_id", "audience_id") if read.get(name) is not None}
+    if len(given) > 1:
         raise Invalid("Use either `segment_id` or `audience_id`, or the same id for both.")
-    return found.pop() if found else None
+    if given:
+        read["segment_id"] = given.pop()
 
 
-def _required(body: Body, field: str) -> object:
-    value = body.get(field)
-    if value is None or value == "":
-        raise MissingField(field)
-    return value
+def needed_segment(read: ReadFields) -> None:
+    one_segment(read)
+    if read.get("segment_id") is None:
+        raise MissingField("segment_id")
 
 
-def _sender(value: object) -> str:
+def sender(value: object, _: str) -> str:
     try:
         if not isinstance(value, str):
             raise InvalidSender
@@ -159,18 +109,27 @@ def _sender(value: object) -> str:
     return value.strip()
 
 
-def _subject(value: object) -> str:
-    subject = _text("subject", value, MOST_SUBJECT)
-    if not subject:
-        raise InvalidField("subject", "It must not be empty.")
-    if FORBIDDEN.search(subject):
-        raise InvalidField("subject", "Line breaks and control characters are not allowed.")
-    return _few_placeholders("subject", subject)
+def subject(value: object, path: str) -> str:
+    text = _text(path, value, MOST_SUBJECT)
+    if not text:
+        raise InvalidField(path, "It must not be empty.")
+    if FORBIDDEN.search(text):
+        raise InvalidField(path, "Line breaks and control characters are not allowed.")
+    return _few_placeholders(path, text)
 
 
-def _body(body: Body, field: str) -> str | None:
-    value = body.get(field)
-    return None if value is None else _few_placeholders(field, _text(field, value))
+def body(value: object, path: str) -> str:
+    return _few_placeholders(path, _text(path, value))
+
+
+def needed_bodies(read: ReadFields) -> None:
+    read.update(_bodies(read.get("html"), read.get("text")))
+
+
+def bodies_of_both(read: ReadFields) -> None:
+    """Of a change: one that is not given stays, so it is known later whether one is left."""
+    if "html" in read and "text" in read:
+        _bodies(read["html"], read["text"])
 
 
 def _bodies(html: str | None, text: str | None) -> dict[str, str | None]:
@@ -181,25 +140,27 @@ def _bodies(html: str | None, text: str | None) -> dict[str, str | None]:
     return {"html": html or None, "text": text}
 
 
-def _name(value: object) -> str | None:
-    return None if value is None else _text("name", value, MOST_NAME) or None
+def name(value: object, path: str) -> str | None:
+    return _text(path, value, MOST_NAME) or None
 
 
-def _preview(value: object) -> str | None:
-    if value is None:
-        return None
-    return _few_placeholders("preview_text", _text("preview_text", value, MOST_PREVIEW)) or None
+def preview(value: object, path: str) -> str | None:
+    return _few_placeholders(path, _text(path, value, MOST_PREVIEW)) or None
 
 
-def _reply_to(value: object) -> tuple[str, ...] | None:
-    if value is None or value == "" or value == []:
+def reply_to(value: object, path: str) -> tuple[str, ...] | None:
+    if value == "" or value == []:
         return None
     items: Sequence[object] = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
     if not items:
-        raise InvalidField("reply_to", "Use a string or an array of strings.")
+        raise InvalidField(path, "Use a string or an array of strings.")
     if len(items) > MOST_REPLY_TO:
-        raise InvalidField("reply_to", f"Use at most {MOST_REPLY_TO} addresses.")
-    return tuple(_address("reply_to", item) for item in items)
+        raise InvalidField(path, f"Use at most {MOST_REPLY_TO} addresses.")
+    return tuple(_address(path, item) for item in items)
+
+
+def topic(value: object, path: str) -> UUID | None:
+    return None if value == "" else parse_value(UUID, value, path)
 
 
 def _address(field: str, value: object) -> str:
@@ -210,10 +171,6 @@ def _address(field: str, value: object) -> str:
     except AddressError as wrong:
         raise InvalidField(field, wrong.reason) from None
     return value.strip()
-
-
-def _topic(body: dict[str, Any]) -> UUID | None:
-    return None if body.get("topic_id") == "" else reference(body, "topic_id")
 
 
 def _text(field: str, value: object, limit: int | None = None) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from pillarbox.broadcasts import queries, wire
-from pillarbox.broadcasts.content import as_object
 from pillarbox.broadcasts.store import Broadcasts, found
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, TokenScope, route
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 
 MOST_BODY = 10 * 1024 * 1024
@@ -26,8 +26,8 @@ MOST_BODY = 10 * 1024 * 1024
     summary="Create a broadcast",
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedBroadcast]:
-    body = as_object(request.json())
-    broadcast_id = await request.use(Broadcasts).create(db, request.known, body)
+    wanted = parse(wire.NewBroadcast, request.json())
+    broadcast_id = await request.use(Broadcasts).create(db, request.known, wanted)
     return Reply(wire.CreatedBroadcast(broadcast_id, "broadcast"))
 
 
@@ -52,8 +52,8 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullBroadcast]:
     summary="Change a broadcast",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.CreatedBroadcast]:
-    body, broadcast_id = as_object(request.json()), request.uuid("broadcast_id")
-    await request.use(Broadcasts).change(db, request.known, broadcast_id, body)
+    wanted, broadcast_id = parse(wire.ChangedBroadcast, request.json()), request.uuid("broadcast_id")
+    await request.use(Broadcasts).change(db, request.known, broadcast_id, wanted.changes())
     return Reply(wire.CreatedBroadcast(broadcast_id, "broadcast"))
 
 
@@ -80,8 +80,8 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.BroadcastDeleted]:
     summary="Send or schedule a broadcast",
 )
 async def send(request: Request, db: TeamDb) -> Reply[wire.BroadcastId]:
-    body, broadcast_id = as_object(request.json()), request.uuid("broadcast_id")
-    await request.use(Broadcasts).send(db, request.known, broadcast_id, body)
+    wanted, broadcast_id = parse(wire.SendBroadcast, request.json()), request.uuid("broadcast_id")
+    await request.use(Broadcasts).send(db, request.known, broadcast_id, wanted.scheduled_at)
     return Reply(wire.BroadcastId(broadcast_id))
 
 

@@ -17,12 +17,13 @@ from pillarbox.broadcasts.content import BroadcastContent
 from pillarbox.broadcasts.prometheus import ENDED
 from pillarbox.broadcasts.queries import JOB_START, Broadcast
 from pillarbox.broadcasts.statuses import Operation, becomes
+from pillarbox.broadcasts.wire import NewBroadcast
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.requests.parse import schedule
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.kernel.wire.problems import Forbidden, Invalid, InvalidField, MissingField, NotFound
+from pillarbox.kernel.wire.problems import Forbidden, Invalid, MissingField, NotFound
 from pillarbox.kernel.work import job_queries
 from pillarbox.topics import lookup
 from pillarbox.usage.quotas import Quotas
@@ -56,19 +57,20 @@ class Broadcasts:
     quotas: Quotas
     wake: Callable[[], None]
 
-    async def create(self, db: TeamDb, caller: Caller, body: dict[str, Any]) -> UUID:
+    async def create(self, db: TeamDb, caller: Caller, new: NewBroadcast) -> UUID:
         """A new draft, or with `send` one that is sent or scheduled at once: all of it or nothing."""
-        wanted = content.new_content(body)
-        is_sent, scheduled_at = self._sending(body)
+        wanted, scheduled_at = new.broadcast_content(), self._schedule(new.scheduled_at)
+        if new.scheduled_at and not new.send:
+            raise Invalid("Use `scheduled_at` only with `send`.")
         await _refer(db, wanted, None)
         stamp = self.ids.stamp()
         await queries.insert(db, Broadcast(stamp.id, wanted, "draft", stamp.at))
-        if is_sent:
+        if new.send:
             await self._send(db, caller, stamp.id, wanted, scheduled_at)
         return stamp.id
 
-    async def change(self, db: TeamDb, caller: Caller, broadcast_id: UUID, body: dict[str, Any]) -> None:
-        fields = content.changes(body)
+    async def change(self, db: TeamDb, caller: Caller, broadcast_id: UUID, fields: dict[str, Any]) -> None:
+        """Change these fields, which are named as a content has them."""
         before = await held(db, broadcast_id)
         after = content.changed(before.content, fields)
         if becomes("change", before.status) is None:
@@ -88,9 +90,9 @@ class Broadcasts:
         await job_queries.remove(db, broadcast_id)
         await queries.remove(db, broadcast_id)
 
-    async def send(self, db: TeamDb, caller: Caller, broadcast_id: UUID, body: dict[str, Any]) -> None:
+    async def send(self, db: TeamDb, caller: Caller, broadcast_id: UUID, when: str | None) -> None:
         """Queue a draft, or schedule it. Of several at once one does, the others find no draft any more."""
-        scheduled_at = self._schedule(body)
+        scheduled_at = self._schedule(when)
         broadcast = await held(db, broadcast_id)
         _allow("send" if scheduled_at is None else "schedule", broadcast)
         if broadcast.content.segment_id is None:
@@ -135,20 +137,10 @@ class Broadcasts:
         await job_queries.restart(db, self.ids.new(), JOB_START, broadcast_id, due, now)
         after_commit(db.connection, self.wake)
 
-    def _sending(self, body: dict[str, Any]) -> tuple[bool, datetime | None]:
-        """Whether a new broadcast is sent, and when."""
-        is_sent = body.get("send")
-        if is_sent is not None and not isinstance(is_sent, bool):
-            raise InvalidField("send", "It must be `true` or `false`.")
-        scheduled_at = self._schedule(body)
-        if not is_sent and body.get("scheduled_at") not in (None, ""):
-            raise Invalid("Use `scheduled_at` only with `send`.")
-        return bool(is_sent), scheduled_at
-
-    def _schedule(self, body: dict[str, Any]) -> datetime | None:
+    def _schedule(self, text: str | None) -> datetime | None:
         """When to send; None for now."""
         now = self.ids.now()
-        at = schedule(body.get("scheduled_at"), now)
+        at = schedule(text, now)
         return None if at is None or at <= now else at
 
 

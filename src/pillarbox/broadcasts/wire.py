@@ -2,63 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from pillarbox.broadcasts import content
 from pillarbox.broadcasts.content import (
     MOST_NAME,
     MOST_PREVIEW,
     MOST_REPLY_TO,
     MOST_SUBJECT,
+    BroadcastContent,
 )
 from pillarbox.broadcasts.queries import Broadcast, ListedBroadcast
 from pillarbox.broadcasts.statuses import Status
-from pillarbox.emails.requests.schedule import LONGEST as LONGEST_SCHEDULE
+from pillarbox.emails.wire import When
 from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.fields import Rules, read_by
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.problems import InvalidField
 
-Name = Annotated[str, Meta(max_length=MOST_NAME)]
-Subject = Annotated[str, Meta(max_length=MOST_SUBJECT)]
-Preview = Annotated[str, Meta(max_length=MOST_PREVIEW)]
-ReplyTo = str | Annotated[list[str], Meta(max_length=MOST_REPLY_TO)]
-When = Annotated[str, Meta(max_length=LONGEST_SCHEDULE)]
+Segment = Annotated[UUID, read_by(content.segment)]
+Sender = Annotated[str, read_by(content.sender)]
+Subject = Annotated[str, Meta(max_length=MOST_SUBJECT), read_by(content.subject)]
+Body = Annotated[str, read_by(content.body)]
+Name = Annotated[str, Meta(max_length=MOST_NAME), read_by(content.name)]
+GivenReplyTo = str | Annotated[list[str], Meta(max_length=MOST_REPLY_TO)]
+ReplyTo = Annotated[tuple[str, ...], shown_as(GivenReplyTo), read_by(content.reply_to)]
+Preview = Annotated[str, Meta(max_length=MOST_PREVIEW), read_by(content.preview)]
+Topic = Annotated[UUID, read_by(content.topic)]
 ShownStatus = Annotated[str, shown_as(Status)]
 
 
 class NewBroadcast(Struct, kw_only=True):
     """`audience_id` is another name of `segment_id`. One of `html` and `text` must not be empty."""
 
-    segment_id: UUID | None = None
-    audience_id: UUID | None = None
-    from_: str = msgspec.field(name="from")
+    rules: ClassVar[Rules] = {"audience_id": content.needed_segment, "text": content.needed_bodies}
+
+    segment_id: Segment | None = None
+    audience_id: Segment | None = None
+    from_: Sender = msgspec.field(name="from")
     subject: Subject
-    html: str | None = None
-    text: str | None = None
+    html: Body | None = None
+    text: Body | None = None
     name: Name | None = None
     reply_to: ReplyTo | None = None
     preview_text: Preview | None = None
-    topic_id: UUID | None = None
+    topic_id: Topic | None = None
     send: bool = False
     scheduled_at: When | None = None
+
+    def broadcast_content(self) -> BroadcastContent:
+        return BroadcastContent(
+            segment_id=self.segment_id,
+            sender=self.from_,
+            subject=self.subject,
+            html=self.html,
+            text=self.text,
+            name=self.name,
+            reply_to=self.reply_to,
+            preview_text=self.preview_text,
+            topic_id=self.topic_id,
+        )
 
 
 class ChangedBroadcast(Struct, kw_only=True):
     """Null clears what may be absent."""
 
-    segment_id: UUID | UnsetType = UNSET
-    audience_id: UUID | UnsetType = UNSET
-    from_: str | UnsetType = msgspec.field(name="from", default=UNSET)
+    rules: ClassVar[Rules] = {"audience_id": content.one_segment, "text": content.bodies_of_both}
+
+    segment_id: Segment | UnsetType = UNSET
+    audience_id: Segment | UnsetType = UNSET
+    from_: Sender | UnsetType = msgspec.field(name="from", default=UNSET)
     subject: Subject | UnsetType = UNSET
-    html: str | UnsetType | None = UNSET
-    text: str | UnsetType | None = UNSET
+    html: Body | UnsetType | None = UNSET
+    text: Body | UnsetType | None = UNSET
     name: Name | UnsetType | None = UNSET
     reply_to: ReplyTo | UnsetType | None = UNSET
     preview_text: Preview | UnsetType | None = UNSET
-    topic_id: UUID | UnsetType | None = UNSET
+    topic_id: Topic | UnsetType | None = UNSET
+
+    @staticmethod
+    def check_body(body: Mapping[str, Any]) -> None:
+        for field in ("segment_id", "audience_id"):
+            if field in body and body[field] in (None, ""):
+                raise InvalidField(field, "It cannot be cleared.")
+
+    def changes(self) -> dict[str, Any]:
+        """The fields that are to change, by their names in a content."""
+        given = {field: value for field, value in structs.asdict(self).items() if value is not UNSET}
+        return {"sender" if field == "from_" else field: value for field, value in given.items()}
 
 
 class SendBroadcast(Struct):
@@ -131,24 +168,24 @@ def item(row: ListedBroadcast) -> BroadcastItem:
 
 
 def full(row: Broadcast) -> FullBroadcast:
-    content = row.content
+    shown = row.content
     return FullBroadcast(
         "broadcast",
         row.id,
-        content.name,
-        content.segment_id,
-        content.segment_id,
-        content.sender,
-        content.subject,
-        None if content.reply_to is None else list(content.reply_to),
-        content.preview_text,
+        shown.name,
+        shown.segment_id,
+        shown.segment_id,
+        shown.sender,
+        shown.subject,
+        None if shown.reply_to is None else list(shown.reply_to),
+        shown.preview_text,
         row.status,
         database_style(row.created_at),
         _time(row.scheduled_at),
         _time(row.sent_at),
-        content.text,
-        content.html,
-        content.topic_id,
+        shown.text,
+        shown.html,
+        shown.topic_id,
     )
 
 

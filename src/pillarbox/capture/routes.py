@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from pillarbox.kernel.http.files import disposition
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.fields import parse, read_by
 from pillarbox.kernel.wire.paging import PAGING, Page
 from pillarbox.kernel.wire.problems import NotFound, Problem
 from pillarbox.kernel.wire.uuids import well_formed
@@ -54,10 +55,15 @@ TOKEN = {"token": str}
 """Of the printed link."""
 
 
-class ClearForm(Struct):
-    """The page's own form."""
+def _or_empty(value: str | None, _: str) -> str:
+    return value or ""
 
-    form: str
+
+class ClearForm(Struct):
+    """The page's own form; with `received`, received mail is removed too."""
+
+    form: Annotated[str, read_by(_or_empty, absent=True)]
+    received: str | None = None
 
 
 class Tab(NamedTuple):
@@ -259,10 +265,11 @@ async def clear(request: Request) -> Reply[Html]:
         fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=MOST_FIELDS)
     except ValueError:
         raise ForeignPage from None
-    if not capture_access.is_form_key(fields.get("form", [""])[-1]):
+    wanted = parse(ClearForm, {name: values[-1] for name, values in fields.items()})
+    if not capture_access.is_form_key(wanted.form):
         raise ForeignPage
     await request.use(Capture).clear()
-    if fields.get("received", [""])[-1]:
+    if wanted.received:
         await request.use(ReceivedRetention).clear()
     return Reply.html("", 303, {"location": "/capture"})
 

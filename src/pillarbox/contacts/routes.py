@@ -11,7 +11,7 @@ from pillarbox.contacts.store import Contacts, find
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.fields import parse, parse_value
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter, NotFound
@@ -144,7 +144,7 @@ async def topics(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactsTopi
     summary="Change what a contact chose of topics",
 )
 async def choose(request: Request, db: TeamDb) -> Reply[wire.ChosenRef]:
-    choices = wire.choices_of(request.json())
+    choices = parse_value(wire.ChangedTopics, request.json())
     contact_id = await find(db, request.param("contact"))
     await request.use(Contacts).choose_topics(db, contact_id, choices)
     return Reply(wire.ChosenRef(contact_id))

@@ -11,9 +11,9 @@ from pillarbox.contact_properties.definitions import MOST
 from pillarbox.contacts.change import MOST_LISTED, ContactChange, ContactMemberships, Subscription
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
-from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.fields import parse, read_by
 from pillarbox.kernel.wire.instants import DatabaseTime
-from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
+from pillarbox.kernel.wire.problems import InvalidField, MissingField, NotAUuid, Problem
 from pillarbox.kernel.wire.uuids import well_formed
 
 LONGEST_NAME: Final = 255
@@ -67,13 +67,41 @@ class ChangedContact(Struct):
     email: str | UnsetType = UNSET
 
 
+Choices = dict[UUID, Subscription]
+"""What is chosen of topics; the last choice of a topic counts."""
+
+
+def choices(items: list[Any]) -> Choices:
+    read = [_choice_of(item) for item in items]
+    return {one.id: one.subscription for one in read}
+
+
+def _choice_of(item: Any) -> TopicChoice:
+    if not isinstance(item, dict):
+        raise InvalidField("topics", "Each item must be an object with `id` and `subscription`.")
+    return parse(TopicChoice, item)
+
+
+def _some_choices(value: Any, path: str) -> Choices:
+    if not isinstance(value, list):
+        raise InvalidField(path, "It must be an array.")
+    if not 1 <= len(value) <= MOST_LISTED:
+        raise InvalidField(path, f"Use 1 to {MOST_LISTED} items.")
+    return choices(value)
+
+
 class ChosenTopics(Struct):
     """The longer form of a list of choices."""
 
-    topics: SomeTopics
+    topics: Annotated[Choices, shown_as(SomeTopics), read_by(_some_choices, empty=True)]
 
 
-ChangedTopics = Annotated[Any, shown_as(SomeTopics | ChosenTopics)]
+def _chosen(body: Any, _: str) -> Choices:
+    """A list, or an object that has it under `topics`."""
+    return parse(ChosenTopics, body).topics if isinstance(body, dict) else _some_choices(body, "topics")
+
+
+ChangedTopics = Annotated[Choices, shown_as(SomeTopics | ChosenTopics), read_by(_chosen)]
 
 
 class ContactRef(Struct):
@@ -205,32 +233,6 @@ def refuse_new_address(changed: ChangedContact, address: str) -> None:
         same = False
     if not same:
         raise InvalidField("email", "The address of a contact cannot be changed.")
-
-
-def choices_of(body: Any) -> dict[UUID, Subscription]:
-    """What is chosen, from a list or from an object that has it under `topics`."""
-    if isinstance(body, dict):
-        if body.get("topics") is None:
-            raise MissingField("topics")
-        body = body["topics"]
-        if not isinstance(body, list):
-            raise InvalidField("topics", "It must be an array.")
-    if not isinstance(body, list):
-        raise Invalid("The request body must be an array or an object.")
-    if not 1 <= len(body) <= MOST_LISTED:
-        raise InvalidField("topics", f"Use 1 to {MOST_LISTED} items.")
-    return choices(body)
-
-
-def choices(items: list[Any]) -> dict[UUID, Subscription]:
-    read = [_choice_of(item) for item in items]
-    return {one.id: one.subscription for one in read}
-
-
-def _choice_of(item: Any) -> TopicChoice:
-    if not isinstance(item, dict):
-        raise InvalidField("topics", "Each item must be an object with `id` and `subscription`.")
-    return parse(TopicChoice, item)
 
 
 def segment_of(item: Any) -> UUID:

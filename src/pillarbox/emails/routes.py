@@ -25,8 +25,9 @@ from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, TokenScope, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.wire import fields
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, envelope
-from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotFound, Problem
+from pillarbox.kernel.wire.problems import Invalid, InvalidField, NotFound, Problem, at_index
 from pillarbox.templates.published import PublishedTemplate
 from pillarbox.timeline import history
 from pillarbox.timeline.record import Timeline
@@ -141,7 +142,7 @@ async def _sort_out(
             good.append(await accept.check(request.known, item, topics))
         except Problem as problem:
             if strict:
-                raise _at(index, problem) from None
+                raise at_index(index, problem) from None
             bad.append(wire.BatchError(index, problem.message))
     return good, bad
 
@@ -159,12 +160,6 @@ def _parsed(
         except Problem as problem:
             found.append(problem)
     return found
-
-
-def _at(index: int, problem: Problem) -> Problem:
-    named = Problem(f"[{index}] {problem.message}", problem.headers)
-    named.status, named.name = problem.status, problem.name
-    return named
 
 
 def _batch_body(ids: Sequence[UUID], errors: list[wire.BatchError] | None) -> bytes:
@@ -211,12 +206,8 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.EmailsEmail]:
 )
 async def reschedule(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
     email_id = request.uuid("email_id")
-    wanted = request.json().get("scheduled_at")
-    if wanted is None or wanted == "":
-        raise MissingField("scheduled_at")
-    at = parse.schedule(wanted, _now(request))
-    if at is None:
-        raise MissingField("scheduled_at")
+    wanted = fields.parse(wire.Reschedule, request.json())
+    at = parse.instant(wanted.scheduled_at, _now(request))
     await email_work.lock(db, email_id)
     if not await queries.reschedule(db, email_id, at):
         await _must_exist(db, email_id)
@@ -247,11 +238,11 @@ async def cancel(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
 )
 async def share_email(request: Request, db: TeamDb) -> Reply[wire.SharedLink]:
     email_id = request.uuid("email_id")
-    ttl = share.lifetime(request.json().get("expires_in"))
+    wanted = fields.parse(wire.ShareIn, request.json())
     others = request.use(SharedMailSource)  # type: ignore[type-abstract]
     if await queries.get(db, email_id) is None and not await others.exists(db, email_id):
         raise NotFound("Email")
-    url = request.use(share.ShareLinks).link(db.team_id, email_id, ttl)
+    url = request.use(share.ShareLinks).link(db.team_id, email_id, wanted.expires_in)
     return Reply(wire.SharedLink("email", email_id, url))
 
 

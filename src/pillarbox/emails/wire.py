@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
@@ -11,9 +11,19 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from pillarbox.emails.queries import EmailListRow, EmailRow, StoredAttachment
 from pillarbox.emails.requests import attachment_input
-from pillarbox.emails.requests.parse import MOST_BODY, MOST_HEADERS, MOST_RECIPIENTS, MOST_SUBJECT, MOST_TAGS
+from pillarbox.emails.requests.parse import (
+    MOST_BODY,
+    MOST_HEADERS,
+    MOST_RECIPIENTS,
+    MOST_SUBJECT,
+    MOST_TAGS,
+    string,
+)
 from pillarbox.emails.requests.schedule import LONGEST as LONGEST_SCHEDULE
+from pillarbox.emails.sharing.share import DEFAULT as DEFAULT_LIFETIME
+from pillarbox.emails.sharing.share import lifetime
 from pillarbox.kernel.http.schemas import one_of, shown_as
+from pillarbox.kernel.wire.fields import read_by
 from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
 from pillarbox.mail.message.headers import LONGEST_VALUE
 from pillarbox.mail.reports.replies import BounceType, SubType
@@ -31,6 +41,12 @@ Mailboxes = Annotated[Raw, shown_as(list[str])]
 SomeMailboxes = Annotated[Raw, shown_as(list[str] | None)]
 State = Annotated[str, one_of(STATES)]
 TagPart = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,256}$")]
+
+
+When = Annotated[str, Meta(max_length=LONGEST_SCHEDULE), read_by(string)]
+"""The text of a time; what it means depends on the clock (`requests.parse.instant`)."""
+
+Expiry = Annotated[str, Meta(examples=["10m", "2 hours", "1h 30m"])]
 
 
 class TagIn(Struct):
@@ -102,11 +118,11 @@ Validation = Annotated[str, one_of((STRICT, PERMISSIVE))]
 
 
 class Reschedule(Struct):
-    scheduled_at: Annotated[str, Meta(max_length=LONGEST_SCHEDULE)]
+    scheduled_at: When
 
 
 class ShareIn(Struct):
-    expires_in: Annotated[str, Meta(examples=["10m", "2 hours", "1h 30m"])] | None = None
+    expires_in: Annotated[timedelta, shown_as(Expiry), read_by(lifetime)] = DEFAULT_LIFETIME
 
 
 class EmailId(Struct):

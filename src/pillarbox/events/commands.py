@@ -11,12 +11,13 @@ import typer
 from pillarbox.events import overview_queries
 from pillarbox.events.overview_queries import NamedEvent
 from pillarbox.events.sending import EventRefused, EventSender
-from pillarbox.events.wire import events_of
+from pillarbox.events.wire import NewEvent
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
@@ -129,7 +130,7 @@ async def sent(connected: CommandDatabase, team: str | None, body: dict[str, Any
         body["payload"] = msgspec.json.decode(payload)
     except (msgspec.DecodeError, UnicodeError):
         raise CommandRefused("What is given with --payload is not JSON.") from None
-    [event] = events_of(body)
+    event = parse(NewEvent, body).sent()
     sending = EventSender(connected.pool, Ids(SystemClock()), lambda: None, lambda: None)
     try:
         await sending.send(owner.id, [event])

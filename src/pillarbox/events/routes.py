@@ -12,9 +12,9 @@ from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import MIB, Access, route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.fields import parse, parse_value
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
-from pillarbox.kernel.wire.problems import MissingField
+from pillarbox.kernel.wire.problems import MissingField, at_index
 
 
 @route("POST", "/events", needs=Access.FULL, status=201, body=wire.NewDefinition, summary="Create an event")
@@ -73,10 +73,10 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.EventDeleted]:
     summary="Send an event, or up to 100",
 )
 async def send(request: Request, db: TeamDb) -> Reply[wire.EventSent | wire.EventsSent]:
-    body = request.json()
-    events = wire.events_of(body)
+    events = parse_value(wire.NewEvents, request.json())
+    is_array = isinstance(request.body, list)
     try:
         await request.use(EventSender).send(db.team_id, events)
     except EventRefused as refused:
-        raise (wire.at_index(*refused.args) if isinstance(body, list) else refused.problem) from None
-    return Reply(wire.sent(events, is_array=isinstance(body, list)))
+        raise (at_index(*refused.args) if is_array else refused.problem) from None
+    return Reply(wire.sent(events, is_array=is_array))

@@ -14,9 +14,9 @@ from pillarbox.events.definitions import MOST_NAME, event_name
 from pillarbox.events.payloads import Kind, encoded
 from pillarbox.events.sending import SentEvent
 from pillarbox.kernel.http.schemas import shown_as
-from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.fields import parse, read_by
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
-from pillarbox.kernel.wire.problems import Invalid, MissingField, Problem
+from pillarbox.kernel.wire.problems import Invalid, MissingField, Problem, at_index
 
 MOST_TOGETHER: Final = 100
 
@@ -47,8 +47,36 @@ class NewEvent(Struct):
     email: str | None = None
     payload: dict[str, AnyJson] | None = None
 
+    def sent(self) -> SentEvent:
+        """The event; raises where the fields do not fit together."""
+        name = event_name(self.event, "event")
+        if self.contact_id is not None and self.email is not None:
+            raise Invalid("Use either `contact_id` or `email`, not both.")
+        if self.contact_id is None and self.email is None:
+            raise MissingField("contact_id` or `email")
+        address = None if self.email is None else address_of(self.email)
+        payload = self.payload or {}
+        return SentEvent(name, self.contact_id, address, payload, encoded(payload))
 
-NewEvents = NewEvent | Annotated[list[NewEvent], Meta(min_length=1, max_length=MOST_TOGETHER)]
+
+def _events(body: Any, _: str) -> list[SentEvent]:
+    """The events of a body, which is one or an array of them; the first that is none is named by its
+    index."""
+    if not isinstance(body, list):
+        return [parse(NewEvent, body).sent()]
+    if not 1 <= len(body) <= MOST_TOGETHER:
+        raise Invalid(f"Invalid batch. Use an array of 1 to {MOST_TOGETHER} events.")
+    found = []
+    for index, one in enumerate(body):
+        try:
+            found.append(parse(NewEvent, one).sent())
+        except Problem as problem:
+            raise at_index(index, problem) from None
+    return found
+
+
+Several = Annotated[list[NewEvent], Meta(min_length=1, max_length=MOST_TOGETHER)]
+NewEvents = Annotated[list[SentEvent], shown_as(NewEvent | Several), read_by(_events)]
 
 
 class EventsEventRef(Struct):
@@ -104,42 +132,7 @@ def full(definition: EventDefinitionRow) -> EventDefinition:
     return EventDefinition("event", shown.id, shown.name, shown.schema, shown.created_at, shown.updated_at)
 
 
-def events_of(body: Any) -> list[SentEvent]:
-    """The events of a body, which is one or an array of them; the first that is none is named by its
-    index."""
-    if not isinstance(body, list):
-        return [_event_of(body)]
-    if not 1 <= len(body) <= MOST_TOGETHER:
-        raise Invalid(f"Invalid batch. Use an array of 1 to {MOST_TOGETHER} events.")
-    found = []
-    for index, one in enumerate(body):
-        try:
-            found.append(_event_of(one))
-        except Problem as problem:
-            raise at_index(index, problem) from None
-    return found
-
-
-def at_index(index: int, problem: Problem) -> Problem:
-    """The same problem of one event of several."""
-    named = Problem(f"[{index}] {problem.message}", problem.headers)
-    named.status, named.name = problem.status, problem.name
-    return named
-
-
 def sent(events: Sequence[SentEvent], *, is_array: bool) -> EventSent | EventsSent:
     """The answer for these events."""
     shown = [EventSent("event", event.name) for event in events]
     return EventsSent(shown) if is_array else shown[0]
-
-
-def _event_of(body: Any) -> SentEvent:
-    new = parse(NewEvent, body)
-    name = event_name(new.event, "event")
-    if new.contact_id is not None and new.email is not None:
-        raise Invalid("Use either `contact_id` or `email`, not both.")
-    if new.contact_id is None and new.email is None:
-        raise MissingField("contact_id` or `email")
-    address = None if new.email is None else address_of(new.email)
-    payload = new.payload or {}
-    return SentEvent(name, new.contact_id, address, payload, encoded(payload))

@@ -35,7 +35,7 @@ from pillarbox.oauth.failures import (
     UnsupportedResponseType,
     described,
 )
-from pillarbox.oauth.parameters import Parameters, is_storable
+from pillarbox.oauth.parameters import Parameters, is_storable, need
 from pillarbox.oauth.request_queries import RequestRow
 from pillarbox.oauth.scopes import subset
 
@@ -130,7 +130,7 @@ class Authorization:
     async def _client(self, now: datetime, parameters: Parameters, address: str) -> Client:
         if "client_id" in parameters.repeated:
             raise InvalidRequest("client_id: is there more than once")
-        client_id = parameters.need("client_id")
+        client_id = need("client_id", parameters.get("client_id"))
         if clients.is_document_url(client_id):
             if not is_storable(client_id):
                 raise UnknownClient("client_id: is not the URL of a document")
@@ -197,7 +197,7 @@ def redirect_of(parameters: Parameters, client: Client) -> str:
     """The redirect URI of a request; raises InvalidRequest where it is not one of the program's."""
     if "redirect_uri" in parameters.repeated:
         raise InvalidRequest("redirect_uri: is there more than once")
-    uri = parameters.need("redirect_uri")
+    uri = need("redirect_uri", parameters.get("redirect_uri"))
     if not redirects.matches(uri, client.redirect_uris):
         raise InvalidRequest("redirect_uri: is not one that the client has registered")
     return uri
@@ -218,7 +218,7 @@ def checked(parameters: Parameters, client: Client, uri: str) -> AuthorizationRe
     state = parameters.get("state")
     if state is not None and not is_state(state):
         raise InvalidRequest(f"state: must be a text of at most {LONGEST_STATE} characters")
-    if parameters.need("response_type") != "code":
+    if need("response_type", parameters.get("response_type")) != "code":
         raise UnsupportedResponseType("response_type: only code is supported")
     if parameters.get("response_mode") not in (None, "query"):
         raise InvalidRequest("response_mode: only query is supported")

@@ -39,12 +39,16 @@ class Parameters:
         """The value; None where it is absent or empty."""
         return self._values.get(name) or None
 
-    def need(self, name: str) -> str:
-        """The value; InvalidRequest where there is none."""
-        found = self.get(name)
-        if found is None:
-            raise InvalidRequest(f"{name}: is missing")
-        return found
+    def given(self) -> dict[str, str]:
+        """Those that have a value."""
+        return {name: value for name, value in self._values.items() if value}
+
+
+def need(name: str, value: str | None) -> str:
+    """The value of the parameter of this name; InvalidRequest where there is none."""
+    if not value:
+        raise InvalidRequest(f"{name}: is missing")
+    return value
 
 
 def of_query(query: bytes) -> Parameters:
@@ -57,8 +61,8 @@ def is_storable(text: str) -> bool:
     return "\0" not in text and not _SURROGATE.search(text)
 
 
-def of_body(request: Request) -> Parameters:
-    """Those of a form, or of a flat JSON object; raises InvalidRequest."""
+def of_body(request: Request) -> dict[str, str]:
+    """Those of a form, or of a flat JSON object, that have a value; raises InvalidRequest."""
     media = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if (request.header("content-encoding") or "identity").strip().lower() not in ("", "identity"):
         raise InvalidRequest("the body must not be compressed")
@@ -71,7 +75,7 @@ def of_body(request: Request) -> Parameters:
         raise InvalidRequest(f"the body must be {FORM} or {JSON}")
     for name in sorted(found.repeated):
         raise InvalidRequest(f"{name}: is there more than once")
-    return found
+    return found.given()
 
 
 def _pairs(raw: bytes, errors: str) -> list[tuple[str, str]]:

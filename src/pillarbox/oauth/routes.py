@@ -13,6 +13,7 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.oauth import access_tokens, parameters, prometheus, wire
 from pillarbox.oauth.authorization import Authorization, AuthorizeRedirect
@@ -32,7 +33,7 @@ from pillarbox.oauth.failures import (
     UnsupportedGrantType,
 )
 from pillarbox.oauth.keys import SigningKeys
-from pillarbox.oauth.parameters import FORM, Parameters
+from pillarbox.oauth.parameters import FORM, need
 from pillarbox.oauth.screens import OAuthScreens
 from pillarbox.oauth.tokens import IssuedTokens, Tokens
 from pillarbox.people.audit import program_of
@@ -43,6 +44,7 @@ MINUTE: Final = 60.0
 PUBLISHED: Final = {"cache-control": "public, max-age=300"}
 SENT_ON: Final = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 JSON: Final = "application/json"
+ACCESS_TOKEN: Final = "access_token"  # noqa: S105 - the name of a kind (RFC 7009, 2.1)
 
 
 # What programs find out first ---------------------------------------------------------------------
@@ -105,17 +107,20 @@ async def jwks(request: Request) -> Reply[wire.KeyList]:
 async def register(request: Request) -> Reply[wire.RegisteredClient]:
     places = RegistrationLimit(request.use(SharedLimits), client_of(request.client))
     places.check()
-    client = registration.wanted(_json(request))
+    client = parse(wire.ClientRegistration, _json(request)).client()
     await places.take()
     made = await registration.register(request.use(asyncpg.Pool), request.at, client)
     return Reply(wire.registered(made, int(request.at.timestamp())), headers=NOT_KEPT)
 
 
-def _json(request: Request) -> Any:
+def _json(request: Request) -> dict[str, Any]:
     encoding = (request.header("content-encoding") or "identity").strip().lower()
     if encoding not in ("", "identity") or not request.raw:
         raise InvalidRequest("the body must be a JSON object")
-    return decode(request.raw)
+    body = decode(request.raw)
+    if not isinstance(body, dict):
+        raise InvalidRequest("the body must be a JSON object")
+    return body
 
 
 # Asking people ------------------------------------------------------------------------------------
@@ -180,8 +185,8 @@ async def authorize(request: Request) -> Reply[Html]:
 )
 async def token(request: Request) -> Reply[wire.TokenAnswer]:
     async with FailureLimiter(request, prometheus.TOKENS) as counted:
-        found = parameters.of_body(request)
-        counted.who = who = client_authentication.presented(request, found)
+        found = parse(wire.TokenRequest, parameters.of_body(request))
+        counted.who = who = client_authentication.presented(request, found.client_id, found.client_secret)
         client = await _authenticated(request, who)
         issued = await _issued(request, found, client)
     prometheus.TOKENS.add(1, (prometheus.ISSUED,))
@@ -205,12 +210,13 @@ async def token(request: Request) -> Reply[wire.TokenAnswer]:
 )
 async def revoke(request: Request) -> Reply[OctetsAnswer]:
     async with FailureLimiter(request) as counted:
-        found = parameters.of_body(request)
-        counted.who = who = client_authentication.presented(request, found)
+        found = parse(wire.RevocationRequest, parameters.of_body(request))
+        counted.who = who = client_authentication.presented(request, found.client_id, found.client_secret)
         client = await _authenticated(request, who)
-        if found.get("token_type_hint") == "access_token":
+        if found.token_type_hint == ACCESS_TOKEN:
             raise InvalidRequest("token_type_hint: access tokens cannot be revoked; revoke the refresh token")
-        await request.use(Tokens).revoke(request.at, client, program_of(request), found.need("token"))
+        refresh_token = need("token", found.token)
+        await request.use(Tokens).revoke(request.at, client, program_of(request), refresh_token)
     return Reply(b"", headers=NOT_KEPT)
 
 
@@ -221,17 +227,20 @@ async def _authenticated(request: Request, who: ClientCredentials) -> Client | D
     return client
 
 
-async def _issued(request: Request, parameters: Parameters, client: Client | DescribedClient) -> IssuedTokens:
-    grant_type = parameters.need("grant_type")
+async def _issued(
+    request: Request, asked: wire.TokenRequest, client: Client | DescribedClient
+) -> IssuedTokens:
+    grant_type = need("grant_type", asked.grant_type)
     if grant_type not in GRANT_TYPES:
         raise UnsupportedGrantType(f"grant_type: must be {AUTHORIZATION_CODE} or {REFRESH_TOKEN}")
     if isinstance(client, Client) and grant_type not in client.grant_types:
         raise UnauthorizedClient(f"the client is not registered for {grant_type}")
     tokens, who = request.use(Tokens), program_of(request)
     if grant_type == REFRESH_TOKEN:
-        presented = parameters.need("refresh_token")
-        return await tokens.refresh(request.at, client, who, token=presented, scope=parameters.get("scope"))
-    code, uri, verifier = (parameters.need(name) for name in ("code", "redirect_uri", "code_verifier"))
+        presented = need("refresh_token", asked.refresh_token)
+        return await tokens.refresh(request.at, client, who, token=presented, scope=asked.scope)
+    code, uri = need("code", asked.code), need("redirect_uri", asked.redirect_uri)
+    verifier = need("code_verifier", asked.code_verifier)
     return await tokens.exchange(request.at, client, who, code=code, redirect_uri=uri, verifier=verifier)
 
 

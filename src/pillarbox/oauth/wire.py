@@ -7,11 +7,14 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pillarbox.kernel.http.schemas import RequiredParameter, one_of
+from pillarbox.kernel.http.schemas import RequiredParameter, one_of, shown_as
+from pillarbox.kernel.wire.fields import read_by
 from pillarbox.oauth.authorization import LONGEST_STATE
-from pillarbox.oauth.clients import redirects
+from pillarbox.oauth.clients import client_metadata, redirects
 from pillarbox.oauth.clients.client_metadata import LONGEST_NAME, LONGEST_URL
-from pillarbox.oauth.clients.registration import NewClient
+from pillarbox.oauth.clients.clients import GRANT_TYPES, METHODS, NONE, Client
+from pillarbox.oauth.clients.registration import NewClient, scopes_of
+from pillarbox.oauth.failures import InvalidRequest
 from pillarbox.oauth.keys import PublicKey
 from pillarbox.oauth.scopes import SUPPORTED
 from pillarbox.oauth.tokens import IssuedTokens
@@ -63,17 +66,75 @@ class KeyList(Struct):
     keys: list[SigningKeyShown]
 
 
+def _name(value: object, field: str) -> str:
+    return client_metadata.name_of(client_metadata.needed(value, field), field)
+
+
+def _text(value: object, field: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{field}: must be a text")
+    return value
+
+
+def _method(value: object, field: str) -> str:
+    for method in METHODS:
+        if value == method:
+            return method
+    raise InvalidRequest(f"{field}: must be one of {', '.join(METHODS)}")
+
+
+def _client_uri(value: object, field: str) -> str:
+    return client_metadata.url_of(value, field, "http", "https")
+
+
+def _logo_uri(value: object, field: str) -> str:
+    return client_metadata.url_of(value, field, "https")
+
+
+GivenRedirects = Annotated[list[RedirectUri], Meta(min_length=1, max_length=redirects.MOST)]
+GivenGrantTypes = list[Literal["authorization_code", "refresh_token"]]
+GivenResponseTypes = Annotated[list[Literal["code"]], Meta(min_length=1)]
+GivenMethod = Literal["none", "client_secret_basic", "client_secret_post"]
+Url = Annotated[str, Meta(max_length=LONGEST_URL)]
+Texts = tuple[str, ...]
+GrantTypes = Annotated[Texts, shown_as(GivenGrantTypes), read_by(client_metadata.grant_types_of)]
+ResponseTypes = Annotated[Texts, shown_as(GivenResponseTypes), read_by(client_metadata.response_types_of)]
+
+
 class ClientRegistration(Struct):
     """RFC 7591. Members that are not listed are ignored."""
 
-    client_name: Annotated[str, Meta(max_length=LONGEST_NAME)]
-    redirect_uris: Annotated[list[RedirectUri], Meta(min_length=1, max_length=redirects.MOST)]
-    grant_types: list[Literal["authorization_code", "refresh_token"]] | None = None
-    response_types: Annotated[list[Literal["code"]], Meta(min_length=1)] | None = None
-    scope: Annotated[str, Meta(description=SCOPES)] | None = None
-    token_endpoint_auth_method: Literal["none", "client_secret_basic", "client_secret_post"] | None = None
-    client_uri: Annotated[str, Meta(max_length=LONGEST_URL)] | None = None
-    logo_uri: Annotated[str, Meta(max_length=LONGEST_URL)] | None = None
+    client_name: Annotated[str, Meta(max_length=LONGEST_NAME), read_by(_name, absent=True)]
+    redirect_uris: Annotated[
+        Texts, shown_as(GivenRedirects), read_by(client_metadata.listed_redirects, absent=True)
+    ]
+    grant_types: GrantTypes | None = None
+    response_types: ResponseTypes | None = None
+    scope: Annotated[str, Meta(description=SCOPES), read_by(_text)] | None = None
+    token_endpoint_auth_method: Annotated[str, shown_as(GivenMethod), read_by(_method)] | None = None
+    client_uri: Annotated[Url, read_by(_client_uri)] | None = None
+    logo_uri: Annotated[Url, read_by(_logo_uri)] | None = None
+
+    def client(self) -> Client:
+        """The program, without an id; raises where a redirect URI or a scope cannot be had."""
+        client_metadata.refuse_redirects(self.redirect_uris)
+        return Client(
+            "",
+            self.client_name,
+            self.redirect_uris,
+            self.grant_types or GRANT_TYPES,
+            self.token_endpoint_auth_method or NONE,
+            scopes_of(self.scope),
+            self.client_uri,
+            self.logo_uri,
+        )
+
+
+def _or_empty(value: str | None, _: str) -> str:
+    return value or ""
+
+
+GivenGrantType = Literal["authorization_code", "refresh_token"]
 
 
 class TokenRequest(Struct):
@@ -81,7 +142,7 @@ class TokenRequest(Struct):
     `refresh_token`. A program that does not authenticate by the Authorization header names itself by
     `client_id`. An empty value is as none."""
 
-    grant_type: Literal["authorization_code", "refresh_token"]
+    grant_type: Annotated[str, shown_as(GivenGrantType), read_by(_or_empty, absent=True)]
     code: str | None = None
     redirect_uri: str | None = None
     code_verifier: str | None = None
@@ -95,7 +156,7 @@ class TokenRequest(Struct):
 class RevocationRequest(Struct):
     """RFC 7009. Access tokens cannot be revoked; their grant ends with its refresh token."""
 
-    token: str
+    token: Annotated[str, read_by(_or_empty, absent=True)]
     token_type_hint: str | None = None
     client_id: str | None = None
     client_secret: str | None = None

@@ -7,6 +7,7 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import identifier
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.people.audit import Act, record_call
@@ -23,8 +24,10 @@ from pillarbox.webhooks.publish import Publisher
     summary="Suppress an address",
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.SuppressionRef]:
-    address = wire.one_address(request.json())
-    [entry_id] = await changes.suppress(db, [address], request.at, request.use(Ids), request.use(Publisher))
+    wanted = parse(wire.NewSuppression, request.json())
+    [entry_id] = await changes.suppress(
+        db, [wanted.email], request.at, request.use(Ids), request.use(Publisher)
+    )
     return Reply(wire.ref(entry_id))
 
 
@@ -81,8 +84,8 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.SuppressionDeleted]
     summary="Suppress up to 100 addresses",
 )
 async def add_batch(request: Request, db: TeamDb) -> Reply[wire.SuppressionRefs]:
-    wanted = wire.addresses(request.json())
-    ids = await changes.suppress(db, wanted, request.at, request.use(Ids), request.use(Publisher))
+    wanted = parse(wire.NewSuppressions, request.json())
+    ids = await changes.suppress(db, wanted.emails, request.at, request.use(Ids), request.use(Publisher))
     return Reply(wire.SuppressionRefs([wire.ref(entry_id) for entry_id in ids]))
 
 
@@ -94,7 +97,7 @@ async def add_batch(request: Request, db: TeamDb) -> Reply[wire.SuppressionRefs]
     summary="Take up to 100 addresses off the suppression list",
 )
 async def remove_batch(request: Request, db: TeamDb) -> Reply[wire.SuppressionsDeleted]:
-    named = wire.removal(request.json())
+    named = parse(wire.Removal, request.json()).named()
     removed = await changes.remove(db, named, request.at, request.use(Publisher))
     if removed:
         await record_call(request, db, Act.SUPPRESSIONS_REMOVED, removed[0].shown, {"count": len(removed)})

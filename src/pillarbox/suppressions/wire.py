@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress
-from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.fields import parse_value, read_by
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField
 from pillarbox.suppressions.addresses import listed_address
@@ -22,12 +23,32 @@ MOST: Final = 100
 SUPPRESSION: Final = {"suppression": Annotated[str, Meta(description="The id of the entry, or its address.")]}
 """The type of the path parameter."""
 
-Emails = Annotated[list[str], Meta(min_length=1, max_length=MOST)]
+
+def _email(value: Any, path: str) -> EmailAddress:
+    return _address(parse_value(str, value, path), path)
+
+
+def _address(text: str, path: str) -> EmailAddress:
+    try:
+        return listed_address(text)
+    except NotAnAddress as wrong:
+        raise InvalidField(path, wrong.reason) from None
+
+
+def _addresses(value: Any, path: str) -> list[EmailAddress]:
+    """The addresses of a batch; the first that is none is named by its index."""
+    texts = parse_value(Texts, value, path)
+    return [_address(text, f"{path}[{index}]") for index, text in enumerate(texts)]
+
+
+Texts = Annotated[list[str], Meta(min_length=1, max_length=MOST)]
+Email = Annotated[EmailAddress, shown_as(str), read_by(_email)]
+Emails = Annotated[list[EmailAddress], shown_as(Texts), read_by(_addresses)]
 Ids = Annotated[list[UUID], Meta(min_length=1, max_length=MOST)]
 
 
 class NewSuppression(Struct):
-    email: str
+    email: Email
 
 
 class NewSuppressions(Struct):
@@ -41,6 +62,20 @@ class Removal(Struct):
 
     emails: Emails | UnsetType = UNSET
     ids: Ids | UnsetType = UNSET
+
+    @staticmethod
+    def check_body(body: Mapping[str, Any]) -> None:
+        given = [name for name in ("emails", "ids") if name in body]
+        if all(body[name] is None for name in given):
+            raise MissingField("emails` or `ids")
+        if len(given) > 1:
+            raise Invalid("Use either `emails` or `ids`, not both.")
+
+    def named(self) -> list[UUID | str]:
+        """What is taken off the list: compared addresses, or ids."""
+        if self.emails is not UNSET:
+            return [address.address for address in self.emails]
+        return [] if self.ids is UNSET else list(self.ids)
 
 
 class Suppression(Struct):
@@ -79,29 +114,6 @@ class SuppressionsDeleted(Struct):
     data: list[SuppressionDeleted]
 
 
-def one_address(body: Any) -> EmailAddress:
-    """The address that is to be added."""
-    return _address(parse(NewSuppression, body).email, "email")
-
-
-def addresses(body: Any) -> list[EmailAddress]:
-    """The addresses of a batch; the first that is none is named by its index."""
-    return _addresses(parse(NewSuppressions, body).emails)
-
-
-def removal(body: Any) -> list[UUID | str]:
-    """What a batch takes off the list: compared addresses, or ids."""
-    given = [name for name in ("emails", "ids") if isinstance(body, dict) and name in body]
-    if isinstance(body, dict) and all(body[name] is None for name in given):
-        raise MissingField("emails` or `ids")
-    if len(given) > 1:
-        raise Invalid("Use either `emails` or `ids`, not both.")
-    wanted = parse(Removal, body)
-    if wanted.emails is not UNSET:
-        return [address.address for address in _addresses(wanted.emails)]
-    return [] if wanted.ids is UNSET else list(wanted.ids)
-
-
 def suppression(entry: SuppressionRow) -> Suppression:
     origin: Any = entry.origin
     return Suppression(
@@ -120,14 +132,3 @@ def ref(entry_id: UUID) -> SuppressionRef:
 
 def deleted(entry: SuppressionRow) -> SuppressionDeleted:
     return SuppressionDeleted("suppression", entry.id, True)
-
-
-def _addresses(texts: Sequence[str]) -> list[EmailAddress]:
-    return [_address(text, f"emails[{index}]") for index, text in enumerate(texts)]
-
-
-def _address(text: str, field: str) -> EmailAddress:
-    try:
-        return listed_address(text)
-    except NotAnAddress as wrong:
-        raise InvalidField(field, wrong.reason) from None

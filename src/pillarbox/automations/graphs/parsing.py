@@ -5,30 +5,16 @@ First every step by itself, then every connection, then the whole; 422 for the f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Final, cast, get_args
+from typing import Final
 
-from pillarbox.automations.graphs import step_parsing
-from pillarbox.automations.graphs.graph import (
-    Graph,
-    GraphEdge,
-    GraphStep,
-    Outcome,
-    StepType,
-    Trigger,
-    topological,
-)
-from pillarbox.automations.graphs.members import as_object, required, text, word
+from pillarbox.automations.graphs.graph import Graph, GraphEdge, GraphStep, topological
+from pillarbox.automations.graphs.wire import AutomationConnection, AutomationStep
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
 
 MOST_STEPS: Final = 150
 MOST_CONNECTIONS: Final = 500
-MOST_KEY: Final = 100
-
-OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
-
-_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
 
 
 def graph(steps: Sequence[object], connections: Sequence[object]) -> Graph:
@@ -60,25 +46,12 @@ def _steps(given: Sequence[object]) -> tuple[GraphStep, ...]:
     found: list[GraphStep] = []
     keys: set[str] = set()
     for position, item in enumerate(given):
-        step = _step(position, item)
+        step = parse(AutomationStep, item, f"steps[{position}]")
         if step.key in keys:
             raise InvalidField(f"steps[{position}].key", f"`{step.key}` is the key of another step.")
         keys.add(step.key)
-        found.append(step)
+        found.append(GraphStep(position, step.key, step.config))
     return tuple(found)
-
-
-def _step(position: int, item: object) -> GraphStep:
-    path = f"steps[{position}]"
-    body = as_object(item, path)
-    key = text(required(body, "key", path), f"{path}.key")
-    if _KEY.fullmatch(key) is None:
-        reason = f"Use 1 to {MOST_KEY} ASCII letters, digits, underscores, dots and hyphens."
-        raise InvalidField(f"{path}.key", reason)
-    kind = word(required(body, "type", path), f"{path}.type", step_parsing.TYPES)
-    return GraphStep(
-        position, key, step_parsing.config(cast(StepType, kind), body.get("config"), f"{path}.config")
-    )
 
 
 def _connections(given: Sequence[object], steps: tuple[GraphStep, ...]) -> tuple[GraphEdge, ...]:
@@ -94,24 +67,12 @@ def _connections(given: Sequence[object], steps: tuple[GraphStep, ...]) -> tuple
 
 
 def _connection(path: str, item: object, steps: dict[str, GraphStep]) -> GraphEdge:
-    body = as_object(item, path)
-    ends = []
-    for name in ("from", "to"):
-        key = text(required(body, name, path), f"{path}.{name}")
-        if key not in steps:
-            raise InvalidField(f"{path}.{name}", "There is no step of this key.")
-        ends.append(steps[key])
-    source, target = ends
-    if isinstance(target.config, Trigger):
-        raise InvalidField(f"{path}.to", "Nothing leads to a trigger.")
-    if source is target:
-        raise InvalidField(f"{path}.to", "A step cannot lead to itself.")
-    given = body.get("type")
-    kind = word("default" if given is None else given, f"{path}.type", OUTCOMES)
-    if kind not in source.outcomes:
+    one = parse(AutomationConnection, item, path, steps)
+    source, target = steps[one.from_], steps[one.to]
+    if one.type not in source.outcomes:
         allowed = " or ".join(f"`{outcome}`" for outcome in source.outcomes)
         raise InvalidField(f"{path}.type", f"From a step of type `{source.type}` it must be {allowed}.")
-    return GraphEdge(source.position, target.position, kind)
+    return GraphEdge(source.position, target.position, one.type)
 
 
 def _reached(whole: Graph) -> set[int]:

@@ -98,7 +98,7 @@ def send(
     async def work(connected: CommandDatabase, db: TeamDb, owner: Team, broadcast_id: UUID) -> int:
         refuse_wrong_time(instant)
         async with db.transaction() as inside:
-            await store(connected).send(inside, operator(owner), broadcast_id, {"scheduled_at": instant})
+            await store(connected).send(inside, operator(owner), broadcast_id, instant)
         return await told(db, broadcast_id, following=following)
 
     with_broadcast(work, broadcast, team, data=data, database_url=database_url)

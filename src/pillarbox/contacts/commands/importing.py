@@ -18,8 +18,8 @@ from pillarbox.contacts.imports import queries
 from pillarbox.contacts.imports.columns import FIELDS
 from pillarbox.contacts.imports.intake import ImportIntake
 from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
-from pillarbox.contacts.imports.options import options_of
 from pillarbox.contacts.imports.queries import ImportCounts, ListedError
+from pillarbox.contacts.imports.wire import options_of
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids

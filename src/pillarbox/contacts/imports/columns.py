@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from msgspec import Struct
 
 from pillarbox.contacts.imports.cells import PROPERTY_TYPES
-from pillarbox.kernel.wire.fields import words
-from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField
+from pillarbox.kernel.wire.fields import parse_value, read_before, read_by, word_reader
+from pillarbox.kernel.wire.problems import Invalid, InvalidField
 
 EMAIL: Final = "email"
 FIELDS: Final = (EMAIL, "first_name", "last_name", "unsubscribed")
-DEFAULT_TYPE: Final = "string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,42 +46,41 @@ class ColumnPositions:
 DEFAULT_MAP: Final = HeaderMap({name: name for name in FIELDS}, is_given=False)
 
 
-def column_map(value: Any) -> HeaderMap:
-    """The `column_map` of a request; unknown members are ignored."""
-    if not isinstance(value, dict):
-        raise InvalidField("column_map", "It must be an object.")
-    fields = {EMAIL: EMAIL}
-    for name in FIELDS:
-        if value.get(name) is not None:
-            fields[name] = _column(value[name], f"column_map.{name}")
-    given = value.get("properties")
-    if given is None:
-        return HeaderMap(fields)
-    if not isinstance(given, dict):
-        raise InvalidField("column_map.properties", "It must be an object.")
-    return HeaderMap(fields, {key: _property(key, one) for key, one in given.items()})
+def _column(value: Any, path: str) -> str:
+    text: str = parse_value(str, value, path).strip()
+    if not text:
+        raise InvalidField(path, "It must not be empty.")
+    return text
 
 
-def _property(key: str, value: Any) -> MappedProperty:
-    where = f"column_map.properties.{key[:50]}"
-    if not isinstance(value, dict):
-        raise InvalidField(where, "It must be an object.")
-    if value.get("column") is None:
-        raise MissingField(f"{where}.column")
-    kind = value.get("type")
-    if kind is None:
-        kind = DEFAULT_TYPE
-    elif not isinstance(kind, str) or kind not in PROPERTY_TYPES:
-        raise InvalidField(f"{where}.type", words(tuple(PROPERTY_TYPES)))
-    return MappedProperty(_column(value["column"], f"{where}.column"), kind)
+Column = Annotated[str, read_by(_column)]
+PropertyType = Literal["string", "number", "boolean"]
 
 
-def _column(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidField(where, "It must be a string.")
-    if not value.strip():
-        raise InvalidField(where, "It must not be empty.")
-    return value.strip()
+class PropertyColumn(Struct):
+    """The header text of a property's column."""
+
+    missing_first: ClassVar = True
+
+    column: Annotated[str, read_by(_column, empty=True)]
+    type: Annotated[PropertyType, read_by(word_reader(tuple(PROPERTY_TYPES))), read_before("column")] = (
+        "string"
+    )
+
+
+class ColumnMap(Struct):
+    """Header texts of the file by field."""
+
+    email: Column = EMAIL
+    first_name: Column | None = None
+    last_name: Column | None = None
+    unsubscribed: Column | None = None
+    properties: dict[str, PropertyColumn] | None = None
+
+    def header_map(self) -> HeaderMap:
+        fields = {name: getattr(self, name) for name in FIELDS if getattr(self, name) is not None}
+        given = self.properties or {}
+        return HeaderMap(fields, {key: MappedProperty(one.column, one.type) for key, one in given.items()})
 
 
 def columns_of(header_map: HeaderMap, header: Sequence[str]) -> ColumnPositions:

@@ -33,7 +33,8 @@ from pillarbox.contacts.imports.dialect import (
     header_of,
 )
 from pillarbox.contacts.imports.files import key_of
-from pillarbox.contacts.imports.options import FIELDS, FILE, LONGEST_FIELD, ImportOptions, options_of
+from pillarbox.contacts.imports.options import LONGEST_FIELD, ImportOptions
+from pillarbox.contacts.imports.wire import FIELDS, FILE, options_of
 from pillarbox.kernel.http.body import CLOSE
 from pillarbox.kernel.http.multipart import MultipartForm, boundary_of
 from pillarbox.kernel.http.request import Request

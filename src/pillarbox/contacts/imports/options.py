@@ -12,12 +12,10 @@ import msgspec
 from pillarbox.contact_properties.columns import refuse_keys
 from pillarbox.contacts import wire
 from pillarbox.contacts.change import MOST_LISTED
-from pillarbox.contacts.imports.columns import DEFAULT_MAP, HeaderMap, column_map
-from pillarbox.kernel.wire.fields import choice
+from pillarbox.contacts.imports.columns import ColumnMap, HeaderMap
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
 
-FILE: Final = "file"
-FIELDS: Final = ("column_map", "on_conflict", "segments", "topics")
 LONGEST_FIELD: Final = 1024 * 1024
 MOST_PROPERTIES: Final = 1000
 
@@ -32,35 +30,43 @@ class ImportOptions:
     topics: Mapping[UUID, str]
 
 
-def options_of(fields: Mapping[str, str]) -> ImportOptions:
-    """The options that the fields of a form ask for; an empty field is as good as none."""
-    given = {name: text.strip() for name, text in fields.items() if text.strip()}
-    columns = column_map(_json(given, "column_map")) if "column_map" in given else DEFAULT_MAP
+def no_text(_: Any, __: str) -> str:
+    """The part with the file is no text: it is stored while it comes."""
+    return ""
+
+
+def header_map(text: str, path: str) -> HeaderMap:
+    columns = parse(ColumnMap, _json(text, path), path).header_map()
     if len(columns.properties) > MOST_PROPERTIES:
-        raise InvalidField("column_map.properties", f"Use at most {MOST_PROPERTIES} entries.")
-    refuse_keys(list(columns.properties), "column_map.properties")
-    on_conflict = choice(dict(given), "on_conflict", "upsert", "skip")
-    segments = [wire.segment_of(item) for item in _array(given, "segments")]
-    topics = wire.choices(_array(given, "topics"))
-    return ImportOptions(columns, on_conflict == "skip", list(dict.fromkeys(segments)), dict(topics))
+        raise InvalidField(f"{path}.properties", f"Use at most {MOST_PROPERTIES} entries.")
+    refuse_keys(list(columns.properties), f"{path}.properties")
+    return columns
 
 
-def _array(given: Mapping[str, str], name: str) -> list[Any]:
-    value = _json(given, name) if name in given else []
+def segments(text: str, path: str) -> list[UUID]:
+    return [wire.segment_of(item) for item in _array(text, path)]
+
+
+def choices(text: str, path: str) -> wire.Choices:
+    return wire.choices(_array(text, path))
+
+
+def _array(text: str, path: str) -> list[Any]:
+    value = _json(text, path)
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InvalidField(name, "It must be an array.")
+        raise InvalidField(path, "It must be an array.")
     if len(value) > MOST_LISTED:
-        raise InvalidField(name, f"Use at most {MOST_LISTED} items.")
+        raise InvalidField(path, f"Use at most {MOST_LISTED} items.")
     return value
 
 
-def _json(given: Mapping[str, str], name: str) -> Any:
+def _json(text: str, path: str) -> Any:
     try:
-        value = msgspec.json.decode(given[name])
+        value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError):
-        raise InvalidField(name, "It must be valid JSON.") from None
-    if "\\u0000" in given[name] or "\0" in given[name]:
-        raise Invalid(f"Invalid `{name}` field. It may not contain a NUL character.")
+        raise InvalidField(path, "It must be valid JSON.") from None
+    if "\\u0000" in text or "\0" in text:
+        raise Invalid(f"Invalid `{path}` field. It may not contain a NUL character.")
     return value

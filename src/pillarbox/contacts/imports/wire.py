@@ -2,48 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, get_args
 from uuid import UUID
 
 from msgspec import Meta, Struct
+from msgspec.structs import fields
 
+from pillarbox.contacts.imports import options
+from pillarbox.contacts.imports.columns import DEFAULT_MAP, ColumnMap, HeaderMap
+from pillarbox.contacts.imports.options import ImportOptions
 from pillarbox.contacts.imports.queries import ImportCounts, ListedError
-from pillarbox.contacts.wire import Segments, Topics
+from pillarbox.contacts.wire import Choices, Segments, Topics
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.fields import parse, read_by, word_reader
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 
 Status = Literal["queued", "in_progress", "completed", "failed"]
 STATUSES = ("queued", "in_progress", "completed", "failed")
 
+FILE: Final = "file"
+
+OnConflict = Literal["upsert", "skip"]
 File = Annotated[
     str, Meta(extra_json_schema={"format": "binary", "description": "CSV, at most 209715200 bytes."})
 ]
 
 
-class PropertyColumn(Struct):
-    """The header text of a property's column."""
-
-    column: str
-    type: Literal["string", "number", "boolean"] = "string"
-
-
-class ColumnMap(Struct):
-    """Header texts of the file by field."""
-
-    email: str = "email"
-    first_name: str | None = None
-    last_name: str | None = None
-    unsubscribed: str | None = None
-    properties: dict[str, PropertyColumn] | None = None
-
-
 class NewImport(Struct):
     """The parts of the form; those that are objects or arrays are JSON."""
 
-    file: File
-    column_map: ColumnMap | None = None
-    on_conflict: Literal["upsert", "skip"] = "upsert"
-    segments: Segments | None = None
-    topics: Topics | None = None
+    file: Annotated[File, read_by(options.no_text, absent=True)]
+    column_map: Annotated[HeaderMap, shown_as(ColumnMap), read_by(options.header_map)] | None = None
+    on_conflict: Annotated[OnConflict, read_by(word_reader(get_args(OnConflict)))] = "upsert"
+    segments: Annotated[list[UUID], shown_as(Segments), read_by(options.segments)] | None = None
+    topics: Annotated[Choices, shown_as(Topics), read_by(options.choices)] | None = None
+
+    def options(self) -> ImportOptions:
+        segments = list(dict.fromkeys(self.segments or ()))
+        columns = self.column_map or DEFAULT_MAP
+        return ImportOptions(columns, self.on_conflict == "skip", segments, self.topics or {})
+
+
+FIELDS: Final = tuple(field.encode_name for field in fields(NewImport) if field.encode_name != FILE)
+"""The parts besides the file."""
+
+
+def options_of(form: Mapping[str, str]) -> ImportOptions:
+    """The options that the fields of a form ask for; an empty field is as good as none."""
+    given = {name: text.strip() for name, text in form.items() if text.strip()}
+    return parse(NewImport, given).options()
 
 
 class ImportRef(Struct):

@@ -139,12 +139,22 @@ def schedule(value: object, now: datetime) -> datetime | None:
     """The instant that `scheduled_at` means; None where the field is absent (emails.md 1.5)."""
     if value is None or value == "":
         return None
-    if not isinstance(value, str):
-        raise InvalidField("scheduled_at", "Use a string.")
+    return instant(string(value, "scheduled_at"), now)
+
+
+def instant(text: str, now: datetime) -> datetime:
+    """The instant that the text of a `scheduled_at` means."""
     try:
-        return parse_schedule(value, now)
+        return parse_schedule(text, now)
     except ScheduleError as wrong:
         raise InvalidField("scheduled_at", str(wrong)) from None
+
+
+def string(value: object, field: str) -> str:
+    """The value, where it is a string."""
+    if not isinstance(value, str):
+        raise InvalidField(field, "Use a string.")
+    return value
 
 
 def _sender(value: object, template: UsedTemplate | None) -> tuple[str, Mailbox | None]:

@@ -17,18 +17,16 @@ DEFAULT = timedelta(hours=48)
 LONGEST = timedelta(hours=48)
 
 
-def lifetime(value: object) -> timedelta:
-    """How long a link holds; 48 hours unless the caller says otherwise."""
-    if value is None:
-        return DEFAULT
+def lifetime(value: object, field: str) -> timedelta:
+    """How long a link holds."""
     if not isinstance(value, str):
-        raise InvalidField("expires_in", "Use a string such as `10m`, `2 hours` or `1h 30m`.")
+        raise InvalidField(field, "Use a string such as `10m`, `2 hours` or `1h 30m`.")
     try:
         found = parse_expiry(value)
     except ScheduleError as wrong:
-        raise InvalidField("expires_in", str(wrong)) from None
+        raise InvalidField(field, str(wrong)) from None
     if not timedelta(0) < found <= LONGEST:
-        raise InvalidField("expires_in", "Use at most 48 hours.")
+        raise InvalidField(field, "Use at most 48 hours.")
     return found
 
 

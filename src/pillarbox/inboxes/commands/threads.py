@@ -14,8 +14,8 @@ from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.inboxes.messages.lists import message_page
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.messages.reading import MessageReading
-from pillarbox.inboxes.sending import answers
 from pillarbox.inboxes.sending.send import InboxSender, SendCall, ThreadMessage
+from pillarbox.inboxes.sending.wire import ReplyIn
 from pillarbox.inboxes.threads import lists, wire
 from pillarbox.inboxes.threads.changes import Threads, found
 from pillarbox.inboxes.threads.list_filter import ThreadFilter
@@ -31,6 +31,7 @@ from pillarbox.kernel.terminal.answers import (
     show_table,
 )
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.kernel.wire.paging import MOST, Page
 from pillarbox.mail.html.plain_text import text_of
@@ -269,7 +270,7 @@ async def answered(
     async with parts(connected) as kit:
         call = SendCall(operator(owner.owner))
         place = ThreadMessage(owner.inbox_id, thread_id, target)
-        sent = await kit.need(InboxSender).reply(owner.db, call, place, answers.reply(body))
+        sent = await kit.need(InboxSender).reply(owner.db, call, place, parse(ReplyIn, body).request())
     made = msgspec.json.decode(sent)
     if json:
         show_json(made)

@@ -14,8 +14,9 @@ from msgspec import UNSET
 from pillarbox.inboxes import events
 from pillarbox.inboxes.drafts import queries
 from pillarbox.inboxes.drafts.attachments import DraftFiles
-from pillarbox.inboxes.drafts.fields import EMPTY, DraftContent, DraftFields
+from pillarbox.inboxes.drafts.fields import EMPTY, DraftContent
 from pillarbox.inboxes.drafts.queries import NewFile, StoredDraft
+from pillarbox.inboxes.drafts.wire import DraftMembers, ReplyTo
 from pillarbox.inboxes.events import DraftOfEvent
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.sending import queries as sending_queries
@@ -50,13 +51,6 @@ class AlreadySent(Conflict):
 class DraftChanged(Conflict):
     def __init__(self) -> None:
         super().__init__("This draft was changed by another request. Try again.")
-
-
-class ReplyTo(NamedTuple):
-    """The message that a draft answers."""
-
-    thread_id: UUID
-    email_id: UUID
 
 
 class CreatedDraft(NamedTuple):
@@ -104,7 +98,7 @@ class Drafts:
         self,
         db: TeamDb,
         inbox_id: UUID,
-        fields: DraftFields,
+        fields: DraftMembers,
         reply_to: ReplyTo | None,
         *,
         finish: Callable[[TeamDb, CreatedDraft], Awaitable[None]],
@@ -143,7 +137,7 @@ class Drafts:
         db: TeamDb,
         inbox_id: UUID,
         draft_id: UUID,
-        fields: DraftFields,
+        fields: DraftMembers,
         *,
         finish: Finish,
         is_gone: IsGone = never,

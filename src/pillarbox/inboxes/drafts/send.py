@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import msgspec
@@ -18,7 +18,6 @@ from pillarbox.inboxes.drafts.queries import StoredDraft
 from pillarbox.inboxes.events import DraftOfEvent
 from pillarbox.inboxes.sending import queries as sending_queries
 from pillarbox.inboxes.sending import references
-from pillarbox.inboxes.sending.header_rules import custom_headers
 from pillarbox.inboxes.sending.joined import SentMessagePlace
 from pillarbox.inboxes.sending.message import outgoing
 from pillarbox.inboxes.sending.recipients import NamedRecipient, Recipients
@@ -51,15 +50,15 @@ class DraftSending:
         call: SendCall,
         inbox_id: UUID,
         draft_id: UUID,
-        headers: object = None,
+        body: Callable[[], wire.SendDraft] = wire.SendDraft,
         source: events.Source = events.API,
     ) -> bytes:
-        """Send a draft; returns the answer to the request."""
+        """Send a draft; returns the answer to the request. `body` is called once the draft can be sent."""
         draft = await found(db, inbox_id, draft_id)
         if draft.email_id is not None:
             raise AlreadySent
         _refuse_unready(draft)
-        own_headers = custom_headers(headers)
+        own_headers = body().headers or ()
         size = sum([file.size for file in wire.files_of(draft.attachments)])
         dropped: list[str | None] = []
         async with self._files.read(db, draft_id, size, call.is_gone) as attachments:

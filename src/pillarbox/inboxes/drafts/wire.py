@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import fields
 
+from pillarbox.emails.outgoing import NewAttachment
 from pillarbox.emails.requests import attachment_input
 from pillarbox.emails.requests.parse import MOST_SUBJECT
+from pillarbox.inboxes.drafts import fields as draft_fields
+from pillarbox.inboxes.drafts.fields import DraftContent
 from pillarbox.inboxes.drafts.queries import DraftAttachmentFile, ListedDraft, StoredDraft
+from pillarbox.inboxes.sending import answers
+from pillarbox.inboxes.sending.header_rules import custom_headers
 from pillarbox.inboxes.sending.recipients import MOST
 from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.fields import Rules, read_by
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.mail.html.plain_text import text_of
 
 SNIPPET: Final = 140
@@ -26,6 +35,20 @@ Addresses = str | Annotated[list[str], Meta(max_length=MOST)]
 
 NULL: Final = Raw(b"null")
 
+T = TypeVar("T")
+
+
+class HalfAReply(Invalid):
+    def __init__(self) -> None:
+        super().__init__("Use `thread_id` and `reply_to_email_id` together, or neither of them.")
+
+
+class ReplyTo(NamedTuple):
+    """The message that a draft answers."""
+
+    thread_id: UUID
+    email_id: UUID
+
 
 class FileIn(Struct):
     """`content` or `path` must be there; where both are, `content` counts. `path` is downloaded at once."""
@@ -36,21 +59,57 @@ class FileIn(Struct):
     content_type: str | None = None
 
 
-class DraftChange(Struct):
+GivenFiles = Annotated[list[FileIn], Meta(max_length=attachment_input.MOST)]
+GivenSubject = Annotated[str, Meta(max_length=MOST_SUBJECT)]
+
+To = Annotated[Sequence[str] | None, shown_as(Addresses | None), read_by(draft_fields.to)]
+Copied = Annotated[Sequence[str], shown_as(Addresses | None), read_by(draft_fields.copied)]
+Subject = Annotated[str | None, shown_as(GivenSubject | None), read_by(draft_fields.subject)]
+Body = Annotated[str | None, shown_as(str | None), read_by(draft_fields.body)]
+Files = Annotated[Sequence[NewAttachment], shown_as(GivenFiles | None), read_by(draft_fields.attachments)]
+
+
+class DraftMembers(Struct):
+    """What a request says of a draft; UNSET where it says nothing."""
+
+    rules: ClassVar[Rules] = {"text": answers.check_size}
+
+    to: To | UnsetType = UNSET
+    cc: Copied | UnsetType = UNSET
+    bcc: Copied | UnsetType = UNSET
+    subject: Subject | UnsetType = UNSET
+    html: Body | UnsetType = UNSET
+    text: Body | UnsetType = UNSET
+    attachments: Files | UnsetType = UNSET
+
+    def over(self, before: DraftContent) -> DraftContent:
+        """The content with these fields. Html or text replaces both: what is not given is cleared."""
+        html, text = before.html, before.text
+        if self.html is not UNSET or self.text is not UNSET:
+            html, text = _or(self.html, None), _or(self.text, None)
+        return DraftContent(
+            _or(self.to, before.to),
+            _or(self.cc, before.cc),
+            _or(self.bcc, before.bcc),
+            _or(self.subject, before.subject),
+            html,
+            text,
+        )
+
+
+class DraftChange(DraftMembers):
     """Null clears. Html or text replaces both."""
 
     min_properties: ClassVar[int] = 1
 
-    to: Addresses | None = None
-    cc: Addresses | None = None
-    bcc: Addresses | None = None
-    subject: Annotated[str, Meta(max_length=MOST_SUBJECT)] | None = None
-    html: str | None = None
-    text: str | None = None
-    attachments: Annotated[list[FileIn], Meta(max_length=attachment_input.MOST)] | None = None
+    @staticmethod
+    def check_body(body: Mapping[str, Any]) -> None:
+        names = [field.encode_name for field in fields(DraftChange)]
+        if not any(name in body for name in names):
+            raise Invalid(f"Use at least one of {', '.join([f'`{name}`' for name in names])}.")
 
 
-class NewDraft(DraftChange):
+class NewDraft(DraftMembers):
     """`thread_id` and `reply_to_email_id` come together."""
 
     min_properties: ClassVar[int] = 1
@@ -58,9 +117,17 @@ class NewDraft(DraftChange):
     thread_id: UUID | None = None
     reply_to_email_id: UUID | None = None
 
+    def reply_to(self) -> ReplyTo | None:
+        """The message that the draft answers."""
+        if self.thread_id is None and self.reply_to_email_id is None:
+            return None
+        if self.thread_id is None or self.reply_to_email_id is None:
+            raise HalfAReply
+        return ReplyTo(self.thread_id, self.reply_to_email_id)
+
 
 class SendDraft(Struct):
-    headers: dict[str, str] | None = None
+    headers: Annotated[list[tuple[str, str]], shown_as(dict[str, str]), read_by(custom_headers)] | None = None
 
 
 class DraftFile(Struct):
@@ -204,3 +271,7 @@ def snippet(text: str | None, html: str | None) -> str | None:
 
 def _raw(text: str | None) -> Raw:
     return NULL if text is None else Raw(text.encode())
+
+
+def _or(value: T | UnsetType, otherwise: T) -> T:
+    return otherwise if isinstance(value, UnsetType) else value

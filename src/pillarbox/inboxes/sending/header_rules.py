@@ -15,17 +15,15 @@ INBOX: Final = "X-Pillarbox-Inbox"
 OURS: Final = frozenset({"in-reply-to", "references", "reply-to", INBOX.lower()})
 
 
-def custom_headers(value: object) -> list[tuple[str, str]]:
+def custom_headers(value: object, path: str) -> list[tuple[str, str]]:
     """The headers of a request; raises for the first that may not be set."""
-    if value is None:
-        return []
     if not isinstance(value, dict):
-        raise InvalidField("headers", "Use an object of strings.")
+        raise InvalidField(path, "Use an object of strings.")
     if len(value) > MOST_HEADERS:
-        raise InvalidField("headers", f"Use at most {MOST_HEADERS} headers.")
+        raise InvalidField(path, f"Use at most {MOST_HEADERS} headers.")
     kept: dict[str, tuple[str, str]] = {}
     for name, text in value.items():
-        field = f"headers.{_shown(name)}"
+        field = f"{path}.{_shown(name)}"
         if not isinstance(text, str):
             raise InvalidField(field, "Use a string.")
         try:

@@ -7,12 +7,13 @@ from typing import Final
 from pillarbox.emails.requests import parse
 from pillarbox.emails.wire import EmailId
 from pillarbox.inboxes import paths
-from pillarbox.inboxes.sending import answers, wire
+from pillarbox.inboxes.sending import wire
 from pillarbox.inboxes.sending.send import InboxSender, SendCall, ThreadMessage
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.wire import fields
 
 EMAIL: Final = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}"
 LARGEST: Final = 50 * 1024 * 1024
@@ -33,7 +34,8 @@ LARGEST: Final = 50 * 1024 * 1024
 async def reply(request: Request, db: TeamDb) -> Reply[EmailId]:
     body = request.json()
     size = parse.octets_to_read(request.size, [body])
-    answer = await in_thread_if_large(size, answers.reply, body)
+    wanted = await in_thread_if_large(size, fields.parse, wire.ReplyIn, body)
+    answer = wanted.request()
     return Reply(
         await request.use(InboxSender).reply(db, call_of(request), await _place(request, db), answer)
     )
@@ -54,7 +56,8 @@ async def reply(request: Request, db: TeamDb) -> Reply[EmailId]:
 async def forward(request: Request, db: TeamDb) -> Reply[EmailId]:
     body = request.json()
     size = parse.octets_to_read(request.size, [body])
-    answer = await in_thread_if_large(size, answers.forward, body)
+    wanted = await in_thread_if_large(size, fields.parse, wire.ForwardIn, body)
+    answer = wanted.request()
     return Reply(
         await request.use(InboxSender).forward(db, call_of(request), await _place(request, db), answer)
     )

@@ -73,6 +73,7 @@ from pillarbox.kernel.security.authentication import (
 )
 from pillarbox.kernel.security.rate_limit import Windows, WindowState, key_for
 from pillarbox.kernel.security.team_rate import TeamRate
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.json_body import SMALL, WITH_NUL, decoded
 from pillarbox.kernel.wire.problems import (
     ConcurrentIdempotentRequest,
@@ -361,8 +362,8 @@ class Api:
     async def _handle(self, request: Request, route: Route, values: list[str], holds_nul: bool) -> Reply:
         take_parameters(request, route, values)
         refuse_shape(request, route, holds_nul=holds_nul)
-        if route.reads is not None:
-            request.wanted = await in_thread_if_large(request.size, route.reads, request.body)
+        if route.parses_first:
+            request.wanted = await in_thread_if_large(request.size, parse, route.body, request.body)
         if route.needs is Access.PUBLIC:
             reply = await route.handler(request)
         elif route.transaction:

@@ -78,7 +78,7 @@ class Request:
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
     metrics name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
     keeps, if there is one; `upload` is what the body holds of the memory for bodies that come in pieces.
-    `failures` and `shared` are the route's, and `wanted` is what its `reads` has made of the body.
+    `failures` and `shared` are the route's, and `wanted` is the body of one that `parses_first`.
     """
 
     __slots__ = (

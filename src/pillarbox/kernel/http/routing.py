@@ -78,8 +78,9 @@ class Route:
     sites may call what is `shared` and read its answers (CORS). `needs` is
     what an API key must be, `token_scope` what an access token must have. `named` says what parameters mean
     that take a name in place of an id. `screen` shows a problem to a browser that asked for a page: of the
-    pages below this segment of paths, and where there is nothing. `reads` makes of a body what the handler
-    finds as `wanted`: before the transaction, and of a large one in a thread.
+    pages below this segment of paths, and where there is nothing. The body of one that
+    `parses_first` is parsed as `body` before the transaction, a large one in a thread; its handler finds it
+    as `wanted`.
     """
 
     method: str
@@ -111,7 +112,7 @@ class Route:
     by_name: bool = False
     named: Mapping[str, Resolve] = field(default_factory=dict)
     screen: Screen | None = None
-    reads: Callable[[Any], Any] | None = None
+    parses_first: bool = False
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -173,7 +174,7 @@ def route(
     by_name: bool = False,
     named: Mapping[str, Resolve] | None = None,
     screen: Screen | None = None,
-    reads: Callable[[Any], Any] | None = None,
+    parses_first: bool = False,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
     annotation does not say what it answers (`-> Reply[wire.Email]`).
@@ -188,9 +189,9 @@ def route(
     The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
     are kept in the log of requests where they authenticate, unless `logged` is False. `failures`, `shared`
-    and `reads` are as in `Route`. `token_scope` is what an access token must have (oauth.md 1). The parameter
-    of a route that is `by_name` is a name that people choose, which may be a word of the API in paths of
-    other methods.
+    and `parses_first` are as in `Route`. `token_scope` is what an access token must have (oauth.md 1). The
+    parameter of a route that is `by_name` is a name that people choose, which may be a word of the API in
+    paths of other methods.
     What is `idempotent` has a `named` for each parameter that is no id, so that one thing has one scope.
     """
     if not isinstance(needs, Access) or method not in METHODS:
@@ -231,7 +232,7 @@ def route(
             by_name=by_name,
             named=named or {},
             screen=screen,
-            reads=reads,
+            parses_first=parses_first,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler

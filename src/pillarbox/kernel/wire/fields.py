@@ -13,18 +13,24 @@ No value is coerced and unknown keys are ignored. `Meta` limits lengths (in code
 `problem` (the wire name of a violation instead of `validation_error`); and `reason` (the sentence of a
 violation). A UUID names another resource: a malformed one is 422 `invalid_parameter` (contract decision 3).
 
-Bodies that are too free for a struct are read by hand with `text`, `choice` and `reference`.
+What a type and these limits do not say is declared at the struct too (docs/decisions/0162):
+
+- `read_by(reader)` at a field: its value is what this function makes of the JSON value;
+- `read_before(name)` at a field: it is read before the field of that name, wherever it stands;
+- `rules`, a class attribute: functions of the fields read so far, each called after the field of its key;
+- `check_body`, a static method: it gets the whole body before a field is read;
+- `missing_first`, a class attribute: with True, absent required fields are named before other violations.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from msgspec import NODEFAULT, inspect
+from msgspec import NODEFAULT, Meta, inspect
 
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
 from pillarbox.kernel.wire.uuids import well_formed
@@ -32,6 +38,21 @@ from pillarbox.kernel.wire.uuids import well_formed
 T = TypeVar("T")
 
 Reader = Callable[[Any, str], Any]
+
+
+class ReadFields(dict[str, Any]):
+    """Fields that have been read, by their names in Python; a rule may put another value in the place of one.
+    `path` is where their object stands in the body, `context` what the caller of `parse` knows besides."""
+
+    __slots__ = ("context", "path")
+
+    def __init__(self, path: str, context: Any) -> None:
+        super().__init__()
+        self.path = path
+        self.context = context
+
+
+Rules = Mapping[str, Callable[[ReadFields], None]]
 _ABSENT: Any = object()
 
 NOT_AN_OBJECT = "The request body must be an object."
@@ -47,28 +68,30 @@ class NamedInvalidField(Problem):
         self.name = name
 
 
-def parse(kind: type[T], body: Any) -> T:
-    """The body as a `kind`; raises the first violation in the order of its fields."""
-    found: T = _struct_reader(cast(Any, kind))(body, "")
+def read_by(reader: Reader, *, absent: bool = False, empty: bool = False) -> Meta:
+    """For `Annotated`: the field is what `reader(value, path)` makes of it, or refuses.
+
+    With `absent` the reader is called with None where the field is absent or null, and decides what it means.
+    With `empty` it gets "" too, which otherwise is as none in a required field.
+    """
+    return Meta(extra={"reader": reader, "absent": absent, "reads_empty": empty})
+
+
+def read_before(name: str) -> Meta:
+    """For `Annotated`: the field is read before the one that the wire calls `name`."""
+    return Meta(extra={"before": name})
+
+
+def parse(kind: type[T], body: Any, path: str = "", context: Any = None) -> T:
+    """The body as a `kind`; raises the first violation in the order of its fields. `path` is where it stands
+    in a body, if it is a part of one; `context` is for the rules of the struct itself."""
+    found: T = _struct_reader(cast(Any, kind))(body, path, context)
     return found
 
 
-def text(body: dict[str, Any], name: str, *, limit: int | None = None) -> str | None:
-    """A text field: None when absent or null, 422 when it is something else or too long."""
-    value = body.get(name)
-    return None if value is None else _text(limit=limit)(value, name)
-
-
-def choice(body: dict[str, Any], name: str, *allowed: str) -> str | None:
-    """One of a few words; None when absent or null."""
-    value = body.get(name)
-    return None if value is None else _one_of(allowed)(value, name)
-
-
-def reference(body: dict[str, Any], name: str) -> UUID | None:
-    """The id of another resource; None when absent or null."""
-    value = body.get(name)
-    return None if value is None else _uuid(value, name)
+def parse_value(kind: Any, value: Any, path: str = "") -> Any:
+    """The same for a type that is no struct: a list, a UUID, a type with `Annotated`."""
+    return _type_reader(kind)(value, path)
 
 
 def words(allowed: Sequence[object]) -> str:
@@ -81,48 +104,96 @@ def words(allowed: Sequence[object]) -> str:
 
 
 @cache
-def _struct_reader(kind: type[Any]) -> Reader:
+def _type_reader(kind: Any) -> Reader:
+    return _reader(inspect.type_info(kind))
+
+
+@cache
+def _struct_reader(kind: Any) -> Callable[[Any, str, Any], Any]:
     return _of_struct(inspect.type_info(kind))
 
 
-def _of_struct(info: Any) -> Reader:
-    fields = [(field.encode_name, field.name, _field_reader(field)) for field in info.fields]
+def _of_struct(info: Any) -> Callable[..., Any]:
+    fields = _in_order(info.fields)
     kind = info.cls
+    rules: Rules = getattr(kind, "rules", {})
+    if unknown := rules.keys() - {field.encode_name for field in fields}:
+        raise TypeError(f"{kind.__name__} has rules after {unknown}, which are no fields")
+    entries = [
+        (field.encode_name, field.name, *_field_reader(field), rules.get(field.encode_name))
+        for field in fields
+    ]
+    check_body = getattr(kind, "check_body", None)
+    looked_for = [
+        (field.encode_name, _required(_unread, _extra(field.type)))
+        for field in fields
+        if field.required and getattr(kind, "missing_first", False)
+    ]
 
-    def read(value: Any, path: str) -> Any:
+    def read(value: Any, path: str, context: Any = None) -> Any:
         if not isinstance(value, dict):
             raise InvalidField(path, "It must be an object.") if path else Invalid(NOT_AN_OBJECT)
-        found = {}
-        for wire_name, name, reader in fields:
-            taken = reader(value.get(wire_name, _ABSENT), f"{path}.{wire_name}" if path else wire_name)
-            if taken is not _ABSENT:
-                found[name] = taken
+        if check_body is not None:
+            check_body(value)
+        prefix = f"{path}." if path else ""
+        for wire_name, look in looked_for:
+            look(value.get(wire_name), prefix + wire_name)
+        found: Any = ReadFields(path, context) if rules else {}
+        for wire_name, name, reader, has_default, rule in entries:
+            given = value.get(wire_name, _ABSENT)
+            if not has_default or (given is not None and given is not _ABSENT):
+                taken = reader(given, prefix + wire_name)
+                if taken is not _ABSENT:
+                    found[name] = taken
+            if rule is not None:
+                rule(found)
         return kind(**found)
 
     return read
 
 
-def _field_reader(field: Any) -> Reader:
+def _in_order(fields: Sequence[Any]) -> list[Any]:
+    """The fields in the order in which they are read."""
+    ordered = [field for field in fields if "before" not in _extra(_without_null(field.type)[0])]
+    for field in fields:
+        if before := _extra(_without_null(field.type)[0]).get("before"):
+            ordered.insert([one.encode_name for one in ordered].index(before), field)
+    return ordered
+
+
+def _field_reader(field: Any) -> tuple[Reader, bool]:
+    """What reads the field, and whether it has a default that takes the place of null and of nothing."""
     kind, nullable = _without_null(field.type)
     reader, extra = _reader(kind), _extra(kind)
-    unset = field.default is NODEFAULT and field.default_factory is NODEFAULT
+    if extra.get("absent"):
+        return (lambda value, path: reader(None if value is _ABSENT else value, path)), False
     if field.required:
-        return _required(reader, empty=bool(extra.get("empty")), trimmed=bool(extra.get("trimmed")))
+        return _required(reader, extra), False
+    unset = field.default is NODEFAULT and field.default_factory is NODEFAULT
     if unset and nullable:
-        return lambda value, path: value if value is _ABSENT or value is None else reader(value, path)
+        return (
+            lambda value, path: value if value is _ABSENT or value is None else reader(value, path)
+        ), False
     if unset:
-        return lambda value, path: value if value is _ABSENT else reader(value, path)
-    return lambda value, path: _ABSENT if value is _ABSENT or value is None else reader(value, path)
+        return (lambda value, path: value if value is _ABSENT else reader(value, path)), False
+    return reader, True
 
 
-def _required(reader: Reader, *, empty: bool, trimmed: bool) -> Reader:
+def _required(reader: Reader, extra: dict[str, Any]) -> Reader:
+    takes_empty = bool(extra.get("empty") or extra.get("reads_empty"))
+    trimmed = bool(extra.get("trimmed"))
+
     def read(value: Any, path: str) -> Any:
         blank = value == "" or (trimmed and type(value) is str and not value.strip())
-        if value is _ABSENT or value is None or (blank and not empty):
+        if value is _ABSENT or value is None or (blank and not takes_empty):
             raise MissingField(path)
         return reader(value, path)
 
     return read
+
+
+def _unread(value: Any, _: str) -> Any:
+    return value
 
 
 def _without_null(info: Any) -> tuple[Any, bool]:
@@ -143,6 +214,8 @@ def _extra(info: Any) -> dict[str, Any]:
 
 def _reader(info: Any) -> Reader:
     if isinstance(info, inspect.Metadata):
+        if own := _extra(info).get("reader"):
+            return own  # type: ignore[no-any-return]
         return _renamed(_trimmed(_reader(info.type), _extra(info)), _extra(info))
     for kind, make in _READERS:
         if isinstance(info, kind):
@@ -217,7 +290,10 @@ def _uuid(value: Any, path: str) -> UUID:
     return UUID(value)
 
 
-def _one_of(allowed: Sequence[object]) -> Reader:
+def word_reader(allowed: Sequence[object]) -> Reader:
+    """Reads one of these words. A violation names them in this order; a `Literal` by itself in that of the
+    alphabet."""
+
     def read(value: Any, path: str) -> Any:
         if not isinstance(value, str | int) or type(value) is bool or value not in allowed:
             raise InvalidField(path, words(allowed))
@@ -227,7 +303,7 @@ def _one_of(allowed: Sequence[object]) -> Reader:
 
 
 def _enum(info: Any) -> Reader:
-    member = _one_of([item.value for item in info.cls])
+    member = word_reader([item.value for item in info.cls])
     return lambda value, path: info.cls(member(value, path))
 
 
@@ -299,7 +375,7 @@ _READERS: tuple[tuple[type[Any], Callable[[Any], Reader]], ...] = (
     (inspect.IntType, _number),
     (inspect.FloatType, _number),
     (inspect.UUIDType, lambda _: _uuid),
-    (inspect.LiteralType, lambda info: _one_of(info.values)),
+    (inspect.LiteralType, lambda info: word_reader(info.values)),
     (inspect.EnumType, _enum),
     (inspect.ListType, _list),
     (inspect.DictType, _dict),

@@ -32,6 +32,13 @@ class MissingField(Problem):
         super().__init__(f"Missing `{field}` field.")
 
 
+def at_index(index: int, problem: Problem) -> Problem:
+    """The same problem of one item of a batch."""
+    named = Problem(f"[{index}] {problem.message}", problem.headers)
+    named.status, named.name = problem.status, problem.name
+    return named
+
+
 class MissingParameter(Problem):
     status, name = 422, "missing_required_parameter"
 

@@ -12,7 +12,6 @@ from pillarbox.kernel.postgres.database import Source
 from pillarbox.oauth.clients import clients
 from pillarbox.oauth.clients.clients import BASIC, NONE, POST, Client
 from pillarbox.oauth.failures import InvalidClient, InvalidRequest
-from pillarbox.oauth.parameters import Parameters
 
 
 class ClientCredentials(NamedTuple):
@@ -32,9 +31,8 @@ class DescribedClient(NamedTuple):
     id: str
 
 
-def presented(request: Request, parameters: Parameters) -> ClientCredentials:
-    """Who a request says it is; raises InvalidRequest and InvalidClient."""
-    named, secret = parameters.get("client_id"), parameters.get("client_secret")
+def presented(request: Request, named: str | None, secret: str | None) -> ClientCredentials:
+    """Who a request says it is, by its parameters or its header; raises InvalidRequest and InvalidClient."""
     authorization = request.header("authorization")
     if authorization is not None:
         client_id, password = _basic(authorization)

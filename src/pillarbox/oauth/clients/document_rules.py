@@ -5,16 +5,16 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.oauth.clients import client_metadata
-from pillarbox.oauth.clients.clients import DOCUMENT_PREFIX, NONE, Client
+from pillarbox.oauth.clients.clients import DOCUMENT_PREFIX, GRANT_TYPES, NONE, Client
 from pillarbox.oauth.failures import OAuthProblem, UnknownClient
 from pillarbox.oauth.scopes import SUPPORTED, parsed
 
@@ -24,6 +24,8 @@ HTTPS_PORT: Final = 443
 SHORTEST: Final = timedelta(seconds=60)
 LONGEST: Final = timedelta(hours=24)
 USUAL: Final = timedelta(seconds=300)
+
+T = TypeVar("T")
 
 _MEDIA = re.compile(r"application/json|[a-z0-9!#$&^_.-]+/[a-z0-9!#$&^_.-]+\+json", re.ASCII)
 _AGE = re.compile(r'max-age\s*=\s*"?(\d{1,10})"?', re.ASCII)
@@ -85,14 +87,14 @@ def described(url: str, host: str, document: Mapping[str, Any]) -> Client:
     if document.get("token_endpoint_auth_method", NONE) != NONE:
         raise UnknownClient("the document of the client must have the token_endpoint_auth_method none")
     try:
-        uris = client_metadata.listed_redirects(document)
+        uris = client_metadata.listed_redirects(document.get("redirect_uris"), "redirect_uris")
         client_metadata.refuse_redirects(uris)
-        client_metadata.check_response_types(document)
+        _given(document, "response_types", client_metadata.response_types_of)
         return Client(
             url,
-            client_metadata.name_of(document) or host,
+            _given(document, "client_name", client_metadata.name_of) or host,
             uris,
-            client_metadata.grant_types_of(document),
+            _given(document, "grant_types", client_metadata.grant_types_of) or GRANT_TYPES,
             NONE,
             _scopes(document.get("scope")),
             _url(document, "client_uri", "http", "https"),
@@ -103,6 +105,12 @@ def described(url: str, host: str, document: Mapping[str, Any]) -> Client:
         raise
     except OAuthProblem as wrong:
         raise UnknownClient(f"the document of the client is wrong: {wrong.message}") from None
+
+
+def _given(document: Mapping[str, Any], field: str, read: Callable[[object, str], T]) -> T | None:
+    """What a field says; None where it is absent or null."""
+    value = document.get(field)
+    return None if value is None else read(value, field)
 
 
 def _scopes(text: object) -> tuple[str, ...]:

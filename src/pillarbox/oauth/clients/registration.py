@@ -8,7 +8,7 @@ after it was taken.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 import asyncpg
@@ -16,10 +16,10 @@ import asyncpg
 from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.security.rate_limit import key_for
 from pillarbox.kernel.security.shared_limits import SharedLimits
-from pillarbox.oauth.clients import client_metadata, client_queries, clients
+from pillarbox.oauth.clients import client_queries, clients
 from pillarbox.oauth.clients.client_queries import ClientRow
-from pillarbox.oauth.clients.clients import METHODS, NONE, Client
-from pillarbox.oauth.failures import InvalidRequest, InvalidScope, TooManyRequests
+from pillarbox.oauth.clients.clients import NONE, Client
+from pillarbox.oauth.failures import InvalidScope, TooManyRequests
 from pillarbox.oauth.scopes import SUPPORTED, parsed
 
 MOST_AN_HOUR: Final = 20
@@ -58,29 +58,8 @@ class RegistrationLimit:
         return min(self._limits.wait(key, 1) for key in self._keys)
 
 
-def wanted(document: Any) -> Client:
-    """The program that a body describes, without an id; raises the first failure of the contract's order."""
-    if not isinstance(document, dict):
-        raise InvalidRequest("the body must be a JSON object")
-    name = client_metadata.name_of(document)
-    if name is None:
-        raise InvalidRequest("client_name: is missing")
-    uris = client_metadata.listed_redirects(document)
-    grant_types = client_metadata.grant_types_of(document)
-    client_metadata.check_response_types(document)
-    if not isinstance(document.get("scope", ""), str | None):
-        raise InvalidRequest("scope: must be a text")
-    method = document.get("token_endpoint_auth_method")
-    if method is not None and method not in METHODS:
-        raise InvalidRequest(f"token_endpoint_auth_method: must be one of {', '.join(METHODS)}")
-    client_uri = client_metadata.url_of(document, "client_uri", "http", "https")
-    logo_uri = client_metadata.url_of(document, "logo_uri", "https")
-    client_metadata.refuse_redirects(uris)
-    scopes = _scopes(document.get("scope"))
-    return Client("", name, uris, grant_types, method or NONE, scopes, client_uri, logo_uri)
-
-
-def _scopes(text: str | None) -> tuple[str, ...]:
+def scopes_of(text: str | None) -> tuple[str, ...]:
+    """The scopes that a program asks for; all of them where it names none."""
     if text is None:
         return SUPPORTED
     found = parsed(text)
