@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 import msgspec
@@ -149,25 +150,85 @@ def test_a_trimmed_text_is_measured_without_the_blanks_around_it() -> None:
         fields.parse(Named, {"name": 7})
 
 
-def test_the_readers_for_hand_written_parsing() -> None:
-    known = "0199a3c0-0d11-7a42-b6f5-81c93e2d7f60"
-    body: dict[str, Any] = {"a": "text", "b": None, "c": 5, "d": "x", "e": known, "f": ""}
-    assert fields.text(body, "a", limit=4) == "text"
-    assert fields.text(body, "b") is None
-    assert fields.text(body, "f") == ""
-    assert fields.choice(body, "d", "x", "y") == "x"
-    assert fields.choice(body, "b", "x") is None
-    assert fields.reference(body, "e") == UUID(known)
-    assert fields.reference(body, "missing") is None
-    for call in (
-        lambda: fields.text(body, "a", limit=3),
-        lambda: fields.text(body, "c"),
-        lambda: fields.choice(body, "a", "x", "y"),
-        lambda: fields.reference(body, "d"),
-    ):
-        with pytest.raises(Problem) as caught:
-            call()
-        assert caught.value.status == 422
+def upper(value: object, path: str) -> str:
+    return str(fields.parse_value(str, value, path)).upper()
+
+
+def said(value: object, path: str) -> str:
+    return f"{path}: {value!r}"
+
+
+def sum_up(read: fields.ReadFields) -> None:
+    if read["low"] > read["high"]:
+        raise Problem(f"{read.path} {read.context}")
+
+
+class Ruled(Struct, kw_only=True):
+    name: Annotated[str, fields.read_by(upper)]
+    note: Annotated[str, fields.read_by(said, absent=True)]
+    mark: Annotated[str, fields.read_by(said, empty=True)] = "none"
+    high: Annotated[int, fields.read_before("name")]
+
+
+class Span(Struct):
+    rules: ClassVar[fields.Rules] = {"high": sum_up}
+
+    low: int
+    high: int
+    name: str
+
+
+class Whole(Struct):
+    missing_first: ClassVar = True
+
+    low: int
+    name: str
+
+    @staticmethod
+    def check_body(body: Mapping[str, Any]) -> None:
+        if "both" in body:
+            raise Problem("not both")
+
+
+def refusal(kind: type[Any], body: Any, *more: Any) -> str:
+    with pytest.raises(Problem) as caught:
+        fields.parse(kind, body, *more)
+    return caught.value.message
+
+
+def test_a_field_may_have_a_reader_of_its_own() -> None:
+    ruled = fields.parse(Ruled, {"name": "quay", "high": 1, "mark": ""})
+    assert (ruled.name, ruled.note, ruled.mark) == ("QUAY", "note: None", "mark: ''")
+    assert fields.parse(Ruled, {"name": "quay", "high": 1, "mark": None, "note": 5}).note == "note: 5"
+    assert fields.parse(Ruled, {"name": "quay", "high": 1}).mark == "none"
+    assert refusal(Ruled, {"name": "", "high": 1}) == "Missing `name` field."
+    assert refusal(Ruled, {"name": 5, "high": 1}) == "Invalid `name` field. It must be a string."
+
+
+def test_a_field_may_be_read_before_one_that_stands_above_it() -> None:
+    assert refusal(Ruled, {"name": 5, "high": "x"}).startswith("Invalid `high` field.")
+
+
+def test_a_rule_sees_what_was_read_before_the_next_field_is() -> None:
+    assert refusal(Span, {"low": 2, "high": 1, "name": 5}, "span", "seen") == "span seen"
+    assert refusal(Span, {"low": 1, "high": 2, "name": 5}, "span").startswith("Invalid `span.name` field.")
+    assert fields.parse(Span, {"low": 1, "high": 2, "name": "a"}) == Span(1, 2, "a")
+
+
+def test_a_body_may_be_looked_at_as_a_whole_before_its_fields() -> None:
+    assert refusal(Whole, {"both": 1}) == "not both"
+    assert refusal(Whole, {"low": "x"}) == "Missing `name` field."
+    assert refusal(Whole, {"low": "x", "name": "a"}).startswith("Invalid `low` field.")
+
+
+def test_a_rule_stands_after_a_field_that_exists() -> None:
+    class Wrong(Struct):
+        rules: ClassVar[fields.Rules] = {"other": sum_up}
+
+        name: str
+
+    with pytest.raises(TypeError, match="other"):
+        fields.parse(Wrong, {"name": "a"})
 
 
 JSON = st.recursive(
