@@ -30,9 +30,7 @@ async def create(conn: Connection, stamp: Stamp, address: EmailAddress, name: st
     """A person without a password. Raises AddressTaken."""
     try:
         async with conn.transaction():
-            await conn.execute(
-                queries.INSERT_PERSON, stamp.id, address.shown, address.address, name, stamp.at
-            )
+            await queries.insert(conn, stamp.id, address.shown, address.address, name, stamp.at)
     except asyncpg.UniqueViolationError as clash:
         if clash.constraint_name != "people_email_key_key":
             raise
@@ -45,13 +43,9 @@ async def join(
 ) -> bool:
     """Make the person a member of the team; it takes the place of a member without a person that has its
     address. False where it belongs to the team already: then its role stays."""
-    taken = await conn.fetchval(queries.TAKE_PLACE, team_id, address.address, person_id, role.value)
-    if taken is not None:
+    if await queries.take_place(conn, team_id, address.address, person_id, role.value):
         return True
-    made = await conn.fetchval(
-        queries.JOIN, team_id, stamp.id, address.shown, person_id, role.value, stamp.at
-    )
-    return made is not None
+    return await queries.add_member(conn, team_id, stamp.id, address.shown, person_id, role.value, stamp.at)
 
 
 async def set_password(
@@ -59,7 +53,7 @@ async def set_password(
 ) -> None:
     """A new password: all sessions end but the one of the token `keep`, and so do links: those for another
     password or for setting up ask for no second factor (SEC-03)."""
-    await conn.execute(queries.NEW_HASH, person_id, hashed, now)
+    await queries.set_password(conn, person_id, hashed, now)
     await sessions.end_all(conn, person_id, but=keep)
     await end_links(conn, person_id)
 
@@ -71,8 +65,8 @@ async def set_address(
     which were mailed to the address of before. Raises AddressTaken; then nothing is changed."""
     try:
         async with conn.transaction():
-            await conn.execute(address_queries.SET_ADDRESS, person_id, address.shown, address.address)
-            await conn.execute(address_queries.FOLLOW, person_id, address.shown)
+            await address_queries.set_address(conn, person_id, address.shown, address.address)
+            await address_queries.follow(conn, person_id, address.shown)
     except asyncpg.UniqueViolationError as clash:
         if clash.constraint_name not in ("people_email_key_key", "team_members_team_email_key"):
             raise
@@ -84,13 +78,13 @@ async def set_address(
 async def end_links(conn: Connection, person_id: UUID) -> None:
     """No link that was made for the person works any more: for another password, for setting up, for another
     address."""
-    await conn.execute(queries.END_LINKS, person_id, ["password", "set_up"])
-    await conn.execute(address_queries.END, person_id)
+    await queries.end_links(conn, person_id, ["password", "set_up"])
+    await address_queries.end(conn, person_id)
 
 
 async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
     """What the person is called."""
-    await source.execute(queries.SET_NAME, person_id, name)
+    await queries.set_name(source, person_id, name)
 
 
 async def disable(conn: Connection, now: datetime, person_id: UUID) -> bool:
@@ -98,16 +92,16 @@ async def disable(conn: Connection, now: datetime, person_id: UUID) -> bool:
 
     False where it was so already.
     """
-    done = await conn.fetchval(queries.DISABLE, person_id, now)
+    done = await queries.disable(conn, person_id, now)
     await grants.revoke_of_person(conn, now, None, person_id)
     await sessions.end_all(conn, person_id)
     await end_links(conn, person_id)
-    return done is not None
+    return done
 
 
 async def enable(source: Source, person_id: UUID) -> bool:
     """The person may log in again; False where it could."""
-    return await source.fetchval(queries.ENABLE, person_id) is not None
+    return await queries.enable(source, person_id)
 
 
 def clean_name(text: str) -> str | None:

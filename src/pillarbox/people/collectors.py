@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.work.periodic import Periodic
-from pillarbox.people import queries
+from pillarbox.people import queries, session_queries
 from pillarbox.people.addresses import address_queries
 from pillarbox.people.sessions import IDLE
 
@@ -34,16 +34,15 @@ class PeopleCollector:
     async def collect(self) -> str:
         """How many of each were removed."""
         now = self._clock.now()
-        sessions = await self._removed(queries.END_OLD, now, now - IDLE)
-        links = await self._removed(queries.REMOVE_LINKS, now - KEPT)
-        challenges = await self._removed(queries.REMOVE_CHALLENGES, now - KEPT)
-        changes = await self._removed(address_queries.REMOVE_OLD, now - KEPT)
+        sessions = await self._removed(session_queries.remove_old, now, now - IDLE)
+        links = await self._removed(queries.remove_links, now - KEPT)
+        challenges = await self._removed(queries.remove_challenges, now - KEPT)
+        changes = await self._removed(address_queries.remove_old, now - KEPT)
         return f"{sessions} sessions, {links} links, {challenges} challenges, {changes} changes of addresses"
 
-    async def _removed(self, statement: str, *values: object) -> int:
+    async def _removed(self, remove: Callable[..., Awaitable[int]], *instants: datetime) -> int:
         total, last = 0, BATCH
         while last == BATCH:
-            done = await self._pool.execute(statement, *values, BATCH)
-            last = int(done.rpartition(" ")[2])
+            last = await remove(self._pool, *instants, BATCH)
             total += last
         return total

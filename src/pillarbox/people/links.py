@@ -7,7 +7,6 @@ it is for, so of several at once exactly one counts.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
@@ -15,6 +14,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.people import queries, sessions
+from pillarbox.people.queries import PersonLink
 
 
 class LinkKind(Enum):
@@ -38,15 +38,6 @@ BY_OPERATOR: Final = timedelta(hours=24)
 """How long a link for another password works that the operator hands on."""
 
 
-@dataclass(frozen=True, slots=True)
-class PersonLink:
-    """What a link is about. One for setting up that names no person is for whoever opens it."""
-
-    person_id: UUID | None
-    team_id: UUID | None
-    invitation_id: UUID | None
-
-
 async def make(
     conn: Connection,
     now: datetime,
@@ -60,26 +51,16 @@ async def make(
     """A new link's token, which is nowhere else."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     until = now + (lifetime or LIFETIME[kind])
-    await conn.execute(
-        queries.INSERT_LINK,
-        sessions.token_hash(token),
-        kind.value,
-        person_id,
-        team_id,
-        invitation_id,
-        now,
-        until,
-    )
+    link = PersonLink(person_id, team_id, invitation_id)
+    await queries.insert_link(conn, sessions.token_hash(token), kind.value, link, now, until)
     return token
 
 
 async def find(source: Source, now: datetime, kind: LinkKind, token: str) -> PersonLink | None:
     """What the link is about; None where there is none, or it was used, or is too old."""
-    row = await source.fetchrow(queries.FIND_LINK, sessions.token_hash(token), kind.value, now)
-    return None if row is None else PersonLink(*row)
+    return await queries.find_link(source, sessions.token_hash(token), kind.value, now)
 
 
 async def use(conn: Connection, now: datetime, kind: LinkKind, token: str) -> PersonLink | None:
     """The same, once: it does not work any more when the transaction is committed."""
-    row = await conn.fetchrow(queries.USE_LINK, sessions.token_hash(token), kind.value, now)
-    return None if row is None else PersonLink(*row)
+    return await queries.use_link(conn, sessions.token_hash(token), kind.value, now)

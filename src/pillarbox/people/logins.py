@@ -21,7 +21,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Source, transaction
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
-from pillarbox.people import audit, queries, sessions
+from pillarbox.people import audit, queries, session_queries, sessions
 from pillarbox.people.audit import Act, Actor
 from pillarbox.people.known_devices import KnownDevices
 from pillarbox.people.passwords import LONGEST, PasswordHashingBusy, Passwords
@@ -118,17 +118,17 @@ class Logins:
         better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
         stamp = self._ids.stamp()
         async with transaction(self._pool) as conn:
-            has_factor = await conn.fetchval(queries.STILL, person.id, person.password_changed_at, key)
+            has_factor = await queries.lock_unchanged(conn, person.id, person.password_changed_at, key)
             if has_factor is None:
                 return LoginRefused()
             stage = SessionStage.PENDING if has_factor else SessionStage.FULL
             if better is not None:
-                await conn.execute(queries.REHASH, person.id, stored, better)
+                await queries.replace_hash(conn, person.id, stored, better)
             if replaced is not None:
                 await sessions.end(conn, replaced)
             token = await sessions.begin(conn, now, stamp.id, person.id, [PASSWORD], origin, stage=stage)
             if token is not None and stage is SessionStage.FULL:
-                await conn.execute(queries.LOGGED_IN, person.id, now)
+                await queries.mark_login(conn, person.id, now)
                 await self._record(conn, now, Act.LOGIN_SUCCEEDED, person, origin)
         return LoginRefused() if token is None else LoggedIn(person, token, stage)
 
@@ -183,7 +183,7 @@ class Logins:
             (key_for(f"login from {network}"), PER_NETWORK),
         ]
         person_id = NOBODY if person is None else person.id
-        if not await self._pool.fetchval(queries.IS_KNOWN_ADDRESS, person_id, origin.address):
+        if not await session_queries.is_known_address(self._pool, person_id, origin.address):
             keys.append((key_for(f"login {key}"), PER_PERSON))
         return _Try(self._windows, tuple(keys))
 

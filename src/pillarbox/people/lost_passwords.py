@@ -106,7 +106,7 @@ class PasswordMail:
     async def run(self, job: Job) -> JobFinished:
         async def effects(conn: Connection) -> None:
             # A link that is made while the address or the password changes comes before it, and ends with it.
-            await conn.execute(queries.HOLD, job.subject_id)
+            await queries.lock(conn, job.subject_id)
             person = await queries.person(conn, job.subject_id)
             if person is not None and person.disabled_at is None:
                 await self._send(conn, person)

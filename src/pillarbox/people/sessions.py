@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, Source
-from pillarbox.people import queries
-from pillarbox.people.queries import PersonSession
+from pillarbox.people import session_queries as queries
+from pillarbox.people.session_queries import NewSession, PersonSession
 
 IDLE: Final = timedelta(hours=24)
 LONGEST: Final = timedelta(days=30)
@@ -83,8 +83,7 @@ async def begin(
     """A new session's token; None where the person is gone or disabled."""
     token = new_token()
     agent = origin.user_agent[:LONGEST_AGENT] if origin.user_agent else None
-    found = await conn.fetchval(
-        queries.BEGIN,
+    session = NewSession(
         token_hash(token),
         session_id,
         person_id,
@@ -96,7 +95,7 @@ async def begin(
         origin.address,
         agent,
     )
-    if found is None:
+    if not await queries.begin(conn, session):
         return None
     await _end_beyond(conn, person_id, stage, token)
     return token
@@ -108,7 +107,7 @@ async def find(source: Source, now: datetime, token: str | None) -> PersonSessio
         return None
     found = await queries.session(source, token_hash(token), now - IDLE, now)
     if found is not None and now - found.used_at > TOUCH:
-        await source.execute(queries.USED, found.hash, now)
+        await queries.mark_used(source, found.hash, now)
     return found
 
 
@@ -116,7 +115,7 @@ async def renew(conn: Connection, now: datetime, hash_: bytes, ways: Sequence[st
     """A new token for a session whose person has just proved who it is: from now on the session is full and
     confirmed. None where the session has ended meanwhile."""
     token = new_token()
-    person_id = await conn.fetchval(queries.RENEW, hash_, token_hash(token), list(ways), now, LONGEST)
+    person_id = await queries.renew(conn, hash_, token_hash(token), list(ways), now, LONGEST)
     if person_id is None:
         return None
     await _end_beyond(conn, person_id, SessionStage.FULL, token)
@@ -125,29 +124,24 @@ async def renew(conn: Connection, now: datetime, hash_: bytes, ways: Sequence[st
 
 async def look_at(source: Source, token: str, team_id: UUID) -> None:
     """Pages of this session show that team from now on, as long as the person belongs to it."""
-    await source.execute(queries.LOOK_AT, token_hash(token), team_id)
+    await queries.look_at(source, token_hash(token), team_id)
 
 
 async def end(source: Source, token: str) -> UUID | None:
     """End the session of a cookie; returns whose it was."""
-    found: UUID | None = await source.fetchval(queries.END, token_hash(token))
-    return found
+    return await queries.end(source, token_hash(token))
 
 
 async def end_one(source: Source, person_id: UUID, session_id: UUID) -> bool:
     """End one session of the person; False where there is none of that id."""
-    return _ended(await source.execute(queries.END_ONE, person_id, session_id)) > 0
+    return await queries.end_one(source, person_id, session_id)
 
 
 async def end_all(source: Source, person_id: UUID, *, but: str | None = None) -> int:
     """End all sessions of the person, but the one of that token; returns how many there were."""
     kept = None if but is None else token_hash(but)
-    return _ended(await source.execute(queries.END_ALL, person_id, kept))
+    return await queries.end_all(source, person_id, kept)
 
 
 async def _end_beyond(conn: Connection, person_id: UUID, stage: SessionStage, newest: str) -> None:
-    await conn.execute(queries.END_BEYOND, person_id, stage.value, token_hash(newest), MOST[stage] - 1)
-
-
-def _ended(status: str) -> int:
-    return int(status.rpartition(" ")[2])
+    await queries.end_beyond(conn, person_id, stage.value, token_hash(newest), MOST[stage] - 1)

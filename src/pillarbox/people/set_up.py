@@ -81,7 +81,7 @@ class SetUp:
             await self._record(conn, now, person_id, person.email, origin)
             if replaced is not None:
                 await sessions.end(conn, replaced)
-            await conn.execute(queries.LOGGED_IN, person_id, now)
+            await queries.mark_login(conn, person_id, now)
             return await sessions.begin(conn, now, self._ids.new(), person_id, [WAY], origin)
 
     async def _record(

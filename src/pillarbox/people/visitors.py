@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
-from pillarbox.people import queries, sessions
+from pillarbox.people import session_queries, sessions
 from pillarbox.people.roles import Right, TeamAct, TeamRole, may, may_do
 from pillarbox.people.sessions import CONFIRMED_FOR, SessionStage
 
@@ -51,7 +51,7 @@ async def visitor_of(source: Source, now: datetime, token: str | None) -> Visito
     found = await sessions.find(source, now, token)
     if found is None or token is None or found.stage != SessionStage.FULL.value:
         return None
-    team = await queries.looked_at(source, found.person_id, found.team_id)
+    team = await session_queries.looked_at(source, found.person_id, found.team_id)
     return Visitor(
         person_id=found.person_id,
         email=found.email,

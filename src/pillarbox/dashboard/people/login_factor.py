@@ -23,7 +23,7 @@ from pillarbox.people.factors.factor_logins import FactorLogins, FullSession
 from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.factors.second_factor import Factor
 from pillarbox.people.logins import LoginRefused, TooManyTries
-from pillarbox.people.queries import PersonSession
+from pillarbox.people.session_queries import PersonSession
 from pillarbox.people.visitors import Visitor
 
 AFTER_RECOVERY = f"{HOME}?done=recovery"

@@ -68,7 +68,7 @@ class OwnAddress:
             email = await self._held(conn, acting)
             is_taken = await queries.person_of_address(conn, address.address) is not None
             hash_, until = sessions.token_hash(token), acting.at + LASTS
-            await conn.execute(address_queries.ASK, visitor.person_id, hash_, address.shown, acting.at, until)
+            await address_queries.ask(conn, visitor.person_id, hash_, address.shown, acting.at, until)
             link = f"{self.site}/account/address/link/{token}"
             first = address_mails.TAKEN if is_taken else address_mails.LINK
             await self._send(conn, acting.at, address.shown, first, email, address.shown, link)
@@ -83,7 +83,7 @@ class OwnAddress:
     async def withdraw(self, acting: AccountChange) -> bool:
         """End the change that is under way; False where there is none."""
         async with transaction(self.pool) as conn:
-            address = await conn.fetchval(address_queries.END, acting.visitor.person_id)
+            address = await address_queries.end(conn, acting.visitor.person_id)
             if address is not None:
                 await acting.record(conn, Act.ADDRESS_CHANGE_WITHDRAWN, {"address": address})
         return address is not None
@@ -92,8 +92,7 @@ class OwnAddress:
         """The address that this person's link leads to; None where the link does not work (any more), or is
         of somebody else."""
         hash_ = sessions.token_hash(token)
-        found: str | None = await self.pool.fetchval(address_queries.FIND, hash_, visitor.person_id, now)
-        return found
+        return await address_queries.find(self.pool, hash_, visitor.person_id, now)
 
     async def change(self, acting: AccountChange, token: str) -> RenewedSession | AddressRefusal:
         """Log in with the new address from now on: all other sessions end, and so do all links of before.
@@ -110,7 +109,7 @@ class OwnAddress:
         visitor = acting.visitor
         before = await self._held(conn, acting)
         hash_ = sessions.token_hash(token)
-        found = await conn.fetchval(address_queries.USE, hash_, visitor.person_id, acting.at)
+        found = await address_queries.use(conn, hash_, visitor.person_id, acting.at)
         if found is None:
             return AddressRefusal.GONE
         address = email_address(found)
@@ -122,7 +121,7 @@ class OwnAddress:
     async def _held(self, conn: Connection, acting: AccountChange) -> str:
         """The address of now; nobody else changes what this person logs in with until the transaction ends.
         Raises SessionEnded for whoever was logged out before its turn came."""
-        email: str | None = await conn.fetchval(queries.HOLD, acting.visitor.person_id)
+        email = await queries.lock(conn, acting.visitor.person_id)
         if email is None or await sessions.find(conn, acting.at, acting.visitor.token) is None:
             raise SessionEnded
         return email

@@ -13,7 +13,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.people.audit import queries as audit_queries
-from pillarbox.people.membership import member_queries
+from pillarbox.people.membership import invitation_queries
 
 EVERY: Final = timedelta(hours=1)
 BATCH: Final = 1000
@@ -37,5 +37,5 @@ class AuditRetention:
         now = self._clock.now()
         entries = await in_batches(partial(audit_queries.remove_old, self._pool, now - self._kept, BATCH))
         before = now - INVITATIONS_KEPT
-        invitations = await in_batches(partial(member_queries.remove_old, self._pool, before, BATCH))
+        invitations = await in_batches(partial(invitation_queries.remove_old, self._pool, before, BATCH))
         return f"{entries} audit entries, {invitations} invitations"

@@ -217,7 +217,7 @@ async def move(connected: CommandDatabase, email: str, new: str) -> int:
         raise CommandRefused(f"{person.email} is the address already.")
     at = Ids(SystemClock()).now()
     async with transaction(connected.pool) as conn:
-        if await conn.fetchval(queries.HOLD, person.id) is None:
+        if await queries.lock(conn, person.id) is None:
             raise CommandRefused(f"{person.email} is disabled.")
         try:
             await accounts.set_address(conn, person.id, address)

@@ -22,7 +22,7 @@ from pillarbox.people.factors import totp
 from pillarbox.people.factors.passkeys import PasskeyChallenge, Passkeys
 from pillarbox.people.factors.second_factor import Factor, SecondFactor
 from pillarbox.people.logins import LoginRefused, TooManyTries, network_of
-from pillarbox.people.queries import PersonSession
+from pillarbox.people.session_queries import PersonSession
 from pillarbox.people.sessions import SessionOrigin, SessionStage
 from pillarbox.people.visitors import Visitor
 
@@ -82,7 +82,7 @@ class FactorLogins:
             token = await sessions.renew(conn, now, pending.hash, ways)
             if token is None:
                 return LoginRefused()
-            await conn.execute(queries.LOGGED_IN, pending.person_id, now)
+            await queries.mark_login(conn, pending.person_id, now)
             if factor is Factor.RECOVERY:
                 await record(conn, now, Act.RECOVERY_CODE_USED, team_id=None, actor=actor)
             await record(conn, now, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": ways})
@@ -119,7 +119,7 @@ class FactorLogins:
             person = await queries.person(conn, person_id)
             if token is None or person is None:
                 return LoginRefused()
-            await conn.execute(queries.LOGGED_IN, person_id, now)
+            await queries.mark_login(conn, person_id, now)
             actor = Actor(person_id, None, None, person.email, origin.address, origin.user_agent)
             await record(
                 conn, now, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": [PASSKEY]}

@@ -19,8 +19,8 @@ from pillarbox.kernel.wire.email_address import EmailAddress, email_address
 from pillarbox.people import accounts, links, queries, sessions
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.mails import SystemMail
-from pillarbox.people.membership import member_queries
-from pillarbox.people.membership.member_queries import OpenInvitation
+from pillarbox.people.membership import invitation_queries, member_queries
+from pillarbox.people.membership.invitation_queries import OpenInvitation
 from pillarbox.people.membership.members import MemberChangeActor, hold
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.queries import Person
@@ -103,7 +103,7 @@ class Invitations:
         link = await links.find(self._pool, now, links.LinkKind.INVITATION, token)
         if link is None or link.team_id is None:
             return None
-        found = await member_queries.open_invitation(
+        found = await invitation_queries.open_invitation(
             TeamDb(self._pool, link.team_id), link.invitation_id, now
         )
         if found is None:
@@ -165,7 +165,7 @@ class Invitations:
             await record(conn, now, Act.PERSON_SET_UP, team_id=None, actor=actor)
             if replaced is not None:
                 await sessions.end(conn, replaced)
-            await conn.execute(queries.LOGGED_IN, person_id, now)
+            await queries.mark_login(conn, person_id, now)
             return await sessions.begin(conn, now, self._ids.new(), person_id, [WAY], origin)
 
     async def _take(self, conn: Connection, now: datetime, token: str) -> AcceptedInvitation | None:
@@ -175,7 +175,7 @@ class Invitations:
             return None
         db = TeamDb(conn, link.team_id)
         await hold(db)
-        found = await member_queries.accept(db, link.invitation_id, now)
+        found = await invitation_queries.accept(db, link.invitation_id, now)
         return None if found is None else AcceptedInvitation(link.team_id, found.email, TeamRole(found.role))
 
     async def _join(
@@ -203,13 +203,13 @@ async def invite(
         acting = await by.role(inner)
         if acting is None or not may_manage(acting, role):
             return InvitationRefusal.NOT_ALLOWED
-        if await inner.value(member_queries.IS_MEMBER, address.address):
+        if await invitation_queries.is_member(inner, address.address):
             return InvitationRefusal.IS_MEMBER
         # What the address has is lost: only whoever might take it away may put something else there.
-        held = await inner.values(member_queries.HELD_ROLES, address.shown, by.at)
+        held = await invitation_queries.roles_of_address(inner, address.shown, by.at)
         if not all(may_manage(acting, TeamRole(one)) for one in held):
             return InvitationRefusal.NOT_ALLOWED
-        if await inner.value(member_queries.INVITED_SINCE, by.at - A_DAY) >= MOST_A_DAY:
+        if await invitation_queries.invited_since(inner, by.at - A_DAY) >= MOST_A_DAY:
             return InvitationRefusal.TOO_MANY
         made = await _store(inner, by, ids.new(), address, role, site)
         if mail is not None:
@@ -221,9 +221,9 @@ async def invite(
 async def _store(
     db: TeamDb, by: MemberChangeActor, invitation_id: UUID, address: EmailAddress, role: TeamRole, site: str
 ) -> NewInvitation:
-    await db.run(member_queries.END_EARLIER, address.shown, by.at)
-    await db.run(
-        member_queries.INVITE,
+    await invitation_queries.end_earlier(db, address.shown, by.at)
+    await invitation_queries.invite(
+        db,
         invitation_id,
         address.shown,
         role.value,
@@ -245,7 +245,7 @@ async def _send(
     new_invitation: NewInvitation,
     site: str,
 ) -> None:
-    team = one_line(await db.value(member_queries.TEAM_NAME))
+    team = one_line(await member_queries.team_name(db))
     text = TEXT.format(
         inviter=one_line(by.actor.name or ""),
         team=team,
@@ -261,12 +261,12 @@ async def end(db: TeamDb, by: MemberChangeActor, invitation_id: UUID) -> Invitat
     async with db.transaction() as inner:
         await hold(inner)
         acting = await by.role(inner)
-        role = await inner.value(member_queries.INVITATION_ROLE, invitation_id, by.at)
+        role = await invitation_queries.invitation_role(inner, invitation_id, by.at)
         if role is None:
             return InvitationRefusal.GONE
         if acting is None or not may_manage(acting, TeamRole(role)):
             return InvitationRefusal.NOT_ALLOWED
-        email = await inner.value(member_queries.END_ONE, invitation_id, by.at)
+        email = await invitation_queries.end_invitation(inner, invitation_id, by.at)
         await by.record(inner, Act.INVITATION_REVOKED, email)
     return None
 

@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from pillarbox.api_keys import keys
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.oauth import grants
 from pillarbox.people.audit import Act, Actor, record
-from pillarbox.people.membership import member_queries
-from pillarbox.people.membership.member_queries import Invitation, Member, TeamOfPerson
+from pillarbox.people.membership import invitation_queries, member_queries
+from pillarbox.people.membership.invitation_queries import Invitation
+from pillarbox.people.membership.member_queries import Member, MemberApiKey, TeamOfPerson
 from pillarbox.people.roles import Right, TeamAct, TeamRole, may, may_do, may_manage
 from pillarbox.teams.allowances import hold_count
 
@@ -57,7 +58,7 @@ class MemberChangeActor:
         """The role that counts, at this moment; None for whoever is no member."""
         if self.actor.person_id is None:
             return TeamRole.OWNER
-        found = await db.value(member_queries.ROLE, self.actor.person_id)
+        found = await member_queries.role(db, self.actor.person_id)
         return None if found is None else TeamRole(found)
 
     async def may(self, db: TeamDb, act: TeamAct, owner: UUID | None = None) -> bool:
@@ -72,13 +73,6 @@ class MemberChangeActor:
         await record(
             db.source, self.at, what, team_id=db.team_id, actor=self.actor, target=target, details=details
         )
-
-
-class MemberApiKey(NamedTuple):
-    """An API key that a member has made."""
-
-    id: UUID
-    name: str
 
 
 async def hold(db: TeamDb) -> None:
@@ -98,7 +92,7 @@ async def set_role(db: TeamDb, by: MemberChangeActor, member_id: UUID, role: Tea
             return MemberChange.NOT_ALLOWED
         if before is role:
             return MemberChange.DONE
-        if not await inner.run(member_queries.SET_ROLE, member_id, role.value):
+        if not await member_queries.set_role(inner, member_id, role.value):
             return MemberChange.LAST_OWNER
         await _end_invitations(inner, by, member)
         if role is TeamRole.VIEWER and member.person_id is not None:
@@ -122,7 +116,7 @@ async def remove(
         is_self = member.person_id is not None and member.person_id == by.actor.person_id
         if not is_self and not may_manage(acting, TeamRole(member.role)):
             return MemberChange.NOT_ALLOWED
-        if not await inner.run(member_queries.REMOVE, member_id):
+        if not await member_queries.remove(inner, member_id):
             return MemberChange.LAST_OWNER
         may_keep = may_do(acting, TeamAct.KEEP_KEY)
         keep_or_end = made_keys if may_keep or made_keys is not KeysOfMember.KEEP else KeysOfMember.END
@@ -139,9 +133,9 @@ async def _what_follows(
         return {}
     revoked = await grants.revoke_of_person(db.source, by.at, db.team_id, member.person_id)
     if member.person_id == by.actor.person_id:
-        await db.run(member_queries.LOOK_AWAY, member.person_id)
+        await member_queries.look_away(db, member.person_id)
     else:
-        await db.run(member_queries.END_SESSIONS_AT, member.person_id)
+        await member_queries.end_sessions(db, member.person_id)
     await _end_invitations(db, by, member)
     made = [] if made_keys is KeysOfMember.END else await keys_of(db, member.person_id)
     for key in made:
@@ -156,18 +150,17 @@ async def _what_follows(
 async def _end_invitations(db: TeamDb, by: MemberChangeActor, member: Member) -> None:
     """What somebody has invited others to ends with the power to do so."""
     if member.person_id is not None:
-        await db.run(member_queries.END_OF_INVITER, member.person_id, by.at)
+        await invitation_queries.end_invitations_by(db, member.person_id, by.at)
 
 
 async def keys_of(db: TeamDb, person_id: UUID) -> list[MemberApiKey]:
     """The API keys of the team that act for somebody, the oldest first."""
-    return await db.all(MemberApiKey, member_queries.KEYS_MADE_BY, person_id)
+    return await member_queries.keys_made_by(db, person_id)
 
 
 async def member_of(db: TeamDb, person_id: UUID) -> UUID | None:
     """The id of a person as a member of the team."""
-    found: UUID | None = await db.value(member_queries.MEMBER_OF_PERSON, person_id)
-    return found
+    return await member_queries.member_of_person(db, person_id)
 
 
 async def rename_team(db: TeamDb, by: MemberChangeActor, name: str) -> MemberChange:
@@ -176,7 +169,7 @@ async def rename_team(db: TeamDb, by: MemberChangeActor, name: str) -> MemberCha
         acting = await by.role(inner)
         if acting is None or not may(acting, Right.OWN):
             return MemberChange.NOT_ALLOWED
-        if await inner.run(member_queries.RENAME_TEAM, name):
+        if await member_queries.rename_team(inner, name):
             await by.record(inner, Act.TEAM_RENAMED, name)
     return MemberChange.DONE
 
@@ -193,7 +186,7 @@ async def member(db: TeamDb, member_id: UUID) -> Member | None:
 
 async def invitations(db: TeamDb, now: datetime) -> list[Invitation]:
     """Those that can still be accepted, the newest first."""
-    return await member_queries.invitations(db, now)
+    return await invitation_queries.invitations(db, now)
 
 
 async def teams_of(source: Source, person_id: UUID) -> list[TeamOfPerson]:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
@@ -14,40 +10,14 @@ from pillarbox.oauth.grant_queries import GrantRef
 from pillarbox.oauth.grants import Reason
 from pillarbox.people.audit import Act
 from pillarbox.people.membership import member_queries
+from pillarbox.people.membership.member_queries import GrantedProgram
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor
 from pillarbox.people.roles import TeamAct
 
 
-@dataclass(frozen=True, slots=True)
-class GrantedProgram:
-    """A program that may act. `client` is the JSON of what was known of it when it was let in."""
-
-    id: UUID
-    client: str
-    scopes: list[str]
-    person_id: UUID
-    person: str | None
-    created_at: datetime
-    last_used_at: datetime | None
-
-    @property
-    def name(self) -> str:
-        return str(self._known().get("name") or "")
-
-    @property
-    def host(self) -> str | None:
-        """The host that vouches for the program, if one does."""
-        found = self._known().get("host")
-        return None if found is None else str(found)
-
-    def _known(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.client)
-        return found
-
-
 async def listed(db: TeamDb, person_id: UUID | None) -> list[GrantedProgram]:
     """What this person has let in, or what anybody has, the newest first."""
-    return await db.all(GrantedProgram, member_queries.PROGRAMS, person_id)
+    return await member_queries.programs(db, person_id)
 
 
 async def revoke(db: TeamDb, by: MemberChangeActor, grant_id: UUID) -> MemberChange:
