@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,11 +68,44 @@ def described_statements() -> Iterator[SqlText]:
     yield SqlText("kernel/work/lease_table.py", "forget_process", forget_process())
 
 
+def written_statements() -> list[SqlText]:
+    """Return the statements that stand as texts in the program."""
+    paths = sorted(set(SOURCE.rglob("*.py")) - {DESCRIBED})
+    return [statement for path in paths for statement in statements_of(path)]
+
+
 def all_statements() -> list[SqlText]:
     """Return the statements of the whole program."""
-    paths = sorted(set(SOURCE.rglob("*.py")) - {DESCRIBED})
-    written = [statement for path in paths for statement in statements_of(path)]
-    return [*written, *described_statements()]
+    return [*written_statements(), *described_statements()]
+
+
+def statement_constants(tree: ast.Module) -> set[str]:
+    """Return the names of the constants of a module that are statements."""
+    names = set()
+    for name, node in _named_nodes(tree):
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Constant) and isinstance(value.value, str) and STATEMENT.match(value.value):
+            names.add(name)
+    return names
+
+
+def constants_used(tree: ast.Module, constants: Mapping[str, set[str]]) -> Iterator[str]:
+    """The statements of other modules that a module names, as `module.NAME`. `constants` are those of each
+    module, by its name."""
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if (module := f"{node.module}.{alias.name}") in constants:
+                    modules[alias.asname or alias.name] = module
+                elif alias.name in constants.get(node.module, ()):
+                    yield f"{node.module}.{alias.name}"
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in constants.get(
+                modules.get(name, ""), ()
+            ):
+                yield f"{modules[name]}.{attr}"
 
 
 def pieced_statements(tree: ast.Module) -> Iterator[ast.expr]:
@@ -113,11 +146,7 @@ def _statement_constants(tree: ast.Module) -> set[str]:
         for alias in node.names
         if alias.name.isupper()
     }
-    for name, node in _named_nodes(tree):
-        value = getattr(node, "value", None)
-        if isinstance(value, ast.Constant) and isinstance(value.value, str) and STATEMENT.match(value.value):
-            names.add(name)
-    return names
+    return names | statement_constants(tree)
 
 
 def _named_nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

@@ -15,8 +15,11 @@ from kit.statements import (
     STATEMENT,
     SqlText,
     all_statements,
+    constants_used,
     pieced_statements,
+    statement_constants,
     statements_of,
+    written_statements,
 )
 from schema.test_tenancy import GLOBAL
 
@@ -98,6 +101,44 @@ PIECES = {
 """Modules that put statements together, with the reason."""
 
 
+OUTSIDE_QUERIES = {
+    "directory/": "each function is one statement, and other slices call it",
+    "kernel/postgres/": "about PostgreSQL itself: sessions, notifications, limits, migrations",
+}
+"""Packages whose statements need not stand in `*queries.py`, with the reason."""
+
+NOT_YET = (
+    "automations/",
+    "broadcasts/",
+    "contacts/",
+    "delivery/",
+    "emails/",
+    "inboxes/",
+    "kernel/work/",
+    "receiving/",
+    "webhooks/",
+)
+"""Packages whose statements have still to move into their `*queries.py`."""
+
+QUESTIONS = {
+    "pillarbox.automations.execution.work_queries.IS_BUSY",
+    "pillarbox.broadcasts.copying_queries.IS_WANTED",
+    "pillarbox.kernel.http.queries.IS_IN_MAINTENANCE",
+    "pillarbox.kernel.security.rate_queries.HAS_OTHERS",
+    "pillarbox.webhooks.dispatch.queries.IS_BUSY",
+    "pillarbox.webhooks.listening.subscription_queries.IS_BUSY",
+}
+"""Statements that their package hands to the poll of queues, which asks all of them at once."""
+
+
+def stands_outside(module: str) -> bool:
+    """Whether a statement of this module stands where none should. Invariants are data of `pillarbox verify`,
+    each a sentence with its question."""
+    return not module.endswith(("queries.py", "/invariants.py")) and not module.startswith(
+        (*OUTSIDE_QUERIES, *NOT_YET)
+    )
+
+
 def is_about_all(statement: SqlText) -> bool:
     return any(
         statement.module == place or statement.module.startswith(f"{place}/") for place in WHOLE_INSTALLATION
@@ -172,6 +213,62 @@ async def test_every_statement_prepares_against_the_schema(database_url: str) ->
     await conn.close()
     assert {where: wrong[where] for where in wrong.keys() - NOT_PREPARED.keys()} == {}
     assert NOT_PREPARED.keys() <= wrong.keys()
+
+
+def test_statements_stand_in_queries() -> None:
+    outside = {statement.module for statement in written_statements() if stands_outside(statement.module)}
+    assert outside == set(), "move the statement into a function of the package's queries.py"
+
+
+def test_every_exception_of_queries_is_needed() -> None:
+    modules = {statement.module for statement in written_statements()}
+    others = [module for module in modules if not module.endswith(("queries.py", "/invariants.py"))]
+    unused = {place for place in (*OUTSIDE_QUERIES, *NOT_YET) if not any(m.startswith(place) for m in others)}
+    assert unused == set(), "remove it from the list"
+
+
+@pytest.mark.parametrize(
+    ("module", "is_outside"),
+    [
+        ("topics/collector.py", True),
+        ("kernel/http/maintenance.py", True),
+        ("topics/queries.py", False),
+        ("oauth/clients/client_queries.py", False),
+        ("people/invariants.py", False),
+        ("kernel/postgres/notify.py", False),
+    ],
+)
+def test_statements_outside_of_queries_are_found(module: str, *, is_outside: bool) -> None:
+    assert stands_outside(module) is is_outside
+
+
+def statements_by_module() -> dict[str, set[str]]:
+    """The statements of each module that are constants."""
+    return {
+        ".".join(("pillarbox", *path.relative_to(SOURCE).with_suffix("").parts)): names
+        for path in SOURCE.rglob("*queries.py")
+        if (names := statement_constants(tree_of(path)))
+    }
+
+
+def test_a_statement_is_run_by_a_function_of_its_module() -> None:
+    constants = statements_by_module()
+    used = {name for path in SOURCE.rglob("*.py") for name in constants_used(tree_of(path), constants)}
+    assert used == QUESTIONS, "write a function beside the statement that runs it and returns typed rows"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from pillarbox.topics import queries\nawait pool.fetch(queries.LIST)",
+        "from pillarbox.topics import queries as sql\nawait pool.fetch(sql.LIST)",
+        "from pillarbox.topics.queries import LIST\nawait pool.fetch(LIST)",
+    ],
+)
+def test_a_statement_that_others_run_is_found(source: str) -> None:
+    constants = {"pillarbox.topics.queries": {"LIST"}}
+    assert "pillarbox.topics.queries.LIST" in set(constants_used(ast.parse(source), constants))
+    assert not list(constants_used(ast.parse(source.replace("LIST", "listed")), constants))
 
 
 def test_every_table_with_leases_is_described() -> None:
