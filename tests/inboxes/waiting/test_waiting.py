@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,21 @@ QUESTION = (
 )
 
 
-@pytest.fixture
 @asynccontextmanager
-async def inbox(database_url: str, tmp_path: Path) -> AsyncIterator[Inbox]:
+async def telling_world(database_url: str, folder: Path) -> AsyncIterator[Inbox]:
     """An inbox whose process hears what is committed in it."""
-    async with inbox_world(database_url, tmp_path) as inbox:
+    async with inbox_world(database_url, folder) as inbox:
         waiters = inbox.team.world.app.need(Waiters)
         await waiters.start()
         try:
             yield inbox
         finally:
             await waiters.stop()
+
+
+@pytest.fixture
+def inbox(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Inbox]:
+    return telling_world(database_url, tmp_path)
 
 
 async def until(claim: Callable[[], bool]) -> None:
