@@ -207,7 +207,7 @@ async def _histories(server: Server) -> tuple[float, float]:
 async def _history(conn: asyncpg.Connection, kind: type[TimelineBatch], ids: Ids, team: UUID) -> float:
     """One turn: processor time per outcome, ours and that of the connection's own process together."""
     backend = conn.get_server_pid()
-    dimensions = MetricDimensions(ids.new(), DOMAIN, None)._asdict()
+    dimensions = MetricDimensions(ids.new(), DOMAIN, None)
     began, theirs = time.process_time(), running_seconds(backend)
     for _ in range(BATCHES):
         batch = kind(ids)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline import queries
+from pillarbox.timeline.queries import LockedRecipient, MetricDimensions
 from pillarbox.timeline.rules import (
     EventDetail,
     EventEffect,
@@ -55,7 +56,7 @@ class TimelineBatch:
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self._known: dict[tuple[UUID, UUID, int], RecipientFate] = {}
-        self._emails: dict[tuple[UUID, UUID], Any] = {}
+        self._emails: dict[tuple[UUID, UUID], LockedRecipient] = {}
         self._counts: dict[_MetricIncrement, dict[str, int]] = {}
         self._slots: dict[int, datetime] = {}
         self.fates: dict[tuple[UUID, UUID, int], RecipientFate] = {}
@@ -83,18 +84,18 @@ class TimelineBatch:
                 PublishedEvent(opening.team_id, opening.email_id, None, opening.kind, opening.at, None)
             )
 
-    def add_known(self, row: Any) -> None:
-        email = (row["team_id"], row["email_id"])
+    def add_known(self, row: LockedRecipient) -> None:
+        email = (row.team_id, row.email_id)
         self._emails[email] = row
-        self._known[(*email, row["position"])] = RecipientFate(
-            EventKind(row["state"]),
-            row["sent_at"],
-            row["delayed_at"],
-            row["bounce_type"],
-            row["opened_at"],
-            row["clicked_at"],
-            row["complained_at"],
-            row["unsubscribed_at"],
+        self._known[(*email, row.position)] = RecipientFate(
+            EventKind(row.state),
+            row.sent_at,
+            row.delayed_at,
+            row.bounce_type,
+            row.opened_at,
+            row.clicked_at,
+            row.complained_at,
+            row.unsubscribed_at,
         )
 
     def apply(self, entry: TimelineEntry) -> None:
@@ -109,12 +110,19 @@ class TimelineBatch:
         row = self._emails[key[:2]]
         self._note(entry, moved, row, first_sent=self._head(key[:2], row, entry, shows=moved.shows))
 
-    def adopt(self, row: Any, steps: Sequence[tuple[TimelineEntry, EventEffect]]) -> None:
+    def adopt(self, row: MetricDimensions, steps: Sequence[tuple[TimelineEntry, EventEffect]]) -> None:
         """Steps of an email's first events, which are written already."""
         for entry, moved in steps:
             self._note(entry, moved, row, first_sent=entry.kind is EventKind.SENT)
 
-    def _note(self, entry: TimelineEntry, moved: EventEffect, row: Any, *, first_sent: bool) -> None:
+    def _note(
+        self,
+        entry: TimelineEntry,
+        moved: EventEffect,
+        row: LockedRecipient | MetricDimensions,
+        *,
+        first_sent: bool,
+    ) -> None:
         """History, metrics and webhooks of one event that took effect."""
         self.taken.append(entry)
         detail = entry.detail
@@ -122,19 +130,21 @@ class TimelineBatch:
             detail = msgspec.structs.replace(detail, repeated=True)
         self._add_row(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
         where = _MetricIncrement(
-            entry.team_id, self._slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
+            entry.team_id, self._slot(entry.at), row.domain_id, row.domain_name, row.broadcast_id
         )
         for metric in moved.counts:
             self._count(where, metric, 1)
         if moved.publishes:
             self._announce(entry, first_sent)
 
-    def _head(self, email: tuple[UUID, UUID], row: Any, entry: TimelineEntry, *, shows: bool) -> bool:
+    def _head(
+        self, email: tuple[UUID, UUID], row: LockedRecipient, entry: TimelineEntry, *, shows: bool
+    ) -> bool:
         """Bring the email's own columns up to date; True for the event that makes it `sent`."""
         before = self.heads.get(email) or (
-            EventKind(row["last_event"]),
-            row["last_event_at"],
-            row["email_sent_at"],
+            EventKind(row.last_event),
+            row.last_event_at,
+            row.email_sent_at,
         )
         kind, at, sent_at = before
         first_sent = entry.kind is EventKind.SENT and sent_at is None

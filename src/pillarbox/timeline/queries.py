@@ -188,11 +188,32 @@ MOVE_EMAIL = """
 """
 
 
-async def lock(conn: Connection, keys: Sequence[tuple[UUID, UUID, int]]) -> list[Any]:
+class LockedRecipient(NamedTuple):
+    """The fate of a recipient and of its email, in the order of `LOCK`."""
+
+    team_id: UUID
+    email_id: UUID
+    position: int
+    state: str
+    sent_at: datetime | None
+    delayed_at: datetime | None
+    bounce_type: str | None
+    opened_at: datetime | None
+    clicked_at: datetime | None
+    complained_at: datetime | None
+    unsubscribed_at: datetime | None
+    last_event: str
+    last_event_at: datetime
+    email_sent_at: datetime | None
+    domain_id: UUID | None
+    domain_name: str
+    broadcast_id: UUID | None
+
+
+async def lock(conn: Connection, keys: Sequence[tuple[UUID, UUID, int]]) -> list[LockedRecipient]:
     """The fates of these recipients and of their emails, locked in key order."""
     teams, emails, positions = zip(*sorted(keys), strict=True)
-    rows: list[Any] = await conn.fetch(LOCK, teams, emails, positions)
-    return rows
+    return [LockedRecipient(*row) for row in await conn.fetch(LOCK, teams, emails, positions)]
 
 
 async def write(
@@ -222,7 +243,17 @@ class FirstEventConflict(Exception):  # noqa: N818 - the transaction is repeated
     """An email and its recipient disagree about whether something became of it."""
 
 
-async def write_first(conn: Connection, firsts: Sequence[FirstEventColumns]) -> dict[tuple[UUID, UUID], Any]:
+class MetricDimensions(NamedTuple):
+    """What the metrics of an email are counted under."""
+
+    domain_id: UUID | None
+    domain_name: str
+    broadcast_id: UUID | None
+
+
+async def write_first(
+    conn: Connection, firsts: Sequence[FirstEventColumns]
+) -> dict[tuple[UUID, UUID], MetricDimensions]:
     """Store these where nothing has become of the email yet; returns where that was so.
 
     Raises `FirstEventConflict` where the transaction must be rolled back.
@@ -231,15 +262,7 @@ async def write_first(conn: Connection, firsts: Sequence[FirstEventColumns]) -> 
     *found, last = await conn.fetch(WRITE_FIRST, *map(literal, zip(*rows, strict=True)))
     if last["met"] != len(found):
         raise FirstEventConflict
-    return {(row["team_id"], row["email_id"]): row for row in found}
-
-
-class MetricDimensions(NamedTuple):
-    """What the metrics of an email are counted under."""
-
-    domain_id: UUID | None
-    domain_name: str
-    broadcast_id: UUID | None
+    return {(row[0], row[1]): MetricDimensions(*row[2:5]) for row in found}
 
 
 def firsts(rows: Sequence[tuple[FirstEventColumns, MetricDimensions]]) -> list[ExpectedRowCount]:

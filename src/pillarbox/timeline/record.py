@@ -167,7 +167,7 @@ class Timeline:
                 return None
             first, steps = made
             rows.append((first, dimensions[email]))
-            batch.adopt(dimensions[email]._asdict(), steps)
+            batch.adopt(dimensions[email], steps)
         appends = queries.appends(batch.rows(), batch.increments())
         announced = [event for event in batch.published if event.team_id in self._subscribed]
         if announced:
