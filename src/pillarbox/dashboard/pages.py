@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.frame import times
+from pillarbox.dashboard.frame.tones import tone_of
+from pillarbox.dashboard.texts import has_text, language, t
 from pillarbox.kernel.http.request import Html, Reply
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 LONGEST_TEXT = 1024 * 1024
+_SYNTAX = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -41,6 +45,11 @@ def size(octets: int) -> str:
     while amount >= 1000 and unit < len(UNITS) - 1:
         amount, unit = amount / 1000, unit + 1
     return f"{octets} bytes" if unit == 0 else f"{amount:.1f} {UNITS[unit]}"
+
+
+def exact_pattern(text: str) -> str:
+    """Return the value of the attribute `pattern` that only this text fits."""
+    return _SYNTAX.sub(lambda found: "\\" + found[0], text)
 
 
 @cache
@@ -58,7 +67,12 @@ def _templates() -> Environment:
     )
     made.filters["size"] = size
     made.globals["styles"] = Markup(STYLES)  # noqa: S704 (our own file)
-    made.globals["t"] = t
+    made.filters["utc"] = times.utc
+    made.filters["utc_text"] = times.utc_text
+    made.filters["local_text"] = times.local_text
+    made.filters["number"] = times.number
+    made.filters["exact_pattern"] = exact_pattern
+    made.globals.update(t=t, has_text=has_text, language=language, tone_of=tone_of)
     return made
 
 

@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
+from pillarbox.dashboard.emails import email_list, email_page
+from pillarbox.dashboard.frame import assets, design
+from pillarbox.dashboard.frame.layout import ScreenTable
+from pillarbox.dashboard.frame.screens import screens_of
+from pillarbox.dashboard.overview import overview_screen
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (
     account,
@@ -39,34 +44,47 @@ def _background(kit: Container) -> Sequence[Background]:
     return [Background(stop=(Stop.THREADS, close))]
 
 
+PAGES = collect(
+    login,
+    login_factor,
+    set_up,
+    lost_password,
+    confirm,
+    account,
+    account_address,
+    account_factors,
+    scripts,
+    icon,
+    overview,
+    people_of_team,
+    inviting,
+    joining,
+    keys,
+    programs,
+    log,
+    consent_pages,
+    assets,
+    design,
+    overview_screen,
+    email_list,
+    email_page,
+)
+
+
+def _screen_table(kit: Container) -> ScreenTable:
+    return ScreenTable(screens_of([page.handler for page in PAGES]), kit.settings.public_url)
+
+
 SLICE = Slice(
     name="dashboard",
     provides={
         PageWork: lambda _: PageWork(),
+        ScreenTable: _screen_table,
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         OAuthScreens: lambda _: ConsentPages(),
         TrackingScreens: lambda _: UnsubscribePages(),
     },
-    pages=collect(
-        login,
-        login_factor,
-        set_up,
-        lost_password,
-        confirm,
-        account,
-        account_address,
-        account_factors,
-        scripts,
-        icon,
-        overview,
-        people_of_team,
-        inviting,
-        joining,
-        keys,
-        programs,
-        log,
-        consent_pages,
-    ),
+    pages=PAGES,
     background=_background,
 )

@@ -31,11 +31,18 @@ class PersonSession:
 
 @dataclass(frozen=True, slots=True)
 class LookedAtTeam:
-    """A team that a person belongs to."""
+    """A team that a person belongs to, with what every request of its members needs."""
 
     team_id: UUID
     name: str
     role: str
+    status: str
+    number: int
+    rate_limit: int | None
+    daily_quota: int | None
+    monthly_quota: int | None
+    log_days: int | None
+    metrics_days: int | None
 
 
 class NewSession(NamedTuple):
@@ -75,7 +82,8 @@ async def looked_at(source: Source, person_id: UUID, team_id: UUID | None) -> Lo
     """Return the team that is looked at, or the first one of those that the person belongs to."""
     row = await source.fetchrow(
         """
-        SELECT m.team_id, t.name, m.role
+        SELECT m.team_id, t.name, m.role, t.status, t.number, t.rate_limit, t.daily_quota, t.monthly_quota,
+               t.log_retention_days AS log_days, t.metrics_retention_days AS metrics_days
           FROM team_members m
           JOIN teams t ON t.id = m.team_id
          WHERE m.person_id = $1 AND t.status <> 'disabled'

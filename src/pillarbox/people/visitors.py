@@ -7,8 +7,10 @@ from datetime import datetime
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.security.authentication import Caller, Permission
 from pillarbox.people import session_queries, sessions
 from pillarbox.people.roles import Right, TeamAct, TeamRole, may, may_do
+from pillarbox.people.session_queries import LookedAtTeam
 from pillarbox.people.sessions import CONFIRMED_FOR, SessionStage
 
 
@@ -26,6 +28,7 @@ class Visitor:
     team_id: UUID | None
     team_name: str | None
     role: TeamRole | None
+    team: LookedAtTeam | None = field(repr=False)
     form_token: str = field(repr=False)
     token: str = field(repr=False)
 
@@ -40,6 +43,23 @@ class Visitor:
     def may_do(self, act: TeamAct, *, is_own: bool = True) -> bool:
         """Whether the person may do so in the team that it looks at."""
         return may_do(self.role, act, is_own=is_own)
+
+    def caller(self) -> Caller:
+        """Return the credential by which pages call the API for the person: full access to the team."""
+        if self.team is None:
+            raise RuntimeError("a person without a team asked for a caller")
+        return Caller(
+            team_id=self.team.team_id,
+            team_number=self.team.number,
+            key_id=None,
+            permission=Permission.FULL,
+            person_id=self.person_id,
+            rate_limit=self.team.rate_limit,
+            daily_quota=self.team.daily_quota,
+            monthly_quota=self.team.monthly_quota,
+            log_days=self.team.log_days,
+            metrics_days=self.team.metrics_days,
+        )
 
     def is_confirmed(self, instant: datetime) -> bool:
         """Whether the person has proved lately who it is."""
@@ -62,6 +82,7 @@ async def visitor_of(source: Source, now: datetime, token: str | None) -> Visito
         team_id=team.team_id if team else None,
         team_name=team.name if team else None,
         role=TeamRole(team.role) if team else None,
+        team=team,
         form_token=sessions.form_token(token),
         token=token,
     )

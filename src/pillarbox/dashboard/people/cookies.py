@@ -10,6 +10,10 @@ from pillarbox.people.sessions import LONGEST
 
 SESSION: Final = "__Host-pillarbox"
 FORM_COOKIE: Final = "__Host-pillarbox-form"
+LANGUAGE_COOKIE: Final = "pillarbox-language"
+ZONE_COOKIE: Final = "pillarbox-zone"
+"""Set by the person and by the script of the screens: how times and texts are shown, nothing more."""
+
 SETTINGS: Final = "Path=/; Secure; HttpOnly; SameSite=Lax"
 
 

@@ -30,13 +30,13 @@ from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
 from pillarbox.people.sessions import SessionStage
 
-HOME = "/account"
+HOME = "/dashboard"
 """Where a login leads that comes from nowhere."""
 
 DONE = {"reset": "login.done.reset", "logout": "login.done.logout"}
 
 
-@open_page("GET", "/", summary="The beginning: the account, or the login")
+@open_page("GET", "/", summary="The overview, or the login")
 async def home(request: Request, guest: PageGuest) -> Reply[Html]:
     return see_other(HOME if guest.visitor else "/login")
 

@@ -13,17 +13,18 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import asyncpg
 
 from pillarbox.dashboard import pages
+from pillarbox.dashboard.frame.times import use_zone
 from pillarbox.dashboard.people import saved_form
-from pillarbox.dashboard.people.cookies import FORM_COOKIE, cookie, form_cookie
+from pillarbox.dashboard.people.cookies import FORM_COOKIE, LANGUAGE_COOKIE, ZONE_COOKIE, cookie, form_cookie
 from pillarbox.dashboard.people.device_cookie import with_device
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts import t, use_language
 from pillarbox.kernel.http.failures import problem_for
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
@@ -223,6 +224,8 @@ def _with_pages(handler: Handler) -> Handler:
 
     @wraps(handler)
     async def shown(request: Request) -> Reply[Html]:
+        use_language(cookie(request, LANGUAGE_COOKIE), request.header("accept-language"))
+        use_zone(unquote(cookie(request, ZONE_COOKIE) or ""))
         try:
             return await handler(request)
         except (Problem, *GONE) as failure:

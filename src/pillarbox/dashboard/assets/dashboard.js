@@ -1,0 +1,142 @@
+// Screens work without this script; it makes them quicker: copying, keys, filters at once, live lists.
+"use strict";
+(() => {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.split("; ").includes(`pillarbox-zone=${zone}`)) {
+    document.cookie = `pillarbox-zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax`;
+  }
+
+  const said = (text) => {
+    let place = document.getElementById("said");
+    if (!place) {
+      place = document.createElement("p");
+      place.id = "said";
+      place.className = "hidden";
+      place.setAttribute("role", "status");
+      document.body.append(place);
+    }
+    place.textContent = text;
+  };
+
+  const prepare = (root) => {
+    if (navigator.clipboard) {
+      for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
+    }
+  };
+  prepare(document);
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (button) {
+      const code = button.parentElement.querySelector("pre, code");
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+      } catch {
+        getSelection().selectAllChildren(code);
+        return;
+      }
+      const before = button.textContent;
+      button.textContent = "✓";
+      said(before);
+      setTimeout(() => { button.textContent = before; }, 1200);
+      return;
+    }
+    for (const open of document.querySelectorAll("details.dialog[open]")) {
+      if (!open.contains(event.target)) open.open = false;
+    }
+  });
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-filters]");
+    if (form && event.target.tagName === "SELECT") form.requestSubmit();
+    const all = event.target.closest("[data-choose-all]");
+    if (all) {
+      for (const box of all.closest("form").querySelectorAll("input[name=id]")) box.checked = all.checked;
+    }
+  });
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.matches("form[data-filters]")) {
+      for (const field of form.elements) if (field.name && field.value === "") field.disabled = true;
+    }
+    if (form.method === "post") {
+      if (form.dataset.sent) event.preventDefault();
+      form.dataset.sent = "yes";
+      setTimeout(() => delete form.dataset.sent, 4000);
+    }
+  });
+
+  // Keys: / or Ctrl-K search, g and a letter go, ? shows them all, Escape closes.
+  let pending = "";
+  const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
+  document.addEventListener("keydown", (event) => {
+    const find = document.getElementById("find");
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      openMenu();
+      find.focus();
+      return;
+    }
+    if (event.key === "Escape") {
+      for (const open of document.querySelectorAll("details.dialog[open]")) {
+        open.open = false;
+        open.querySelector("summary").focus();
+      }
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      openMenu();
+      find.focus();
+    } else if (event.key === "?") {
+      event.preventDefault();
+      location.assign("/dashboard/keys");
+    } else if (pending === "g") {
+      const link = document.querySelector(`a[data-keys="${CSS.escape(event.key)}"]`);
+      if (link) location.assign(link.href);
+    } else if (event.key === "j" || event.key === "k") {
+      step(event.key === "j" ? 1 : -1);
+    }
+    pending = event.key === "g" && pending !== "g" ? "g" : "";
+    if (pending) setTimeout(() => { pending = ""; }, 1500);
+  });
+  const openMenu = () => { const menu = document.getElementById("menu"); if (menu) menu.checked = true; };
+  const step = (way) => {
+    const rows = [...document.querySelectorAll("main a.row")];
+    if (!rows.length) return;
+    const now = rows.indexOf(document.activeElement);
+    rows[Math.min(rows.length - 1, Math.max(0, now + way))].focus();
+  };
+
+  // Live: the server says that something changed; the parts marked as live are fetched anew.
+  const live = document.body.dataset.live;
+  if (live && window.EventSource) {
+    let waiting = false, again = false;
+    const renew = async () => {
+      if (waiting) { again = true; return; }
+      waiting = true;
+      try {
+        const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+        if (answer.ok && !answer.redirected) {
+          const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+          for (const part of document.querySelectorAll("[data-live-part]")) {
+            const fresh = page.getElementById(part.id);
+            const busy = part.contains(document.activeElement) || part.querySelector("details[open], input:checked");
+            if (fresh && !busy && fresh.innerHTML !== part.innerHTML) {
+              part.replaceChildren(...fresh.childNodes);
+              prepare(part);
+            }
+          }
+        }
+      } finally {
+        waiting = false;
+        if (again) { again = false; setTimeout(renew, 500); }
+      }
+    };
+    const source = new EventSource(live);
+    source.addEventListener("change", renew);
+    source.addEventListener("end", () => source.close());
+    addEventListener("pagehide", () => source.close());
+  }
+})();

@@ -1,0 +1,119 @@
+"""The list of sent emails, with filters that stand in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.dashboard.frame.layout import choices
+from pillarbox.dashboard.frame.paging import ROWS, Paging, list_page
+from pillarbox.dashboard.frame.screens import NavigationEntry, act, screen
+from pillarbox.dashboard.frame.times import zone
+from pillarbox.dashboard.frame.visit import Visit, with_query
+from pillarbox.dashboard.people.page_visits import Form
+from pillarbox.dashboard.texts import t
+from pillarbox.emails.search.filters import EmailFilter, FoundEmail, NotAFilter
+from pillarbox.emails.search.find import find
+from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.timeline.rules import STATES
+
+HERE: Final = "/dashboard/emails"
+FILTERS: Final = ("to", "sender", "subject", "state", "domain", "since", "until")
+MOST_CHOSEN: Final = 100
+
+
+@screen(
+    HERE,
+    title="emails.title",
+    words="emails.words",
+    navigation=NavigationEntry(group="build", order=20, icon="mail", keys="e"),
+    query={**dict.fromkeys(FILTERS, str), "after": str, "before": str, "done": str},
+)
+async def index(visit: Visit) -> Reply[Html]:
+    return await emails_page(visit)
+
+
+@act(f"{HERE}/cancel", title="emails.cancel", back=HERE)
+async def cancel(visit: Visit, form: Form) -> Reply[Html]:
+    """Cancel the chosen scheduled emails; the others are left alone."""
+    for email_id in chosen(form):
+        try:
+            await visit.post(f"/emails/{email_id}/cancel")
+        except Problem as problem:
+            return await emails_page(visit, status=problem.status, problem=problem.message)
+    return visit.to(HERE, done="emails_canceled")
+
+
+def chosen(form: Form) -> list[str]:
+    """Return the ids that a form of a list has chosen."""
+    return [value for value in form.every("id")[:MOST_CHOSEN] if well_formed(value)]
+
+
+async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
+    """The list, filtered by the parameters of the address."""
+    given = {name: visit.request.query.text(name) for name in FILTERS}
+    if not any(given.values()):
+        page = await list_page(visit, "/emails", HERE)
+        rows, paging = page.rows, page.paging
+    else:
+        try:
+            rows, paging = await _filtered(visit, given)
+        except NotAFilter as wrong:
+            rows, paging, status, problem = [], Paging(None, None), 422, str(wrong)
+    return await visit.draw(
+        "emails/list.html",
+        status=status,
+        problem=problem,
+        emails=rows,
+        paging=paging,
+        given=given,
+        is_filtered=any(given.values()),
+        states=choices(STATES, "state"),
+    )
+
+
+async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequence[dict[str, Any]], Paging]:
+    email_filter = EmailFilter.parsed(
+        to=given["to"],
+        sender=given["sender"],
+        subject=given["subject"],
+        state=given["state"],
+        domain=given["domain"],
+        since=day_of(given["since"]),
+        until=None if (until := day_of(given["until"])) is None else until + timedelta(days=1),
+    )
+    after = visit.request.query.text("after")
+    cursor = UUID(after) if after and well_formed(after) else None
+    db = visit.db
+    page = await find(db.source, db.team_id, email_filter, limit=ROWS, after=cursor)
+    older = with_query(HERE, **given, after=str(page.following)) if page.following else None
+    return [_row(email) for email in page.emails], Paging(None, older)
+
+
+def day_of(text: str | None) -> datetime | None:
+    """Return the beginning of a day in the reader's zone; NotAFilter for what is no date."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text[:10]).replace(tzinfo=zone())
+    except ValueError:
+        raise NotAFilter(t("emails.no_date", text=text[:20])) from None
+
+
+def _row(email: FoundEmail) -> dict[str, Any]:
+    """The email as the API shows it in a list, as far as the screen needs it."""
+    return {
+        "id": str(email.id),
+        "from": email.sender,
+        "to": msgspec.json.decode(email.to_list),
+        "subject": email.subject,
+        "created_at": email.created_at,
+        "last_event": email.last_event,
+        "scheduled_at": email.scheduled_at,
+    }

@@ -1,0 +1,196 @@
+"""The same by API: a page's calls as curl, Python and Node, with the official SDKs where they have the call.
+
+A sample never holds a secret: the key stands as `re_…` or in the environment.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from pillarbox.dashboard.frame.visit import ApiExample
+
+LONGEST_BODY: Final = 4000
+
+
+class CodeSample(NamedTuple):
+    """One call in the three languages."""
+
+    title: str
+    curl: str
+    python: str
+    node: str
+
+
+class SdkCall(NamedTuple):
+    """What the SDKs call a route: Python's class and method, Node's path below the client."""
+
+    python: str
+    node: str
+
+
+SDK_CALLS: Final[Mapping[str, SdkCall]] = {
+    "POST /emails": SdkCall("Emails.send", "emails.send"),
+    "GET /emails": SdkCall("Emails.list", "emails.list"),
+    "GET /emails/{}": SdkCall("Emails.get", "emails.get"),
+    "PATCH /emails/{}": SdkCall("Emails.update", "emails.update"),
+    "POST /emails/{}/cancel": SdkCall("Emails.cancel", "emails.cancel"),
+    "GET /emails/receiving": SdkCall("Emails.Receiving.list", "emails.receiving.list"),
+    "GET /emails/receiving/{}": SdkCall("Emails.Receiving.get", "emails.receiving.get"),
+    "GET /domains": SdkCall("Domains.list", "domains.list"),
+    "POST /domains": SdkCall("Domains.create", "domains.create"),
+    "GET /domains/{}": SdkCall("Domains.get", "domains.get"),
+    "PATCH /domains/{}": SdkCall("Domains.update", "domains.update"),
+    "DELETE /domains/{}": SdkCall("Domains.remove", "domains.remove"),
+    "POST /domains/{}/verify": SdkCall("Domains.verify", "domains.verify"),
+    "GET /api-keys": SdkCall("ApiKeys.list", "apiKeys.list"),
+    "POST /api-keys": SdkCall("ApiKeys.create", "apiKeys.create"),
+    "DELETE /api-keys/{}": SdkCall("ApiKeys.remove", "apiKeys.remove"),
+    "GET /webhooks": SdkCall("Webhooks.list", "webhooks.list"),
+    "POST /webhooks": SdkCall("Webhooks.create", "webhooks.create"),
+    "GET /webhooks/{}": SdkCall("Webhooks.get", "webhooks.get"),
+    "PATCH /webhooks/{}": SdkCall("Webhooks.update", "webhooks.update"),
+    "DELETE /webhooks/{}": SdkCall("Webhooks.remove", "webhooks.remove"),
+    "GET /contacts": SdkCall("Contacts.list", "contacts.list"),
+    "GET /contacts/{}": SdkCall("Contacts.get", "contacts.get"),
+    "GET /segments": SdkCall("Segments.list", "segments.list"),
+    "GET /topics": SdkCall("Topics.list", "topics.list"),
+    "GET /templates": SdkCall("Templates.list", "templates.list"),
+    "GET /templates/{}": SdkCall("Templates.get", "templates.get"),
+    "GET /broadcasts": SdkCall("Broadcasts.list", "broadcasts.list"),
+    "GET /broadcasts/{}": SdkCall("Broadcasts.get", "broadcasts.get"),
+}
+"""Calls of the official SDKs. Other routes are shown as plain HTTP."""
+
+
+def samples_of(calls: Sequence[ApiExample], url: str) -> list[CodeSample]:
+    """Return the calls as code; `url` is the base URL of the installation."""
+    return [_sample(call, url.rstrip("/")) for call in calls]
+
+
+def _sample(call: ApiExample, url: str) -> CodeSample:
+    target = f"{call.path}?{urlencode(call.query)}" if call.query else call.path
+    pattern, ids = _pattern(call.path)
+    sdk = SDK_CALLS.get(f"{call.method} {pattern}")
+    return CodeSample(
+        f"{call.method} {target}",
+        _curl(call, f"{url}{target}"),
+        _python(call, sdk, ids, url) if sdk else _plain_python(call, f"{url}{target}"),
+        _node(call, sdk, ids, url) if sdk else _plain_node(call, f"{url}{target}"),
+    )
+
+
+def _pattern(path: str) -> tuple[str, list[str]]:
+    """The path with `{}` for each id, and the ids."""
+    pieces, ids = [], []
+    for piece in path.split("/"):
+        if _is_id(piece):
+            ids.append(piece)
+            pieces.append("{}")
+        else:
+            pieces.append(piece)
+    return "/".join(pieces), ids
+
+
+def _is_id(piece: str) -> bool:
+    try:
+        UUID(piece)
+    except ValueError:
+        return False
+    return True
+
+
+def _curl(call: ApiExample, url: str) -> str:
+    lines = [f"curl {_shell(url)}", '-H "Authorization: Bearer $RESEND_API_KEY"']
+    if call.method != "GET":
+        lines[0] = f"curl -X {call.method} {_shell(url)}"
+    if call.body:
+        lines += ["-H 'Content-Type: application/json'", f"-d {_shell(_json(call.body))}"]
+    return " \\\n  ".join(lines)
+
+
+def _shell(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _json(body: Any, indent: int | None = None) -> str:
+    text = json.dumps(body, ensure_ascii=False, indent=indent)
+    return text if len(text) <= LONGEST_BODY else text[:LONGEST_BODY] + "…"
+
+
+def _python(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str:
+    fields = {**call.query, **(call.body or {})}
+    arguments = [repr(piece) for piece in ids]
+    if fields and "update" in sdk.python and ids:
+        arguments = [_python_dict({"id": ids[0], **fields})]
+    elif fields:
+        arguments.append(_python_dict(fields))
+    return "\n".join(
+        [
+            "import resend",
+            "",
+            f'resend.api_url = "{url}"  # or RESEND_API_URL; the key is in RESEND_API_KEY',
+            f"answer = resend.{sdk.python}({', '.join(arguments)})",
+        ]
+    )
+
+
+def _python_dict(fields: Mapping[str, Any]) -> str:
+    text = repr(dict(fields))
+    return text if len(text) <= LONGEST_BODY else text[:LONGEST_BODY] + "…"
+
+
+def _node(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str:
+    fields = {**call.query, **(call.body or {})}
+    arguments = [json.dumps(piece) for piece in ids]
+    if fields and "update" in sdk.node and ids:
+        arguments = [_json({"id": ids[0], **fields})]
+    elif fields:
+        arguments.append(_json(fields))
+    return "\n".join(
+        [
+            "import { Resend } from 'resend';",
+            "",
+            f"const resend = new Resend(process.env.RESEND_API_KEY, {{ baseUrl: '{url}' }});",
+            f"const {{ data, error }} = await resend.{sdk.node}({', '.join(arguments)});",
+        ]
+    )
+
+
+def _plain_python(call: ApiExample, url: str) -> str:
+    lines = ["import os", "import httpx", "", f"answer = httpx.request({call.method!r}, {url!r},"]
+    lines.append("    headers={'Authorization': f\"Bearer {os.environ['RESEND_API_KEY']}\"},")
+    if call.body:
+        lines.append(f"    json={_python_dict(call.body)},")
+    return "\n".join([*lines, ")"])
+
+
+def _plain_node(call: ApiExample, url: str) -> str:
+    lines = [f"const answer = await fetch({json.dumps(url)}, {{", f"  method: '{call.method}',"]
+    kind = ", 'Content-Type': 'application/json'" if call.body else ""
+    lines.append(f"  headers: {{ Authorization: `Bearer ${{process.env.RESEND_API_KEY}}`{kind} }},")
+    if call.body:
+        lines.append(f"  body: JSON.stringify({_json(call.body)}),")
+    return "\n".join([*lines, "});"])
+
+
+def first_mail(url: str) -> str:
+    """Return the Python code of a first mail by the official SDK."""
+    return "\n".join(
+        [
+            "import resend",
+            "",
+            f'resend.api_url = "{url.rstrip("/")}"',
+            'resend.api_key = "re_…"  # a key of this team',
+            "resend.Emails.send({",
+            '    "from": "Harbor <hello@your-domain.example>",',
+            '    "to": "ada@quay.example",',
+            '    "subject": "Hello",',
+            '    "text": "It works.",',
+            "})",
+        ]
+    )

@@ -1,0 +1,190 @@
+"""One view of a screen: who looks, what it calls, and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.dashboard.frame.layout import draw_screen
+from pillarbox.dashboard.people.page_visits import actor_of, see_other
+from pillarbox.dashboard.texts import has_text, t
+from pillarbox.kernel.http.pipeline import Api, RouteCall
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import Forbidden, NotFound
+from pillarbox.people.audit import Actor
+from pillarbox.people.roles import Right
+from pillarbox.people.visitors import Visitor
+
+MANAGED: Final = ("domains", "webhooks", "api-keys")
+"""First segments of paths whose writes need the right to manage the team."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class ApiExample:
+    """A call of the API as the page shows it: path with its values, query and body."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: Any
+
+
+class Visit:
+    """The request of a screen with its visitor. `calls` are the calls of the API that it made so far."""
+
+    __slots__ = ("calls", "path", "request", "title", "visitor")
+
+    def __init__(self, request: Request, visitor: Visitor, path: str, title: str) -> None:
+        self.request = request
+        self.visitor = visitor
+        self.path = path
+        self.title = title
+        self.calls: list[ApiExample] = []
+
+    # The team ---------------------------------------------------------------------------------------
+
+    @property
+    def team_id(self) -> UUID:
+        """The team that the visitor has chosen."""
+        return self.db.team_id
+
+    @property
+    def db(self) -> TeamDb:
+        """The database of the team, for behaviour modules that no route offers."""
+        if self.visitor.team_id is None:
+            raise Forbidden(t("team.none"))
+        return TeamDb(self.request.use(asyncpg.Pool), self.visitor.team_id)
+
+    @property
+    def actor(self) -> Actor:
+        """The visitor as the log of acts names them."""
+        return actor_of(self.request, self.visitor)
+
+    def may(self, right: Right) -> bool:
+        """Whether the visitor has the right in the team."""
+        return self.visitor.may(right)
+
+    # The API ----------------------------------------------------------------------------------------
+
+    async def get(self, path: str, /, *, shown: bool = True, **query: Any) -> Any:
+        """Return what `GET path` answers, as dicts and lists. Query values of None or "" are left out.
+
+        Raises the route's Problem. `shown` says whether the page offers the call as an example.
+        """
+        reply = await self._call("GET", path, query, None, shown=shown)
+        return await _builtins(reply)
+
+    async def find(self, path: str, /, **query: Any) -> Any | None:
+        """Return what `GET path` answers, or None where there is no such thing."""
+        try:
+            return await self.get(path, **query)
+        except NotFound:
+            return None
+
+    async def file(self, path: str, /, **query: Any) -> Reply[Any]:
+        """Return the answer of a GET that is a file, with its headers."""
+        return await self._call("GET", path, query, None, shown=False)
+
+    async def post(self, path: str, /, body: Any = None, *, key: str | None = None) -> Any:
+        """Return what `POST path` answers. `key` is an Idempotency-Key: a form sent twice acts once."""
+        return await _builtins(await self._call("POST", path, {}, body or {}, key=key))
+
+    async def patch(self, path: str, /, body: Any) -> Any:
+        """Return what `PATCH path` answers."""
+        return await _builtins(await self._call("PATCH", path, {}, body))
+
+    async def put(self, path: str, /, body: Any) -> Any:
+        """Return what `PUT path` answers."""
+        return await _builtins(await self._call("PUT", path, {}, body))
+
+    async def delete(self, path: str, /, body: Any = None) -> Any:
+        """Return what `DELETE path` answers."""
+        return await _builtins(await self._call("DELETE", path, {}, body))
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: Any,
+        *,
+        key: str | None = None,
+        shown: bool = True,
+    ) -> Reply[Any]:
+        self._check(method, path)
+        given = {name: _text(value) for name, value in query.items() if value not in (None, "")}
+        if shown:
+            self.calls.append(ApiExample(method, path, given, body))
+        headers = [] if key is None else [(b"idempotency-key", key.encode("ascii", "replace"))]
+        call = RouteCall(
+            caller=self.visitor.caller(),
+            method=method,
+            path=quote(path, safe="/@:-._~%"),
+            query=urlencode(given),
+            body=b"" if body is None else _encode(body),
+            headers=tuple(headers),
+        )
+        return await self.request.use(Api).call(self.request, call)
+
+    def _check(self, method: str, path: str) -> None:
+        """Refuse a call that the visitor's role does not allow (see `right_of`)."""
+        team = self.visitor.team
+        if team is None:
+            raise Forbidden(t("team.none"))
+        if not self.may(right_of(method, path)):
+            raise Forbidden(t("refused.text"))
+        if method != "GET" and team.status != "active":
+            raise Forbidden(t("team.blocked"))
+
+    # Answers ----------------------------------------------------------------------------------------
+
+    async def draw(
+        self, template: str, *, status: int = 200, problem: str | None = None, **values: Any
+    ) -> Reply[Html]:
+        """Return the screen as a page of the dashboard. `problem` says what was wrong with a form."""
+        return await draw_screen(self, template, status=status, problem=problem, **values)
+
+    def to(self, path: str, *, done: str | None = None) -> Reply[Html]:
+        """Return a redirect to a screen, which shows the text `done.<done>`."""
+        return see_other(with_query(path, done=done) if done else path)
+
+    def notice(self) -> str | None:
+        """Return the text of what was just done, where the address names one."""
+        done = f"done.{self.request.query.last('done')}"
+        return t(done) if has_text(done) else None
+
+
+def right_of(method: str, path: str) -> Right:
+    """Return the right that a member needs for a call of the API: reading, working, or managing the team."""
+    if method in ("GET", "HEAD"):
+        return Right.VIEW
+    return Right.MANAGE if path.split("/")[1] in MANAGED else Right.USE
+
+
+def with_query(path: str, **values: str | None) -> str:
+    """Return the path with these query parameters; None ones are left out."""
+    given = {name: value for name, value in values.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+async def _builtins(reply: Reply[Any]) -> Any:
+    """The answer as dicts and lists."""
+    if reply.streamed:
+        raise TypeError("the answer is a file: use `file`")
+    await reply.encode()
+    return msgspec.json.decode(reply.body) if reply.body else None

@@ -1,0 +1,125 @@
+"""The overview: what was sent in a period against the one before it, and what needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from pillarbox.dashboard.frame import charts
+from pillarbox.dashboard.frame.screens import NavigationEntry, screen
+from pillarbox.dashboard.frame.times import number, percent, zone
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply
+
+HERE: Final = "/dashboard"
+COUNTED: Final = ("sent", "delivered", "bounced", "complained", "unique_opened", "unique_clicked")
+ASKED: Final = (*COUNTED, "bounced_permanent")
+COMPLAINT_LIMIT: Final = 0.3
+BOUNCE_LIMIT: Final = 2.0
+"""Percentages above which mailbox providers hold it against the sender: complaints and hard bounces."""
+
+
+class Span(NamedTuple):
+    """A period that the overview can show: its length, and the granularity of its chart."""
+
+    length: timedelta
+    granularity: str
+
+
+SPANS: Final[Mapping[str, Span]] = {
+    "24h": Span(timedelta(hours=24), "hourly"),
+    "7d": Span(timedelta(days=7), "daily"),
+    "30d": Span(timedelta(days=30), "daily"),
+    "90d": Span(timedelta(days=90), "weekly"),
+}
+
+
+class OverviewFigure(NamedTuple):
+    """A figure of the overview with its note."""
+
+    name: str
+    amount: str
+    note: str
+    tone: str
+    href: str | None
+
+
+@screen(
+    HERE,
+    title="overview.title",
+    words="overview.words",
+    navigation=NavigationEntry(group="build", order=10, icon="home", keys="o"),
+    query={"span": str, "done": str},
+)
+async def show(visit: Visit) -> Reply[Html]:
+    chosen = visit.request.query.text("span") or "7d"
+    chosen = chosen if chosen in SPANS else "7d"
+    span, now = SPANS[chosen], visit.request.at
+    current = await _metrics(visit, now - span.length, now, span.granularity, shown=True)
+    before = await _metrics(visit, now - 2 * span.length, now - span.length, None)
+    failures = await visit.get("/emails", shown=False, limit=8)
+    domains = await visit.get("/domains", shown=False, limit=100)
+    return await visit.draw(
+        "overview/overview.html",
+        chosen=chosen,
+        spans=[(f"{HERE}?span={name}", t(f"overview.span.{name}"), None) for name in SPANS],
+        figures=figures(current["totals"], before["totals"]),
+        chart=_chart(current["data"]),
+        latest=failures["data"],
+        domains=[domain for domain in domains["data"] if domain["status"] != "verified"],
+    )
+
+
+def figures(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[OverviewFigure]:
+    """Return the counts of a period with their change, and the rates that providers watch."""
+    counts = [
+        OverviewFigure(t(f"metric.{name}"), number(now[name]), _change(now[name], before[name]), "", None)
+        for name in COUNTED
+    ]
+    return [
+        *counts,
+        _rate("overview.complaint_rate", now["complained"], now["delivered"], COMPLAINT_LIMIT),
+        _rate("overview.hard_bounce_rate", now["bounced_permanent"], now["sent"], BOUNCE_LIMIT),
+    ]
+
+
+def _rate(key: str, part: int, whole: int, limit: float) -> OverviewFigure:
+    is_above = whole > 0 and 100 * part / whole > limit
+    note = t("overview.above_limit" if is_above else "overview.limit", limit=percent(limit, 100))
+    return OverviewFigure(t(key), percent(part, whole, 2), note, "bad" if is_above else "", None)
+
+
+def _change(now: int, before: int) -> str:
+    if not before:
+        return t("overview.none_before") if now else t("overview.as_before")
+    change = 100 * (now - before) / before
+    if abs(change) < 0.5:
+        return t("overview.as_before")
+    return t("overview.more" if change > 0 else "overview.less", percent=f"{abs(change):.0f}")
+
+
+def _chart(rows: list[dict[str, Any]]) -> charts.Chart:
+    labels = [str(row["period"])[:16].replace("T", " ") for row in rows]
+    series = [
+        charts.Series(t("metric.delivered"), [row["delivered"] for row in rows], "tone-1"),
+        charts.Series(t("metric.bounced"), [row["bounced"] for row in rows], "tone-2"),
+        charts.Series(t("metric.unique_opened"), [row["unique_opened"] for row in rows], "tone-0"),
+    ]
+    return charts.lines(t("overview.chart"), t("overview.period"), labels, series)
+
+
+async def _metrics(
+    visit: Visit, start: datetime, end: datetime, granularity: str | None, *, shown: bool = False
+) -> Any:
+    return await visit.get(
+        "/emails/metrics",
+        shown=shown,
+        start_date=start.isoformat(timespec="milliseconds"),
+        end_date=end.isoformat(timespec="milliseconds"),
+        timezone=getattr(zone(), "key", "UTC"),
+        granularity=granularity,
+        metrics=",".join(ASKED),
+        dimensions="period" if granularity else None,
+    )
