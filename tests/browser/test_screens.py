@@ -16,7 +16,7 @@ from kit.browser_forms import logs_in
 from kit.people import a_person
 from kit.screens import address_of, some_mail, table
 from kit.world import world
-from pillarbox.dashboard.frame.screens import Screen
+from pillarbox.dashboard.frame.screen_table import Screen
 
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 IS_SCREEN = "document.querySelector('aside.side nav a') !== null"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kit.world import Team
 from pillarbox.application import SLICES
-from pillarbox.dashboard.frame.screens import Screen, screens_of
+from pillarbox.dashboard.frame.screen_table import Screen, screens_of
 
 Builds = Callable[[Team], Coroutine[Any, Any, str]]
 

@@ -9,8 +9,7 @@ from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.emails import email_list, email_page
 from pillarbox.dashboard.frame import assets, design
-from pillarbox.dashboard.frame.layout import ScreenTable
-from pillarbox.dashboard.frame.screens import screens_of
+from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
 from pillarbox.dashboard.overview import overview_screen
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (

@@ -24,6 +24,9 @@
     }
   };
   prepare(document);
+  if (matchMedia("(max-width: 40rem)").matches) {
+    for (const fold of document.querySelectorAll("details[data-fold]")) fold.open = false;
+  }
 
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");

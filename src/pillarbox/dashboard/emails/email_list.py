@@ -10,8 +10,9 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.dashboard.frame.layout import choices
-from pillarbox.dashboard.frame.paging import ROWS, Paging, list_page
-from pillarbox.dashboard.frame.screens import NavigationEntry, act, screen
+from pillarbox.dashboard.frame.paging import ROWS, PageLinks, list_page
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.times import zone
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.people.page_visits import Form
@@ -32,7 +33,7 @@ MOST_CHOSEN: Final = 100
     HERE,
     title="emails.title",
     words="emails.words",
-    navigation=NavigationEntry(group="build", order=20, icon="mail", keys="e"),
+    navigation=NavigationEntry(group="email", order=20, icon="mail", keys="e"),
     query={**dict.fromkeys(FILTERS, str), "after": str, "before": str, "done": str},
 )
 async def index(visit: Visit) -> Reply[Html]:
@@ -65,7 +66,7 @@ async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = 
         try:
             rows, paging = await _filtered(visit, given)
         except NotAFilter as wrong:
-            rows, paging, status, problem = [], Paging(None, None), 422, str(wrong)
+            rows, paging, status, problem = [], PageLinks(None, None), 422, str(wrong)
     return await visit.draw(
         "emails/list.html",
         status=status,
@@ -78,7 +79,7 @@ async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = 
     )
 
 
-async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequence[dict[str, Any]], Paging]:
+async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequence[dict[str, Any]], PageLinks]:
     email_filter = EmailFilter.parsed(
         to=given["to"],
         sender=given["sender"],
@@ -93,7 +94,7 @@ async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequenc
     db = visit.db
     page = await find(db.source, db.team_id, email_filter, limit=ROWS, after=cursor)
     older = with_query(HERE, **given, after=str(page.following)) if page.following else None
-    return [_row(email) for email in page.emails], Paging(None, older)
+    return [_row(email) for email in page.emails], PageLinks(None, older)
 
 
 def day_of(text: str | None) -> datetime | None:

@@ -25,7 +25,7 @@ FRAME_POLICY: Final = (
 )
 
 
-class TimelineEntry(NamedTuple):
+class EmailStep(NamedTuple):
     """One step of what happened, as the screen shows it."""
 
     at: str
@@ -90,10 +90,10 @@ async def email_page(visit: Visit, *, status: int = 200, problem: str | None = N
     )
 
 
-def timeline(events: Sequence[dict[str, Any]]) -> list[TimelineEntry]:
+def timeline(events: Sequence[dict[str, Any]]) -> list[EmailStep]:
     """Return the events of an email as entries, oldest first."""
     return [
-        TimelineEntry(event["created_at"], _title(event), tone_of(event["event"]), _lines(event))
+        EmailStep(event["created_at"], _title(event), tone_of(event["event"]), _lines(event))
         for event in events
     ]
 

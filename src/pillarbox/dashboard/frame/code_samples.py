@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from pillarbox.dashboard.frame.visit import ApiExample
-
 LONGEST_BODY: Final = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class ApiExample:
+    """A call of the API as the page shows it: path with its values, query and body."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: Any
 
 
 class CodeSample(NamedTuple):
@@ -33,36 +41,36 @@ class SdkCall(NamedTuple):
     node: str
 
 
-SDK_CALLS: Final[Mapping[str, SdkCall]] = {
-    "POST /emails": SdkCall("Emails.send", "emails.send"),
-    "GET /emails": SdkCall("Emails.list", "emails.list"),
-    "GET /emails/{}": SdkCall("Emails.get", "emails.get"),
-    "PATCH /emails/{}": SdkCall("Emails.update", "emails.update"),
-    "POST /emails/{}/cancel": SdkCall("Emails.cancel", "emails.cancel"),
-    "GET /emails/receiving": SdkCall("Emails.Receiving.list", "emails.receiving.list"),
-    "GET /emails/receiving/{}": SdkCall("Emails.Receiving.get", "emails.receiving.get"),
-    "GET /domains": SdkCall("Domains.list", "domains.list"),
-    "POST /domains": SdkCall("Domains.create", "domains.create"),
-    "GET /domains/{}": SdkCall("Domains.get", "domains.get"),
-    "PATCH /domains/{}": SdkCall("Domains.update", "domains.update"),
-    "DELETE /domains/{}": SdkCall("Domains.remove", "domains.remove"),
-    "POST /domains/{}/verify": SdkCall("Domains.verify", "domains.verify"),
-    "GET /api-keys": SdkCall("ApiKeys.list", "apiKeys.list"),
-    "POST /api-keys": SdkCall("ApiKeys.create", "apiKeys.create"),
-    "DELETE /api-keys/{}": SdkCall("ApiKeys.remove", "apiKeys.remove"),
-    "GET /webhooks": SdkCall("Webhooks.list", "webhooks.list"),
-    "POST /webhooks": SdkCall("Webhooks.create", "webhooks.create"),
-    "GET /webhooks/{}": SdkCall("Webhooks.get", "webhooks.get"),
-    "PATCH /webhooks/{}": SdkCall("Webhooks.update", "webhooks.update"),
-    "DELETE /webhooks/{}": SdkCall("Webhooks.remove", "webhooks.remove"),
-    "GET /contacts": SdkCall("Contacts.list", "contacts.list"),
-    "GET /contacts/{}": SdkCall("Contacts.get", "contacts.get"),
-    "GET /segments": SdkCall("Segments.list", "segments.list"),
-    "GET /topics": SdkCall("Topics.list", "topics.list"),
-    "GET /templates": SdkCall("Templates.list", "templates.list"),
-    "GET /templates/{}": SdkCall("Templates.get", "templates.get"),
-    "GET /broadcasts": SdkCall("Broadcasts.list", "broadcasts.list"),
-    "GET /broadcasts/{}": SdkCall("Broadcasts.get", "broadcasts.get"),
+SDK_CALLS: Final[Mapping[tuple[str, str], SdkCall]] = {
+    ("POST", "/emails"): SdkCall("Emails.send", "emails.send"),
+    ("GET", "/emails"): SdkCall("Emails.list", "emails.list"),
+    ("GET", "/emails/{}"): SdkCall("Emails.get", "emails.get"),
+    ("PATCH", "/emails/{}"): SdkCall("Emails.update", "emails.update"),
+    ("POST", "/emails/{}/cancel"): SdkCall("Emails.cancel", "emails.cancel"),
+    ("GET", "/emails/receiving"): SdkCall("Emails.Receiving.list", "emails.receiving.list"),
+    ("GET", "/emails/receiving/{}"): SdkCall("Emails.Receiving.get", "emails.receiving.get"),
+    ("GET", "/domains"): SdkCall("Domains.list", "domains.list"),
+    ("POST", "/domains"): SdkCall("Domains.create", "domains.create"),
+    ("GET", "/domains/{}"): SdkCall("Domains.get", "domains.get"),
+    ("PATCH", "/domains/{}"): SdkCall("Domains.update", "domains.update"),
+    ("DELETE", "/domains/{}"): SdkCall("Domains.remove", "domains.remove"),
+    ("POST", "/domains/{}/verify"): SdkCall("Domains.verify", "domains.verify"),
+    ("GET", "/api-keys"): SdkCall("ApiKeys.list", "apiKeys.list"),
+    ("POST", "/api-keys"): SdkCall("ApiKeys.create", "apiKeys.create"),
+    ("DELETE", "/api-keys/{}"): SdkCall("ApiKeys.remove", "apiKeys.remove"),
+    ("GET", "/webhooks"): SdkCall("Webhooks.list", "webhooks.list"),
+    ("POST", "/webhooks"): SdkCall("Webhooks.create", "webhooks.create"),
+    ("GET", "/webhooks/{}"): SdkCall("Webhooks.get", "webhooks.get"),
+    ("PATCH", "/webhooks/{}"): SdkCall("Webhooks.update", "webhooks.update"),
+    ("DELETE", "/webhooks/{}"): SdkCall("Webhooks.remove", "webhooks.remove"),
+    ("GET", "/contacts"): SdkCall("Contacts.list", "contacts.list"),
+    ("GET", "/contacts/{}"): SdkCall("Contacts.get", "contacts.get"),
+    ("GET", "/segments"): SdkCall("Segments.list", "segments.list"),
+    ("GET", "/topics"): SdkCall("Topics.list", "topics.list"),
+    ("GET", "/templates"): SdkCall("Templates.list", "templates.list"),
+    ("GET", "/templates/{}"): SdkCall("Templates.get", "templates.get"),
+    ("GET", "/broadcasts"): SdkCall("Broadcasts.list", "broadcasts.list"),
+    ("GET", "/broadcasts/{}"): SdkCall("Broadcasts.get", "broadcasts.get"),
 }
 """Calls of the official SDKs. Other routes are shown as plain HTTP."""
 
@@ -75,7 +83,7 @@ def samples_of(calls: Sequence[ApiExample], url: str) -> list[CodeSample]:
 def _sample(call: ApiExample, url: str) -> CodeSample:
     target = f"{call.path}?{urlencode(call.query)}" if call.query else call.path
     pattern, ids = _pattern(call.path)
-    sdk = SDK_CALLS.get(f"{call.method} {pattern}")
+    sdk = SDK_CALLS.get((call.method, pattern))
     return CodeSample(
         f"{call.method} {target}",
         _curl(call, f"{url}{target}"),

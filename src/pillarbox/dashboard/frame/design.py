@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pillarbox.dashboard.frame import charts
-from pillarbox.dashboard.frame.layout import ScreenTable
-from pillarbox.dashboard.frame.paging import Paging
+from pillarbox.dashboard.frame.paging import PageLinks
+from pillarbox.dashboard.frame.screen_table import ScreenTable
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.tones import TONES
 from pillarbox.dashboard.frame.visit import Visit
@@ -33,7 +33,7 @@ async def design(visit: Visit) -> Reply[Html]:
             [("Sent", 1200), ("Delivered", 1180), ("Opened", 610), ("Clicked", 92)],
         ),
         spark=charts.sparkline("Deliveries of two weeks", delivered),
-        pages=Paging("/design?before=a", "/design?after=b"),
+        pages=PageLinks("/design?before=a", "/design?after=b"),
     )
 
 

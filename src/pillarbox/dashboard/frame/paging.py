@@ -10,7 +10,7 @@ from pillarbox.dashboard.frame.visit import Visit, with_query
 ROWS = 40
 
 
-class Paging(NamedTuple):
+class PageLinks(NamedTuple):
     """The addresses of the newer and the older page of a list; None where there is none."""
 
     newer: str | None
@@ -21,7 +21,7 @@ class ListPage(NamedTuple):
     """One page of a list of the API: its rows as dicts, and the links to its neighbours."""
 
     rows: Sequence[Mapping[str, Any]]
-    paging: Paging
+    paging: PageLinks
 
 
 async def list_page(visit: Visit, api_path: str, screen_path: str, **filters: str | None) -> ListPage:
@@ -37,9 +37,9 @@ async def list_page(visit: Visit, api_path: str, screen_path: str, **filters: st
     answer = await visit.get(api_path, **query)
     rows, more = answer["data"], answer["has_more"]
     if not rows:
-        return ListPage(rows, Paging(None, None))
+        return ListPage(rows, PageLinks(None, None))
     has_newer = more if before else after is not None
     has_older = True if before else more
     newer = with_query(screen_path, **filters, before=rows[0]["id"]) if has_newer else None
     older = with_query(screen_path, **filters, after=rows[-1]["id"]) if has_older else None
-    return ListPage(rows, Paging(newer, older))
+    return ListPage(rows, PageLinks(newer, older))

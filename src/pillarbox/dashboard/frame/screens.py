@@ -1,49 +1,19 @@
-"""The table of screens: which page, where it stands in the navigation, and who may see it."""
+"""Marks functions as screens, and as what the forms of screens do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from pillarbox.dashboard.frame.screen_table import ATTRIBUTE, NavigationEntry, Screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form, form, page
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
-ATTRIBUTE: Final = "__screens__"
-GROUPS: Final = ("build", "audience", "inboxes", "team", "installation")
-"""The parts of the navigation, in its order; each has a heading `navigation.<group>`."""
-
 ScreenHandler = Callable[[Visit], Coroutine[Any, Any, Reply[Html]]]
 ActHandler = Callable[[Visit, Form], Coroutine[Any, Any, Reply[Html]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NavigationEntry:
-    """A screen's place in the navigation: group, order there, icon, and its shortcut after `g`."""
-
-    group: str
-    order: int
-    icon: str
-    keys: str = ""
-
-    def __post_init__(self) -> None:
-        if self.group not in GROUPS:
-            raise ValueError(f"{self.group} is no group of the navigation")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screen:
-    """One page of the dashboard. `title` is the key of a text, `words` that of more words to find it by."""
-
-    path: str
-    title: str
-    right: Right
-    navigation: NavigationEntry | None = None
-    words: str | None = None
-    for_operators: bool = False
 
 
 def screen(
@@ -119,20 +89,6 @@ def act(
         return mark(done)
 
     return marked
-
-
-def screens_of(handlers: Iterable[Any]) -> list[Screen]:
-    """Return the screens among these handlers, in the order of the navigation, the others behind."""
-    found = [
-        handler.__dict__[ATTRIBUTE] for handler in handlers if ATTRIBUTE in getattr(handler, "__dict__", {})
-    ]
-    return sorted(found, key=_order)
-
-
-def _order(entry: Screen) -> tuple[int, int, str]:
-    if entry.navigation is None:
-        return len(GROUPS), 0, entry.path
-    return GROUPS.index(entry.navigation.group), entry.navigation.order, entry.path
 
 
 def _names_of(handler: Any) -> tuple[str, str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -11,6 +10,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from pillarbox.dashboard.frame.code_samples import ApiExample
 from pillarbox.dashboard.frame.layout import draw_screen
 from pillarbox.dashboard.people.page_visits import actor_of, see_other
 from pillarbox.dashboard.texts import has_text, t
@@ -26,16 +26,6 @@ MANAGED: Final = ("domains", "webhooks", "api-keys")
 """First segments of paths whose writes need the right to manage the team."""
 
 _encode = msgspec.json.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class ApiExample:
-    """A call of the API as the page shows it: path with its values, query and body."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    body: Any
 
 
 class Visit:
@@ -98,10 +88,6 @@ class Visit:
         """Return what `POST path` answers. `key` is an Idempotency-Key: a form sent twice acts once."""
         return await _builtins(await self._call("POST", path, {}, body or {}, key=key))
 
-    async def patch(self, path: str, /, body: Any) -> Any:
-        """Return what `PATCH path` answers."""
-        return await _builtins(await self._call("PATCH", path, {}, body))
-
     async def put(self, path: str, /, body: Any) -> Any:
         """Return what `PUT path` answers."""
         return await _builtins(await self._call("PUT", path, {}, body))
@@ -151,7 +137,18 @@ class Visit:
         self, template: str, *, status: int = 200, problem: str | None = None, **values: Any
     ) -> Reply[Html]:
         """Return the screen as a page of the dashboard. `problem` says what was wrong with a form."""
-        return await draw_screen(self, template, status=status, problem=problem, **values)
+        return await draw_screen(
+            self.request,
+            self.visitor,
+            template,
+            path=self.path,
+            title=self.title,
+            calls=self.calls,
+            status=status,
+            problem=problem,
+            notice=self.notice(),
+            **values,
+        )
 
     def to(self, path: str, *, done: str | None = None) -> Reply[Html]:
         """Return a redirect to a screen, which shows the text `done.<done>`."""

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.frame import charts
-from pillarbox.dashboard.frame.screens import NavigationEntry, screen
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.times import number, percent, zone
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.texts import t
@@ -36,7 +37,7 @@ SPANS: Final[Mapping[str, Span]] = {
 }
 
 
-class OverviewFigure(NamedTuple):
+class OverviewMetric(NamedTuple):
     """A figure of the overview with its note."""
 
     name: str
@@ -50,7 +51,7 @@ class OverviewFigure(NamedTuple):
     HERE,
     title="overview.title",
     words="overview.words",
-    navigation=NavigationEntry(group="build", order=10, icon="home", keys="o"),
+    navigation=NavigationEntry(group="email", order=10, icon="home", keys="o"),
     query={"span": str, "done": str},
 )
 async def show(visit: Visit) -> Reply[Html]:
@@ -72,10 +73,10 @@ async def show(visit: Visit) -> Reply[Html]:
     )
 
 
-def figures(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[OverviewFigure]:
+def figures(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[OverviewMetric]:
     """Return the counts of a period with their change, and the rates that providers watch."""
     counts = [
-        OverviewFigure(t(f"metric.{name}"), number(now[name]), _change(now[name], before[name]), "", None)
+        OverviewMetric(t(f"metric.{name}"), number(now[name]), _change(now[name], before[name]), "", None)
         for name in COUNTED
     ]
     return [
@@ -85,10 +86,10 @@ def figures(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[OverviewF
     ]
 
 
-def _rate(key: str, part: int, whole: int, limit: float) -> OverviewFigure:
+def _rate(key: str, part: int, whole: int, limit: float) -> OverviewMetric:
     is_above = whole > 0 and 100 * part / whole > limit
     note = t("overview.above_limit" if is_above else "overview.limit", limit=percent(limit, 100))
-    return OverviewFigure(t(key), percent(part, whole, 2), note, "bad" if is_above else "", None)
+    return OverviewMetric(t(key), percent(part, whole, 2), note, "bad" if is_above else "", None)
 
 
 def _change(now: int, before: int) -> str:

@@ -2,7 +2,8 @@
 
 The catalogues of the parts are merged here; a key begins with the name of its page. Templates and handlers
 ask `t("login.title")`; words in braces are filled in: `t("login.wait", seconds=30)`. Each language has every
-key. The language and the time zone of a page are those of the request that is at work.
+key. The language and the time zone of a page are those of the request that is at work. Begin with `frame.py`,
+whose texts many screens use.
 """
 
 from __future__ import annotations

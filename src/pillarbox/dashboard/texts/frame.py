@@ -14,7 +14,7 @@ TEXTS: Final[dict[str, str]] = {
     "frame.copy": "Copy",
     "frame.refresh": "Refresh",
     "team.blocked": "This team is blocked. Ask whoever runs this Pillarbox.",
-    "navigation.build": "Build",
+    "navigation.email": "Email",
     "navigation.audience": "Audience",
     "navigation.inboxes": "Inboxes",
     "navigation.team": "Team",

@@ -235,7 +235,7 @@ class Api:
                 return
 
     async def call(self, page: Request, call: RouteCall) -> Reply:
-        """Return the answer of a route that the request of a page calls as `call.caller`, encoded unless streamed.
+        """Return the answer of a route that a page calls as `call.caller`, encoded unless it is streamed.
 
         The route's size limit, idempotency, checks and transaction hold as over HTTP. Authentication, rate
         limit and the log of requests are left out: the page knows who asks. Raises the route's Problem.

@@ -63,7 +63,16 @@ ONCE = frozenset(
 """Headers that decide something: two of them may mean one thing to us and another to a proxy before us."""
 
 REPEATABLE = frozenset(
-    {b"accept", b"cookie", b"purpose", b"sec-purpose", b"user-agent", b"x-forwarded-for", b"x-moz"}
+    {
+        b"accept",
+        b"accept-language",
+        b"cookie",
+        b"purpose",
+        b"sec-purpose",
+        b"user-agent",
+        b"x-forwarded-for",
+        b"x-moz",
+    }
 )
 """Headers that are lists, or decide nothing: of these the last one counts unless all are read."""
 
