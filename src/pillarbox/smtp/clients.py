@@ -26,7 +26,7 @@ SHARE_EVERY = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What one client may have; None is no limit. `sessions` of all clients are this process's share."""
+    """The limits of one client; None is no limit. `sessions` of all clients are this process's share."""
 
     sessions: int
     per_client: int | None

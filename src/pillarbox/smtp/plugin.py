@@ -1,4 +1,4 @@
-"""What SMTP brings: the servers for mail of other servers, for submission and for LMTP."""
+"""The slice of SMTP: the servers for mail of other servers, for submission and for LMTP."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ LOOP = answer(554, "5.4.6", f"The message has passed more than {MOST_HOPS} serve
 
 @dataclass(frozen=True, slots=True)
 class SubmissionLogin:
-    """What a session is logged in with; the key is looked up again for every message."""
+    """The login of a session; the key is looked up again for every message."""
 
     token_hash: bytes
     caller: Caller
@@ -283,7 +283,7 @@ def _read(content: ReceivedText, envelope: Sequence[Mailbox]) -> tuple[ParsedMes
 
 
 def _body(ids: Sequence[UUID]) -> bytes:
-    """What is kept for an idempotency key: the API's answer."""
+    """Return the answer that is kept for an idempotency key: the API's."""
     return b'{"id":"%s"}' % str(ids[0]).encode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""What tracking brings to the program."""
+"""The slice of tracking."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ async def clicked(request: Request) -> Reply[Html]:
 
 
 async def _seen(request: Request) -> TrackedRecipient | None:
-    """Who sees the picture. Where the database is away and the key not known, nobody does."""
+    """Return who may see the picture: nobody where the database is away and the key not known."""
     text = request.param("token")
     if not text.endswith(SUFFIX):
         return None

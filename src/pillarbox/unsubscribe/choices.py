@@ -1,4 +1,4 @@
-"""What a recipient has chosen, and what a submission changes (topics.md 4)."""
+"""Reads and changes a recipient's choices (topics.md 4)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What the page shows. `topic` is the one that the mail was about, while it exists."""
+    """The choices that the page shows. `topic` is the one that the mail was about, while it exists."""
 
     address: str
     sender: str | None
@@ -43,7 +43,7 @@ class Preferences:
 
 @dataclass(frozen=True, slots=True)
 class UnsubscribeOutcome:
-    """What a submission has changed, and how it stands now."""
+    """The changes that a submission made, and the choices after it."""
 
     action: UnsubscribeAction
     now: Preferences
@@ -55,7 +55,7 @@ class UnsubscribeOutcome:
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """What a submission wants written: topics by what they shall be, and whether everything is left."""
+    """The changes to write: the new choice of each topic, and whether everything is left."""
 
     topics: Mapping[ShownTopic, Subscription] = field(default_factory=dict)
     unsubscribed: bool | None = None
@@ -80,7 +80,7 @@ class SubscriptionChoices:
         return found
 
     async def click(self, link: LinkToken) -> None:
-        """What one click does: the mail's topic is left, or everything where it has none."""
+        """Unsubscribe by one click: from the mail's topic, or from everything where it has none."""
         await self._again(lambda: self._click(link))
 
     async def submit(self, link: LinkToken, submitted: Submission) -> UnsubscribeOutcome:

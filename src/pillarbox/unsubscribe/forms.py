@@ -1,4 +1,4 @@
-"""What is submitted at a link: a form of its page, or the one click of a mail program (topics.md 4)."""
+"""Reads what is submitted at a link: a form of its page, or the one click of a mail program (topics.md 4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Fields = Sequence[tuple[str, str]]
 
 
 class UnsubscribeAction(Enum):
-    """What is wanted."""
+    """The kind of change that a submission asks for."""
 
     ONE_CLICK = "one_click"
     CONFIRM = "confirm"
@@ -39,7 +39,7 @@ class Submission(NamedTuple):
 
 
 def submission(body: bytes, content_type: str) -> Submission | None:
-    """What a body asks for; None where it asks for nothing that there is."""
+    """Return the request of a body; None where it asks for nothing that there is."""
     fields = _multipart(body, content_type) if _is_multipart(content_type) else _urlencoded(body)
     if any((name.strip().lower(), value.strip().lower()) == ONE_CLICK for name, value in fields):
         return Submission(UnsubscribeAction.ONE_CLICK)

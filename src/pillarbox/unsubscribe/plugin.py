@@ -1,4 +1,4 @@
-"""What links to unsubscribe bring to the program."""
+"""The slice of links to unsubscribe."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class UnsubscribeClick(NamedTuple):
 
 
 class LinkHolder(NamedTuple):
-    """Who has the link, as far as it is known."""
+    """The holder of the link, as far as they are known."""
 
     contact_id: UUID | None
     is_unsubscribed: bool
@@ -68,7 +68,7 @@ async def click(db: TeamDb, address: str, topic_id: UUID | None) -> UnsubscribeC
 
 
 async def recipient(db: TeamDb, address: str, email_id: UUID) -> LinkHolder:
-    """What is known of an address, and who wrote the email."""
+    """Return the facts about an address, and who wrote the email."""
     found = await db.one(LinkHolder, RECIPIENT, address, email_id)
     return found or LinkHolder(None, is_unsubscribed=False, sender=None)
 

@@ -70,7 +70,7 @@ async def submit(request: Request) -> Reply[Html]:
 
 
 async def _link(request: Request) -> LinkToken | Reply[Html]:
-    """What the link of the request says, or the page that refuses it."""
+    """Return the content of the request's link, or the page that refuses it."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
     key = key_for(f"unsubscribe {client_of(request.client)}")
     taken = request.use(Windows).take(key, MOST_REQUESTS, MINUTE)

@@ -1,4 +1,4 @@
-"""What teams use of their quotas (conventions sections 8 and 12).
+"""Counts what teams use of their quotas (conventions sections 8 and 12).
 
 A unit is one recipient of an email that was accepted, or one email that was received. Units of sent mail are
 counted where metrics are: `timeline.record` notes them in the very commit that accepts the email, for every

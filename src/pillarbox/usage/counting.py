@@ -39,8 +39,9 @@ async def give_back(db: TeamDb, email_id: UUID) -> None:
 
 
 def copies_given_back(emails: Sequence[tuple[UUID, UUID]]) -> Statement:
-    """What gives back the units of these emails (team, email), each of one recipient, in the transaction that
-    cancels them. It comes behind what that writes to them: whoever cancels locks in this order."""
+    """Return the statement that gives back the units of these emails (team, email), each of one recipient, in
+    the transaction that cancels them. It comes behind what that writes to them: whoever cancels locks in this
+    order."""
     return queries.give_back_copies(emails)
 
 

@@ -1,4 +1,4 @@
-"""What has been used: in every answer to a team with a quota, and in `GET /usage`.
+"""Reports usage: in every answer to a team with a quota, and in `GET /usage`.
 
 An answer shows the usage after its request had begun. A reading that is younger than the request serves, so
 requests that come together share one, and those that were accepted have theirs from the commit.
@@ -67,7 +67,7 @@ class UsageMeter:
         self._known[team_id] = UsageReading(self._clock.now(), daily, monthly)
 
     async def read(self, source: Source, team_id: UUID) -> UsedUnits:
-        """What the team has used of this day and month."""
+        """Return the team's usage of this day and month."""
         now = self._clock.now()
         return (await queries.used(source, [(team_id, day_of(now), month_of(now))]))[0]
 

@@ -1,4 +1,4 @@
-"""What usage brings: how much a team has sent and may send."""
+"""The slice of usage: how much a team has sent and may send."""
 
 from __future__ import annotations
 

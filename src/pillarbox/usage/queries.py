@@ -120,7 +120,7 @@ REMOVE_OLD_DAYS = """
 
 
 class UsedUnits(NamedTuple):
-    """What a team has used in a day and in its month, and what it may."""
+    """The usage of a team in a day and in its month, with its quotas."""
 
     team_id: UUID
     day: datetime
@@ -149,7 +149,7 @@ async def lock(conn: Connection, teams: Sequence[UUID]) -> None:
 
 
 async def used(source: Source, keys: Sequence[tuple[UUID, datetime, datetime]]) -> list[UsedUnits]:
-    """What was used, for each team, day and month."""
+    """Return the usage of each team, day and month."""
     teams, days, months = zip(*keys, strict=True)
     return [UsedUnits(**row) for row in await source.fetch(USED, teams, days, months)]
 
@@ -180,7 +180,7 @@ async def is_above(db: TeamDb, email_id: UUID) -> bool:
 
 
 async def owned(db: TeamDb, month: datetime) -> OwnedResources:
-    """What the team has now; runs of automations count from the beginning of `month` on."""
+    """Return the team's resources now; runs of automations count from the beginning of `month` on."""
     found = await db.one(OwnedResources, OWNED, first_id(month))
     assert found is not None, "the caller's team is there"
     return found

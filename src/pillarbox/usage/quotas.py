@@ -42,7 +42,7 @@ class QuotaSpending:
 
 
 class QuotaUsage:
-    """What teams have used, as a commit goes on."""
+    """The usage of teams, as a commit goes on."""
 
     def __init__(self, read: Sequence[queries.UsedUnits]) -> None:
         self._quotas = {row.team_id: (row.daily_quota, row.monthly_quota) for row in read}
@@ -54,7 +54,7 @@ class QuotaUsage:
         return self._quotas[team_id]
 
     def after(self, quota_spending: QuotaSpending) -> tuple[int, int]:
-        """What its day and its month would have used with this."""
+        """Return the usage of its day and its month with this added."""
         day, month = day_of(quota_spending.at), month_of(quota_spending.at)
         return (
             self._days[quota_spending.team_id, day] + quota_spending.units,

@@ -65,7 +65,7 @@ class Usage(Struct):
 
 @dataclass(frozen=True, slots=True)
 class UsageLimits:
-    """What the operator has set for all teams; None is no limit."""
+    """The operator's limits for all teams; None is no limit."""
 
     rate_limit: int
     most_domains: int | None
@@ -74,7 +74,7 @@ class UsageLimits:
 def usage(
     used: UsedUnits, owned: OwnedResources, limits: UsageLimits, rate_limit: int, now: datetime
 ) -> Usage:
-    """What a team has, and the runs of automations that began in the month of `now`."""
+    """Return the usage of a team; runs of automations count from the beginning of the month of `now`."""
     day, month = iso_style(next_day(now)), iso_style(next_month(now))
     daily = Emails(used.day_sent + used.day_received, used.daily_quota, used.day_sent, used.day_received, day)
     monthly = Emails(

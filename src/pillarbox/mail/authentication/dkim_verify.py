@@ -59,7 +59,7 @@ class KeyLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dkim:
-    """What became of one signature; `domain` (d=) and `selector` (s=) are "" where it has none."""
+    """The result of verifying one signature; `domain` (d=) and `selector` (s=) are "" where it has none."""
 
     result: Result
     domain: str

@@ -17,7 +17,7 @@ _WEAKER: Final[dict[Policy, Policy]] = {"reject": "quarantine", "quarantine": "n
 
 @dataclass(frozen=True, slots=True)
 class DmarcRecord:
-    """What the owner of a domain asks for; `pct` is not read any more (RFC 9989, appendix)."""
+    """The policy that the owner of a domain publishes; `pct` is not read any more (RFC 9989, appendix)."""
 
     policy: Policy
     subdomain_policy: Policy

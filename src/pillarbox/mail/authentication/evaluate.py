@@ -1,4 +1,4 @@
-"""Who a received mail is from, as far as it can be proved: SPF, DKIM and DMARC in one call (INB-10)."""
+"""Evaluates SPF, DKIM and DMARC of a received mail in one call (INB-10)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class SmtpSessionFacts:
-    """What the SMTP session said: the client's address, its EHLO name, MAIL FROM ("" for the null sender)."""
+    """Facts of the SMTP session: the client's address, its EHLO name, MAIL FROM ("" is the null sender)."""
 
     client_ip: str
     helo: str

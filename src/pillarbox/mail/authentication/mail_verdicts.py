@@ -1,4 +1,4 @@
-"""What was found out about a received mail, in values that are stored with it and shown as they are.
+"""The verdicts on a received mail, as values that are stored with it and shown as they are.
 
 Texts of the mail and of DNS in them are cut to `LONGEST` characters.
 """
@@ -25,7 +25,7 @@ class SpfVerdict(Struct, frozen=True):
 
 
 class DkimVerdict(Struct, frozen=True):
-    """What became of one signature."""
+    """The verdict on one signature."""
 
     result: str
     domain: str | None = None
@@ -85,7 +85,7 @@ def verdicts(results: AuthenticationResults, spam: SpamVerdict, *, automatic: bo
 
 
 def bare_verdicts(spf: str, dkim: str, dmarc: str, spam_reason: str | None) -> MailVerdicts:
-    """What is known of a mail of which the results alone were stored."""
+    """Return the verdicts of a mail of which the results alone were stored."""
     return MailVerdicts(
         SpfVerdict(spf),
         [] if dkim == "none" else [DkimVerdict(dkim)],

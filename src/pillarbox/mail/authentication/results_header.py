@@ -1,4 +1,4 @@
-"""What SPF, DKIM and DMARC found, as a header field (RFC 8601), and forged ones taken out (AR-01).
+"""Writes the results of SPF, DKIM and DMARC as a header field (RFC 8601), and removes forged ones (AR-01).
 
 Everything that comes from the mail or from DNS is written as a quoted string or not at all. So nothing of it
 can end a property, open a comment or begin another result.

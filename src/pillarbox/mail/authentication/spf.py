@@ -264,7 +264,8 @@ class _Check:
         return spf_macros.expanded(text, facts, validated)
 
     async def _explanation(self, record: SpfRecord, facts: MacroValues) -> str | None:
-        """What the domain's owner says about a fail (6.2); nothing where it cannot be had."""
+        """Return the explanation that the domain's owner publishes for a fail (6.2); "" where it cannot be
+        had."""
         if record.explanation is None:
             return None
         try:

@@ -24,7 +24,7 @@ _UNESCAPED: Final = "-._~"
 
 @dataclass(frozen=True, slots=True)
 class MacroValues:
-    """What the letters stand for; `domain` is that of the record at hand."""
+    """The values of the macro letters; `domain` is that of the record at hand."""
 
     sender: str
     domain: str

@@ -19,7 +19,7 @@ _WINDOWS = range(0x80, 0xA0)
 
 
 def decoded(value: str) -> str:
-    """What a value means; it never raises, whatever the value holds."""
+    """Return the value with its character references decoded; never raises."""
     if "\r" in value:
         value = value.replace("\r\n", "\n").replace("\r", "\n")
     if "&" in value:

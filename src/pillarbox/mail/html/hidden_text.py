@@ -92,7 +92,7 @@ class _Look(NamedTuple):
 
 
 class HiddenText:
-    """What is hidden of one document, which is walked through in its order."""
+    """Collects the hidden text of one document, which is walked through in its order."""
 
     def __init__(self, html: str) -> None:
         self._rules = StyleRules(html)

@@ -51,7 +51,7 @@ _WEB = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
 
 
 class Tracker(Protocol):
-    """What stands in a mail to one recipient instead of its links."""
+    """Replaces the links in a mail to one recipient."""
 
     def link(self, url: str, index: int) -> str | None:
         """Where the link of this number leads now; None where it stays as it is."""
@@ -92,7 +92,7 @@ def cut(html: str) -> SplitHtml:
 
 
 def href(raw: str, tracker: Tracker, index: int) -> str:
-    """What stands for the value of an `href`, as it is written in HTML."""
+    """Return the replacement for the value of an `href`, as it is written in HTML."""
     url = web_url(raw)
     link = tracker.link(url, index) if url is not None else None
     return raw if link is None else encoded(link)

@@ -60,7 +60,7 @@ _ENDS: dict[str, re.Pattern[str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class AllowedElements:
-    """What may be written: elements, the attributes of each and of all (`*`), and the elements that lose
+    """The allow-list of elements, of the attributes of each and of all (`*`), and the elements that lose
     their content with their tags."""
 
     tags: Collection[str]

@@ -303,7 +303,7 @@ class _Text:
 
 
 def _target(href: str, label: str) -> str:
-    """What is worth writing behind the label of a link; nothing when the label says it already."""
+    """Return the address to write behind the label of a link; "" when the label says it already."""
     url = _NOT_IN_URL.sub("", href)
     scheme = url.partition(":")[0].lower()
     if scheme in ("http", "https") or url.startswith("{{"):

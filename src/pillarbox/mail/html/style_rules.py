@@ -56,7 +56,7 @@ _PIECE = re.compile(
 
 
 class Compound(NamedTuple):
-    """What one element must be."""
+    """The conditions that a compound selector puts on one element."""
 
     tag: str
     classes: frozenset[str]
@@ -65,7 +65,7 @@ class Compound(NamedTuple):
 
 
 class StyledElement(NamedTuple):
-    """What selectors look at."""
+    """An element as selectors see it."""
 
     tag: str
     classes: frozenset[str]
@@ -97,7 +97,7 @@ class StyleRules:
         return bool(self._rules)
 
     def of(self, element: StyledElement, ancestors: Sequence[StyledElement]) -> Declarations:
-        """What the rules declare for the element; the most specific and the last of them counts."""
+        """Return what the rules declare for the element; the most specific and the last of them counts."""
         found: Declarations = {}
         self._compared += len(self._rules)
         if self._compared > MOST_COMPARISONS:
@@ -128,7 +128,7 @@ class StyleRules:
 
 
 def declarations(text: str) -> Declarations:
-    """What a `style` declares of `PROPERTIES`."""
+    """Return the declarations of `PROPERTIES` in a `style`."""
     found: Declarations = {}
     for part in text.split(";"):
         name, colon, value = part.partition(":")

@@ -1,4 +1,4 @@
-"""Who a received mail is from and to: address headers as they are really written.
+"""Parses the address fields of a received mail as they are really written.
 
 `address.parse_mailbox` is for what users give us and refuses what is not exact. This parser reads what
 others have sent (RFC 5322 3.4 and 4.4, and mistakes): lists, groups, comments, routes, names without
@@ -48,7 +48,7 @@ class NamedAddress:
 
     @property
     def domain(self) -> str:
-        """What follows the last `@`, in lower case; empty when there is none."""
+        """Return the part behind the last `@`, in lower case; "" when there is none."""
         return self.address.rpartition("@")[2].lower() if "@" in self.address else ""
 
     @property
@@ -107,7 +107,7 @@ def addresses(mailboxes: Iterable[NamedAddress]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _simple(text: str) -> AddressFields | None:
-    """What nearly every header is: mailboxes between commas, without anything unusual."""
+    """Parse the common case: mailboxes between commas, without anything unusual."""
     mailboxes = []
     for entry in text.split(","):
         found = _SIMPLE.fullmatch(entry.strip(" \t"))
@@ -121,7 +121,7 @@ def _simple(text: str) -> AddressFields | None:
 
 @dataclass(slots=True)
 class _Entry:
-    """What has been read of one mailbox: words and quoted strings, comments, what stood in `<>`."""
+    """One mailbox while it is read: words and quoted strings, comments, the content of `<>`."""
 
     words: list[tuple[str, bool]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)

@@ -50,8 +50,8 @@ class AttachedPart:
 
 
 class MessageBodies:
-    """What a message says, and what it carries, in the order of the message. Text and html are decoded when
-    they are asked for, and kept."""
+    """The bodies and attachments of a message, in its order. Text and html are decoded when they are asked
+    for, and kept."""
 
     __slots__ = ("_html", "_htmls", "_octets", "_plain", "_raw", "_text", "attachments")
 

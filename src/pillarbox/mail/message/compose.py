@@ -32,7 +32,8 @@ NO_RECIPIENTS = b"To: undisclosed-recipients:;\r\n"
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """What to compose. Custom headers are already filtered; the composer refuses what should not be there."""
+    """The parts of a message to compose. Custom headers are already filtered; the composer refuses what
+    should not be there."""
 
     sender: Mailbox
     to: Sequence[Mailbox]

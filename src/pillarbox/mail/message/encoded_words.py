@@ -128,7 +128,7 @@ def are_harmless(text: str) -> bool:
 
 
 def _octets(word: re.Match[str]) -> bytes | None:
-    """What the word carries, or None when its charset is unknown or its base64 is broken."""
+    """Return the octets of the word, or None when its charset is unknown or its base64 is broken."""
     if word[1].lower() not in CHARSETS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the author of a message wrote: its text without the quoted history and without the signature.
+"""Extracts the text that the author of a message wrote, without quoted history and signature.
 
     extracted_text(text, html, subject)      # None where the message has neither
 
@@ -78,7 +78,7 @@ class _OwnLines:
         self._read()
 
     def written(self) -> str:
-        """What is left, with one empty line between two stretches."""
+        """Return the remaining text, with one empty line between two stretches."""
         kept = []
         for lines in self._stretches:
             said = "\n".join(lines[: signatures.end_of_text(lines)]).strip("\n").rstrip()
@@ -115,7 +115,7 @@ class _OwnLines:
                 at += 1
 
     def _take_back_marks(self) -> None:
-        """What stands alone and may be the author's own line is no quotation."""
+        """Take the mark from a lone quotation that may be the author's own line."""
         lines, quoted = self._lines, self._quoted
         for at, line in enumerate(lines):
             if not quoted[at] or not history.may_be_own(line):

@@ -125,7 +125,7 @@ def _blank(raw: bytes, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _blank_later(raw: bytes, start: int, end: int) -> int:
-    """What follows the first empty line."""
+    """Return the text behind the first empty line."""
     blank = _blank(raw, start, end)
     return blank[1] if blank else end
 

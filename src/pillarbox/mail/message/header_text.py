@@ -1,4 +1,4 @@
-"""What people are shown of a received header: unfolded, decoded, valid Unicode (receiving.md 2.2).
+"""Decodes a received header for people: unfolded, decoded, valid Unicode (receiving.md 2.2).
 
 Reading is tolerant where `encoded_words` is strict: encoded words inside quotes, with blanks in them, or
 without white space between them; in charsets of the whole WHATWG list or in none; with characters divided

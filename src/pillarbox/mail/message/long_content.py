@@ -12,8 +12,7 @@ Piece = bytes | EncodedFile
 
 
 class LongContent:
-    """What `Content` is for messages in memory, for one of several pieces. The last of them is here and ends
-    a line."""
+    """The counterpart of `Content` for a message in several pieces. The last is here and ends a line."""
 
     __slots__ = ("is_ascii", "pieces", "size")
 

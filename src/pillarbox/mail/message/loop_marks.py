@@ -46,7 +46,7 @@ class LoopMarks:
         return _mark(self._keys[0], address)
 
     def comment(self, addresses: Iterable[str]) -> str:
-        """What stands in the Received field of a mail for these addresses."""
+        """Return the comment in the Received field of a mail for these addresses."""
         marks = "\r\n\t".join(map(self.of, addresses))
         return f"(mark {marks})"
 

@@ -60,7 +60,7 @@ class ParsedPart:
 
 @dataclass(slots=True)
 class MimeBudget:
-    """What may still be spent on a message, and whether it sufficed."""
+    """The remaining budget for a message, and whether it sufficed."""
 
     octets: int
     parts: int = MOST_PARTS

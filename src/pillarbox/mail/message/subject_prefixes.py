@@ -1,4 +1,4 @@
-"""What mail programs, and people in their languages, write in front of the subject of a reply or a forward.
+"""The prefixes of replies and forwards in subjects, by language.
 
 Each row is a language with its marks of replies and of forwards, without the colon. They are compared
 folded, so case makes no difference. A mark is one only in front of a colon, so a short word says

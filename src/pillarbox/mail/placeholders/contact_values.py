@@ -30,8 +30,8 @@ _NOTHING: Final = frozenset(("contact", "this"))
 
 @dataclass(frozen=True, slots=True)
 class ContactValues:
-    """What mail may say of a contact; `fallbacks` are those of the properties that the team has defined. A
-    value that is null or empty is none."""
+    """The values of a contact that mail may show; `fallbacks` are those of the properties that the team has
+    defined. A value that is null or empty is none."""
 
     email: str | None = None
     first_name: str | None = None

@@ -154,5 +154,5 @@ def has_too_many(source: str | None) -> bool:
 
 
 def links(url: str, *, is_html: bool) -> dict[str, str]:
-    """What the words for a recipient's own link stand for."""
+    """Return the recipient's own links by the words that stand for them."""
     return dict.fromkeys(UNSUBSCRIBE_URL, url.replace("&", "&amp;") if is_html else url)

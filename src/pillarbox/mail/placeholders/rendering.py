@@ -45,7 +45,7 @@ class ValueOrigin(Enum):
 
 
 class Value(NamedTuple):
-    """What stands in the place of a placeholder."""
+    """The value that replaces a placeholder."""
 
     text: str
     origin: ValueOrigin

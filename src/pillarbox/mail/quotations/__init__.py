@@ -1,1 +1,1 @@
-"""What of a mail is quoted from earlier ones, and what is its signature, as mail programs write them."""
+"""Finds the quoted history and the signature of a mail, as mail programs write them."""

@@ -109,18 +109,18 @@ def _cut(html: str) -> str:
 
 
 def without_long_data(match: re.Match[str]) -> str:
-    """What is read of a match of `DATA`."""
+    """Return the readable part of a match of `DATA`."""
     return "data:," if match.end() - match.start() > _LONG_DATA else match[0]
 
 
 class _Marks:
-    """What is known of one document."""
+    """The marks found in one document so far."""
 
     def __init__(self) -> None:
         self._looked_before = 0
 
     def instead(self, node: LexborNode) -> str | None:
-        """What is written instead of an element; None where it is read as it is."""
+        """Return the replacement for an element; None where it is read as it is."""
         attributes = node.attributes
         tag = node.tag
         if not attributes and tag != "blockquote":

@@ -32,7 +32,7 @@ from pillarbox.mail.smtp.reply import SmtpReply, plain_text
 
 
 class DsnAction(StrEnum):
-    """What became of a recipient (RFC 3464, 2.3.3)."""
+    """The action reported for a recipient (RFC 3464, 2.3.3)."""
 
     FAILED = "failed"
     DELAYED = "delayed"
@@ -43,7 +43,7 @@ class DsnAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecipientReport:
-    """What a report says about one recipient; `recipient` is None where a text names nobody.
+    """The report about one recipient; `recipient` is None where a text names nobody.
 
     `recipient` is the original recipient where it is told, else the final one: the address we sent to.
     `verdict` is of the outcome BOUNCED for a failure, DELAYED for a delay, DELIVERED for the others.
@@ -59,7 +59,7 @@ class RecipientReport:
 
     @property
     def diagnostic(self) -> str:
-        """What the server said, on one line."""
+        """Return the server's diagnostic on one line."""
         return str(self.reply)
 
 
@@ -110,7 +110,7 @@ def _of_group(
     *,
     is_alone: bool,
 ) -> RecipientReport:
-    """What one group says; `words` are those written for people, which may say why."""
+    """Return the report of one group; `words` are those written for people, which may say why."""
     action = _action(group)
     final = group.address("final-recipient")
     fields = said = dsn_verdicts.reply_of(group.diagnostic, group.status)

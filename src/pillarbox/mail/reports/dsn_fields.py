@@ -51,7 +51,7 @@ class DsnFieldGroup:
 
     @property
     def diagnostic(self) -> str:
-        """What the remote server said, without the type in front of it; else the comment of the status."""
+        """Return the remote server's text without the type in front of it; else the comment of the status."""
         text = self.get("diagnostic-code")
         found = _TYPED.fullmatch(text)
         comment = _COMMENT.search(self.get("status"))

@@ -86,7 +86,7 @@ _UNDELIVERABLE: Final = re.compile(
 
 
 def text(message: ParsedMessage) -> str:
-    """What the reporter wrote for people in the first text or html part, without quotations."""
+    """Return the reporter's own words in the first text or html part, without quotations."""
     found = _part(message)
     if found is None:
         return ""

@@ -55,7 +55,7 @@ _JSON = json.JSONDecoder(strict=False)
 
 
 class TextVerdict(NamedTuple):
-    """What a text says about one recipient; `recipient` is None where it names nobody."""
+    """The verdict of a text about one recipient; `recipient` is None where it names nobody."""
 
     recipient: str | None
     code: int | None
@@ -64,7 +64,7 @@ class TextVerdict(NamedTuple):
 
 
 def text_verdicts(text: str, known: Sequence[str] = ()) -> list[TextVerdict]:
-    """What the text says about each recipient; `known` are those that a header names.
+    """Return the text's verdict about each recipient; `known` are those that a header names.
 
     At least one entry comes back, for nobody in particular if need be.
     """

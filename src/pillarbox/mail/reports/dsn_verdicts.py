@@ -1,4 +1,4 @@
-"""What a report about a recipient means: its words as a reply, and the verdict of the replies' table.
+"""Turns a report about a recipient into a reply, and into the verdict of the replies' table.
 
 Rows of our own stand before the table for what only reports say: that the time for trying is over, and
 how servers without SMTP replies word a mailbox that does not exist.

@@ -1,4 +1,4 @@
-"""What an SMTP answer means for one recipient: a table, read from the top, the first matching row wins.
+"""Classifies an SMTP answer for one recipient: a table, read from the top, the first matching row wins.
 
 The order of judgement is that of standards OUT-06 (first digit, then enhanced code, then known texts), with
 one exception: texts that name a cause which has nothing to do with the address (block lists, a bad sender, a
@@ -52,7 +52,7 @@ from . import quoted_replies
 
 
 class DeliveryOutcome(StrEnum):
-    """What becomes of the recipient in this attempt."""
+    """The outcome for the recipient in this attempt."""
 
     DELIVERED = "delivered"
     DELAYED = "delayed"
@@ -81,7 +81,7 @@ class SubType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplyVerdict:
-    """What an answer means. For a delay, the types are those of the bounce that ends a long delay.
+    """The meaning of an answer. For a delay, the types are those of the bounce that ends a long delay.
 
     `retry_host`: the answer speaks for this host only, the next one of the domain may be tried now.
     `slow_down`: the site asks for fewer connections or mails (OUT-12), not for this mail alone.

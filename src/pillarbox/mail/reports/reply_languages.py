@@ -1,4 +1,4 @@
-"""What mail servers say in other languages than English: patterns like those of `reply_texts`.
+"""Patterns of mail servers' texts in other languages than English, like those of `reply_texts`.
 
 German, French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Japanese and Chinese. Each pattern is
 searched in lower-case text without addresses; `\\b` and `\\w` know ASCII only and are not used. A pattern

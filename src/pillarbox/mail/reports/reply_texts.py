@@ -1,4 +1,4 @@
-"""What mail servers say, by what they mean: patterns for the table of `replies`.
+"""Patterns of mail servers' texts by their meaning, for the table of `replies`.
 
 Each pattern is searched in lower-case text without addresses. All are linear: alternatives of plain
 words with bounded gaps. A pattern that leads to Permanent (the last two) must leave no doubt.

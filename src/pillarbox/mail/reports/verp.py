@@ -46,7 +46,7 @@ class VerpSigner:
         return PREFIX + b32encode(payload + _mac(self._keys[0], payload)).decode("ascii").lower()
 
     def read(self, local_part: str) -> BouncedItem | None:
-        """What a local part names, in any case of letters; None when we did not make it."""
+        """Return what a local part names, in any case of letters; None when we did not make it."""
         if not local_part.isascii() or not LOCAL_PART.fullmatch(local_part.lower()):
             return None
         raw = b32decode(local_part[len(PREFIX) :].upper())

@@ -63,7 +63,7 @@ class Wire(asyncio.Protocol):
 
     @property
     def failure(self) -> SmtpReply | None:
-        """What ended this connection, or nothing while it lives."""
+        """Return the failure that ended this connection, or None while it lives."""
         return self._failure
 
     @property

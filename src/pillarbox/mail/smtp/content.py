@@ -1,4 +1,4 @@
-"""What may be written after DATA, and how (RFC 5321, 4.5.2)."""
+"""Prepares content for DATA (RFC 5321, 4.5.2)."""
 
 from __future__ import annotations
 

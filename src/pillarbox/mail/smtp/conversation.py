@@ -52,7 +52,7 @@ class SessionTimeouts:
 
 
 class ConnectionContext(Protocol):
-    """What a connection needs of its listener."""
+    """The services that a connection needs of its listener."""
 
     hostname: str
     timeouts: SessionTimeouts

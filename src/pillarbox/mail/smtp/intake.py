@@ -140,7 +140,7 @@ class DataIntake:
         self.close()
 
     def content(self) -> ReceivedText:
-        """What was read, once `feed` has found the end."""
+        """Return the content, once `feed` has found the end."""
         if self._file is None:
             text = b"".join(self._parts)
             return ReceivedText(text, None, len(text))

@@ -24,7 +24,7 @@ class Prompt(NamedTuple):
 
 
 class LoginCredentials(NamedTuple):
-    """What the client says it is, and its proof."""
+    """The client's name and its proof."""
 
     user: str
     password: str
@@ -65,7 +65,7 @@ MECHANISMS: dict[bytes, type[Plain] | type[LoginMechanism]] = {b"PLAIN": Plain, 
 
 
 def next_step(exchange: Exchange, line: bytes) -> Step:
-    """What comes after this line of the client; an `SessionReply` ends the exchange."""
+    """Take this line of the client and return the next step; an `SessionReply` ends the exchange."""
     if line == b"*":
         return say.CANCELED
     try:

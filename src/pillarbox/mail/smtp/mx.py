@@ -28,7 +28,7 @@ _GLOBAL_V6: Final = ipaddress.ip_network("2000::/3")
 
 
 class LookupResult(Protocol[T_co]):
-    """What a look-up gave: records only when `found`; `failed` says nothing about the name."""
+    """The result of a look-up: records only when `found`; `failed` says nothing about the name."""
 
     @property
     def status(self) -> Literal["found", "no_name", "no_data", "failed"]: ...
@@ -73,7 +73,7 @@ class NoHosts:
 
 @dataclass(frozen=True, slots=True)
 class HostPolicy:
-    """What may be connected to: public addresses, plus `allowed` networks, never what is `own`.
+    """Decides which addresses may be connected to: public ones, plus `allowed` networks, never `own` ones.
 
     `own` holds our names (lower case) and addresses.
     """

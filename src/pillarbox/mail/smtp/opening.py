@@ -43,7 +43,7 @@ class ConnectFailed:
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """What the server offered in its last EHLO: keyword in upper case → its parameters."""
+    """The extensions that the server offered in its last EHLO: keyword in upper case → its parameters."""
 
     keywords: Mapping[str, str]
 
@@ -86,7 +86,7 @@ async def tcp_connect(protocol: asyncio.Protocol, host: str, port: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpening:
-    """What one session is asked to be."""
+    """The settings of one session."""
 
     address: tuple[str, int]
     server_name: str

@@ -51,7 +51,7 @@ class SessionHandler(Protocol):
 
 
 class ListenerContext(ConnectionContext, Protocol):
-    """What a session needs of its listener."""
+    """The services that a session needs of its listener."""
 
     handler: SessionHandler
     most_octets: int

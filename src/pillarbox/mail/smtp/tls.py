@@ -9,7 +9,7 @@ from functools import lru_cache
 
 
 class TlsMode(Enum):
-    """What a session asks of TLS."""
+    """The requirement of a session on TLS."""
 
     NONE = "none"
     """Clear text, even where STARTTLS is offered: the second try after a broken handshake."""
@@ -33,7 +33,7 @@ class TlsMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TlsInfo:
-    """What an attempt records of its encryption; `verified` means chain and name were checked."""
+    """The encryption of an attempt; `verified` means chain and name were checked."""
 
     version: str
     cipher: str
@@ -55,6 +55,6 @@ def context_for(verified: bool) -> ssl.SSLContext:
 
 
 def info_of(ssl_object: ssl.SSLObject, verified: bool) -> TlsInfo:
-    """What was negotiated."""
+    """Return what was negotiated."""
     cipher = ssl_object.cipher()
     return TlsInfo(ssl_object.version() or "", cipher[0] if cipher else "", verified)

@@ -43,7 +43,7 @@ _ABANDONED = (421, "4.3.0", "the transfer was given up before its end")
 
 
 class RecipientReply(NamedTuple):
-    """What decided one recipient, and at which stage."""
+    """The reply that decided one recipient, and its stage."""
 
     recipient: str
     stage: SmtpStage
@@ -52,7 +52,7 @@ class RecipientReply(NamedTuple):
 
 @dataclass(slots=True)
 class Transaction:
-    """What became of one transaction; `answers` has one entry per recipient, in the given order.
+    """The result of one transaction; `answers` has one entry per recipient, in the given order.
 
     `stage` is how far it went. `offered`: a server that had greeted us was offered the mail (also when
     its EHLO had already ruled the mail out). `uncertain`: the final dot was written and no answer came.
@@ -71,7 +71,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Who sends to whom; `smtputf8` says that the header itself needs the extension (RFC 6531)."""
+    """Sender and recipients; `smtputf8` says that the header itself needs the extension (RFC 6531)."""
 
     mail_from: str
     recipients: Sequence[str]
@@ -193,7 +193,7 @@ class TransactionRun:
         return f"{' '.join(words)}\r\n".encode()
 
     async def _name_recipients(self, offered: list[int], lines: list[bytes]) -> list[int] | None:
-        """Who was accepted; nothing at all when the session ended meanwhile."""
+        """Send RCPT for each recipient and return the accepted ones; None when the session ended."""
         accepted = []
         for i, line in zip(offered, lines, strict=True):
             answer = await self._ask(line, self._timeouts.rcpt)
