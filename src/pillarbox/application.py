@@ -1,4 +1,4 @@
-"""What puts the slices together. Importing this loads the program.
+"""Puts the slices together. Importing this loads the program.
 
 What a slice brings stands in its `plugin.py` (`pillarbox.kernel.slices`). `build` makes one worker's
 application; nothing here knows a part by name.
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class App:
-    """What a worker process runs."""
+    """The application of one worker process."""
 
     def __init__(self, kit: Container) -> None:
         self.kit = kit

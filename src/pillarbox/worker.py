@@ -53,7 +53,7 @@ logger = log.get("worker")
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What the supervisor sent to this worker."""
+    """The configuration that the supervisor sent to this worker."""
 
     settings: Settings
     runtime: Runtime
@@ -202,7 +202,7 @@ class HttpServer:
 
     @property
     def renewable(self) -> Sequence[Callable[[], object]]:
-        """What looks at files that may be renewed."""
+        """Return what looks at files that may be renewed."""
         return [self.certificate.refresh] if self.certificate is not None else []
 
     async def close(self) -> None:

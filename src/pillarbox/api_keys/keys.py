@@ -57,7 +57,7 @@ async def rename(db: TeamDb, key_id: UUID, name: str) -> None:
 
 
 async def named(db: TeamDb, key_id: UUID) -> str:
-    """What the key is called."""
+    """Return the name of the key."""
     name = await queries.name_of(db, key_id)
     if name is None:
         raise NotFound("API key")
@@ -114,7 +114,7 @@ async def listed(db: TeamDb) -> list[ShownKey]:
 
 
 def display(token: str) -> str:
-    """What may be shown of a token: never more than a third of it."""
+    """Return the part of a token that may be shown: never more than a third of it."""
     return token[: min(SHOWN, len(token) // 3)]
 
 

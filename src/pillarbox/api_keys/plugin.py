@@ -1,4 +1,4 @@
-"""What API keys bring: who may call, and the routes under `/api-keys`."""
+"""The slice of API keys: who may call, and the routes under `/api-keys`."""
 
 from __future__ import annotations
 

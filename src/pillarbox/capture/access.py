@@ -1,4 +1,4 @@
-"""Who may read captured mail (docs/guide/settings.md).
+"""Decides who may read captured mail (docs/guide/settings.md).
 
 Three checks: the connection comes from this machine or from a network that the operator named; the Host
 header is a name of this machine, so no web page can get in through a name of its own that points here (DNS

@@ -37,7 +37,7 @@ _WHOLE_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a mail must hold, without case.
+    """The conditions on a mail, compared without case.
 
     `to` and `sender` are a whole address when they have the form of one, and a part of one otherwise;
     `subject` is a part of the subject; `anything` is a part of any of the three.
@@ -90,7 +90,7 @@ class Arrivals:
         return await queries.search(self._pool, page, filters.patterns, lowest)
 
     async def wait(self, filters: Filters, page: Page, seconds: float) -> list[CapturedRow]:
-        """What `find` answers, as soon as it is not empty and at the latest after `seconds`.
+        """Return what `find` answers, as soon as it is not empty and at the latest after `seconds`.
 
         Raises Overloaded when too many wait already.
         """

@@ -1,4 +1,4 @@
-"""What must hold of captured mail (`pillarbox.kernel.postgres.invariant`)."""
+"""The invariants of captured mail (`pillarbox.kernel.postgres.invariant`)."""
 
 from __future__ import annotations
 

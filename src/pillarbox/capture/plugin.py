@@ -1,4 +1,4 @@
-"""What capture brings: the store of mail that is not sent, and the pages and routes that show it."""
+"""The slice of capture: the store of mail that is not sent, and the pages and routes that show it."""
 
 from __future__ import annotations
 

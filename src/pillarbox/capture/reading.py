@@ -74,7 +74,7 @@ class Reader:
         return _once(self._opened(row, found)[:end])
 
     async def read(self, row: CapturedRow, work: Callable[[bytes], T], is_gone: IsGone = never) -> T:
-        """What `work` makes of the message, in the thread; NotFound. Nothing is read for who is gone."""
+        """Run `work` on the message in the thread; NotFound. Nothing is read for a client that is gone."""
         async with self._room:
             if is_gone():
                 raise ClientGone

@@ -115,7 +115,7 @@ def enter(request: Request) -> Reply[Html] | None:
 
 
 def problem_page(problem: Problem) -> Reply[Html]:
-    """What a person sees instead of the contract's error body."""
+    """Return the page that a person sees instead of the contract's error body."""
     if isinstance(problem, NoToken):
         return pages.message_page(
             "The link is needed",

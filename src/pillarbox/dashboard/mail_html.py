@@ -116,12 +116,12 @@ def no_pictures(cid: str) -> str | None:
 
 
 def clean(html: str, pictures: Pictures = no_pictures) -> ShownMail:
-    """What may be shown of a mail's HTML."""
+    """Return a mail's HTML as it may be shown."""
     return with_pictures(cleaned(html), pictures)
 
 
 def cleaned(html: str) -> SanitizedHtml:
-    """What may be shown of a mail's HTML, whatever its pictures are."""
+    """Return a mail's HTML as it may be shown, whatever its pictures are."""
     is_long, html = len(html) > LONGEST, html[:LONGEST]
     judge = _Judge(sha256(html.encode("utf-8", "replace")).hexdigest()[:32])
     bare = _LONG_DATA.sub(lambda found: judge.held(found[0]), html)
@@ -198,7 +198,7 @@ class _Judge:
         self.left_out = 0
 
     def held(self, data: str) -> str:
-        """What stands for a picture while the HTML is read."""
+        """Return the placeholder of a picture while the HTML is read."""
         return self._placed(MailPicture(_BLANKS.sub("", data), ""))
 
     def pieces(self, body: str) -> Iterator[str | MailPicture]:
@@ -239,7 +239,7 @@ class _Judge:
 
 
 def _body_style(attributes: Mapping[str, str]) -> str:
-    """What the body's own element says about colours and spacing."""
+    """Return the colours and spacing of the body's own element."""
     style = mail_styles.declarations(unescape(attributes.get("style", "")[:LONGEST_ATTRIBUTE]))
     color = attributes.get("bgcolor", "")
     return f"background-color:{color};{style}" if _COLOR.fullmatch(color) else style

@@ -43,7 +43,8 @@ class PageWork:
         return self._turns.waiting
 
     async def do(self, team_id: UUID, work: Callable[[], T], is_gone: IsGone = never) -> T:
-        """What `work` returns. Raises Overloaded, and ClientGone where whoever asked left before it began."""
+        """Return what `work` returns. Raises Overloaded, and ClientGone where whoever asked left before it
+        began."""
         await self._turns.take(team_id, 1, is_gone)
         made = asyncio.get_running_loop().run_in_executor(self._thread, work)
         made.add_done_callback(self._ended)
@@ -70,7 +71,7 @@ class PageWork:
 
 
 class _PageCache:
-    """What was made lately, by the HTML that it was made of; only the thread touches it."""
+    """A cache of results by the HTML that they were made of; only the thread touches it."""
 
     def __init__(self, limit: int) -> None:
         self._most = limit

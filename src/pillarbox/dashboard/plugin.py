@@ -1,4 +1,4 @@
-"""What the dashboard brings: the pages that are shown to people, and the processes that draw them."""
+"""The slice of the dashboard: the pages that are shown to people, and the processes that draw them."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ Line = tuple[str, str, str]
 
 
 def _said(done: UnsubscribeOutcome) -> list[Line]:
-    """What has changed, in sentences."""
+    """Return the changes as sentences."""
     lines: list[Line] = []
     if done.left_all:
         lines.append(("You are unsubscribed from everything. You will get no more of these mails.", "", ""))
@@ -96,7 +96,7 @@ def _said(done: UnsubscribeOutcome) -> list[Line]:
 
 
 def _undo(done: UnsubscribeOutcome) -> list[Button]:
-    """What takes a submission back: the choices as they were before."""
+    """Return the form that takes a submission back: the choices as they were before."""
     if done.left_all:
         return [Button("Undo", (("action", "resubscribe"),))]
     left = [("topic", str(topic.id)) for topic in done.left]

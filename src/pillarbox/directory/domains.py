@@ -13,7 +13,7 @@ from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 
 
 class Owner(NamedTuple):
-    """Who owns a name, and since when (None: since before that was noted)."""
+    """The owner of a name, and since when (None: since before that was noted)."""
 
     team_id: UUID
     domain_id: UUID
@@ -21,8 +21,8 @@ class Owner(NamedTuple):
 
 
 class NameReceivers(NamedTuple):
-    """What a name means for mail that comes in: the team that receives for it, if one does, and the teams of
-    whose domains it is the host of return paths."""
+    """The receivers of mail to a name: the team that receives for it, if one does, and the teams of whose
+    domains it is the host of return paths."""
 
     team_id: UUID | None
     senders: frozenset[UUID]
@@ -89,7 +89,7 @@ async def release_ownership(db: TeamDb, name: str) -> None:
 async def receivers_of(
     source: Source, names: Sequence[str], *, require_dns: bool = True
 ) -> dict[str, NameReceivers]:
-    """What these names (lower-case A-labels) mean; all of them are in the answer.
+    """Return the receivers of these names (lower-case A-labels); all of them are in the answer.
 
     The receiver's domain has the capability, and DNS has shown it unless `require_dns` is false. Of a name
     that is owned only the owner receives, and nobody else at the return path of a domain that is owned.

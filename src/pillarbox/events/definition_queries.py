@@ -48,7 +48,7 @@ DELETE: Final = """
 
 @dataclass(frozen=True, slots=True)
 class EventDefinitionRow:
-    """What a team says of an event; `schema` is JSON."""
+    """A team's definition of an event; `schema` is JSON."""
 
     id: UUID
     name: str

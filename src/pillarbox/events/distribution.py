@@ -54,8 +54,8 @@ class StoredEvent:
 
 
 class TakesLongError(Exception):
-    """What follows from an event takes long to find out: `find_out` does it while no transaction is open and
-    nothing is held, and writes it into `known`. Then the event is told again."""
+    """Finding the effects of an event takes long: `find_out` does it while no transaction is open and nothing
+    is held, and writes it into `known`. Then the event is told again."""
 
     def __init__(self, find_out: Callable[[TeamDb], Awaitable[None]]) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class TakesLongError(Exception):
 
 
 class EventReceiver(Protocol):
-    """What reacts to events. Without one, events are accepted and nothing follows."""
+    """A receiver of events. Without one, events are accepted and nothing follows."""
 
     async def listening(self, conn: Connection, team_id: UUID, names: Collection[str]) -> Collection[str]:
         """Those of these names by which something may start or go on. The others are not told: a name that

@@ -1,4 +1,4 @@
-"""What must hold between events and the jobs of their partitions."""
+"""The invariants between events and the jobs of their partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a payload may be, and its values as a schema wants them (events.md section 3)."""
+"""Checks payloads, and converts their values to the types of a schema (events.md section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What events bring to the program."""
+"""The slice of events."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ class EventSender:
 
 @dataclass(frozen=True, slots=True)
 class _KnownEvents:
-    """What the database knows of the events of a batch."""
+    """The database's knowledge of the events of a batch."""
 
     schemas: Mapping[tuple[UUID, str], Schema]
     contacts: Mapping[tuple[UUID, UUID], tuple[str, str | None]]

@@ -1,4 +1,4 @@
-"""What of a body is not written down (logs.md section 3)."""
+"""Masks the parts of a body that are not written down (logs.md section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What logs bring: the log of requests, and the routes under `/logs`."""
+"""The slice of logs: the log of requests, and the routes under `/logs`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ ES256: Final = ec.ECDSA(SHA256())
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What a token says whose signature holds."""
+    """The claims of a token whose signature holds."""
 
     person_id: UUID
     client_id: str
@@ -102,7 +102,7 @@ def signed(
 
 
 async def verify(keys: SigningKeys, token: str, now: datetime, *, issuer: str) -> AccessToken | None:
-    """What a token of ours says that is good at that time; None for anything else.
+    """Return the claims of a token of ours that is good at that time; None for anything else.
 
     Only ES256 counts, only the type of access tokens, and only keys of our own list: what the head of a token
     says about where its key is to be found is never read.

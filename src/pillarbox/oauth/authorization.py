@@ -1,5 +1,5 @@
-"""What programs ask of people at the endpoint of authorization, and where the answer goes (RFC 6749, 4.1;
-oauth.md 5).
+"""Handles the requests of programs at the endpoint of authorization, and where the answer goes (RFC 6749,
+4.1; oauth.md 5).
 
 Until it is known that the program has this redirect URI nobody is sent anywhere: the failure is raised. From
 then on each failure is an answer to the program. Anybody may register one, so the caller decides whether the

@@ -10,7 +10,7 @@ NAME: Final = "__Host-pillarbox-authorize"
 
 
 def browser_of(request: Request) -> str | None:
-    """What the cookie says; None where there is none, or two."""
+    """Return the value of the cookie; None where there is none, or two."""
     pairs = (pair.strip().partition("=") for pair in (request.header("cookie") or "").split(";"))
     found = [value for key, _, value in pairs if key == NAME]
     return found[0] if len(found) == 1 else None

@@ -1,6 +1,5 @@
-"""What somebody decides about a request of a program (oauth.md 5.1): each request once, in the browser that
-it came from, and in a team where the person may let programs act.
-"""
+"""Decides a request of a program (oauth.md 5.1): each request once, in the browser that it came from, and in
+a team where the person may let programs act."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold between grants, the people who gave them, and what hangs on them."""
+"""The invariants between grants, the people who gave them, and what hangs on them."""
 
 from __future__ import annotations
 

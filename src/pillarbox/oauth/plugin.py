@@ -1,4 +1,4 @@
-"""What OAuth brings to the program."""
+"""The slice of OAuth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs may be allowed to do (oauth.md 1). Pure."""
+"""The scopes of programs (oauth.md 1). Pure."""
 
 from __future__ import annotations
 

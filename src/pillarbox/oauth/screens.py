@@ -21,6 +21,6 @@ class OAuthScreens(Protocol):
         ...
 
     def refusal(self, refusal: AuthorizeRefusal, *, is_known: bool) -> Reply[Html]:
-        """What is wrong with the request of a program, and where the program is. Whoever is known may go
-        there."""
+        """Show what is wrong with the request of a program, and a link to the program. Whoever is known may
+        go there."""
         ...

@@ -43,7 +43,7 @@ Known = Client | DescribedClient
 
 @dataclass(frozen=True, slots=True)
 class IssuedTokens:
-    """What a program gets."""
+    """The tokens that a program gets."""
 
     access_token: str
     refresh_token: str | None

@@ -200,7 +200,7 @@ class TokenAnswer(Struct):
 
 
 def server_metadata(issuer: str, *, documents: bool) -> ServerMetadata:
-    """What programs find out first (oauth.md 2)."""
+    """Return the metadata that programs read first (oauth.md 2)."""
     methods = ("none", "client_secret_basic", "client_secret_post")
     return ServerMetadata(
         issuer,

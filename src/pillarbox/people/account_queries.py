@@ -23,7 +23,7 @@ class ShownSession:
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """What somebody has to prove who it is."""
+    """The facts that a person needs to prove their identity."""
 
     has_password: bool
     password_changed_at: datetime | None

@@ -1,4 +1,4 @@
-"""Who there is: making people, their passwords, and which teams they belong to."""
+"""Makes people, sets their passwords, and tells which teams they belong to."""
 
 from __future__ import annotations
 

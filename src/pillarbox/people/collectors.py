@@ -1,4 +1,4 @@
-"""What ends by itself is removed: sessions, links, challenges, changes of addresses."""
+"""Removes what ends by itself: sessions, links, challenges, changes of addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold between people, their sessions and their teams."""
+"""The invariants between people, their sessions and their teams."""
 
 from __future__ import annotations
 

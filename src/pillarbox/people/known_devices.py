@@ -34,7 +34,7 @@ class KnownDevices:
         self._ring = ring
 
     def token(self, now: datetime, person_id: UUID, device_id: UUID) -> str:
-        """What the browser keeps. `device_id` is that of a session, or made from a link."""
+        """Return the token that the browser keeps. `device_id` is that of a session, or made from a link."""
         plain = device_id.bytes + int(now.timestamp()).to_bytes(TIME_BYTES, "big")
         return urlsafe_b64encode(self._ring.seal(plain, _context(person_id))).decode()
 

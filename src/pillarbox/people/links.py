@@ -18,7 +18,7 @@ from pillarbox.people.queries import PersonLink
 
 
 class LinkKind(Enum):
-    """What a link is for."""
+    """The purpose of a link."""
 
     SET_UP = "set_up"
     INVITATION = "invitation"

@@ -101,8 +101,8 @@ class Logins:
         replaced: str | None = None,
         device: str | None = None,
     ) -> Outcome:
-        """What a login leads to; the session of the token `replaced` ends with it. `device` is the token of
-        the browser. Raises Busy."""
+        """Log in, and return the outcome; the session of the token `replaced` ends with it. `device` is the
+        token of the browser. Raises Busy."""
         key = address_key(address)
         person = await queries.person_of_address(self._pool, key)
         known = self._devices.find(now, NOBODY if person is None else person.id, device)
@@ -204,7 +204,7 @@ def address_key(text: str) -> str:
 
 
 def network_of(address: str | None) -> str:
-    """What counts as one address: who has an IPv6 address has a /64 of them."""
+    """Return the network that counts as one address: a /64 for IPv6."""
     try:
         found = ip_address(address or "")
     except ValueError:

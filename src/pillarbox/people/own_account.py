@@ -1,4 +1,4 @@
-"""What people change of their own account: name, password, second factor, passkeys, sessions.
+"""Changes of people's own account: name, password, second factor, passkeys, sessions.
 
 Each change is recorded in its transaction. Those that give or take a way to log in give the session a new
 token (UI-05), and those that make other ways worth less end all other sessions.
@@ -51,7 +51,7 @@ class AccountOverview(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccountChange:
-    """Who changes its account, when and from where."""
+    """The person who changes their account, when and from where."""
 
     at: datetime
     visitor: Visitor
@@ -115,7 +115,7 @@ class OwnAccount:
         return await self.factor.begin(self.pool, acting.visitor.person_id)
 
     async def enrolment(self, visitor: Visitor) -> Enrolment | None:
-        """What a phone needs of the seed that waits; None where none does."""
+        """Return the enrolment of the seed that waits; None where none does."""
         return await self.factor.enrolment(self.pool, visitor.person_id, visitor.email)
 
     async def finish_factor(self, acting: AccountChange, code: str) -> RenewedSession | None:

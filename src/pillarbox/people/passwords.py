@@ -148,7 +148,7 @@ class Complaint(Enum):
 
 
 def complaint(password: str, *own: str | None) -> Complaint | None:
-    """What speaks against a new password, if anything; `own` are texts that others know of the person."""
+    """Return the problem with a new password, if any; `own` are texts that others know of the person."""
     if len(password) < SHORTEST:
         return Complaint.SHORT
     if len(password) > LONGEST:

@@ -1,4 +1,4 @@
-"""What people bring to the program: logging in. The pages are drawn by the dashboard."""
+"""The slice of people: logging in. The pages are drawn by the dashboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member of a team may do there: on pages, by API keys that act for them, and by programs.
+"""The rights of the members of a team: on pages, by API keys that act for them, and by programs.
 
 Pure, and the only place where it is said.
 """
@@ -19,7 +19,7 @@ class TeamRole(Enum):
 
 
 class Right(Enum):
-    """What pages ask for."""
+    """A right that pages ask for."""
 
     VIEW = "see the team, its members and its API keys"
     USE = "make API keys, and let programs act for the team"
@@ -36,7 +36,7 @@ RIGHTS: Final = {
 
 
 class TeamAct(Enum):
-    """What can be done with keys and programs of a team, on pages and by the API."""
+    """An act with keys and programs of a team, on pages and by the API."""
 
     SEE_KEYS = "see the API keys"
     MAKE_KEY = "make an API key"

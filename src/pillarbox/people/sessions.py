@@ -60,12 +60,12 @@ def new_token() -> str:
 
 
 def token_hash(token: str) -> bytes:
-    """What is stored of a token."""
+    """Return the stored hash of a token."""
     return sha256(token.encode("utf-8", "replace")).digest()
 
 
 def form_token(token: str) -> str:
-    """What forms of this session carry: it cannot be known without the token (UI-06)."""
+    """Return the token that forms of this session carry: it cannot be known without the session's (UI-06)."""
     return urlsafe_b64encode(hmac.digest(token.encode(), b"pillarbox form", "sha256")[:24]).decode("ascii")
 
 

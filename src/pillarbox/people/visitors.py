@@ -1,4 +1,4 @@
-"""Who looks at a page: a person with a full session, and the team that it looks at."""
+"""The visitor of a page: a person with a full session, and their current team."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pillarbox.people.sessions import CONFIRMED_FOR, SessionStage
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Whoever asks for a page with a full session. `team_id` is the team that is looked at: the one that was
-    chosen, else the first one that the person belongs to. `ways` are how the person proved who it is."""
+    """A person who asks for a page with a full session. `team_id` is the team that is looked at: the one that
+    was chosen, else the first one that the person belongs to. `ways` are how the person proved who it is."""
 
     person_id: UUID
     email: str

@@ -1,4 +1,4 @@
-"""What must hold between segments and their members: there are no foreign keys (docs/decisions/0060)."""
+"""The invariants between segments and their members: there are no foreign keys (docs/decisions/0060)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What segments bring to the program."""
+"""The slice of segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What teams bring: how many of each thing a team may have."""
+"""The slice of teams: how many of each thing a team may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What topics bring to the program."""
+"""The slice of topics."""
 
 from __future__ import annotations
 

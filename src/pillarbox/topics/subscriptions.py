@@ -1,4 +1,4 @@
-"""What contacts get of topics (topics.md section 2): what they chose, else the default of the topic.
+"""The subscriptions of contacts to topics (topics.md section 2): their choice, else the topic's default.
 
 Nothing is copied into contacts when a topic is made, so the default works for contacts that come later. The
 rule in SQL, wherever a statement needs it: `coalesce(choice.subscription, topic.default_subscription)`; who

@@ -195,5 +195,5 @@ def _is_local(client: Client, redirect_uri: str) -> bool:
 
 
 def shown_name(text: str) -> str:
-    """What a program calls itself, without characters that change the direction of text or are not seen."""
+    """Return the program's name without characters that are invisible or change the direction of text."""
     return "".join(each for each in text if unicodedata.category(each) not in ("Cf", "Cc", "Zl", "Zp"))

@@ -35,7 +35,7 @@ class CodeSample(NamedTuple):
 
 
 class SdkCall(NamedTuple):
-    """What the SDKs call a route: Python's class and method, Node's path below the client."""
+    """The name of a route in the SDKs: Python's class and method, Node's path below the client."""
 
     python: str
     node: str

@@ -1,4 +1,4 @@
-"""What pages say about a new password."""
+"""The sentences about a refused new password."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ TEXTS: Final = {
 
 
 def wrong_with(password: str, *own: str | None) -> str | None:
-    """What speaks against a new password, as a sentence; `own` are texts that others know of the person."""
+    """Return the sentence against a new password; `own` are texts that others know of the person."""
     found = complaint(password, *own)
     return None if found is None else t(TEXTS[found], shortest=SHORTEST, longest=LONGEST)

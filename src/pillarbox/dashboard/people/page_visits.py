@@ -1,4 +1,4 @@
-"""What every page of people has in common: its session, its headers, and that its forms are its own.
+"""The common part of all pages of people: session, headers, and forms that are their own.
 
 `@page` and `@form` are for whoever has logged in, `@open_page` and `@open_form` for everybody. A form counts
 only if the browser says that a page of this site sent it. It must carry the token of the session, or of the
@@ -62,8 +62,8 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class PageGuest:
-    """Whoever asks for a page that needs no session; `visitor` where there is one all the same. `form_token`
-    is that of the session or of the form cookie; `new_cookie` is set with the answer."""
+    """A visitor of a page that needs no session; `visitor` where there is one all the same. `form_token` is
+    that of the session or of the form cookie; `new_cookie` is set with the answer."""
 
     form_token: str = field(repr=False)
     visitor: Visitor | None = None
@@ -157,7 +157,7 @@ def is_from_our_page(request: Request) -> bool:
 
 
 async def guest_of(request: Request) -> PageGuest:
-    """Who asks, with or without a session."""
+    """Return the visitor, with or without a session."""
     visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
     if visitor is not None:
         return PageGuest(visitor.form_token, visitor)
@@ -202,7 +202,7 @@ def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
 
 
 def failure_page(problem: Problem) -> Reply[Html]:
-    """What a browser sees of a request that came to no page."""
+    """Return the page that a browser sees of a request that came to no page."""
     link = ("/", t("missing.link"))
     if problem.status in (404, 405):
         return _problem_page(problem, t("missing.title"), t("missing.text"), link)

@@ -1,4 +1,4 @@
-"""What somebody typed into a form that first had to ask who it is (docs/decisions/0106).
+"""Keeps a form that first had to ask for a login (docs/decisions/0106).
 
 It travels in a cookie that only we can read, for one session, team and form, and fills that form in when its
 person comes back; then the cookie is taken away. Nothing is done by itself: the person presses the button
@@ -41,7 +41,7 @@ class SavedForm:
         return self.form == form and all(self.fields.get(name) == value for name, value in fields.items())
 
     def get(self, form: str, name: str, default: str = "") -> str:
-        """What was in a field of this form."""
+        """Return the saved content of a field of this form."""
         return self.fields.get(name, default) if self.form == form else default
 
 
@@ -58,7 +58,7 @@ def keeping(request: Request, visitor: Visitor, page: str, fields: Mapping[str, 
 
 
 def kept(request: Request, visitor: Visitor) -> SavedForm:
-    """What the page that is asked for may fill in. Nothing where it says what was done: then it was done."""
+    """Return the fields that the page may fill in. Nothing where it says what was done: then it was done."""
     found = _opened(request, visitor)
     return found if _is_here(request, found) and not request.query.last("done") else NOTHING
 
@@ -85,7 +85,7 @@ def _written(request: Request, page: str, fields: Mapping[str, str]) -> bytes:
 
 
 def _opened(request: Request, visitor: Visitor) -> SavedForm:
-    """What the cookie holds; nothing where it is of another session, too old, or not ours."""
+    """Return the content of the cookie; NOTHING where it is of another session, too old, or not ours."""
     value = cookie(request, NAME)
     if not value or len(value) > 2 * MOST_BYTES:
         return NOTHING

@@ -1,4 +1,4 @@
-"""What pages about a team have in common: the team that is looked at, and who acts."""
+"""The common part of pages about a team: the current team, and who acts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def team_db(request: Request, visitor: Visitor) -> TeamDb:
 
 
 def by(request: Request, visitor: Visitor) -> MemberChangeActor:
-    """Who acts now."""
+    """Return who acts now."""
     return MemberChangeActor(visitor_actor(request, visitor), request.at)
 
 

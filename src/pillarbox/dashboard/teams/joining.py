@@ -93,7 +93,7 @@ def invitation_page(
     wrong: str | None = None,
     name: str = "",
 ) -> Reply[Html]:
-    """What is offered, and what to do about it."""
+    """Show the invitation, and what to do about it."""
     visitor = guest.visitor
     return draw(
         "teams/invitation.html",

@@ -99,7 +99,7 @@ async def keep(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
 
 
 def wanted_of(fields: Form) -> WantedKey | None:
-    """What the form asks for; None where that is no key."""
+    """Return the key that the form asks for; None where that is no key."""
     name, permission, domain = fields.get("name").strip(), fields.get("permission"), fields.get("domain")
     is_known = permission in [one.value for one in Permission]
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or not is_known:

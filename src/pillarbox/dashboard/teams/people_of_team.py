@@ -93,7 +93,7 @@ async def answered(request: Request, visitor: Visitor, change: MemberChange, don
 
 
 async def removal_page(request: Request, visitor: Visitor, member_id: UUID) -> Reply[Html]:
-    """Who it is, and which API keys it has made."""
+    """Show the member, and which API keys they have made."""
     db = team_db(request, visitor)
     member = await members.member(db, member_id)
     if member is None or member.role not in manageable(visitor.role):

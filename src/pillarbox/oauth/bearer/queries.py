@@ -46,7 +46,7 @@ class ListedGrant:
 
     @property
     def program(self) -> dict[str, Any]:
-        """What was known of the program when it was allowed to act."""
+        """The facts about the program when it was allowed to act."""
         found: dict[str, Any] = json.loads(self.client)
         return found
 

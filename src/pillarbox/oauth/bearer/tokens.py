@@ -41,7 +41,7 @@ class VerifiedToken(NamedTuple):
 
 
 class TokenClaims(NamedTuple):
-    """What a token claims: a grant, with these scopes, for this person and program."""
+    """The claims of a token: a grant, with these scopes, for this person and program."""
 
     ref: GrantRef
     person_id: UUID
@@ -115,8 +115,8 @@ class BearerTokens:
 
 
 def credential(token_claims: TokenClaims, row: LiveGrant) -> Credential | None:
-    """What a token may do under its grant; None where it is another person's or program's, or where the
-    person's role does not let programs act any more."""
+    """Return the credential of a token under its grant; None where it is another person's or program's, or
+    where the person's role does not let programs act any more."""
     if row.person_id != token_claims.person_id or row.client_id != token_claims.client_id:
         return None
     if not may_do(TeamRole(row.role), TeamAct.LET_PROGRAM_ACT):

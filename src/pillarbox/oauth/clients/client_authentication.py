@@ -15,7 +15,7 @@ from pillarbox.oauth.failures import InvalidClient, InvalidRequest
 
 
 class ClientCredentials(NamedTuple):
-    """What a request says about who sends it. `method` is what it used; a secret that is empty is none."""
+    """The credentials in a request of a program. `method` is what it used; a secret that is empty is none."""
 
     client_id: str
     secret: str | None

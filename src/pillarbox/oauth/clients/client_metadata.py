@@ -1,4 +1,4 @@
-"""What programs say about themselves, when they register and in their documents (RFC 7591, 2). Pure.
+"""Reads the metadata of programs, from their registration and their documents (RFC 7591, 2). Pure.
 
 Each field is a function that gives the value or raises InvalidRequest with the name of the field. Null and
 nothing are the matter of who asks.

@@ -48,7 +48,7 @@ class Client:
         return REFRESH_TOKEN in self.grant_types
 
     def snapshot(self) -> dict[str, Any]:
-        """What is kept of the program with a request and with a grant: all but its secret."""
+        """Return the facts of the program that requests and grants keep: all but its secret."""
         return {
             "name": self.name,
             "redirect_uris": list(self.redirect_uris),
@@ -102,7 +102,7 @@ def new_secret() -> str:
 
 
 def hashed(secret: str) -> bytes:
-    """What is stored of a secret that is random (SEC-01)."""
+    """Return the stored hash of a random secret (SEC-01)."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

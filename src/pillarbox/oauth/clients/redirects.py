@@ -61,7 +61,7 @@ def is_loopback(uri: str) -> bool:
 
 
 def _parts(uri: str) -> tuple[str, str] | None:
-    """What of a loopback URI stays the same when its port changes."""
+    """Return the parts of a loopback URI that stay the same when its port changes."""
     found = _LOOPBACK.fullmatch(uri)
     # The host counts as it is spelled, the scheme does not.
     if found is None or found[1][7:] not in LOOPBACK_HOSTS or int(found[2] or 0) > 65535:
@@ -79,7 +79,7 @@ def matches(uri: str, registered: Iterable[str]) -> bool:
 
 
 def place(uri: str) -> str:
-    """What people are shown of a redirect URI: its host, or the scheme of a program on their machine."""
+    """Return a redirect URI as people are shown it: its host, or the scheme of a program on their machine."""
     scheme = uri.partition(":")[0].lower()
     # What follows another scheme need not be an authority, and `urlsplit` raises for some of it.
     return urlsplit(uri).netloc.rpartition("@")[2] if scheme in ("http", "https") else f"{scheme}:"

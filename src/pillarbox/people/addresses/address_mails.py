@@ -1,4 +1,4 @@
-"""What is mailed about a change of the address that somebody logs in with."""
+"""Writes the mails about a change of the address that somebody logs in with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who did what: one log of acts, written in the transaction of each act.
+"""Records who did what: one log of acts, written in the transaction of each act.
 
 An entry is never changed, and not removed before it is 30 days old: the database refuses it. It names
 whoever acted (a person, an API key, a program by its grant, or none of them: the operator at the machine),
@@ -103,8 +103,8 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts. Without any id it is the operator, or nobody that is known. Of a key or a grant of the team
-    the name is looked up where it is not given.
+    """The one who acts. Without any id it is the operator, or nobody that is known. Of a key or a grant of
+    the team the name is looked up where it is not given.
 
     The `name` of a person is their address: what people call themselves may be anything, "operator" too.
     """
@@ -190,7 +190,7 @@ async def record_command(
 
 
 def caller_of(request: Request) -> Actor:
-    """Who calls a route of the API, and from where."""
+    """Return who calls a route of the API, and from where."""
     caller = request.known
     return Actor(
         person_id=caller.person_id,
@@ -207,7 +207,7 @@ def program_of(request: Request) -> Actor:
 
 
 def visitor_actor(request: Request, visitor: Visitor) -> Actor:
-    """Who asks for a page, and from where."""
+    """Return who asks for a page, and from where."""
     return Actor(
         person_id=visitor.person_id,
         name=visitor.email,

@@ -28,7 +28,7 @@ class AuditEntry:
 
     @property
     def kind(self) -> str:
-        """What acted: `person`, `program`, `key`, `operator`, or `unknown`."""
+        """The kind of actor: `person`, `program`, `key`, `operator`, or `unknown`."""
         if self.key_id is not None:
             return "key"
         if self.grant_id is not None:

@@ -57,7 +57,7 @@ async def show(connected: CommandDatabase, team: str | None, limit: int, *, json
 
 
 def _who(entry: AuditEntry) -> str:
-    """Who acted, with the kind before the name: a key may be called anything."""
+    """Return the actor, with the kind before the name: a key may be called anything."""
     return (
         entry.kind if entry.kind in ("operator", "unknown") else f"{entry.kind} {entry.actor or ''}".strip()
     )

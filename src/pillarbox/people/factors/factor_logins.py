@@ -90,17 +90,17 @@ class FactorLogins:
         return FullSession(token, factor)
 
     async def ask_for_passkey(self, now: datetime, origin: SessionOrigin) -> PasskeyChallenge | TooManyTries:
-        """What the browser of somebody who is not logged in is asked."""
+        """Return the challenge for the browser of somebody who is not logged in."""
         refused = self._too_many(f"passkeys from {network_of(origin.address)}")
         return refused or await self.passkeys.ask_to_log_in(self.pool, now)
 
     async def ask_to_confirm(self, now: datetime, visitor: Visitor) -> PasskeyChallenge | TooManyTries:
-        """What the browser of a visitor is asked who proves again who it is."""
+        """Return the challenge for the browser of a visitor who confirms their identity."""
         refused = self._too_many(f"passkeys of {visitor.person_id}")
         return refused or await self.passkeys.ask_to_confirm(self.pool, now, visitor.person_id)
 
     async def ask_for_new(self, now: datetime, visitor: Visitor) -> PasskeyChallenge | TooManyTries:
-        """What the browser of a visitor is asked, to make a passkey."""
+        """Return the challenge for the browser of a visitor that makes a passkey."""
         refused, who = self._too_many(f"passkeys of {visitor.person_id}"), visitor
         return refused or await self.passkeys.ask_for_new(self.pool, now, who.person_id, who.email, who.name)
 

@@ -12,7 +12,7 @@ from pillarbox.kernel.postgres.database import Source
 
 @dataclass(frozen=True, slots=True)
 class StoredPasskey:
-    """What is known of a passkey whose answer has to be checked."""
+    """The stored facts of a passkey whose answer has to be checked."""
 
     person_id: UUID
     public_key: bytes

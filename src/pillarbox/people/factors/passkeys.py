@@ -37,7 +37,7 @@ LIBRARY: Final = "webauthn"
 
 
 class Purpose(Enum):
-    """What a challenge is for; one for one thing is none for another."""
+    """The purpose of a challenge; one for one thing is none for another."""
 
     REGISTER = "register"
     LOGIN = "login"
@@ -68,7 +68,7 @@ class RelyingParty:
 
 @dataclass(frozen=True, slots=True)
 class PasskeyChallenge:
-    """What a browser is asked: the options as JSON, and the token that its answer has to bring."""
+    """The challenge for a browser: the options as JSON, and the token that its answer has to bring."""
 
     token: str
     options: str
@@ -269,7 +269,7 @@ def _hash_of(token: str) -> bytes:
 
 
 def _judged(answer: str, judge: Callable[[str], T]) -> T | None:
-    """What the library says of a browser's answer; None where it refuses it."""
+    """Return the library's verdict on a browser's answer; None where it refuses it."""
     if len(answer) > LONGEST_ANSWER:
         return None
     try:

@@ -24,7 +24,7 @@ def new_codes() -> list[str]:
 
 
 def hash_of(person_id: UUID, code: str) -> bytes:
-    """What is stored of a person's code. Blanks, hyphens and capitals make no difference."""
+    """Return the stored hash of a person's code. Blanks, hyphens and capitals make no difference."""
     letters = "".join(code.split()).replace("-", "").lower()
     return sha256(person_id.bytes + letters.encode("utf-8", "surrogatepass")).digest()
 

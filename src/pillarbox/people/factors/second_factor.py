@@ -31,7 +31,7 @@ class Factor(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """What a phone needs: the seed as text and as a URI."""
+    """The enrolment of a phone: the seed as text and as a URI."""
 
     text: str
     uri: str
@@ -50,7 +50,7 @@ class SecondFactor:
         return await queries.store_seed(source, person_id, sealed)
 
     async def enrolment(self, source: Source, person_id: UUID, email: str) -> Enrolment | None:
-        """What the phone needs of the seed that waits to be confirmed; None where none does."""
+        """Return the enrolment of the seed that waits to be confirmed; None where none does."""
         stored = await queries.seed(source, person_id)
         if stored is None or stored.is_confirmed:
             return None

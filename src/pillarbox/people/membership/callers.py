@@ -18,7 +18,7 @@ class RoleMayNot(Problem):
 
 
 def acting_caller(request: Request) -> MemberChangeActor:
-    """Who acts by this request, and when."""
+    """Return who acts by this request, and when."""
     return MemberChangeActor(caller_of(request), request.at)
 
 

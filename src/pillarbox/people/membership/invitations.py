@@ -62,7 +62,7 @@ class NewInvitation(NamedTuple):
 
 
 class OpenedInvitation(NamedTuple):
-    """What a link means now. `person` is who has that address and can log in."""
+    """The meaning of a link now. `person` is who has that address and can log in."""
 
     invitation: OpenInvitation
     person: Person | None
@@ -99,7 +99,7 @@ class Invitations:
         return await invite(db, by, self._ids, address, role, site=self._site, mail=self._mail)
 
     async def find(self, now: datetime, token: str) -> OpenedInvitation | None:
-        """What the link means; None where it does not work (any more)."""
+        """Return the meaning of the link; None where it does not work (any more)."""
         link = await links.find(self._pool, now, links.LinkKind.INVITATION, token)
         if link is None or link.team_id is None:
             return None

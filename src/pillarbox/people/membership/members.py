@@ -30,7 +30,7 @@ MAKING: Final = frozenset({TeamAct.MAKE_KEY, TeamAct.LET_PROGRAM_ACT})
 
 
 class MemberChange(Enum):
-    """What became of it."""
+    """The result of a change."""
 
     DONE = "done"
     GONE = "gone"
@@ -39,8 +39,8 @@ class MemberChange(Enum):
 
 
 class KeysOfMember(Enum):
-    """What becomes of the API keys that act for a member who leaves: they do nothing, or are the team's own
-    from then on, or are deleted."""
+    """The fate of the API keys that act for a member who leaves: they do nothing, or are the team's own from
+    then on, or are deleted."""
 
     END = "end"
     KEEP = "keep"
@@ -49,7 +49,8 @@ class KeysOfMember(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemberChangeActor:
-    """Who changes a team, and when. Who is no person may do all of it: the operator, and the team's keys."""
+    """The one who changes a team, and when. Who is no person may do all of it: the operator, and the team's
+    keys."""
 
     actor: Actor
     at: datetime
@@ -148,7 +149,7 @@ async def _what_follows(
 
 
 async def _end_invitations(db: TeamDb, by: MemberChangeActor, member: Member) -> None:
-    """What somebody has invited others to ends with the power to do so."""
+    """End the invitations of somebody who may not invite any more."""
     if member.person_id is not None:
         await invitation_queries.end_invitations_by(db, member.person_id, by.at)
 

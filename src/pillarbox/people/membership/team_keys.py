@@ -19,7 +19,7 @@ from pillarbox.teams.allowances import Allowances
 
 @dataclass(frozen=True, slots=True)
 class WantedKey:
-    """What somebody asks for."""
+    """The key that somebody asks for."""
 
     name: str
     permission: Permission

@@ -1,4 +1,4 @@
-"""What the operator sets for one team: limits, quotas and retentions of its own."""
+"""Commands for one team's own limits, quotas and retentions."""
 
 from __future__ import annotations
 
