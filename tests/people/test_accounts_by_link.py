@@ -64,7 +64,7 @@ async def test_the_first_start_makes_an_owner_in_the_place_of_the_first_member(p
         shown = await browser.get(path)
         assert heading(shown) == "Set up your account"
         answer = await browser.post(path, email=" Ada@First.example ", name="Ada", password=PASSWORD)
-        assert answer.headers["location"] == "/account"
+        assert answer.headers["location"] == "/dashboard"
         assert "Quay" in text_of(await browser.get("/account"))
         members = await pillarbox.pool.fetch(
             "SELECT email, role, person_id IS NOT NULL AS has FROM team_members WHERE team_id = $1", team.id

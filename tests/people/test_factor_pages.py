@@ -239,7 +239,7 @@ async def test_a_wrong_first_code_turns_nothing_on(place: Place) -> None:
         wrong = await gwen.browser.post("/account/factor", code="000000")
         assert wrong.status_code == 422
         assert "data:image/svg+xml" in wrong.text
-        assert (await gwen.elsewhere().browser.log_in(gwen.person)).headers["location"] == "/account"
+        assert (await gwen.elsewhere().browser.log_in(gwen.person)).headers["location"] == "/dashboard"
 
 
 async def test_new_recovery_codes_and_none_at_all(place: Place) -> None:
@@ -255,7 +255,7 @@ async def test_new_recovery_codes_and_none_at_all(place: Place) -> None:
         for path in ("/account/factor/codes", "/account/factor/remove", "/account/factor"):
             again = await hope.browser.post(path, code="123456")
             assert again.headers["location"] == "/account"
-        assert (await hope.elsewhere().browser.log_in(hope.person)).headers["location"] == "/account"
+        assert (await hope.elsewhere().browser.log_in(hope.person)).headers["location"] == "/dashboard"
         acts = [act for act in await hope.acts() if not act.startswith("login.")]
         assert acts == ["factor.added", "recovery_codes.made", "factor.removed"]
 

@@ -45,7 +45,7 @@ async def test_a_person_logs_in_comes_to_its_account_and_logs_out(place: Place) 
         ada = await somebody(pillarbox, "ada")
         browser = visit(pillarbox)
         answer = await browser.log_in(ada)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard")
         token = browser.cookies[SESSION]
         account = await browser.get("/account")
         assert heading(account) == "Your account"
@@ -104,8 +104,8 @@ async def test_whoever_has_logged_in_does_not_see_the_login_again(place: Place) 
     async with opened(place) as pillarbox:
         cal = await somebody(pillarbox, "cal")
         browser = await logged_in(pillarbox, cal)
-        assert (await browser.get("/login")).headers["location"] == "/account"
-        assert (await browser.get("/")).headers["location"] == "/account"
+        assert (await browser.get("/login")).headers["location"] == "/dashboard"
+        assert (await browser.get("/")).headers["location"] == "/dashboard"
         assert (await visit(pillarbox).get("/")).headers["location"] == "/login"
 
 

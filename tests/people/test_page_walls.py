@@ -194,7 +194,7 @@ async def test_a_login_leads_to_this_site_alone(place: Place, to: str) -> None:
         browser = visit(pillarbox)
         await browser.get("/login")
         answer = await browser.post("/login", email=ada.email, password=PASSWORD, to=to)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard")
         confirmed = await browser.send("/confirm", password=PASSWORD, to=to)
         assert confirmed.headers["location"] == "/account"
 

@@ -8,7 +8,7 @@ from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.emails import email_list, email_page
-from pillarbox.dashboard.frame import assets, design
+from pillarbox.dashboard.frame import assets, design, search
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
 from pillarbox.dashboard.overview import overview_screen
 from pillarbox.dashboard.page_work import PageWork
@@ -64,6 +64,7 @@ PAGES = collect(
     consent_pages,
     assets,
     design,
+    search,
     overview_screen,
     email_list,
     email_page,

@@ -41,7 +41,13 @@ def screen(
         for_operators=for_operators,
     )
     mark = page(
-        "GET", path, summary=title, right=None if for_operators else right, confirm=confirm, query=query
+        "GET",
+        path,
+        summary=title,
+        right=None if for_operators else right,
+        confirm=confirm,
+        query=query,
+        without_team="/account",
     )
 
     def marked(handler: ScreenHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:

@@ -26,7 +26,7 @@ from pillarbox.people.logins import LoginRefused, TooManyTries
 from pillarbox.people.session_queries import PersonSession
 from pillarbox.people.visitors import Visitor
 
-AFTER_RECOVERY = f"{HOME}?done=recovery"
+AFTER_RECOVERY = "/account?done=recovery"
 
 
 @open_page("GET", "/login/factor", summary="Give the second factor", query={"to": str})

@@ -267,10 +267,12 @@ def page(
     right: Right | None = None,
     confirm: bool = False,
     query: Mapping[str, Any] | None = None,
+    without_team: str | None = None,
 ) -> Callable[[PageHandler], Handler]:
-    """A page for whoever has logged in; others are sent to the login and come back. 403 where the visitor has
-    not the `right` in the team that it looks at. `confirm`: who has not proved lately who it is does so
-    first."""
+    """Mark a page for people who have logged in; others are sent to the login and come back. 403 for members
+    without the `right` in their current team. `confirm` requires a recent login first. People without a team
+    are sent to `without_team`, where it is given.
+    """
 
     def made(handler: PageHandler) -> Handler:
         @wraps(handler)
@@ -278,6 +280,8 @@ def page(
             visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
             if visitor is None:
                 return see_other(with_return("/login", _here(request)))
+            if without_team is not None and visitor.team_id is None:
+                return see_other(without_team)
             if right is not None and not visitor.may(right):
                 return refused(visitor)
             if confirm and not visitor.is_confirmed(request.at):
