@@ -81,7 +81,7 @@ async def somebody(url: str, folder: Path, browser: Chromium) -> AsyncIterator[S
         person = await a_person(await box.team(), "ada@quay.example", name="Ada")
         ada = Somebody(box, clock, person, tab)
         await ada.logs_in()
-        assert await tab.run(PATH) == "/account"
+        await tab.open(f"{ada.url}/account")
         yield ada
 
 
@@ -105,7 +105,7 @@ async def test_a_second_factor_is_set_up_and_asked_for(
         ada.clock.advance(STEP_SECONDS)
         await ada.fills(code=ada.code())
         await tab.presses("Log in")
-        assert await tab.run(PATH) == "/account"
+        assert await tab.run(PATH) == "/dashboard"
         await tab.presses("Log out")
         await ada.logs_in()
         await ada.fills(code=codes[0])
@@ -139,7 +139,7 @@ async def test_a_passkey_is_made_logs_in_confirms_and_is_removed(
         assert kept["isResidentCredential"] is True
         await tab.presses("Log out")
         await tab.presses("Log in with a passkey")
-        await tab.arrives("/account")
+        await tab.arrives("/dashboard")
         assert "Ada" in await tab.run(BODY)
         ada.clock.advance(601)
         await tab.open(f"{ada.url}/account/password")
@@ -169,7 +169,7 @@ async def test_a_passkey_stands_for_password_and_code(
         await ada.logs_in()
         assert await tab.run(PATH) == "/login/factor"
         await tab.presses("Log in with a passkey")
-        await tab.arrives("/account")
+        await tab.arrives("/dashboard")
         assert tab.violations == []
 
 
