@@ -71,6 +71,7 @@ STUBS = """
         $$ INSERT INTO placed VALUES (name, 'reference', NULL) $$;
     CREATE FUNCTION create_distributed_table(name text, by_column text, colocate_with text) RETURNS void
         LANGUAGE sql AS $$ INSERT INTO placed VALUES (name, by_column, colocate_with) $$;
+    CREATE FUNCTION create_distributed_function(signature regprocedure) RETURNS void LANGUAGE sql AS '';
 """
 
 UNIQUE = """

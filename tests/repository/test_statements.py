@@ -202,6 +202,12 @@ def test_the_rule_of_pieces_finds_a_violation(source: str) -> None:
     assert list(pieced_statements(ast.parse(source)))
 
 
+def test_no_division_by_zero_stands_for_an_answer() -> None:
+    """A statement that must undo itself calls `fail_statement` of the schema."""
+    caught = [path for path in SOURCE.rglob("*.py") if "DivisionByZero" in path.read_text(encoding="utf-8")]
+    assert caught == []
+
+
 async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:
     conn = await asyncpg.connect(database_url)
     wrong = {}

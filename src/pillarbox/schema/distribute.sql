@@ -38,6 +38,9 @@ DROP TRIGGER rollups_truncated ON rollups;
 -- Without this one a program that may write may also change audit entries.
 DROP TRIGGER audit_entry_stays ON audit_entries;
 
+-- Statements call it on the server of their shard.
+SELECT create_distributed_function('fail_statement(text)');
+
 -- What belongs to a team lies in one shard group.
 SELECT create_distributed_table('emails', 'team_id', colocate_with => 'none');
 SELECT create_distributed_table('team_members', 'team_id', colocate_with => 'emails');

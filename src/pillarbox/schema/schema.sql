@@ -6,6 +6,13 @@
 -- Columns of type `json` hold the text that the wire shows and are never searched.
 -- Every table has autovacuum settings of its own: docs/decisions/0050 says which kind of table has which, and why.
 
+-- Fails the statement that calls it, which undoes all that it has done (docs/decisions/0026).
+CREATE FUNCTION fail_statement(reason text) RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '%', reason USING ERRCODE = 'PB001';
+END
+$$;
+
 -- Who exists -----------------------------------------------------------------------------------------
 
 -- A limit or a retention that is null is the installation's; a quota that is null is none.

@@ -115,7 +115,7 @@ CHANGE = """
      WHERE t.team_id = k.team_id AND t.id = k.id
 """
 
-# What is taken for new and is not is divided by zero: only a failure undoes the rest.
+# It fails where a message is taken for new and is not: only that undoes the rest.
 ADD = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
                                 to_list, cc_list, bcc_list, reply_to_list, subject, message_id, message_key,
@@ -123,15 +123,15 @@ ADD = """
     SELECT k.team_id, k.inbox_id, k.id, k.thread_id, k.direction, k.received_at, k.sender, k.sender_key,
            k.to_list::json, k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.message_id,
            k.message_key, decode(k.body_key, 'hex'),
-           k.attachments / CASE WHEN k.is_new THEN coalesce((
-                SELECT 0
+           CASE WHEN k.is_new AND coalesce((
+                SELECT true
                   FROM inbox_messages m
                  WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id AND m.message_key = k.message_key
                  LIMIT 1), (
-                SELECT 0
+                SELECT true
                   FROM inbox_awaited_messages a
                  WHERE a.team_id = k.team_id AND a.inbox_id = k.inbox_id AND a.message_key = k.message_key),
-                1) ELSE 1 END,
+                false) THEN fail_statement('a message taken for new is known') ELSE k.attachments END,
            k.direction = 'outbound', k.marks, k.is_automatic,
            ($2::text[])[k.place]
       FROM json_to_recordset($1::text::json)
@@ -312,8 +312,8 @@ def writes(
 def all_writes(
     plan: ThreadPlan, instant: datetime, telling: Statement | None, described: Mapping[InboxKey, UUID]
 ) -> list[Statement]:
-    """What carries out the plan, with what queues its events; `follow` comes after it. It fails with a
-    division by zero where a message was taken for new and its id is known."""
+    """What carries out the plan, with what queues its events; `follow` comes after it. Raises
+    StatementFailed where a message was taken for new and its id is known."""
     return [*writes(plan, instant, described), *([] if telling is None else [telling])]
 
 

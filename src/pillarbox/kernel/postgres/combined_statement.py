@@ -22,6 +22,7 @@ from pillarbox.kernel.postgres.database import Source
 
 _PLACE = re.compile(r"\$(\d+)")
 _WITH = "WITH "
+_FAIL = "fail_statement('a part has another number of rows than expected')"
 
 
 class Statement(NamedTuple):
@@ -51,6 +52,12 @@ class ExpectedRowCount(NamedTuple):
     rows: int | None = None
 
 
+class StatementFailed(asyncpg.PostgresError):
+    """A statement has called `fail_statement` of the schema: nothing that it would have done is done."""
+
+    sqlstate = "PB001"
+
+
 class RowCountMismatch(Exception):  # noqa: N818 - what was assumed is not so, which is no error
     """Nothing was done, because a statement gave back another number of rows than was expected."""
 
@@ -62,14 +69,14 @@ async def execute_all(source: Source, writes: Sequence[ExpectedRowCount]) -> Non
     sql = _checked(tuple([(write.sql, write.rows is not None) for write in writes]))
     try:
         await source.fetchval(sql, *arguments, *wanted)
-    except asyncpg.DivisionByZeroError:
+    except StatementFailed:
         raise RowCountMismatch from None
 
 
 @lru_cache(maxsize=64)
 def _checked(writes: tuple[tuple[str, bool], ...]) -> str:
-    """Only a failure undoes what the statement has done, so the last line fails. It asks for one part after
-    the other, and a part is carried out when it is asked for."""
+    """Only a failure undoes what the statement has done, so its last line fails it. That line asks for one
+    part after the other, and a part is carried out when it is asked for."""
     texts = tuple([sql for sql, _ in writes])
     place = sum([_places(sql) for sql in texts])
     cases = []
@@ -77,8 +84,8 @@ def _checked(writes: tuple[tuple[str, bool], ...]) -> str:
         if counts:
             place += 1
             met = f"(SELECT count(*) FROM w{number})"  # noqa: S608 - a number of ours
-            cases.append(f"WHEN {met} <> ${place}::bigint THEN 0")
-    return _whole(texts, f"SELECT 1 / (CASE {' '.join(cases)} ELSE 1 END)", renumber=False)
+            cases.append(f"WHEN {met} <> ${place}::bigint THEN {_FAIL}")
+    return _whole(texts, f"SELECT CASE {' '.join(cases)} ELSE 0 END", renumber=False)
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
-import asyncpg
 from msgspec.json import decode
 
 from pillarbox.inboxes.locking import InboxKey, LockTimeout, lock_at
@@ -21,7 +20,7 @@ from pillarbox.inboxes.threading import join
 from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.inboxes.threading.thread_plan import ThreadPlan
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.combined_statement import Statement, StatementFailed
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.receiving import store_queries
 from pillarbox.receiving.arrivals.inbox_addresses import by_inbox
@@ -139,7 +138,7 @@ class InboxCommits:
         beside = join.all_writes(plan, now, telling, routes.described)
         try:
             written = await store_rows(conn, drafts, beside)
-        except asyncpg.DivisionByZeroError:
+        except StatementFailed:
             raise SeenBefore from None
         if len([row for row in written if row.is_stored]) < len(drafts):
             raise SeenBefore
