@@ -11,8 +11,8 @@ import pytest
 from kit.broadcasts import made, sent, shown, status_of
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World
-from pillarbox.broadcasts import copy_counts, watch_queries
-from pillarbox.broadcasts.copy_counts import CopyCounts
+from pillarbox.broadcasts import copy_counts_queries, watch_queries
+from pillarbox.broadcasts.copy_counts_queries import CopyCounts
 from pillarbox.broadcasts.limits import BrakeLimits, reason_to_pause
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline.rollups import fold
@@ -126,12 +126,12 @@ async def test_figures_are_the_same_before_and_after_folding(pillarbox: World) -
     broadcast_id = await begun(team)
     began = await pillarbox.pool.fetchval("SELECT queued_at FROM broadcasts")
     await counted(team, broadcast_id, 10, 2, 1)
-    before = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
+    before = await copy_counts_queries.since_start(team.db, UUID(broadcast_id), began)
     assert (before.sent, before.delivered, before.bounced, before.complained) == (10, 8, 2, 1)
     await fold(pillarbox.pool, pillarbox.clock.now())
     await counted(team, broadcast_id, 1)
-    after = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
+    after = await copy_counts_queries.since_start(team.db, UUID(broadcast_id), began)
     assert (after.sent, after.delivered, after.bounced) == (11, 9, 2)
     clock_of(pillarbox).advance(3600)
-    lately = await copy_counts.lately(team.db, UUID(broadcast_id), pillarbox.clock.now())
+    lately = await copy_counts_queries.lately(team.db, UUID(broadcast_id), pillarbox.clock.now())
     assert lately.sent == 0

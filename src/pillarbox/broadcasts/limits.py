@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pillarbox.broadcasts.copy_counts import CopyCounts
+from pillarbox.broadcasts.copy_counts_queries import CopyCounts
 
 
 @dataclass(frozen=True, slots=True)

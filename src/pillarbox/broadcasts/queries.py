@@ -11,8 +11,9 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.broadcasts.content import BroadcastContent
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.work.collectors import changed
 from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
 
 JOB_START: Final = "broadcast.start"
@@ -243,3 +244,62 @@ async def is_metered(db: TeamDb) -> bool:
         """
     )
     return found is True
+
+
+# After a restore, of all teams ----------------------------------------------------------------------
+
+
+async def pause_all(conn: Connection, reason: str, now: datetime) -> None:
+    """Pause every broadcast that is being sent."""
+    await conn.execute(
+        """
+        UPDATE broadcasts SET paused_at = $1, paused_for = $2 WHERE status = 'queued' AND paused_at IS NULL
+        """,
+        now,
+        reason,
+    )
+
+
+async def resume_all(conn: Connection, reason: str, now: datetime) -> None:
+    """Resume every broadcast that was paused for this reason."""
+    await conn.execute(
+        """
+        UPDATE broadcasts SET paused_at = NULL, paused_for = NULL, resumed_at = $1 WHERE paused_for = $2
+        """,
+        now,
+        reason,
+    )
+
+
+async def release_restored_jobs(conn: Connection, due_after: datetime | None) -> int:
+    """Let the jobs that were put aside be due again, or those alone that begin after an instant; return how
+    many."""
+    status = await conn.execute(
+        """
+        UPDATE jobs SET due_at = restored_due_at, restored_due_at = NULL
+         WHERE restored_due_at IS NOT NULL AND owner IS NULL AND kind = ANY ($1::text[])
+           AND ($2::timestamptz IS NULL OR kind = $3 AND restored_due_at > $2)
+        """,
+        (JOB_START, JOB_WATCH),
+        due_after,
+        JOB_START,
+    )
+    return changed(status)
+
+
+async def give_up_restored(conn: Connection) -> int:
+    """Make drafts again of scheduled broadcasts whose jobs were put aside, and cancel those that are being
+    sent; return how many."""
+    status = await conn.execute(
+        """
+        UPDATE broadcasts b
+           SET status = CASE b.status WHEN 'scheduled' THEN 'draft' ELSE 'canceled' END,
+               scheduled_at = CASE b.status WHEN 'scheduled' THEN NULL ELSE b.scheduled_at END,
+               paused_at = NULL, paused_for = NULL
+          FROM jobs j
+         WHERE j.restored_due_at IS NOT NULL AND j.owner IS NULL AND j.kind = ANY ($1::text[])
+           AND b.team_id = j.team_id AND b.id = j.subject_id AND b.status IN ('scheduled', 'queued')
+        """,
+        (JOB_START, JOB_WATCH),
+    )
+    return changed(status)

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.broadcasts import copy_counts, watch_queries
+from pillarbox.broadcasts import copy_counts_queries, watch_queries
 from pillarbox.broadcasts.limits import BrakeLimits, reason_to_pause
 from pillarbox.broadcasts.prometheus import ENDED, PAUSED
 from pillarbox.broadcasts.queries import JOB_WATCH
@@ -74,9 +74,9 @@ class Watch:
 
     async def _brake(self, db: TeamDb, broadcast_id: UUID, running: RunningBroadcast) -> None:
         if running.resumed_at is None:
-            so_far = await copy_counts.since_start(db, broadcast_id, running.queued_at)
+            so_far = await copy_counts_queries.since_start(db, broadcast_id, running.queued_at)
         else:
-            so_far = await copy_counts.lately(db, broadcast_id, running.resumed_at)
+            so_far = await copy_counts_queries.lately(db, broadcast_id, running.resumed_at)
         reason = reason_to_pause(so_far, self._limits)
         if reason and await watch_queries.pause(db, broadcast_id, reason, self._ids.now()):
             PAUSED.add()

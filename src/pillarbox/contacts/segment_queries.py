@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pillarbox.contacts import segment_locks
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
@@ -67,7 +66,7 @@ class SegmentOfContact:
 
 async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> set[UUID]:
     """Those of these segments that the team has; none of them is deleted until the transaction ends."""
-    await segment_locks.hold(db)
+    await lock_members(db)
     return set(await db.values(LIVE, segment_ids))
 
 
@@ -96,3 +95,24 @@ async def exists(db: TeamDb, segment_id: UUID) -> bool:
 
 async def page(db: TeamDb, contact_id: UUID, page: Page) -> list[SegmentOfContact]:
     return await db.all(SegmentOfContact, PAGE, *page.args, contact_id)
+
+
+async def lock_members(db: TeamDb) -> None:
+    """Until the transaction ends no segment of the team is deleted (docs/decisions/0060). A statement of its
+    own: one that waited would still see what was there before."""
+    await db.run(
+        """
+        SELECT pg_advisory_xact_lock_shared(hashtextextended('segment members of ' || team_id, 0))
+          FROM (SELECT $1::uuid AS team_id) AS held
+        """
+    )
+
+
+async def lock_members_alone(db: TeamDb) -> None:
+    """Wait until nobody writes members of the team's segments; nobody begins until the transaction ends."""
+    await db.run(
+        """
+        SELECT pg_advisory_xact_lock(hashtextextended('segment members of ' || team_id, 0))
+          FROM (SELECT $1::uuid AS team_id) AS held
+        """
+    )

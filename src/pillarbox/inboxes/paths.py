@@ -7,6 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.directory import inboxes as directory
+from pillarbox.inboxes.inbox import queries
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.http.routing import Resolve
 from pillarbox.kernel.postgres.database import TeamDb
@@ -19,10 +20,6 @@ PARAMETER: Final = "inbox"
 
 SHOWN: Final = "inbox_id"
 """Its name in answers, which is the contract's."""
-
-EXISTS: Final = """
-    SELECT true FROM inboxes WHERE team_id = $1 AND id = $2
-"""
 
 
 def named(text: str) -> UUID | str:
@@ -46,7 +43,7 @@ async def find(db: TeamDb, text: str) -> UUID:
     if isinstance(name, str):
         found = await directory.id_of(db, name)
     else:
-        found = name if await db.value(EXISTS, name) else None
+        found = name if await queries.exists(db, name) else None
     if found is None:
         raise NotFound("Inbox")
     return found

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+import asyncpg
+
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
@@ -197,6 +199,18 @@ class EventPart(NamedTuple):
     content_type: str
     disposition: str | None
     content_id: str | None
+
+
+async def owner_of(pool: asyncpg.Pool, email_id: UUID) -> UUID | None:
+    """Return the team whose email this is, for the operator. One look into the index for each team."""
+    found: UUID | None = await pool.fetchval(
+        """
+        SELECT t.id FROM teams t
+         WHERE EXISTS (SELECT FROM received_emails e WHERE e.team_id = t.id AND e.id = $1)
+        """,
+        email_id,
+    )
+    return found
 
 
 async def page(db: TeamDb, page: Page) -> list[ReceivedEmailListRow]:

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 import asyncpg
@@ -22,8 +22,9 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.receiving import retention_queries as queries
 from pillarbox.receiving.receive import REMEMBERED
 
 log = get("retention")
@@ -33,62 +34,6 @@ PAGE_SIZE: Final = 2000
 """Emails that are looked at together; inboxes may have most of them."""
 NIL: Final = UUID(int=0)
 FORGOTTEN_AT_ONCE: Final = 5000
-
-# Across teams: each of them is gone through on its own.
-TEAMS = "SELECT id FROM teams ORDER BY id"
-
-PAGE = """
-    SELECT id, inboxes IS NULL AS is_free
-      FROM received_emails
-     WHERE team_id = $1 AND id > $2 AND id < $3
-     ORDER BY id
-     LIMIT $4
-"""
-
-FREE = """
-    SELECT id
-      FROM received_emails
-     WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND inboxes IS NULL
-     ORDER BY id
-       FOR UPDATE SKIP LOCKED
-"""
-
-DROP_SOURCES = """
-    DELETE FROM received_sources WHERE team_id = $1 AND id = ANY ($2::uuid[]) RETURNING blob
-"""
-
-DROP = """
-    WITH parts AS (
-        DELETE FROM received_attachments WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
-    ), gone AS (
-        DELETE FROM received_emails WHERE team_id = $1 AND id = ANY ($2::uuid[]) RETURNING created_at, size
-    )
-    UPDATE usage_days u
-       SET octets = u.octets - g.octets
-      FROM (SELECT created_at::date AS day, sum(size) AS octets FROM gone GROUP BY 1) AS g
-     WHERE u.team_id = $1 AND u.day = g.day
-"""
-
-# Across teams: what was seen so long ago is new again.
-FORGET = """
-    WITH old AS MATERIALIZED (
-        SELECT team_id, fingerprint FROM received_seen WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM received_seen s
-     USING old
-     WHERE s.team_id = old.team_id AND s.fingerprint = old.fingerprint
-"""
-
-FORGET_TEAM = """
-    DELETE FROM received_seen WHERE team_id = $1
-"""
-
-
-class _ExpiredEmail(NamedTuple):
-    """An email that is over its time; a free one is in no inbox."""
-
-    id: UUID
-    is_free: bool
 
 
 class ReceivedRetention:
@@ -117,8 +62,8 @@ class ReceivedRetention:
             return 0
         end = first_id(self._clock.now() - timedelta(days=self._days))
         removed = 0
-        for row in await self._pool.fetch(TEAMS):
-            removed += await self._purge(TeamDb(self._pool, row["id"]), end)
+        for db in await queries.teams(self._pool):
+            removed += await self._purge(db, end)
         return removed
 
     async def clear(self) -> int:
@@ -126,10 +71,9 @@ class ReceivedRetention:
         Returns how many."""
         end = first_id(self._clock.now() + timedelta(seconds=1))
         removed = 0
-        for row in await self._pool.fetch(TEAMS):
-            db = TeamDb(self._pool, row["id"])
+        for db in await queries.teams(self._pool):
             removed += await self._purge(db, end)
-            await db.run(FORGET_TEAM)
+            await queries.forget_team(db)
         return removed
 
     async def forget(self) -> int:
@@ -137,7 +81,7 @@ class ReceivedRetention:
         before = self._clock.now() - REMEMBERED
 
         async def some() -> int:
-            return changed(await self._pool.execute(FORGET, before, FORGOTTEN_AT_ONCE))
+            return await queries.forget_seen(self._pool, before, FORGOTTEN_AT_ONCE)
 
         return await in_batches(some)
 
@@ -146,7 +90,7 @@ class ReceivedRetention:
         removed, after = 0, NIL
         while True:
             started = time.monotonic()
-            page = await db.all(_ExpiredEmail, PAGE, after, end, PAGE_SIZE)
+            page = await queries.page(db, after, end, PAGE_SIZE)
             free = [old.id for old in page if old.is_free]
             for at in range(0, len(free), BATCH):
                 removed += await self._drop(db, free[at : at + BATCH])
@@ -158,9 +102,9 @@ class ReceivedRetention:
     async def _drop(self, db: TeamDb, row_ids: Sequence[UUID]) -> int:
         """Remove these emails, without those that somebody holds."""
         async with db.transaction() as held:
-            gone = await held.values(FREE, row_ids)
-            blobs = await held.values(DROP_SOURCES, gone)
-            await held.run(DROP, gone)
+            gone = await queries.lock_free(held, row_ids)
+            blobs = await queries.delete_sources(held, gone)
+            await queries.delete_emails(held, gone)
         await self._delete(blobs)
         return len(gone)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import typer
 
-from pillarbox.broadcasts import copy_counts, overview_queries, queries, watch_queries
+from pillarbox.broadcasts import copy_counts_queries, overview_queries, queries, watch_queries
 from pillarbox.broadcasts.commands.progress import follow
 from pillarbox.broadcasts.overview_queries import BroadcastOverview
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
@@ -278,7 +278,7 @@ async def shown(db: TeamDb, broadcast_id: UUID, *, json: bool) -> int:
     copies = await overview_queries.copies(db, broadcast_id)
     so_far = None
     if found.queued_at is not None:
-        so_far = await copy_counts.since_start(db, broadcast_id, found.queued_at)
+        so_far = await copy_counts_queries.since_start(db, broadcast_id, found.queued_at)
     if json:
         figured = None if so_far is None else asdict(so_far)
         show_json({**asdict(found), "copies": asdict(copies), "counts": figured})

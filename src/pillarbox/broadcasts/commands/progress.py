@@ -14,8 +14,8 @@ from uuid import UUID
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from pillarbox.broadcasts import copy_counts, overview_queries
-from pillarbox.broadcasts.copy_counts import CopyCounts
+from pillarbox.broadcasts import copy_counts_queries, overview_queries
+from pillarbox.broadcasts.copy_counts_queries import CopyCounts
 from pillarbox.broadcasts.overview_queries import BroadcastOverview
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import span
@@ -48,7 +48,7 @@ async def follow(db: TeamDb, broadcast_id: UUID) -> BroadcastOverview:
     with _line() as shown:
         while found.condition in ("queued", "scheduled"):
             if found.queued_at is not None:
-                so_far = await copy_counts.since_start(db, broadcast_id, found.queued_at)
+                so_far = await copy_counts_queries.since_start(db, broadcast_id, found.queued_at)
                 speed.reach(_done(so_far))
                 shown.show(found, so_far, speed)
             await asyncio.sleep(LOOK_SECONDS)

@@ -6,28 +6,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
 from pillarbox.contact_properties import columns as property_columns
-from pillarbox.contacts.imports import queries, upsert
+from pillarbox.contacts.imports import queries, upsert_queries
 from pillarbox.contacts.imports.batches import ImportPlan, ImportRowError
 from pillarbox.contacts.imports.dialect import NO_DELIMITER
 from pillarbox.contacts.imports.queries import MOST_ERRORS, ClaimedImport
 from pillarbox.contacts.imports.reader_process import BatchHead
 from pillarbox.contacts.imports.reading import FileReader
-from pillarbox.contacts.imports.upsert import StagedRows, UpsertCounts, UpsertTarget
+from pillarbox.contacts.imports.upsert_queries import StagedRows, UpsertCounts, UpsertTarget
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.jobs import Job
-
-# What is lost when the database's machine dies is done again from the place that is committed with it.
-WITHOUT_WAITING: Final = "SELECT set_config('synchronous_commit', 'off', true)"
 
 
 class ImportOvertaken(Exception):  # noqa: N818 (a state of affairs)
@@ -120,7 +116,7 @@ async def apply(
     async with transaction(source) as conn:
         db = TeamDb(conn, job.team_id)
         if not head.is_last:
-            await conn.execute(WITHOUT_WAITING)
+            await queries.commit_without_waiting(conn)
         if await property_columns.held(db, sorted(numbers)) != numbers:
             raise PlanChanged
         written = UpsertCounts(0, 0)
@@ -129,8 +125,8 @@ async def apply(
             topics = await queries.hold_topics(db, sorted(running.topics))
             target = UpsertTarget(job.team_id, segments, {topic: running.topics[topic] for topic in topics})
             rows = StagedRows(head.staged, head.given, reader.lines())
-            await upsert.stage(conn, rows)
-            work = upsert.insert if running.is_skip else upsert.upsert
+            await upsert_queries.stage(conn, rows)
+            work = upsert_queries.insert if running.is_skip else upsert_queries.upsert
             written = await work(conn, rows, target, at)
         others = head.rows - head.failed - written.created
         updated, skipped = (0, others) if running.is_skip else (others, 0)

@@ -15,47 +15,12 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
-from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
 
 FOLDER: Final = "imports"
 DETAIL_KEPT: Final = timedelta(days=90)
 BATCH: Final = 1000
-
-# Across teams: imports that have ended and still name a file.
-LEFT: Final = """
-    SELECT team_id, id, blob
-      FROM contact_imports
-     WHERE blob IS NOT NULL AND status IN ('completed', 'failed')
-     LIMIT $1
-"""
-
-# Across teams: imports that ended long ago and still have their detail.
-REMOVE_ERRORS: Final = """
-    DELETE FROM contact_import_errors e
-     USING (SELECT team_id, id
-              FROM contact_imports
-             WHERE completed_at < $1 AND checkpoint IS NOT NULL
-             ORDER BY completed_at
-             LIMIT $2) AS old
-     WHERE e.team_id = old.team_id AND e.import_id = old.id
-"""
-
-# Across teams: the same imports, when their errors are gone.
-REMOVE_DETAIL: Final = """
-    WITH old AS MATERIALIZED (
-        SELECT team_id, id
-          FROM contact_imports i
-         WHERE completed_at < $1 AND checkpoint IS NOT NULL
-           AND NOT EXISTS (SELECT FROM contact_import_errors e
-                            WHERE e.team_id = i.team_id AND e.import_id = i.id)
-         LIMIT $2
-    )
-    UPDATE contact_imports i
-       SET checkpoint = NULL, columns = '{}', segments = '[]', topics = '{}', reason = NULL
-      FROM old
-     WHERE i.team_id = old.team_id AND i.id = old.id
-"""
 
 
 def key_of(import_id: UUID) -> str:
@@ -92,17 +57,17 @@ class ImportRetention:
         before = self.clock.now() - DETAIL_KEPT
 
         async def some() -> int:
-            await self.pool.execute(REMOVE_ERRORS, before, BATCH)
-            return changed(await self.pool.execute(REMOVE_DETAIL, before, BATCH))
+            await queries.remove_errors(self.pool, before, BATCH)
+            return await queries.remove_details(self.pool, before, BATCH)
 
         return f"{files} files, details of {await in_batches(some)} imports"
 
     async def remove_files(self) -> int:
         """Remove the files of imports that have ended whose process could not; returns how many."""
         removed = 0
-        for row in await self.pool.fetch(LEFT, BATCH):
+        for left in await queries.ended_with_file(self.pool, BATCH):
             try:
-                removed += await remove_file(self.pool, self.blobs, row["team_id"], row["id"], row["blob"])
+                removed += await remove_file(self.pool, self.blobs, left.team_id, left.id, left.blob)
             except BlobFailed:
                 continue
         return removed

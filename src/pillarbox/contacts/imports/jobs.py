@@ -73,11 +73,6 @@ UNDONE: Final = (
     asyncpg.SerializationError,
 )
 
-# Across teams: whether another team's imports wait for a process.
-OTHERS_WAIT: Final = """
-    SELECT EXISTS (SELECT FROM jobs WHERE kind = $1 AND team_id <> $2 AND owner IS NULL AND due_at <= $3)
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportJobs:
@@ -198,8 +193,7 @@ class ImportJobs:
         log.info("imports.ended", id=running.id, rows=head.row, fault=head.fault)
 
     async def _others_wait(self, job: Job) -> bool:
-        found: bool = await self.pool.fetchval(OTHERS_WAIT, JOB, job.team_id, self.clock.now())
-        return found
+        return await queries.others_wait(TeamDb(self.pool, job.team_id), self.clock.now())
 
     async def _died(self, job: Job, running: RunningImport) -> RunningImport:
         """Write down that the process that reads the file died."""

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pillarbox.contacts import segment_locks
-from pillarbox.kernel.postgres.database import TeamDb
+import asyncpg
+
+from pillarbox.contacts import segment_queries
+from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.work.collectors import changed
 
 MOST_ERRORS = 1000
 """Row errors that are listed of an import."""
@@ -252,10 +255,91 @@ async def hold_segments(db: TeamDb, segment_ids: Sequence[UUID]) -> list[UUID]:
     """Those of these segments that are there, and stay until the transaction ends."""
     if not segment_ids:
         return []
-    await segment_locks.hold(db)
+    await segment_queries.lock_members(db)
     return list(await db.values(LIVE_SEGMENTS, segment_ids))
 
 
 async def hold_topics(db: TeamDb, topic_ids: Sequence[UUID]) -> list[UUID]:
     """Those of these topics that are there, and stay until the transaction ends."""
     return list(await db.values(HOLD_TOPICS, topic_ids)) if topic_ids else []
+
+
+async def commit_without_waiting(conn: Connection) -> None:
+    """Let the commit of this transaction not wait for the disk. What is lost when the database's machine dies
+    is done again from the place that is committed with it."""
+    await conn.execute("SELECT set_config('synchronous_commit', 'off', true)")
+
+
+async def others_wait(db: TeamDb, now: datetime) -> bool:
+    """Return whether imports of another team wait for a process."""
+    found: bool = await db.value(
+        """
+        SELECT EXISTS (SELECT FROM jobs WHERE kind = $2 AND team_id <> $1 AND owner IS NULL AND due_at <= $3)
+        """,
+        JOB,
+        now,
+    )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class EndedImport:
+    """An import that has ended and still names a file."""
+
+    team_id: UUID
+    id: UUID
+    blob: str
+
+
+async def ended_with_file(pool: asyncpg.Pool, limit: int) -> list[EndedImport]:
+    """Return imports of all teams that have ended and still name a file."""
+    rows = await pool.fetch(
+        """
+        SELECT team_id, id, blob
+          FROM contact_imports
+         WHERE blob IS NOT NULL AND status IN ('completed', 'failed')
+         LIMIT $1
+        """,
+        limit,
+    )
+    return [EndedImport(**row) for row in rows]
+
+
+async def remove_errors(pool: asyncpg.Pool, before: datetime, limit: int) -> None:
+    """Delete the row errors of so many imports, of all teams, that ended before an instant."""
+    await pool.execute(
+        """
+        DELETE FROM contact_import_errors e
+         USING (SELECT team_id, id
+                  FROM contact_imports
+                 WHERE completed_at < $1 AND checkpoint IS NOT NULL
+                 ORDER BY completed_at
+                 LIMIT $2) AS old
+         WHERE e.team_id = old.team_id AND e.import_id = old.id
+        """,
+        before,
+        limit,
+    )
+
+
+async def remove_details(pool: asyncpg.Pool, before: datetime, limit: int) -> int:
+    """Empty the details of such imports, once their errors are gone; return of how many."""
+    status = await pool.execute(
+        """
+        WITH old AS MATERIALIZED (
+            SELECT team_id, id
+              FROM contact_imports i
+             WHERE completed_at < $1 AND checkpoint IS NOT NULL
+               AND NOT EXISTS (SELECT FROM contact_import_errors e
+                                WHERE e.team_id = i.team_id AND e.import_id = i.id)
+             LIMIT $2
+        )
+        UPDATE contact_imports i
+           SET checkpoint = NULL, columns = '{}', segments = '[]', topics = '{}', reason = NULL
+          FROM old
+         WHERE i.team_id = old.team_id AND i.id = old.id
+        """,
+        before,
+        limit,
+    )
+    return changed(status)

@@ -99,6 +99,12 @@ async def get(db: TeamDb, inbox_id: UUID) -> InboxRow | None:
     return await db.one(InboxRow, BY_IDS, [inbox_id])
 
 
+async def exists(db: TeamDb, inbox_id: UUID) -> bool:
+    """Return whether the team has this inbox."""
+    found = await db.value("SELECT true FROM inboxes WHERE team_id = $1 AND id = $2", inbox_id)
+    return found is True
+
+
 async def some(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, InboxRow]:
     """Those of these inboxes that there are."""
     return {inbox.id: inbox for inbox in await db.all(InboxRow, BY_IDS, ids)}

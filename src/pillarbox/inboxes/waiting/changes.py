@@ -18,6 +18,7 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.inboxes.waiting import notify_queries
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, after_commit
 from pillarbox.kernel.postgres.notify import Notifier, NotifyListener
@@ -32,10 +33,6 @@ _TOKEN_DIGITS: Final = 16
 _OF_NOBODY: Final = "0" * _TOKEN_DIGITS
 """In place of the token of a process that wakes its own waiting requests itself."""
 _ID_DIGITS: Final = 32
-
-NOTIFY: Final = """
-    SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload
-"""
 
 Heard = Callable[[Iterable[UUID]], None]
 """Takes the ids of inboxes that have changed."""
@@ -52,7 +49,7 @@ async def changed(conn: Connection, inbox_ids: Iterable[UUID]) -> None:
     if _hearing:
         after_commit(conn, partial(_tell, concerned))
     else:
-        await conn.execute(NOTIFY, CHANNEL, _payloads(_OF_NOBODY, concerned))
+        await notify_queries.notify(conn, CHANNEL, _payloads(_OF_NOBODY, concerned))
 
 
 def _tell(inbox_ids: frozenset[UUID]) -> None:
@@ -82,7 +79,7 @@ class ChangeNotifier(Notifier):
 
     async def _notify(self) -> None:
         told, self._changed = self._changed, set()
-        await self._pool.execute(NOTIFY, CHANNEL, _payloads(self.token, told))
+        await notify_queries.notify(self._pool, CHANNEL, _payloads(self.token, told))
 
 
 class ChangeListener(NotifyListener):

@@ -12,17 +12,20 @@ from pillarbox.delivery.commands.queue import team_names
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import instant, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase
-from pillarbox.receiving import overview
+from pillarbox.receiving import queries
 from pillarbox.receiving.queries import AttachmentPart, ReceivedEmailRow
 
 
 async def show_received(connected: CommandDatabase, email_id: UUID, *, json: bool) -> bool:
     """Show the received email of this id; False when there is none."""
-    team_id = await overview.owner_of(connected.pool, email_id)
-    found = None if team_id is None else await overview.get(TeamDb(connected.pool, team_id), email_id)
-    if team_id is None or found is None:
+    team_id = await queries.owner_of(connected.pool, email_id)
+    if team_id is None:
         return False
-    email, parts = found
+    db = TeamDb(connected.pool, team_id)
+    email = await queries.get(db, email_id)
+    if email is None:
+        return False
+    parts = await queries.parts(db, email_id)
     if json:
         show_json(shape(team_id, email, parts))
         return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -14,33 +13,11 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.mail.message import header_block
 from pillarbox.receiving import queries
 from pillarbox.receiving.files import UNNAMED
+from pillarbox.receiving.inbox_mail import queries as inbox_queries
 from pillarbox.receiving.reading import MessageReader
 from pillarbox.usage import counting
 
-# Of a message in the row its header, at most 256 KiB; of one in the blob store what was read of it.
-FIELDS: Final = """
-    SELECT e.to_list, e.cc_list, e.reply_to_list, substring(s.data FROM 1 FOR 262144) AS head,
-           s.parsed -> 'headers' ->> 'references' AS references,
-           s.parsed -> 'headers' ->> 'in-reply-to' AS in_reply_to
-      FROM received_emails e
-      LEFT JOIN received_sources s ON s.team_id = e.team_id AND s.id = e.id
-     WHERE e.team_id = $1 AND e.id = $2
-"""
-
-SIZE: Final = """
-    SELECT size FROM received_emails WHERE team_id = $1 AND id = $2
-"""
-
 _texts = msgspec.json.Decoder(list[str]).decode
-
-
-class _ReceivedFields(NamedTuple):
-    to_list: str
-    cc_list: str | None
-    reply_to_list: str | None
-    head: bytes | None
-    references: str | None
-    in_reply_to: str | None
 
 
 class InboxOriginals:
@@ -50,7 +27,7 @@ class InboxOriginals:
         self._reading = reading
 
     async def fields(self, db: TeamDb, email_id: UUID) -> ReceivedFields | None:
-        row = await db.one(_ReceivedFields, FIELDS, email_id)
+        row = await inbox_queries.fields(db, email_id)
         if row is None:
             return None
         references, in_reply_to = row.references, row.in_reply_to
@@ -61,8 +38,7 @@ class InboxOriginals:
         return ReceivedFields(to, cc, reply_to, references, in_reply_to)
 
     async def size(self, db: TeamDb, email_id: UUID) -> int | None:
-        size: int | None = await db.value(SIZE, email_id)
-        return size
+        return await inbox_queries.size(db, email_id)
 
     def turn(
         self, team_id: UUID, size: int, is_gone: Callable[[], bool]

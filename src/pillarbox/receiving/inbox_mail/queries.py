@@ -57,3 +57,39 @@ async def files(db: TeamDb, ids: Sequence[UUID]) -> list[ReceivedFile]:
 async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
     """This inbox has them no longer."""
     await db.run(RELEASE, inbox_id, ids)
+
+
+class StoredFields(NamedTuple):
+    """Fields of a received email. `head` is the header of a message that lies in the row, at most 256 KiB; of
+    one in the blob store `references` and `in_reply_to` were read when it came."""
+
+    to_list: str
+    cc_list: str | None
+    reply_to_list: str | None
+    head: bytes | None
+    references: str | None
+    in_reply_to: str | None
+
+
+async def fields(db: TeamDb, email_id: UUID) -> StoredFields | None:
+    """Return the fields of an email that an answer to it needs."""
+    return await db.one(
+        StoredFields,
+        """
+        SELECT e.to_list, e.cc_list, e.reply_to_list, substring(s.data FROM 1 FOR 262144) AS head,
+               s.parsed -> 'headers' ->> 'references' AS references,
+               s.parsed -> 'headers' ->> 'in-reply-to' AS in_reply_to
+          FROM received_emails e
+          LEFT JOIN received_sources s ON s.team_id = e.team_id AND s.id = e.id
+         WHERE e.team_id = $1 AND e.id = $2
+        """,
+        email_id,
+    )
+
+
+async def size(db: TeamDb, email_id: UUID) -> int | None:
+    """Return how many octets a message has; None where it is gone."""
+    found: int | None = await db.value(
+        "SELECT size FROM received_emails WHERE team_id = $1 AND id = $2", email_id
+    )
+    return found

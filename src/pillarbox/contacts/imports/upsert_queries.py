@@ -1,9 +1,7 @@
-"""Applying the rows of a batch to the database: set-based, inside the caller's transaction
-(contact-imports.md 6).
+"""SQL that applies the rows of a batch: set-based, inside the caller's transaction (contact-imports.md 6).
 
 The rows are copied into a temporary table and merged into the contacts by one statement, in the order of
-addresses, which locks every contact of the batch. The statements here are no queries of a slice: the
-temporary table exists only while they run.
+addresses, which locks every contact of the batch.
 """
 
 from __future__ import annotations
