@@ -13,9 +13,9 @@ from pillarbox.kernel.postgres.database import BY_KEY
 MODULES = (
     "delivery.queries",
     "delivery.smtp.known_domain_queries",
-    "emails.loading",
     "emails.queries",
     "emails.search.queries",
+    "emails.work_queries",
     "logs.queries",
     "receiving.store_queries",
     "timeline.queries",

@@ -12,7 +12,7 @@ import asyncpg
 
 from pillarbox.broadcasts import retention_queries as queries
 from pillarbox.broadcasts.retention_queries import EndedBroadcast
-from pillarbox.emails import shared_content
+from pillarbox.emails.broadcast_copies import shared_content
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.work.collectors import in_batches

@@ -22,9 +22,9 @@ from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.broadcasts.start_queries import BegunElsewhere, StartingBroadcast, StartSnapshot
 from pillarbox.domains.senders import SenderDomain
-from pillarbox.emails import shared_content
+from pillarbox.emails.broadcast_copies import shared_content
+from pillarbox.emails.broadcast_copies.shared_content import SharedContent
 from pillarbox.emails.permitted_senders import PermittedSenders
-from pillarbox.emails.shared_content import SharedContent
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED, TeamDb

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from pillarbox.delivery.queue import email_work
+from pillarbox.emails import work_queries as queries
 from pillarbox.emails.requests.attachment_input import MOST_BASE64, encoded_length
 from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.emails.work_queries import FetchedFile, FileToFetch
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
@@ -41,42 +42,6 @@ JOB_LIMIT = JobLimit(
 LIMITS = HttpLimits(max_bytes=30 * 1024 * 1024, connect=10.0, total=30.0, redirects=5)
 INLINE = 256 * 1024
 DIED = "Three processes ended while they fetched it."
-
-WANTED = """
-    SELECT id, url FROM attachments
-     WHERE team_id = $1 AND content_id = $2 AND url IS NOT NULL AND size IS NULL
-     ORDER BY position
-"""
-
-SIZES = """
-    SELECT size FROM attachments WHERE team_id = $1 AND content_id = $2 AND size IS NOT NULL
-"""
-
-STORE = """
-    UPDATE attachments SET size = $3, data = $4, blob = $5 WHERE team_id = $1 AND id = $2
-"""
-
-OPEN_RECIPIENTS = """
-    SELECT position FROM recipients
-     WHERE team_id = $1 AND email_id = $2 AND state IN ('queued', 'scheduled')
-     ORDER BY position
-"""
-
-DUE = """
-    SELECT scheduled_at FROM emails WHERE team_id = $1 AND id = $2
-"""
-
-
-class _FileToFetch(NamedTuple):
-    id: UUID
-    url: str
-
-
-class _FetchedFile(NamedTuple):
-    id: UUID
-    size: int
-    data: bytes | None
-    blob: str | None
 
 
 class AttachmentFetcher:
@@ -106,10 +71,10 @@ class AttachmentFetcher:
         """Let the email fail: three processes have died while they fetched its files."""
         return JobFinished(lambda conn: self._give_up(conn, job, DIED))
 
-    async def _fetch_all(self, db: TeamDb, email_id: UUID) -> list[_FetchedFile]:
-        left = MOST_BASE64 - sum(map(encoded_length, await db.values(SIZES, email_id)))
+    async def _fetch_all(self, db: TeamDb, email_id: UUID) -> list[FetchedFile]:
+        left = MOST_BASE64 - sum(map(encoded_length, await queries.sizes(db, email_id)))
         fetched = []
-        for wanted in await db.all(_FileToFetch, WANTED, email_id):
+        for wanted in await queries.files_to_fetch(db, email_id):
             found = await self._fetch(wanted)
             left -= encoded_length(found.size)
             if left < 0:
@@ -117,23 +82,23 @@ class AttachmentFetcher:
             fetched.append(found)
         return fetched
 
-    async def _fetch(self, file_to_fetch: _FileToFetch) -> _FetchedFile:
+    async def _fetch(self, file_to_fetch: FileToFetch) -> FetchedFile:
         answer = await self._outbound.fetch("GET", file_to_fetch.url, LIMITS)
         if not 200 <= answer.status < 300:
             raise FetchError("status", f"The server answered {answer.status}.")
         if len(answer.body) <= INLINE:
-            return _FetchedFile(file_to_fetch.id, len(answer.body), answer.body, None)
+            return FetchedFile(file_to_fetch.id, len(answer.body), answer.body, None)
         blob = f"attachments/{file_to_fetch.id}"
         await self._blobs.put(blob, answer.body)
-        return _FetchedFile(file_to_fetch.id, len(answer.body), None, blob)
+        return FetchedFile(file_to_fetch.id, len(answer.body), None, blob)
 
-    async def _release(self, conn: Connection, job: Job, fetched: Sequence[_FetchedFile]) -> None:
+    async def _release(self, conn: Connection, job: Job, fetched: Sequence[FetchedFile]) -> None:
         db = TeamDb(conn, job.team_id)
         await email_work.lock(db, job.subject_id)
         for row in fetched:
-            await db.run(STORE, row.id, row.size, row.data, row.blob)
+            await queries.store(db, row)
         now = self._clock.now()
-        scheduled = await db.value(DUE, job.subject_id)
+        scheduled = await queries.scheduled_at(db, job.subject_id)
         await email_work.release_fetched(db, job.subject_id, max(scheduled, now) if scheduled else now)
 
     async def _give_up(self, conn: Connection, job: Job, reason: str) -> None:
@@ -142,7 +107,7 @@ class AttachmentFetcher:
         await email_work.drop(db, job.subject_id)
         detail = EventDetail(reason="attachment_download_failed", reply=reason)
         now = self._clock.now()
-        positions = await db.values(OPEN_RECIPIENTS, job.subject_id)
+        positions = await queries.open_positions(db, job.subject_id)
         await self._timeline.record(
             conn,
             [

@@ -13,7 +13,6 @@ from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, SendingPolicy
-from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.broadcast_copies.loading import CopyLoader
 from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.commits import Commits
@@ -22,6 +21,7 @@ from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.overview_queries import DomainActivity
 from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail

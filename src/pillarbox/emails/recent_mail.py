@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from pillarbox.emails import overview_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import Connection
 
 LOOK_EVERY: Final = 0.25
 QUIET_AFTER: Final = 2.5
 """Seconds without mail. PostgreSQL's sessions tell what they inserted once a second."""
-
-# Across teams: a count of the server's, no row is read.
-INSERTED: Final = "SELECT pg_stat_get_tuples_inserted('contents'::regclass)"
 
 
 class RecentMail:
@@ -38,7 +36,7 @@ class RecentMail:
         """Whether mail was accepted within the last seconds; asks the database a few times a second."""
         now = self._clock.boottime()
         if now - self._looked_at >= LOOK_EVERY:
-            inserted: int = await conn.fetchval(INSERTED)
+            inserted = await overview_queries.inserted_contents(conn)
             # A count from long ago says nothing of the last seconds.
             if now - self._looked_at < QUIET_AFTER and inserted != self._inserted:
                 self._mail_at = now

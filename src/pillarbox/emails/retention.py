@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import asyncpg
 
+from pillarbox.emails import retention_queries as queries
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
@@ -44,58 +46,6 @@ NEW = -1
 TURN = 10.0
 """Seconds that the emails of one team are removed before those of the next one."""
 
-# Across teams: each of them is gone through on its own.
-TEAMS = "SELECT id, email_retention_days FROM teams ORDER BY id"
-
-OLD = """
-    SELECT id FROM emails WHERE team_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4
-"""
-
-OLD_WITH_BODY = """
-    SELECT e.id
-      FROM emails e
-      JOIN contents c ON c.team_id = e.team_id AND c.id = e.id
-     WHERE e.team_id = $1 AND e.id > $2 AND e.id < $3
-       AND (c.html IS NOT NULL OR c.text IS NOT NULL OR c.attachments > 0)
-     ORDER BY e.id
-     LIMIT $4
-"""
-
-FINISHED = """
-    SELECT e.id
-      FROM emails e
-     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[]) AND e.last_event_at < $3 AND e.inbox_id IS NULL
-       AND NOT EXISTS (SELECT FROM deliveries d WHERE d.team_id = $1 AND d.email_id = e.id)
-       AND NOT EXISTS (SELECT FROM jobs j WHERE j.team_id = $1 AND j.kind = $4 AND j.subject_id = e.id)
-     ORDER BY e.id
-       FOR UPDATE SKIP LOCKED
-"""
-
-DROP_ATTACHMENTS = """
-    DELETE FROM attachments WHERE team_id = $1 AND content_id = ANY ($2::uuid[]) RETURNING blob
-"""
-
-EMPTY = """
-    UPDATE contents SET html = NULL, text = NULL, attachments = 0
-     WHERE team_id = $1 AND id = ANY ($2::uuid[])
-"""
-
-DROP = """
-    WITH content AS (
-        DELETE FROM contents WHERE team_id = $1 AND id = ANY ($2::uuid[])
-    ), people AS (
-        DELETE FROM recipients WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
-    )
-    DELETE FROM emails WHERE team_id = $1 AND id = ANY ($2::uuid[])
-"""
-
-
-PURGED = """
-    INSERT INTO purges AS p (team_id, before, first_id) VALUES ($1, $2, $3)
-    ON CONFLICT (team_id) DO UPDATE SET before = excluded.before, first_id = excluded.first_id
-     WHERE p.before < excluded.before
-"""
-
 
 class EmailRetention:
     """Removes what is old enough. `emails` and `bodies` say after how many days; 0 is never. A team may have
@@ -113,7 +63,7 @@ class EmailRetention:
 
     async def settings(self) -> object:
         """After how many days what goes; of each team that has a number of its own."""
-        own = {db.team_id: days for db, days in await self._teams() if days is not None}
+        own = {db.team_id: days for db, days in await queries.teams(self._pool) if days is not None}
         return self._emails, self._bodies, own
 
     async def purge_emails(self) -> int:
@@ -123,7 +73,7 @@ class EmailRetention:
         known: dict[UUID, int | None] = {}
         places: dict[UUID, UUID] = {}
         while True:
-            teams = await self._teams()
+            teams = await queries.teams(self._pool)
             places |= {db.team_id: NIL for db, own in teams if known.get(db.team_id, NEW) != own}
             known = {db.team_id: own for db, own in teams}
             waiting = [(db, own) for db, own in teams if db.team_id in places]
@@ -143,7 +93,7 @@ class EmailRetention:
         if not days:
             return removed, None
         before, until = self._limit(days), time.monotonic() + TURN
-        async for page in _pages(db, OLD, after, before):
+        async for page in _pages(partial(queries.old, db), after, before):
             removed += await self._drop(db, page, before)
             if time.monotonic() > until:
                 return removed, page[-1]
@@ -154,27 +104,23 @@ class EmailRetention:
         emptied = 0
         if self._bodies:
             before = self._limit(self._bodies)
-            for db, _ in await self._teams():
+            for db, _ in await queries.teams(self._pool):
                 emptied += await self._empty_all(db, before)
         return emptied
 
     def _limit(self, days: int) -> datetime:
         return self._clock.now() - timedelta(days=days) - GRACE
 
-    async def _teams(self) -> list[tuple[TeamDb, int | None]]:
-        rows = await self._pool.fetch(TEAMS)
-        return [(TeamDb(self._pool, row["id"]), row["email_retention_days"]) for row in rows]
-
     async def _drop(self, db: TeamDb, page: Sequence[UUID], before: datetime) -> int:
         async with db.transaction() as held:
-            gone = await held.values(FINISHED, page, before, JOB_FETCH)
+            gone = await queries.lock_finished(held, page, before, JOB_FETCH)
             if not gone:
                 return 0
             await history.remove(held, gone)
-            blobs = await held.values(DROP_ATTACHMENTS, gone)
-            await held.run(DROP, gone)
+            blobs = await queries.delete_attachments(held, gone)
+            await queries.delete_emails(held, gone)
             reconciled = quarter(before + LATE_EVENTS)
-            await held.run(PURGED, reconciled, first_id(reconciled))
+            await queries.note_purge(held, reconciled, first_id(reconciled))
         await self._forget(blobs)
         return len(gone)
 
@@ -182,7 +128,8 @@ class EmailRetention:
         """Begins where this process knows that all before it is done; so an hourly run is short."""
         emptied = 0
         done_to = first_id(before)
-        async for page in _pages(db, OLD_WITH_BODY, self._emptied.get(db.team_id, NIL), before):
+        after = self._emptied.get(db.team_id, NIL)
+        async for page in _pages(partial(queries.old_with_body, db), after, before):
             done = set(await self._empty(db, page, before))
             emptied += len(done)
             done_to = min([done_to, *(found for found in page if found not in done)])
@@ -191,9 +138,9 @@ class EmailRetention:
 
     async def _empty(self, db: TeamDb, page: Sequence[UUID], before: datetime) -> Sequence[UUID]:
         async with db.transaction() as held:
-            finished = await held.values(FINISHED, page, before, JOB_FETCH)
-            blobs = await held.values(DROP_ATTACHMENTS, finished)
-            await held.run(EMPTY, finished)
+            finished = await queries.lock_finished(held, page, before, JOB_FETCH)
+            blobs = await queries.delete_attachments(held, finished)
+            await queries.empty_contents(held, finished)
         await self._forget(blobs)
         return finished
 
@@ -210,13 +157,15 @@ class EmailRetention:
                 log.warning("retention.blob_stays", blob=blob, trouble=trouble.reason)
 
 
-async def _pages(db: TeamDb, sql: str, after: UUID, before: datetime) -> AsyncIterator[Sequence[UUID]]:
+async def _pages(
+    page_behind: Callable[[UUID, UUID, int], Awaitable[Sequence[UUID]]], after: UUID, before: datetime
+) -> AsyncIterator[Sequence[UUID]]:
     """The emails of a team up to an instant, some at a time. Rests as long as each page took, so that the
     database is at most half busy with it."""
     end = first_id(before)
     while True:
         started = time.monotonic()
-        page = await db.values(sql, after, end, BATCH)
+        page = await page_behind(after, end, BATCH)
         if not page:
             return
         yield page

@@ -22,6 +22,7 @@ from pillarbox.broadcasts.preview.queries import PreviewContact
 from pillarbox.delivery.composing import Composer, EmailUnsendable, OpensSealed
 from pillarbox.delivery.items import CopyBodies, LoadedEmail
 from pillarbox.domains.senders import SenderDomain, Senders
+from pillarbox.emails.broadcast_copies.content_queries import CopyContent
 from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy
 from pillarbox.emails.broadcast_copies.parts import SharedParts, parts_of
 from pillarbox.emails.broadcast_copies.personal import NeededValues, PersonalValues
@@ -145,14 +146,14 @@ def _octets(content: BroadcastContent) -> int:
 
 def _parts(content: BroadcastContent) -> SharedParts:
     return parts_of(
-        {
-            "sender": content.sender,
-            "reply_to_list": None if content.reply_to is None else msgspec.json.encode(content.reply_to),
-            "subject": content.subject,
-            "preview_text": content.preview_text,
-            "html": content.html,
-            "text": content.text,
-        }
+        CopyContent(
+            sender=content.sender,
+            reply_to_list=None if content.reply_to is None else msgspec.json.encode(content.reply_to),
+            subject=content.subject,
+            preview_text=content.preview_text,
+            html=content.html,
+            text=content.text,
+        )
     )
 
 

@@ -13,36 +13,17 @@ from uuid import UUID
 from pillarbox.delivery.items import Item, LoadedEmail, OpenRecipient, queue_of_copies
 from pillarbox.delivery.lease_expiry import LEASE
 from pillarbox.delivery.queue.claims import ItemClaims
-from pillarbox.emails.broadcast_copies import personal
+from pillarbox.emails.broadcast_copies import making_queries, personal
 from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy
 from pillarbox.emails.broadcast_copies.personal import NeededValues
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
+from pillarbox.kernel.postgres.combined_statement import Statement, combined
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.placeholders.contact_values import ContactValues
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import EventKind, FirstEntry
-
-STORE = """
-    WITH made AS MATERIALIZED (
-        SELECT k.*
-          FROM json_to_recordset($1::text::json)
-               AS k (id uuid, created_at timestamptz, address text, mailbox text, destination text,
-                     personal text)
-    ), heads AS (
-        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject,
-                            topic_id, domain_id, domain_name, broadcast_id, last_event, last_event_at)
-        SELECT $2, id, created_at, $3, '', '', '[]', '', $4, $5, $6, $7, 'queued', created_at FROM made
-    ), reached AS (
-        INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state, personal)
-        SELECT $2, id, 0, 'to', address, mailbox, 0, 'queued', personal::json FROM made
-    )
-    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
-                            released, first_attempt_at, created_at)
-    SELECT $2, id, 0, destination, $8, $9, $10, 1, true, created_at, created_at FROM made
-"""
 
 
 class NewCopy(NamedTuple):
@@ -129,10 +110,7 @@ class MakingCopies:
             }
             for row in rows
         ]
-        of_all = (shared.team_id, shared.content_id, shared.topic_id, shared.domain_id, shared.domain_name)
-        return Statement(
-            STORE, (rows_json(made), *of_all, shared.broadcast_id, now, self._owner, now + LEASE)
-        )
+        return making_queries.stored(made, shared, now, self._owner, now + LEASE)
 
 
 def _openings(shared: SharedBy, rows: Sequence[CopyRow]) -> list[FirstEntry]:

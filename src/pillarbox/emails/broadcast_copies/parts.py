@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from pillarbox.delivery.items import CopyBodies
+from pillarbox.emails.broadcast_copies import content_queries
+from pillarbox.emails.broadcast_copies.content_queries import CopyContent
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.mail.html import preview
@@ -19,12 +20,6 @@ from pillarbox.mail.message.address import Mailbox, parse_mailbox
 from pillarbox.mail.placeholders.contact_values import ContactValues, contact_value, is_link
 from pillarbox.mail.placeholders.parsing import ParsedTemplate, Placeholder, parse
 from pillarbox.mail.placeholders.rendering import Lookup, RenderTarget, Value, ValueOrigin, rendered
-
-CONTENT = """
-    SELECT sender, reply_to_list, subject, preview_text, html, text
-      FROM contents
-     WHERE team_id = $1 AND id = $2
-"""
 
 MOST_KEPT = 16
 MOST_OCTETS = 32 * 1024 * 1024
@@ -97,11 +92,11 @@ class KnownParts:
         key = (team_id, content_id)
         known = self._known.pop(key, None)
         if known is None:
-            row = await conn.fetchrow(CONTENT, *key)
-            if row is None:
+            content = await content_queries.of_copies(conn, team_id, content_id)
+            if content is None:
                 raise LookupError("the content of a broadcast is missing")
-            octets = len(row["html"] or "") + len(row["text"] or "")
-            known = await in_thread_if_large(octets, parts_of, row)
+            octets = len(content.html or "") + len(content.text or "")
+            known = await in_thread_if_large(octets, parts_of, content)
         self._known[key] = known
         while len(self._known) > 1 and (
             len(self._known) > MOST_KEPT or sum(one.octets for one in self._known.values()) > MOST_OCTETS
@@ -110,14 +105,14 @@ class KnownParts:
         return known
 
 
-def parts_of(row: Any) -> SharedParts:
-    """A row of `contents` that has what copies share."""
-    html, text, preview_text = row["html"], row["text"], row["preview_text"]
-    replies = row["reply_to_list"]
+def parts_of(content: CopyContent) -> SharedParts:
+    """The parts of a content."""
+    html, text, preview_text = content.html, content.text, content.preview_text
+    replies = content.reply_to_list
     return SharedParts(
-        parse_mailbox(row["sender"]),
+        parse_mailbox(content.sender),
         [parse_mailbox(one) for one in msgspec.json.decode(replies)] if replies else [],
-        parse(row["subject"]),
+        parse(content.subject),
         bodies_of(html, text, preview_text),
         sum(len(part or "") for part in (html, text, preview_text)),
     )

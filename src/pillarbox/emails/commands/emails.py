@@ -14,7 +14,7 @@ from pillarbox.delivery.commands.queue import item_shape, team_names, when
 from pillarbox.delivery.commands.words import attempts, reason_in_words, why
 from pillarbox.delivery.queue import overview as queue
 from pillarbox.delivery.queue.overview import WaitingItem
-from pillarbox.emails import overview
+from pillarbox.emails import overview_queries
 from pillarbox.emails.commands.emails_list import (
     After,
     Domain,
@@ -29,7 +29,7 @@ from pillarbox.emails.commands.emails_list import (
     texts,
     wanted,
 )
-from pillarbox.emails.overview import EmailOverview, RecipientOverview
+from pillarbox.emails.overview_queries import EmailOverview, RecipientOverview
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import (
@@ -88,12 +88,12 @@ def list_emails(
 
 async def show_sent(connected: CommandDatabase, email_id: UUID, *, json: bool) -> bool:
     """Show the email of this id that was accepted for sending; False when there is none."""
-    team_id = await overview.owner_of(connected.pool, email_id)
+    team_id = await overview_queries.owner_of(connected.pool, email_id)
     db = None if team_id is None else TeamDb(connected.pool, team_id)
-    email = None if db is None else await overview.get(db, email_id)
+    email = None if db is None else await overview_queries.get(db, email_id)
     if team_id is None or db is None or email is None:
         return False
-    recipients = await overview.recipients(db, email_id)
+    recipients = await overview_queries.recipients(db, email_id)
     work = await queue.items_of(connected.pool, team_id, email_id, SystemClock().now())
     lines = await history.events(db, email_id, MOST_EVENTS)
     if json:

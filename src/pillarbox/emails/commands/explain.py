@@ -10,10 +10,10 @@ import msgspec
 import typer
 
 from pillarbox.delivery.commands.words import reason_in_words
-from pillarbox.emails import overview
+from pillarbox.emails import overview_queries
 from pillarbox.emails.commands.emails import detail_of, precise
 from pillarbox.emails.commands.emails_list import texts
-from pillarbox.emails.overview import EmailOverview
+from pillarbox.emails.overview_queries import EmailOverview
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, instant, perform, say, show_json
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
@@ -101,7 +101,7 @@ async def explained(connected: CommandDatabase, owner: Team, address: EmailAddre
     if entry.source_id is None:
         return Explanation(owner, entry, None, None)
     event = await history.last_of(db, entry.source_id, entry.address, SHOWN_BY[entry.origin])
-    return Explanation(owner, entry, event, await overview.get(db, entry.source_id))
+    return Explanation(owner, entry, event, await overview_queries.get(db, entry.source_id))
 
 
 def tell(explanation: Explanation) -> None:

@@ -14,12 +14,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
 
-from pillarbox.emails.integrity.reconcile import TIMEOUT, Gap
+from pillarbox.emails.integrity import blob_queries as queries
+from pillarbox.emails.integrity.blob_queries import TABLES, NamedBlob, ReferencingTable
+from pillarbox.emails.integrity.reconcile import Gap
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
@@ -33,104 +34,6 @@ FOLDERS = ("attachments", "captured", "received", "imports", "drafts")
 """The folders of the store whose blobs are named by the tables below; all others are left alone."""
 
 
-class ReferencingTable(NamedTuple):
-    """A table that names blobs. `page` gives those rows in key order, `again` one of them."""
-
-    name: str
-    page: str
-    again: str
-
-
-# Across teams: the operator's check of the whole store.
-TABLES = (
-    ReferencingTable(
-        "attachments",
-        """
-        SELECT team_id, id, blob, size FROM attachments
-         WHERE blob IS NOT NULL AND (team_id, id) > ($1, $2)
-         ORDER BY team_id, id
-         LIMIT $3
-        """,
-        "SELECT blob FROM attachments WHERE team_id = $1 AND id = $2",
-    ),
-    ReferencingTable(
-        "captured",
-        """
-        SELECT team_id, id, blob, size FROM captured
-         WHERE blob IS NOT NULL AND (team_id, id) > ($1, $2)
-         ORDER BY team_id, id
-         LIMIT $3
-        """,
-        "SELECT blob FROM captured WHERE team_id = $1 AND id = $2",
-    ),
-    ReferencingTable(
-        "received_sources",
-        """
-        SELECT team_id, id, blob, size FROM received_sources
-         WHERE blob IS NOT NULL AND (team_id, id) > ($1, $2)
-         ORDER BY team_id, id
-         LIMIT $3
-        """,
-        "SELECT blob FROM received_sources WHERE team_id = $1 AND id = $2",
-    ),
-    ReferencingTable(
-        "contact_imports",
-        """
-        SELECT team_id, id, blob, size FROM contact_imports
-         WHERE blob IS NOT NULL AND status IN ('queued', 'in_progress') AND (team_id, id) > ($1, $2)
-         ORDER BY team_id, id
-         LIMIT $3
-        """,
-        """
-        SELECT blob FROM contact_imports
-         WHERE team_id = $1 AND id = $2 AND status IN ('queued', 'in_progress')
-        """,
-    ),
-    ReferencingTable(
-        "inbox_draft_attachments",
-        """
-        SELECT team_id, id, blob, size FROM inbox_draft_attachments
-         WHERE blob IS NOT NULL AND (team_id, id) > ($1, $2)
-         ORDER BY team_id, id
-         LIMIT $3
-        """,
-        "SELECT blob FROM inbox_draft_attachments WHERE team_id = $1 AND id = $2",
-    ),
-)
-
-LISTED = "CREATE TEMPORARY TABLE listed_blobs (key text NOT NULL)"
-ANALYZE = "ANALYZE listed_blobs"
-DROP = "DROP TABLE IF EXISTS listed_blobs"
-
-# Across teams. A blob under the id of an attachment that is still being fetched is about to be named.
-DELETE_NAMED = """
-    DELETE FROM listed_blobs l
-     USING (SELECT blob AS key FROM attachments WHERE blob IS NOT NULL
-            UNION ALL
-            SELECT blob FROM captured WHERE blob IS NOT NULL
-            UNION ALL
-            SELECT blob FROM received_sources WHERE blob IS NOT NULL
-            UNION ALL
-            SELECT blob FROM contact_imports WHERE blob IS NOT NULL
-            UNION ALL
-            SELECT blob FROM inbox_draft_attachments WHERE blob IS NOT NULL
-            UNION ALL
-            SELECT 'attachments/' || id::text FROM attachments WHERE size IS NULL) AS named
-     WHERE l.key = named.key
-"""
-COUNT = "SELECT count(*) FROM listed_blobs"
-UNNAMED = "SELECT key FROM listed_blobs"
-
-# Across teams: how many rows name a blob.
-NAMED = """
-    SELECT (SELECT count(*) FROM attachments WHERE blob IS NOT NULL)
-         + (SELECT count(*) FROM captured WHERE blob IS NOT NULL)
-         + (SELECT count(*) FROM received_sources WHERE blob IS NOT NULL)
-         + (SELECT count(*) FROM contact_imports WHERE blob IS NOT NULL)
-         + (SELECT count(*) FROM inbox_draft_attachments WHERE blob IS NOT NULL)
-"""
-
-
 @dataclass(slots=True)
 class BlobReferences:
     """`named` blobs are where their rows say, `unnamed` are old and without a row, of which `collected`
@@ -142,13 +45,6 @@ class BlobReferences:
     withheld: str | None = None
     gaps: list[Gap] = field(default_factory=list)
     more: bool = False
-
-
-class _NamedBlob(NamedTuple):
-    team_id: UUID
-    id: UUID
-    blob: str
-    size: int | None
 
 
 async def take(
@@ -166,13 +62,12 @@ async def take(
     async with pool.acquire() as conn:
         await _list_blobs(conn, blobs, now - OLD)
         try:
-            await conn.execute(DELETE_NAMED, timeout=TIMEOUT)
-            references.unnamed = await conn.fetchval(COUNT)
+            references.unnamed = await queries.delete_named(conn)
             references.withheld = _doubt(references, collect)
             if references.unnamed and references.withheld is None:
                 await _collect(conn, blobs, now - OLD, references)
         finally:
-            await conn.execute(DROP)
+            await queries.drop_list(conn)
     return references
 
 
@@ -188,15 +83,14 @@ async def collect_unnamed(
     async with pool.acquire() as conn:
         await _list_blobs(conn, blobs, before)
         try:
-            await conn.execute(DELETE_NAMED, timeout=TIMEOUT)
-            references.unnamed = await conn.fetchval(COUNT)
-            references.named = await conn.fetchval(NAMED, timeout=TIMEOUT)
+            references.unnamed = await queries.delete_named(conn)
+            references.named = await queries.named(conn)
             if is_ours or references.unnamed <= references.named:
                 await _collect(conn, blobs, before, references)
             else:
                 references.withheld = "there are more of them than named ones"
         finally:
-            await conn.execute(DROP)
+            await queries.drop_list(conn)
     return references
 
 
@@ -207,7 +101,7 @@ async def _check_table(
     async for page in _pages(pool, table):
         answers = await _at_once([_trouble(blobs, row) for row in page])
         for row, trouble in zip(page, answers, strict=True):
-            if trouble is None or await pool.fetchval(table.again, row.team_id, row.id) != row.blob:
+            if trouble is None or await queries.blob_of(pool, table, row) != row.blob:
                 references.named += trouble is None
             elif len(references.gaps) < limit:
                 references.gaps.append(_gap(table, row, trouble))
@@ -215,10 +109,10 @@ async def _check_table(
                 references.more = True
 
 
-async def _pages(pool: asyncpg.Pool, table: ReferencingTable) -> AsyncIterator[Sequence[_NamedBlob]]:
+async def _pages(pool: asyncpg.Pool, table: ReferencingTable) -> AsyncIterator[Sequence[NamedBlob]]:
     after = (NIL, NIL)
     while True:
-        rows = [_NamedBlob(**row) for row in await pool.fetch(table.page, *after, PAGE, timeout=TIMEOUT)]
+        rows = await queries.page(pool, table, after, PAGE)
         if rows:
             yield rows
         if len(rows) < PAGE:
@@ -237,7 +131,7 @@ async def _at_once(checks: Sequence[Awaitable[str | None]]) -> list[str | None]:
     return list(await asyncio.gather(*map(one, checks)))
 
 
-async def _trouble(blobs: BlobStore, row: _NamedBlob) -> str | None:
+async def _trouble(blobs: BlobStore, row: NamedBlob) -> str | None:
     """What is wrong with a blob: `missing`, `of another size`, or None.
 
     The last byte must be there and none behind it: two bytes are asked for, whatever the size.
@@ -256,7 +150,7 @@ async def _trouble(blobs: BlobStore, row: _NamedBlob) -> str | None:
     return None if found == wanted else "of another size"
 
 
-async def _short(blobs: BlobStore, row: _NamedBlob) -> str:
+async def _short(blobs: BlobStore, row: NamedBlob) -> str:
     try:
         async for _ in blobs.stream(row.blob, 0, 1):
             break
@@ -265,7 +159,7 @@ async def _short(blobs: BlobStore, row: _NamedBlob) -> str:
     return "of another size"
 
 
-def _gap(table: ReferencingTable, row: _NamedBlob, trouble: str) -> Gap:
+def _gap(table: ReferencingTable, row: NamedBlob, trouble: str) -> Gap:
     sentence = f"The blob {row.blob} of {table.name} {row.id} ({row.size} bytes) is {trouble}."
     ids = {"team_id": row.team_id, "id": row.id, "blob": row.blob, "size": row.size}
     return Gap(f"{table.name}_blob_{'missing' if trouble == 'missing' else 'differs'}", sentence, ids)
@@ -273,17 +167,16 @@ def _gap(table: ReferencingTable, row: _NamedBlob, trouble: str) -> Gap:
 
 async def _list_blobs(conn: Connection, blobs: BlobStore, before: datetime) -> None:
     """The keys of the store in a table, so that they are compared with the rows at once."""
-    await conn.execute(DROP)
-    await conn.execute(LISTED)
+    await queries.begin_list(conn)
     for folder in FOLDERS:
-        keys: list[tuple[str]] = []
+        keys: list[str] = []
         async for key in blobs.list(folder, before):
-            keys.append((key,))
+            keys.append(key)
             if len(keys) == PAGE:
-                await conn.copy_records_to_table("listed_blobs", records=keys)
+                await queries.add_to_list(conn, keys)
                 keys = []
-        await conn.copy_records_to_table("listed_blobs", records=keys)
-    await conn.execute(ANALYZE)
+        await queries.add_to_list(conn, keys)
+    await queries.finish_list(conn)
 
 
 def _doubt(references: BlobReferences, collect: bool | None) -> str | None:
@@ -301,7 +194,7 @@ async def _collect(conn: Connection, blobs: BlobStore, before: datetime, referen
         references.withheld = "a backup is being made"
         return
     async with transaction(conn):
-        async for row in conn.cursor(UNNAMED, prefetch=PAGE, timeout=TIMEOUT):
-            await blobs.delete(row["key"])
+        async for key in queries.listed(conn, PAGE):
+            await blobs.delete(key)
             references.collected += 1
     await blobs.remove_partial(before)

@@ -7,22 +7,20 @@ locked and nothing is written.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
 import asyncpg
 import msgspec
 
-from pillarbox.emails.integrity.invariants import ACCOUNTS, LISTS, STILL_OPEN
+from pillarbox.emails.integrity import queries
+from pillarbox.emails.integrity.invariants import STILL_OPEN
+from pillarbox.emails.integrity.queries import TIMEOUT, EmailAddresses, RecipientCounts
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 
-TIMEOUT = 24 * 3600.0
-WORK_MEM = "64MB"
-PREFETCH = 500
 MOST_ACCOUNTS = 1000
 
 
@@ -33,26 +31,6 @@ class Gap:
     name: str
     sentence: str
     ids: Mapping[str, Any]
-
-
-class RecipientCounts(NamedTuple):
-    """A team's recipients: how many were accepted and what became of them."""
-
-    team_id: UUID
-    team: str
-    emails: int
-    accepted: int
-    delivered: int
-    bounced: int
-    failed: int
-    suppressed: int
-    canceled: int
-    pending: int
-
-    @property
-    def known(self) -> int:
-        """Recipients whose state is one that there is."""
-        return self.delivered + self.bounced + self.failed + self.suppressed + self.canceled + self.pending
 
 
 @dataclass(slots=True)
@@ -96,7 +74,7 @@ async def examine(conn: Connection, limit: int, invariants: Sequence[Invariant])
 async def snapshot(pool: asyncpg.Pool) -> AsyncIterator[Connection]:
     """A connection that sees one instant of the database and cannot write."""
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
-        await conn.execute("SELECT set_config('work_mem', $1, true)", WORK_MEM)
+        await queries.allow_memory(conn)
         yield conn
 
 
@@ -109,24 +87,26 @@ async def _check(conn: Connection, invariant: Invariant, result: ReconcileResult
 
 async def _check_lists(conn: Connection, result: ReconcileResult, limit: int) -> None:
     """Every address of an email has a recipient, and every recipient an address."""
-    async for row in conn.cursor(LISTS, prefetch=PREFETCH, timeout=TIMEOUT):
-        wrong = _difference(row)
-        ids = {"team_id": row["team_id"], "email_id": row["email_id"]}
-        if wrong is not None and not result.add(Gap("recipients_differ_from_addresses", wrong, ids), limit):
-            return
+    async with aclosing(queries.emails_with_other_addresses(conn)) as emails:
+        async for email in emails:
+            wrong = _difference(email)
+            ids = {"team_id": email.team_id, "email_id": email.email_id}
+            gap = None if wrong is None else Gap("recipients_differ_from_addresses", wrong, ids)
+            if gap is not None and not result.add(gap, limit):
+                return
 
 
-def _difference(row: Any) -> str | None:
+def _difference(email: EmailAddresses) -> str | None:
     """What is wrong between the addresses of an email and its recipients, or None."""
     try:
         wanted = {
             parse_mailbox(text).key
-            for name in ("to_list", "cc_list", "bcc_list")
-            for text in msgspec.json.decode(row[name] or "[]")
+            for addresses in (email.to_list, email.cc_list, email.bcc_list)
+            for text in msgspec.json.decode(addresses or "[]")
         }
     except AddressError:
         return "The email has an address that cannot be read."
-    stored = set(row["addresses"])
+    stored = set(email.addresses)
     if missing := len(wanted - stored):
         return f"{missing} of the email's {len(wanted)} addresses have no recipient row."
     if extra := len(stored - wanted):
@@ -136,8 +116,7 @@ def _difference(row: Any) -> str | None:
 
 async def _check_accounts(conn: Connection, result: ReconcileResult, limit: int) -> None:
     """Accepted is the sum of what became of it."""
-    async for row in conn.cursor(ACCOUNTS, STILL_OPEN, prefetch=PREFETCH, timeout=TIMEOUT):
-        account = RecipientCounts(**row)
+    async for account in queries.accounts(conn, STILL_OPEN):
         result.teams += 1
         result.emails += account.emails
         result.recipients += account.known

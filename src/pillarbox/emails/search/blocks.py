@@ -40,9 +40,6 @@ COUNTED = 100
 OUTDATED_AT_ONCE = 300
 """Blocks of an older version that are described anew in one turn: some seconds' work."""
 
-# Across teams: each of them is gone through on its own.
-TEAMS = "SELECT id FROM teams ORDER BY id"
-
 
 class SearchBlocks:
     """Writes the blocks of all teams, of up to `size` emails each."""
@@ -110,15 +107,15 @@ class SearchBlocks:
         emails are read one by one until they are old enough for blocks."""
         last = first_id(instant)
         dropped = 0
-        for row in await self._pool.fetch(TEAMS):
-            dropped += await queries.drop_ahead(TeamDb(self._pool, row["id"]), last)
+        for team_id in await queries.teams(self._pool):
+            dropped += await queries.drop_ahead(TeamDb(self._pool, team_id), last)
         return dropped
 
     async def drop_empty(self) -> str:
         """Remove blocks whose emails are all gone; says how many."""
         dropped = 0
-        for row in await self._pool.fetch(TEAMS):
-            dropped += await queries.drop_empty(TeamDb(self._pool, row["id"]))
+        for team_id in await queries.teams(self._pool):
+            dropped += await queries.drop_empty(TeamDb(self._pool, team_id))
         return f"{dropped} blocks"
 
 

@@ -59,7 +59,7 @@ async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
     await db.run(RELEASE, inbox_id, ids)
 
 
-class StoredFields(NamedTuple):
+class ReceivedMailFields(NamedTuple):
     """Fields of a received email. `head` is the header of a message that lies in the row, at most 256 KiB; of
     one in the blob store `references` and `in_reply_to` were read when it came."""
 
@@ -71,10 +71,10 @@ class StoredFields(NamedTuple):
     in_reply_to: str | None
 
 
-async def fields(db: TeamDb, email_id: UUID) -> StoredFields | None:
+async def fields(db: TeamDb, email_id: UUID) -> ReceivedMailFields | None:
     """Return the fields of an email that an answer to it needs."""
     return await db.one(
-        StoredFields,
+        ReceivedMailFields,
         """
         SELECT e.to_list, e.cc_list, e.reply_to_list, substring(s.data FROM 1 FOR 262144) AS head,
                s.parsed -> 'headers' ->> 'references' AS references,

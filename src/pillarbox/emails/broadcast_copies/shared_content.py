@@ -9,6 +9,8 @@ from uuid import UUID
 
 import msgspec
 
+from pillarbox.emails.broadcast_copies import content_queries
+from pillarbox.emails.broadcast_copies.content_queries import SharedContentRow
 from pillarbox.kernel.postgres.database import TeamDb
 
 
@@ -29,36 +31,24 @@ class SharedContent:
 async def insert(db: TeamDb, content: SharedContent) -> None:
     """Store it, in the transaction that decides that there will be such emails."""
     replies = None if content.reply_to is None else msgspec.json.encode(content.reply_to).decode()
-    await db.run(
-        """
-        INSERT INTO contents (team_id, id, created_at, sender, subject, reply_to_list, preview_text, html,
-                              text)
-        VALUES ($1, $2, $3, $4, $5, $6::text::json, $7, $8, $9)
-        """,
-        content.id,
-        content.created_at,
-        content.sender,
-        content.subject,
-        replies,
-        content.preview_text,
-        content.html,
-        content.text,
+    row = SharedContentRow(
+        id=content.id,
+        created_at=content.created_at,
+        sender=content.sender,
+        subject=content.subject,
+        reply_to_list=replies,
+        preview_text=content.preview_text,
+        html=content.html,
+        text=content.text,
     )
+    await content_queries.insert_shared(db, row)
 
 
 async def remove(db: TeamDb, content_id: UUID) -> None:
     """Delete it, where no email needs it any more."""
-    await db.run("DELETE FROM contents WHERE team_id = $1 AND id = $2", content_id)
+    await content_queries.delete(db, content_id)
 
 
 async def empty(db: TeamDb, content_id: UUID) -> bool:
     """Delete its bodies alone, as those of other mail; False where there are none."""
-    return bool(
-        await db.run(
-            """
-            UPDATE contents SET html = NULL, text = NULL, preview_text = NULL
-             WHERE team_id = $1 AND id = $2 AND (html IS NOT NULL OR text IS NOT NULL)
-            """,
-            content_id,
-        )
-    )
+    return await content_queries.empty(db, content_id)
