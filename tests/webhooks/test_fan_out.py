@@ -18,7 +18,7 @@ from kit.webhooks import hook
 from kit.world import Team, World, mail, world
 from pillarbox.delivery import settle
 from pillarbox.emails import accept
-from pillarbox.kernel.work import team_queues
+from pillarbox.kernel.work.keyed_commits import KeyedCommits
 from pillarbox.teams import bootstrap
 
 ANY_SENDER = {"require_verified_domain": "never"}
@@ -121,7 +121,7 @@ async def test_nobody_waits_for_the_webhooks_of_another_team(
             assert sum([row["rows"] for row in rows]) == MAILS * HOOKS * (1 if scheduled else 2)
 
 
-async def test_team_queues_take_turns_portion_by_portion() -> None:
+async def test_commits_of_teams_take_turns_portion_by_portion() -> None:
     """Each team's items are in order; the one who comes second is not behind all that the first has."""
     done: list[str] = []
 
@@ -130,8 +130,8 @@ async def test_team_queues_take_turns_portion_by_portion() -> None:
         done.append("".join(items))
         return [None] * len(items)
 
-    queues: team_queues.TeamQueues[str, None] = team_queues.TeamQueues(
-        flush, kind="test", weigh=lambda _: 1, most_weight=2, most_waiting=100, shared=()
+    queues: KeyedCommits[str, None] = KeyedCommits(
+        flush, kind="test", weigh=lambda _: 1, most_weight=2, at_once=1, most_waiting=100, shared=()
     )
     one, two = UUID(int=1), UUID(int=2)
     waiting = [asyncio.create_task(queues.submit(one, "a")) for _ in range(6)]

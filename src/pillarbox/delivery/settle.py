@@ -30,7 +30,7 @@ from pillarbox.kernel.postgres.combined_statement import (
 from pillarbox.kernel.postgres.database import OUTAGES, RETRIED, Connection, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
-from pillarbox.kernel.work.team_queues import TeamQueues
+from pillarbox.kernel.work.keyed_commits import KeyedCommits
 from pillarbox.suppressions import changes
 from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.timeline.record import FirstEventConflict, Timeline
@@ -98,11 +98,12 @@ class AttemptSettler:
             most_waiting=1 << 40,
             shared=RETRIED,
         )
-        self._team_commits: TeamQueues[AttemptSettlement, None] = TeamQueues(
+        self._team_commits: KeyedCommits[AttemptSettlement, None] = KeyedCommits(
             self._flush_team,
             kind="settle webhooks",
             weigh=lambda s: max(s.weight, self._rows(s) * ROW_WEIGHT),
             most_weight=MOST_ROWS * ROW_WEIGHT,
+            at_once=1,
             most_waiting=1 << 40,
             shared=RETRIED,
         )

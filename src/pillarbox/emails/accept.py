@@ -38,7 +38,6 @@ from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import DatabaseGone, Forbidden, InvalidField, NotFound, RateLimited
 from pillarbox.kernel.work.keyed_commits import KeyedCommits
-from pillarbox.kernel.work.team_queues import TeamQueues
 from pillarbox.mail.message.address import Mailbox
 
 log = get("accept")
@@ -131,11 +130,12 @@ class Accept:
         self._wake = wake
         self._commits = self._group("accept")
         self._metered = self._group("accept metered")
-        self._team_commits: TeamQueues[Acceptance, None] = TeamQueues(
+        self._team_commits: KeyedCommits[Acceptance, None] = KeyedCommits(
             self._flush,
             kind="accept webhooks",
             weigh=lambda a: max(a.weight, writer.fan_out(a) * ROW_WEIGHT),
             most_weight=MOST_ROWS * ROW_WEIGHT,
+            at_once=1,
             most_waiting=MOST_WAITING,
             shared=SHARED,
         )
@@ -143,6 +143,7 @@ class Accept:
             self._flush,
             kind="accept within",
             weigh=lambda a: a.weight,
+            most_items=1,
             at_once=WITHIN_AT_ONCE,
             most_waiting=MOST_WAITING,
             shared=SHARED,

@@ -77,7 +77,7 @@ class CommitResult(NamedTuple):
     """What a commit came to: the acceptances (by index) that are not in it, and why; which of the others'
     addresses are suppressed, None where that is not known and their work must not be handed over."""
 
-    failed: dict[int, BaseException]
+    failed: Mapping[int, BaseException]
     origins: Origins | None
 
 
@@ -159,16 +159,14 @@ class Commits:
 
     async def _commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> CommitResult:
         with TimeLimit(COMMIT_SECONDS):
-            if batch[0].hook is not None:
-                [acceptance] = batch
-                return CommitResult({}, await self._commit_with_hook(acceptance, batch[0].hook, leased))
-            if any(a.idempotency is not None or a.caller.is_metered for a in batch):
-                return await self._commit_with_conditions(batch, leased)
-            return CommitResult({}, await self._commit_simple(self._prepare(batch, leased)))
+            if any(_has_conditions(acceptance) for acceptance in batch):
+                return await self._in_transaction(batch, leased)
+            prepared = self._prepare(batch, leased)
+            if prepared.opened.published or prepared.rows.is_large:
+                return await self._in_transaction(batch, leased, prepared)
+            return CommitResult({}, await self._in_one_statement(prepared))
 
-    async def _commit_simple(self, prepared: _PreparedCommit) -> Origins | None:
-        if prepared.opened.published or prepared.rows.is_large:
-            return await self._in_transaction(prepared)
+    async def _in_one_statement(self, prepared: _PreparedCommit) -> Origins | None:
         await faults.point("timeline.events")
         await faults.point("accept.before_commit")
         backend = 0
@@ -180,31 +178,20 @@ class Commits:
             return await self._found(prepared, backend, gone)
         return origins
 
-    async def _in_transaction(self, prepared: _PreparedCommit) -> Origins | None:
-        backend = 0
-        try:
-            async with transaction(self._pool) as conn:
-                backend = conn.get_server_pid()
-                origins = await self._write_and_publish(conn, prepared)
-                await faults.point("accept.before_commit")
-        except GONE as gone:
-            return await self._found(prepared, backend, gone)
-        return origins
-
-    async def _commit_with_conditions(
-        self, batch: Sequence[Acceptance], leased: Sequence[bool]
+    async def _in_transaction(
+        self, batch: Sequence[Acceptance], leased: Sequence[bool], prepared: _PreparedCommit | None = None
     ) -> CommitResult:
-        failed: dict[int, BaseException] = {}
+        """Commit what takes several statements. Without `prepared` the batch has conditions."""
+        failed: Mapping[int, BaseException] = {}
         origins: Origins | None = None
-        prepared = None
         backend = 0
         try:
             async with transaction(self._pool) as conn:
                 backend = conn.get_server_pid()
-                failed = await self._claim_keys(conn, batch)
-                failed |= await self._over_quota(conn, batch, failed)
-                left = [index for index in range(len(batch)) if index not in failed]
-                prepared = self._prepare([batch[i] for i in left], [leased[i] for i in left])
+                if prepared is None:
+                    failed = await self._refusals(conn, batch)
+                    left = [index for index in range(len(batch)) if index not in failed]
+                    prepared = self._prepare([batch[i] for i in left], [leased[i] for i in left])
                 origins = await self._write_and_publish(conn, prepared)
                 await faults.point("accept.before_commit")
         except GONE as gone:
@@ -212,30 +199,6 @@ class Commits:
                 raise problem_of(gone) from gone
             origins = await self._found(prepared, backend, gone)
         return CommitResult(failed, origins)
-
-    async def _commit_with_hook(
-        self, acceptance: Acceptance, hook: TransactionHook, leased: Sequence[bool]
-    ) -> Origins | None:
-        """Commit one acceptance with the work of its caller. What refuses it undoes all of it."""
-        prepared = None
-        backend = 0
-        try:
-            async with transaction(self._pool) as conn:
-                backend = conn.get_server_pid()
-                for problem in (await self._claim_keys(conn, [acceptance])).values():
-                    raise problem
-                await hook.work(conn, acceptance.drafts)
-                await faults.point("accept.within")
-                for problem in (await self._over_quota(conn, [acceptance], {})).values():
-                    raise problem
-                prepared = self._prepare([acceptance], leased)
-                origins = await self._write_and_publish(conn, prepared)
-                await faults.point("accept.before_commit")
-        except GONE as gone:
-            if prepared is None:
-                raise problem_of(gone) from gone
-            return await self._found(prepared, backend, gone)
-        return origins
 
     async def write_in(self, conn: Connection, acceptance: Acceptance) -> None:
         """Write an acceptance in somebody else's transaction; its work is free for every engine."""
@@ -293,6 +256,20 @@ class Commits:
         return self._request_log.rows(answered) if answered else None
 
     # What is known before --------------------------------------------------------------------------
+
+    async def _refusals(self, conn: Connection, batch: Sequence[Acceptance]) -> Mapping[int, BaseException]:
+        """Claim keys, do the work of a hook and spend quotas, in this order; return which acceptances are
+        refused, and why. What refuses an acceptance with a hook is raised: it undoes the work."""
+        hook = batch[0].hook
+        failed = await self._claim_keys(conn, batch)
+        if hook is not None:
+            _raise_first(failed)
+            await hook.work(conn, batch[0].drafts)
+            await faults.point("accept.within")
+        failed |= await self._over_quota(conn, batch, failed)
+        if hook is not None:
+            _raise_first(failed)
+        return failed
 
     async def _claim_keys(self, conn: Connection, batch: Sequence[Acceptance]) -> dict[int, BaseException]:
         """Reserve the idempotency keys of the batch; answers those that are taken.
@@ -383,3 +360,13 @@ class Commits:
                 pass
             await asyncio.sleep(LOOK_UP_PAUSE)
         return None
+
+
+def _has_conditions(acceptance: Acceptance) -> bool:
+    """Whether something has to be known before it can be written."""
+    return acceptance.idempotency is not None or acceptance.caller.is_metered or acceptance.hook is not None
+
+
+def _raise_first(failed: Mapping[int, BaseException]) -> None:
+    for problem in failed.values():
+        raise problem

@@ -1,8 +1,9 @@
-"""Commits for each key, beside the group commit that all share: for what may wait for a lock.
+"""Commits for each key, beside the group commit that all share.
 
-Items with the same key wait for the same lock, so in this process one commit at a time is made for them, and
-holds a connection. Those with different keys are committed side by side, a bounded number at
-once.
+Some work may wait for a lock. Other work costs the database much because of what its own team has set up, as
+a row for each of fifty webhooks. Items with the same key are committed one portion after the other. Keys take
+turns, portion by portion, and a bounded number of portions is in the database at once. So the shared group
+commit never waits for them, and no key waits for everything that another one has.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ Result = TypeVar("Result")
 
 
 class KeyedCommits(Generic[Item, Result]):
-    """One queue for each key that has something to commit. `flush` is given at most `most_items`
-    of one key at a time; at most `at_once` run."""
+    """One queue for each key that has something to commit. `flush` is given a portion of one key at a time,
+    of at most `most_items` and `most_weight` (one item may be heavier). At most `at_once` portions are in the
+    database."""
 
     def __init__(
         self,
@@ -30,7 +32,8 @@ class KeyedCommits(Generic[Item, Result]):
         at_once: int,
         most_waiting: int,
         shared: tuple[type[BaseException], ...],
-        most_items: int = 1,
+        most_items: int = 500,
+        most_weight: int = 8 * 1024 * 1024,
     ) -> None:
         self._flush = flush
         self._kind = kind
@@ -38,6 +41,7 @@ class KeyedCommits(Generic[Item, Result]):
         self._most_waiting = most_waiting
         self._shared = shared
         self._most_items = most_items
+        self._most_weight = most_weight
         self._turns = asyncio.Semaphore(at_once)
         self._queues: dict[Hashable, GroupCommit[Item, Result]] = {}
 
@@ -51,6 +55,7 @@ class KeyedCommits(Generic[Item, Result]):
                 kind=self._kind,
                 weigh=self._weigh,
                 most_items=self._most_items,
+                most_weight=self._most_weight,
                 most_waiting=self._most_waiting,
                 flushers=1,
                 shared=self._shared,
