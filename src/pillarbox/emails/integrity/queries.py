@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.invariant import Invariant
 
 TIMEOUT = 24 * 3600.0
 WORK_MEM = "64MB"
@@ -94,6 +95,12 @@ class RecipientCounts(NamedTuple):
     def known(self) -> int:
         """Recipients whose state is one that there is."""
         return self.delivered + self.bounced + self.failed + self.suppressed + self.canceled + self.pending
+
+
+async def broken(conn: Connection, invariant: Invariant, limit: int) -> list[dict[str, Any]]:
+    """Return the columns of rows that break the invariant."""
+    rows = await conn.fetch(invariant.sql, limit, *invariant.args, timeout=TIMEOUT)
+    return [dict(row) for row in rows]
 
 
 async def allow_memory(conn: Connection) -> None:

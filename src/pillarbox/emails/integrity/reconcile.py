@@ -16,7 +16,7 @@ import msgspec
 
 from pillarbox.emails.integrity import queries
 from pillarbox.emails.integrity.invariants import STILL_OPEN
-from pillarbox.emails.integrity.queries import TIMEOUT, EmailAddresses, RecipientCounts
+from pillarbox.emails.integrity.queries import EmailAddresses, RecipientCounts
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.mail.message.address import AddressError, parse_mailbox
@@ -79,9 +79,7 @@ async def snapshot(pool: asyncpg.Pool) -> AsyncIterator[Connection]:
 
 
 async def _check(conn: Connection, invariant: Invariant, result: ReconcileResult, limit: int) -> None:
-    rows = await conn.fetch(invariant.sql, limit + 1, *invariant.args, timeout=TIMEOUT)
-    for row in rows:
-        ids = dict(row)
+    for ids in await queries.broken(conn, invariant, limit + 1):
         result.add(Gap(invariant.name, invariant.sentence.format(**ids), ids), limit)
 
 
