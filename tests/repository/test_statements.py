@@ -109,13 +109,8 @@ OUTSIDE_QUERIES = {
 
 NOT_YET = (
     "automations/",
-    "broadcasts/",
-    "contacts/",
     "delivery/",
-    "emails/",
-    "inboxes/",
     "kernel/work/",
-    "receiving/",
     "webhooks/",
 )
 """Packages whose statements have still to move into their `*queries.py`."""

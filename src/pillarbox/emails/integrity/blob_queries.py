@@ -107,7 +107,7 @@ NAMED = """
 """
 
 
-class NamedBlob(NamedTuple):
+class BlobReference(NamedTuple):
     """A row that names a blob."""
 
     team_id: UUID
@@ -118,12 +118,12 @@ class NamedBlob(NamedTuple):
 
 async def page(
     pool: asyncpg.Pool, table: ReferencingTable, after: tuple[UUID, UUID], limit: int
-) -> list[NamedBlob]:
+) -> list[BlobReference]:
     """Return the next rows of a table that name a blob."""
-    return [NamedBlob(**row) for row in await pool.fetch(table.page, *after, limit, timeout=TIMEOUT)]
+    return [BlobReference(**row) for row in await pool.fetch(table.page, *after, limit, timeout=TIMEOUT)]
 
 
-async def blob_of(pool: asyncpg.Pool, table: ReferencingTable, row: NamedBlob) -> str | None:
+async def blob_of(pool: asyncpg.Pool, table: ReferencingTable, row: BlobReference) -> str | None:
     """Return the blob that a row names by now."""
     blob: str | None = await pool.fetchval(table.again, row.team_id, row.id)
     return blob

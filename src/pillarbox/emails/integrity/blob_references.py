@@ -19,7 +19,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.emails.integrity import blob_queries as queries
-from pillarbox.emails.integrity.blob_queries import TABLES, NamedBlob, ReferencingTable
+from pillarbox.emails.integrity.blob_queries import TABLES, BlobReference, ReferencingTable
 from pillarbox.emails.integrity.reconcile import Gap
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.storage import blob_removal
@@ -109,7 +109,7 @@ async def _check_table(
                 references.more = True
 
 
-async def _pages(pool: asyncpg.Pool, table: ReferencingTable) -> AsyncIterator[Sequence[NamedBlob]]:
+async def _pages(pool: asyncpg.Pool, table: ReferencingTable) -> AsyncIterator[Sequence[BlobReference]]:
     after = (NIL, NIL)
     while True:
         rows = await queries.page(pool, table, after, PAGE)
@@ -131,7 +131,7 @@ async def _at_once(checks: Sequence[Awaitable[str | None]]) -> list[str | None]:
     return list(await asyncio.gather(*map(one, checks)))
 
 
-async def _trouble(blobs: BlobStore, row: NamedBlob) -> str | None:
+async def _trouble(blobs: BlobStore, row: BlobReference) -> str | None:
     """What is wrong with a blob: `missing`, `of another size`, or None.
 
     The last byte must be there and none behind it: two bytes are asked for, whatever the size.
@@ -150,7 +150,7 @@ async def _trouble(blobs: BlobStore, row: NamedBlob) -> str | None:
     return None if found == wanted else "of another size"
 
 
-async def _short(blobs: BlobStore, row: NamedBlob) -> str:
+async def _short(blobs: BlobStore, row: BlobReference) -> str:
     try:
         async for _ in blobs.stream(row.blob, 0, 1):
             break
@@ -159,7 +159,7 @@ async def _short(blobs: BlobStore, row: NamedBlob) -> str:
     return "of another size"
 
 
-def _gap(table: ReferencingTable, row: NamedBlob, trouble: str) -> Gap:
+def _gap(table: ReferencingTable, row: BlobReference, trouble: str) -> Gap:
     sentence = f"The blob {row.blob} of {table.name} {row.id} ({row.size} bytes) is {trouble}."
     ids = {"team_id": row.team_id, "id": row.id, "blob": row.blob, "size": row.size}
     return Gap(f"{table.name}_blob_{'missing' if trouble == 'missing' else 'differs'}", sentence, ids)
