@@ -11,12 +11,10 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
 
 OTHERS = {
-    "automations/execution/engine.py:idle": "ends when nothing runs",
     "broadcasts/commands/progress.py:follow": "a command: ends with the broadcast",
     "contacts/commands/importing.py:followed": "a command: ends with the import",
     "delivery/copies.py:_ask": "ends when nobody asks",
     "delivery/copy_window.py:limit_copies": "counts in memory alone",
-    "delivery/engine.py:idle": "ends when nothing runs",
     "delivery/smtp/mta_sts_policies.py:idle": "ends when nothing runs",
     "emails/retention.py:_pages": "pages of one run of a periodic job",
     "inboxes/drafts/retention.py:purge": "batches of one run of a periodic job",
@@ -34,13 +32,12 @@ OTHERS = {
     "kernel/security/team_rate.py:take": "one request that waits",
     "kernel/storage/folder.py:_ended": "ends with the write",
     "kernel/work/collectors.py:in_batches": "batches of one run of a periodic job",
-    "kernel/work/jobs.py:idle": "ends when nothing runs",
+    "kernel/work/engine_loop.py:idle": "ends when nothing runs",
     "mail/smtp/listener.py:_accept": "passes over what it cannot accept; `mail` logs nothing",
     "mail/smtp/listener.py:_sweep": "works in memory alone",
     "people/passwords.py:_place": "one request that waits",
     "receiving/retention.py:_purge": "batches of one run of a periodic job",
     "webhooks/commands.py:forever": "a command",
-    "webhooks/dispatch/engine.py:idle": "ends when nothing runs",
 }
 """Functions whose loop pauses and is no background loop that can fail, each with its reason."""
 

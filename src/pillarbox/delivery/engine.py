@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from pillarbox.delivery.attempts import Attempts, Transport, log_database_errors
@@ -26,7 +25,7 @@ from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.observability.loop_failures import LoopFailures
+from pillarbox.kernel.work.engine_loop import EngineLoop
 
 log = get("delivery")
 
@@ -95,8 +94,7 @@ class Engine:
         self._held: dict[Key, Item] = {}
         self._bytes = 0
         self._reserved = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._loops: list[asyncio.Task[None]] = []
+        self._loop = EngineLoop("delivery", clock)
         self._wake = asyncio.Event()
         self._more = False
         self._notified = True
@@ -108,7 +106,7 @@ class Engine:
 
     def reserve(self, items: int, weight: int) -> bool:
         """Reserve capacity for items that are about to be committed with this process as their owner."""
-        if self._stopping or not self._loops or self._mail_waiting + items > MOST_ITEMS:
+        if self._stopping or not self._loop.is_running or self._mail_waiting + items > MOST_ITEMS:
             return False
         if self._bytes + weight > MOST_BYTES:
             return False
@@ -176,37 +174,26 @@ class Engine:
         await self._site_sharing.divide(self._scheduler)
         await log_database_errors(self._site_sharing.begin())
         await log_database_errors(self._claims.release_held())
-        complaints = self._site_sharing.news
-        self._loops = [
-            asyncio.create_task(self._forever(self._claim, self._look_every, self._wake)),
-            asyncio.create_task(self._forever(self._renew, RENEW_EVERY)),
-            asyncio.create_task(self._forever(self._heartbeat, HEARTBEAT_EVERY)),
-            asyncio.create_task(self._forever(self._pauses.refresh, self._look_every, self._pauses.news)),
-            asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY, complaints)),
-            asyncio.create_task(self._forever(self._copies.fill, self._look_every, self._copies.room)),
-            asyncio.create_task(self._copies.limit_copies()),
-        ]
+        loop = self._loop
+        loop.look("claim", self._claim, lambda: self._look_every, self._wake)
+        loop.repeat("renew", self._renew, RENEW_EVERY)
+        loop.repeat("heartbeat", self._heartbeat, HEARTBEAT_EVERY)
+        loop.look("refresh", self._pauses.refresh, lambda: self._look_every, self._pauses.news)
+        loop.look("share_complaints", self.share_complaints, lambda: EXCHANGE_EVERY, self._site_sharing.news)
+        loop.look("fill", self._copies.fill, lambda: self._look_every, self._copies.room)
+        loop.keep(self._copies.limit_copies())
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        claiming, renewing, beating, refreshing, sharing, making, watching = self._loops
-        for loop in (claiming, refreshing, sharing, watching):
-            loop.cancel()
         await self._copies.stop(grace)
-        making.cancel()
+        await self._loop.stop_looking()
         waiting = self._scheduler.drain()
         for item in waiting:
             self._drop(item)
         await log_database_errors(self._claims.give_back(waiting))
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks), timeout=grace)
-        renewing.cancel()
-        beating.cancel()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._loops, *self._tasks, return_exceptions=True)
-        self._loops = []
+        await self._loop.wait(grace)
+        await self._loop.end()
         await self._transport.close()
         if self._final_dots is not None:
             self._final_dots.close()
@@ -292,8 +279,7 @@ class Engine:
 
     async def idle(self) -> None:
         """Return when nothing is held in memory."""
-        while self._tasks:
-            await asyncio.wait(tuple(self._tasks))
+        await self._loop.idle()
 
     async def _claim(self) -> None:
         if self._notified:
@@ -318,26 +304,6 @@ class Engine:
         if behind:
             log.info("delivery.renewal_behind", items=behind)
 
-    async def _forever(
-        self, work: Callable[[], Awaitable[None]], pause: float, wake: asyncio.Event | None = None
-    ) -> None:
-        failures = LoopFailures(f"delivery.{work.__name__.strip('_')}")
-        while True:
-            await failures.attempt(work())
-            if wake is None:
-                # Leases and heartbeats keep their rhythm, whatever fails.
-                await self._clock.sleep(pause)
-                continue
-            if failures.pause:
-                await self._clock.sleep(failures.pause)
-                continue
-            try:
-                async with asyncio.timeout(pause):
-                    await wake.wait()
-            except TimeoutError:
-                pass
-            wake.clear()
-
     # Sending -------------------------------------------------------------------------------------------
 
     def _hold(self, item: Item) -> None:
@@ -360,9 +326,7 @@ class Engine:
             item = self._scheduler.take(self._clock.boottime())
             if item is None:
                 break
-            task = asyncio.create_task(self._run(item))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._loop.begin(self._run(item))
         self._set_alarm()
 
     def _set_alarm(self) -> None:
@@ -388,18 +352,13 @@ class Engine:
             self._drop(item)
             broken = self._scheduler.finish(item, signal, self._clock.boottime())
             if item.held is not None:
-                self._start(self._hold_back(item, item.held, is_first=broken))
+                self._loop.begin(self._hold_back(item, item.held, is_first=broken))
             elif broken:
-                self._start(self._park(item))
+                self._loop.begin(self._park(item))
             if self._more and self._scheduler.mail_waiting < MOST_ITEMS // 2:
                 self._wake.set()
             self._copies.note_end()
             self._pump()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _park(self, last: Item) -> None:
         """A site is out of reach: its items, here and in the queue, wait until it is probed again."""

@@ -34,10 +34,10 @@ from pillarbox.automations.graphs.graph import (
     SendEmailStep,
 )
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import EXHAUSTED, GONE, RETRIED, TROUBLE, TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem
+from pillarbox.kernel.work.engine_loop import EngineLoop
 from pillarbox.kernel.work.leases import RECOVER_EVERY, Leases
 from pillarbox.kernel.work.lone_attempts import ALONE_FROM, BUSY_GAP, MOST_BEGUN, PAUSES, LoneAttempts
 
@@ -118,7 +118,6 @@ class StepEngine:
         )
         self._claims = StepClaims(self._pool, self._owner)
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._heavy = asyncio.Semaphore(1)
         self._heavy_teams: set[UUID] = set()
         self._held = 0
@@ -126,21 +125,16 @@ class StepEngine:
         self._left: list[ClaimedStep] = []
         self._after = START
         self._wake = asyncio.Event()
-        self._loop: asyncio.Task[None] | None = None
+        self._loop = EngineLoop("automations", self._clock)
 
     async def start(self) -> None:
-        self._loop = asyncio.create_task(self._forever())
+        self._loop.look("claim", self._look_until_empty, lambda: self._look_every, self._wake)
 
     async def stop(self, grace: float) -> None:
         """Claim nothing more, finish what is being carried out, and give back the rest."""
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks), timeout=grace)
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._loop.stop_looking()
+        await self._loop.wait(grace)
+        await self._loop.end()
         try:
             for _ in range(GIVE_BACK_TRIES):
                 await self._give_back()
@@ -174,8 +168,7 @@ class StepEngine:
 
     async def idle(self) -> None:
         """Return when nothing is being carried out."""
-        while self._tasks:
-            await asyncio.wait(tuple(self._tasks))
+        await self._loop.idle()
 
     # Claiming --------------------------------------------------------------------------------------
 
@@ -222,19 +215,6 @@ class StepEngine:
             self._left += left
             raise
 
-    async def _forever(self) -> None:
-        failures = LoopFailures("automations.claim")
-        while True:
-            self._wake.clear()
-            if not await failures.attempt(self._look_until_empty()):
-                await asyncio.sleep(failures.pause)
-                continue
-            try:
-                async with asyncio.timeout(self._look_every):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
-
     async def _look_until_empty(self) -> None:
         while await self.look() or self._claims.has_more:
             pass
@@ -259,9 +239,7 @@ class StepEngine:
             calm = [] if is_heavy else [item for item in found if item.deaths <= 0]
             batches = [calm[at : at + kind.value] for at in range(0, len(calm), kind.value)]
             for batch in [*batches, *([item] for item in found if is_heavy or item.deaths > 0)]:
-                task = asyncio.create_task(self._in_turn(team_id, kind, batch, is_heavy=is_heavy))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._loop.begin(self._in_turn(team_id, kind, batch, is_heavy=is_heavy))
 
     def _hold(self, items: Sequence[ClaimedStep], sign: int) -> None:
         """Count what this process has, or no longer has."""

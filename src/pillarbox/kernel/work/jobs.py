@@ -30,6 +30,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
+from pillarbox.kernel.work.engine_loop import EngineLoop
 from pillarbox.kernel.work.fair_turns import (
     CANDIDATES,
     CLAIM_THESE,
@@ -261,10 +262,11 @@ class Jobs:
         shared = tuple(kind for kind in handlers if kind not in apart)
         own = [limit for limit in limits if handlers.keys() >= set(limit.kinds)]
         self._tracks = [_Track(limit) for limit in (JobLimit(shared, MOST_RUNNING, BATCH, LOOK_EVERY), *own)]
+        self._loop = EngineLoop("jobs", clock)
         self._tasks: dict[asyncio.Task[None], Job] = {}
         self._limits: dict[UUID, asyncio.Timeout] = {}
-        self._loops: list[asyncio.Task[None]] = []
         self._failures = {kind: LoopFailures(f"jobs.{kind}") for kind in handlers}
+        self._recover_failures = LoopFailures("jobs.recover")
         self._settle_failures = LoopFailures("jobs.settle")
         self._wake = asyncio.Event()
         self._is_woken = False
@@ -282,21 +284,17 @@ class Jobs:
         self._lone = lone or LoneAttempts()
 
     async def start(self) -> None:
-        self._loops = [asyncio.create_task(self._forever()), asyncio.create_task(self._keep())]
+        self._loop.look("due", self._look_when_woken, self._pause, self._wake)
+        self._loop.repeat("renew", self._renew, RENEW_EVERY)
 
     async def stop(self, grace: float) -> None:
         """Claim nothing more, let what runs finish within `grace` seconds, and give back the rest."""
-        for loop in self._loops:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks), timeout=grace)
-        left = dict(self._tasks)
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await self._loop.stop_looking()
+        await self._loop.wait(grace)
+        left = list(self._tasks.values())
+        await self._loop.end()
         if left:
-            await self._give_back(left.values())
+            await self._give_back(left)
 
     def wake(self) -> None:
         """Look for due work now, also of kinds of which more waits."""
@@ -343,7 +341,7 @@ class Jobs:
             return 0
         jobs = await self._beginning(jobs)
         for job in jobs:
-            task = asyncio.create_task(self._run(job))
+            task = self._loop.begin(self._run(job))
             self._tasks[task] = job
             track.running[task] = job, self._clock.boottime()
             task.add_done_callback(self._tasks.pop)
@@ -399,24 +397,17 @@ class Jobs:
 
     async def idle(self) -> None:
         """Return when no job runs."""
-        while self._tasks:
-            await asyncio.wait(tuple(self._tasks))
+        await self._loop.idle()
 
-    async def _forever(self) -> None:
-        failures, due = LoopFailures("jobs.recover"), LoopFailures("jobs.due")
-        while True:
-            is_woken, self._is_woken = self._is_woken, False
-            self._wake.clear()
-            is_held, self._is_held = self._is_held or self._look_every == LOOK_EVERY, False
-            await failures.attempt(self._recover(RECOVER_EVERY if is_held else SELDOM))
-            if not await due.attempt(self._look_where_due(is_woken=is_woken)):
-                await asyncio.sleep(due.pause)
-                continue
-            try:
-                async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+    async def _look_when_woken(self) -> None:
+        is_woken, self._is_woken = self._is_woken, False
+        is_held, self._is_held = self._is_held or self._look_every == LOOK_EVERY, False
+        await self._recover_failures.attempt(self._recover(RECOVER_EVERY if is_held else SELDOM))
+        await self._look_where_due(is_woken=is_woken)
+
+    def _pause(self) -> float:
+        """Seconds until the first limit is to be looked at."""
+        return min(track.look_at for track in self._tracks) - asyncio.get_running_loop().time()
 
     async def _look_where_due(self, *, is_woken: bool) -> None:
         """Look at the limits of which jobs are due. One statement finds out for all of them together."""
@@ -441,14 +432,8 @@ class Jobs:
         rows = await self._pool.fetch(DUE_KINDS, self._clock.now(), DUE_LOOKED_AT)
         return None if len(rows) == DUE_LOOKED_AT else {row["kind"] for row in rows}
 
-    async def _keep(self) -> None:
-        """Renew the leases of what runs: some jobs take longer than a lease."""
-        failures = LoopFailures("jobs.renew")
-        while True:
-            await self._clock.sleep(RENEW_EVERY)
-            await failures.attempt(self._renew())
-
     async def _renew(self) -> None:
+        """Renew the leases of what runs: some jobs take longer than a lease."""
         await self._leases.renew({(job.team_id, job.id) for job in self._tasks.values()})
 
     async def _give_back(self, jobs: Collection[Job]) -> None:

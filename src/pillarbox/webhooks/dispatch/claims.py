@@ -115,9 +115,10 @@ class DeliveryClaims:
         """Free these, so that they can be claimed at once, or from `earliest` on."""
         await self._leases.give_back({delivery.key: delivery.attempt for delivery in deliveries}, earliest)
 
-    async def recover(self) -> int:
-        """Free deliveries whose lease has surely run out, and those of dead processes; returns how many."""
-        freed = len(await self._leases.recover())
+    async def recover(self, every: float = 0.0) -> int:
+        """Free deliveries whose lease has surely run out, and those of dead processes, unless it was done in
+        the last `every` seconds; returns how many."""
+        freed = len(await self._leases.recover(every))
         if freed:
             log.warning("webhooks.recovered", deliveries=freed)
             prometheus.LEASES_RECOVERED.add(freed)

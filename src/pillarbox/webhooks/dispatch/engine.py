@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
@@ -14,6 +13,7 @@ from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.secrets import KeyRingError
+from pillarbox.kernel.work.engine_loop import EngineLoop
 from pillarbox.webhooks.dispatch import prometheus
 from pillarbox.webhooks.dispatch.claims import RENEW_EVERY, DeliveryClaims
 from pillarbox.webhooks.dispatch.deliveries import AttemptResult, Delivery, Key, WebhookKey
@@ -78,13 +78,11 @@ class WebhookDispatcher:
         self._claiming: dict[WebhookKey, bool] = {}
         self._paused: dict[WebhookKey, float] = {}
         self._claim_slots = asyncio.Semaphore(MOST_CLAIMS)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._loops: list[asyncio.Task[None]] = []
+        self._loop = EngineLoop("webhooks", clock)
         self._wake = asyncio.Event()
         self._has_news = False
         self._claim_failures = LoopFailures("webhooks.claim_endpoint")
         self._pause = look_every
-        self._recovered = float("-inf")
         self._stopping = False
 
     # Start and stop -------------------------------------------------------------------------------------
@@ -111,39 +109,31 @@ class WebhookDispatcher:
     async def start(self) -> None:
         """Register this process in the table `processes` and begin to claim."""
         await self._claims.write_heartbeat(self._roles)
-        self._loops = [
-            asyncio.create_task(self._claim_loop()),
-            asyncio.create_task(self._renew_loop()),
-            asyncio.create_task(self._heartbeat_loop()),
-        ]
+        self._loop.look("claim", self._look_in_peace, lambda: self._pause, self._wake)
+        self._loop.repeat("renew", self._renew, RENEW_EVERY)
+        self._loop.repeat("heartbeat", lambda: self._claims.write_heartbeat(self._roles), HEARTBEAT_EVERY)
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        for loop in self._loops[:1]:
-            loop.cancel()
+        await self._loop.stop_looking()
         waiting = self._scheduler.drain()
         for delivery in waiting:
             self._drop(delivery)
         await _quietly(self._claims.give_back(waiting))
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks), timeout=min(grace, STOP_SECONDS))
+        await self._loop.wait(min(grace, STOP_SECONDS))
         unfinished = list(self._held.values())
-        for task in (*self._loops, *self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._loops, *self._tasks, return_exceptions=True)
-        self._loops = []
+        await self._loop.end()
         await _quietly(self._claims.give_back(unfinished))
         await self._poster.close()
 
     async def idle(self) -> None:
         """Return when nothing is held in memory."""
-        while self._tasks:
-            await asyncio.wait(tuple(self._tasks))
+        await self._loop.idle()
 
     async def look(self) -> int:
         """Claim what is due; returns how many webhooks had due work. Tests call it."""
-        await self._recover()
+        await self._claims.recover(CLAIM_EVERY)
         met, self._pause = 0, SHORT_PAUSE
         has_news, self._has_news = self._has_news, False
         for _ in range(PAGES_PER_CLAIM):
@@ -156,44 +146,15 @@ class WebhookDispatcher:
                 break
         return met
 
-    async def _claim_loop(self) -> None:
-        failures = LoopFailures("webhooks.claim")
-        while True:
-            if not await failures.attempt(self.look()):
-                await asyncio.sleep(failures.pause)
-                continue
-            await asyncio.sleep(CLAIM_PAUSE)
-            try:
-                async with asyncio.timeout(self._pause):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
-            self._wake.clear()
-
-    async def _renew_loop(self) -> None:
-        failures = LoopFailures("webhooks.renew")
-        while True:
-            # A lease does not wait for longer pauses: what fails is tried again at the next turn.
-            await self._clock.sleep(RENEW_EVERY)
-            await failures.attempt(self._renew())
-
-    async def _heartbeat_loop(self) -> None:
-        failures = LoopFailures("webhooks.heartbeat")
-        while True:
-            await self._clock.sleep(HEARTBEAT_EVERY)
-            await failures.attempt(self._claims.write_heartbeat(self._roles))
+    async def _look_in_peace(self) -> None:
+        """Look, and let a moment pass before the next look."""
+        await self.look()
+        await asyncio.sleep(CLAIM_PAUSE)
 
     async def _renew(self) -> None:
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
             log.info("webhooks.renewal_behind", deliveries=behind)
-
-    async def _recover(self) -> None:
-        """Recover lost leases, once a second however often work is claimed."""
-        now = self._clock.boottime()
-        if now >= self._recovered + CLAIM_EVERY or now < self._recovered:
-            self._recovered = now
-            await self._claims.recover()
 
     # Claiming --------------------------------------------------------------------------------------
 
@@ -266,12 +227,7 @@ class WebhookDispatcher:
 
     def _pump(self) -> None:
         while self._may_begin and (taken := self._scheduler.take()) is not None:
-            self._start(self._run(*taken))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            self._loop.begin(self._run(*taken))
 
     async def _run(self, queue: EndpointSlots, delivery: Delivery) -> None:
         """One attempt with all that belongs to it. The slot is free as soon as the answer is here; the
@@ -289,7 +245,7 @@ class WebhookDispatcher:
         finally:
             self._scheduler.finish(queue, answer, self._clock.boottime())
             if queue.more and self._wanted(queue.webhook) and not self._stopping:
-                self._start(self._refill(queue.webhook))
+                self._loop.begin(self._refill(queue.webhook))
             self._pump()
         try:
             if answer is not None:
