@@ -33,9 +33,9 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.pipeline import REQUESTS
 from pillarbox.kernel.observability.metrics import SUFFIX, Counter, Gauge, Histogram, MetricsFile, Numbers
 from pillarbox.kernel.observability.prometheus import MetricsFiles
-from pillarbox.kernel.observability.queue_counts import QueueCounts
 from pillarbox.kernel.postgres import bounded_pool, group_commit
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, FolderBackend
+from pillarbox.kernel.work.queue_counts import QueueCounts
 
 names = (f"pillarbox_test_{number}" for number in itertools.count())
 

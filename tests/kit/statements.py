@@ -13,7 +13,7 @@ from pillarbox.automations.execution import work_queries
 from pillarbox.delivery import queries as delivery_queries
 from pillarbox.kernel.work import jobs
 from pillarbox.kernel.work.lease_table import LeaseTable, forget_process
-from pillarbox.webhooks.dispatch import claims
+from pillarbox.webhooks.dispatch import queries as webhook_queries
 
 SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
 
@@ -56,14 +56,14 @@ LEASE_TABLES: dict[str, LeaseTable] = {
     "automations/execution/work_queries.py": work_queries.STEPS,
     "delivery/queries.py": delivery_queries.ITEMS,
     "kernel/work/jobs.py": jobs.JOBS,
-    "webhooks/dispatch/claims.py": claims.DELIVERIES,
+    "webhooks/dispatch/queries.py": webhook_queries.DELIVERIES,
 }
 """The descriptions, by the module that they stand in."""
 
 
 def described_statements() -> Iterator[SqlText]:
     for module, table in LEASE_TABLES.items():
-        for name, sql in table.statements.items():
+        for name, sql in (*table.statements.items(), *table.overviews.items()):
             yield SqlText(module, f"{table.name}.{name}", sql)
     yield SqlText("kernel/work/lease_table.py", "forget_process", forget_process())
 

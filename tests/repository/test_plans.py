@@ -29,7 +29,6 @@ MODULES = (
 WHOLE = {
     "delivery.queries.FREE_OWNED": "all that a dead process holds, by the index of what is held",
     "delivery.queries.OWNS": "whether a dead process holds anything, by the same index",
-    "webhooks.dispatch.queries.IS_BUSY": "whether anybody holds anything, by the same index",
     "automation_work.holders": "who holds anything, by the index of what is held",
     "deliveries.holders": "as above",
     "jobs.holders": "as above",

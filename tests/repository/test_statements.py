@@ -33,14 +33,15 @@ WHOLE_INSTALLATION = {
 """Packages and modules whose statements are about all teams, with the reason."""
 
 CROSS_TEAM = {
-    "automations.IS_BUSY": "whether anybody's work is due or held, for the poll of queues",
+    "automations.automation_work.is_busy": "whether anybody's work is due or held, for the poll of queues",
     "broadcasts.IS_WANTED": "as above",
     "delivery.HAS_MAIL": "as above",
-    "delivery.IS_BUSY": "as above",
+    "delivery.deliveries.is_busy": "as above",
     "delivery.IS_PAUSED": "as above",
     "kernel.IS_DUE": "as above",
+    "kernel.jobs.is_busy": "as above",
     "kernel.IS_HELD": "as above",
-    "webhooks.IS_BUSY": "as above",
+    "webhooks.webhook_deliveries.is_busy": "as above",
     "automations.HOLD": "after a restore all steps wait for the operator",
     "automations.automation_work.holders": "looks for processes that are gone, whoever's work they hold",
     "delivery.deliveries.holders": "as above",
@@ -67,8 +68,9 @@ CROSS_TEAM = {
     "kernel.MISDATED_KEYS": "a clock that was wrong has dated the keys of all teams",
     "kernel.REMOVE_OLD": "removes what no limit needs any more",
     "oauth.described": "the operator's list of programs",
-    "webhooks.MISDATED": "a clock that was wrong has dated the deliveries of all teams",
-    "webhooks.SAMPLE": "estimates the queue of the installation",
+    "webhooks.misdated_deliveries": "a clock that was wrong has dated the deliveries of all teams",
+    "webhooks.webhook_deliveries.count": "counts the queue of the installation",
+    "webhooks.webhook_deliveries.sample": "as above",
 }
 """Statements on tables of teams that need not name team_id, as `slice.NAME`, with the reason."""
 

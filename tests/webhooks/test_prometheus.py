@@ -12,7 +12,7 @@ from kit.clock import ManualClock
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.webhooks import hook, publish
 from kit.world import world
-from pillarbox.kernel.observability.queue_counts import QueueCounts
+from pillarbox.kernel.work.queue_counts import QueueCounts
 from pillarbox.webhooks.dispatch import prometheus
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
 from pillarbox.webhooks.dispatch.queue_metrics import COUNTING

@@ -15,6 +15,7 @@ from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.other_mail import TransactionalActivity
+from pillarbox.delivery.queries import ITEMS
 from pillarbox.delivery.queue import final_dots, queue_questions
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
@@ -155,7 +156,7 @@ def _engine(kit: Container) -> Engine | None:
         look_every=SELDOM,
     )
     poll = kit.need(QueuePoll)
-    poll.add(queue_questions.IS_BUSY, engine.look_again)
+    poll.add(ITEMS.is_busy, engine.look_again)
     poll.add(queue_questions.IS_PAUSED, kit.need(Pauses).news.set, and_over=True)
     poll.add(queue_questions.HAS_COMPLAINTS, sharing.changed, and_over=True)
     if copies is not None:

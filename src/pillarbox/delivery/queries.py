@@ -24,6 +24,16 @@ ITEMS = LeaseTable(
                    due_at = least(w.due_at, $at),
                    first_attempt_at = CASE WHEN w.tries > 0 OR w.reached OR w.uncertain > 0
                                            THEN w.first_attempt_at END""",
+    state="""CASE WHEN d.owner IS NOT NULL THEN 'leased'
+                        WHEN d.due_at = $2 THEN 'held'
+                        WHEN d.due_at = $3 THEN 'quarantined'
+                        WHEN d.due_at > $1 THEN 'waiting'
+                        WHEN EXISTS (SELECT FROM paused p
+                                      WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
+                                        AND p.destination IN ('', d.destination,
+                                                              replace(d.destination, 'copies:', '')))
+                        THEN 'paused'
+                        ELSE 'due' END""",
 )
 
 # Across teams: which teams and destinations have due work. One index descent per pair, so a team with

@@ -32,7 +32,6 @@ from pillarbox.webhooks.bodies import WebhookBodies
 from pillarbox.webhooks.dispatch import prometheus, queries
 from pillarbox.webhooks.dispatch.claims import DeliveryClaims
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
-from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.queue_metrics import keep_counted
 from pillarbox.webhooks.dispatch.settle import DeliverySettler
@@ -117,7 +116,7 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
         roles=",".join(settings.roles),
         look_every=SELDOM,
     )
-    kit.need(QueuePoll).add(queries.IS_BUSY, dispatcher.notified)
+    kit.need(QueuePoll).add(queries.DELIVERIES.is_busy, dispatcher.notified)
     return dispatcher
 
 
@@ -192,7 +191,7 @@ SLICE = Slice(
     listeners=_listeners,
     background=_background,
     metrics=_metrics,
-    clock_corrections=lambda kit: [partial(misdated_deliveries, kit.pool)],
+    clock_corrections=lambda kit: [partial(queries.misdated_deliveries, kit.pool)],
     sealed=(WEBHOOK_SECRETS,),
     invariants=INVARIANTS,
 )

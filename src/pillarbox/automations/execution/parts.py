@@ -48,7 +48,7 @@ def step_engine(kit: Container) -> StepEngine | None:
     contacts = ContactSteps(runs, kit.need(Contacts))
     roles, lone = ",".join(kit.settings.roles), kit.need(LoneAttempts)
     engine = StepEngine(runs, mail, contacts, roles, lone, SELDOM)
-    kit.need(QueuePoll).add(work_queries.IS_BUSY, engine.wake)
+    kit.need(QueuePoll).add(work_queries.STEPS.is_busy, engine.wake)
     return engine
 
 

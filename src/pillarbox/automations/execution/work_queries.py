@@ -24,14 +24,6 @@ STEPS: Final = LeaseTable(
     on_loss=f"due_at = {DUE_AFTER_LOSS}",
 )
 
-# Across teams: whether somebody holds work, or some is due (`kernel.work.queue_poll`). Where more than 200
-# steps wait it is not looked which: the engine finds out.
-IS_BUSY: Final = """
-    SELECT EXISTS (SELECT FROM automation_work WHERE owner IS NOT NULL)
-        OR (SELECT count(*) = 200 OR min(due_at) <= $1
-              FROM (SELECT due_at FROM automation_work WHERE owner IS NULL LIMIT 200) AS waiting)
-"""
-
 # Across teams: who has free work, and whether the first of it is due. One index descent for each team, which
 # may have a million waits.
 TEAMS: Final = """

@@ -21,7 +21,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Labels
-from pillarbox.kernel.observability.queue_counts import EVERY, QUERY_TIMEOUT
+from pillarbox.kernel.work.queue_counts import EVERY, QUERY_TIMEOUT
 
 log = get("metrics")
 
@@ -90,7 +90,7 @@ class DestinationCounts:
         if size < self._most:
             rows = await fetch(COUNT, *arguments, self._most, timeout=QUERY_TIMEOUT)
         else:
-            share = min(1.0, COUNTING.pages / await self._pool.fetchval(COUNTING.size))
+            share = min(1.0, COUNTING.pages / await self._pool.fetchval(COUNTING.table.size))
             rows = await fetch(SAMPLE, *arguments, 100 * share, timeout=QUERY_TIMEOUT)
             scale = 1 / share
         self._note(rows, scale, now)

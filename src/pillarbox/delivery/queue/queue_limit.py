@@ -11,6 +11,7 @@ import asyncio
 
 import asyncpg
 
+from pillarbox.delivery.queries import ITEMS
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
@@ -30,10 +31,6 @@ COPIES_PERCENT = 80
 
 PAGES = 1_000
 """Pages that are read for a sample."""
-
-SIZE = """
-    SELECT pg_relation_size('deliveries') / current_setting('block_size')::bigint
-"""
 
 # Across teams: the installation's queue. $1 percent of the table's pages are read.
 SAMPLE = """
@@ -97,7 +94,7 @@ class QueueLimit:
 
     async def _items(self) -> int:
         """About how many items there are; 0 where the size alone shows that there is room for all mail."""
-        pages: int = await self._pool.fetchval(SIZE, timeout=QUERY_TIMEOUT)
+        pages: int = await self._pool.fetchval(ITEMS.size, timeout=QUERY_TIMEOUT)
         if pages * MOST_PER_PAGE <= self._most_with_copies:
             return 0
         share = min(1.0, self._pages / pages)

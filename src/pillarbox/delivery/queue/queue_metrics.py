@@ -1,4 +1,4 @@
-"""How much waits in the queue, and for how long (`kernel.observability.queue_counts`).
+"""How much waits in the queue, and for how long (`kernel.work.queue_counts`).
 
 An item is in exactly one state:
 
@@ -16,52 +16,13 @@ import asyncpg
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
+from pillarbox.delivery.queries import ITEMS
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.observability.queue_counts import QueueCounting, QueueCounts
-
-# Across teams: the installation's queue. At most $4 rows are read.
-COUNT = """
-    SELECT CASE WHEN d.owner IS NOT NULL THEN 'leased'
-                WHEN d.due_at = $2 THEN 'held'
-                WHEN d.due_at = $3 THEN 'quarantined'
-                WHEN d.due_at > $1 THEN 'waiting'
-                WHEN EXISTS (SELECT FROM paused p
-                              WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
-                                AND p.destination IN ('', d.destination,
-                                                      replace(d.destination, 'copies:', ''))) THEN 'paused'
-                ELSE 'due' END AS state,
-           count(*) AS items, min(d.created_at) AS oldest, min(d.due_at) AS first_due
-      FROM (SELECT team_id, destination, owner, due_at, created_at FROM deliveries LIMIT $4) AS d
-     GROUP BY 1
-"""
-
-# Across teams, as above: $4 percent of the table's pages are read.
-SAMPLE = """
-    SELECT CASE WHEN d.owner IS NOT NULL THEN 'leased'
-                WHEN d.due_at = $2 THEN 'held'
-                WHEN d.due_at = $3 THEN 'quarantined'
-                WHEN d.due_at > $1 THEN 'waiting'
-                WHEN EXISTS (SELECT FROM paused p
-                              WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
-                                AND p.destination IN ('', d.destination,
-                                                      replace(d.destination, 'copies:', ''))) THEN 'paused'
-                ELSE 'due' END AS state,
-           count(*) AS items, min(d.created_at) AS oldest, min(d.due_at) AS first_due
-      FROM deliveries AS d TABLESAMPLE SYSTEM ($4)
-     GROUP BY 1
-"""
-
-SIZE = """
-    SELECT pg_relation_size('deliveries') / current_setting('block_size')::bigint
-"""
-
+from pillarbox.kernel.work.queue_counts import QueueCounting, QueueCounts
 
 COUNTING = QueueCounting(
-    name="deliveries",
+    table=ITEMS,
     states=("due", "waiting", "leased", "held", "paused", "quarantined"),
-    count=COUNT,
-    sample=SAMPLE,
-    size=SIZE,
     most=50_000,
     pages=1_000,
     arguments=(UNTIL_FETCHED, QUARANTINED),
@@ -71,7 +32,4 @@ COUNTING = QueueCounting(
 async def keep_counted(pool: asyncpg.Pool, clock: Clock) -> None:
     """Count the queue for the Prometheus metrics, until cancelled."""
     counts = QueueCounts(pool, clock, COUNTING)
-    prometheus.QUEUE.read = counts.read_items
-    prometheus.QUEUE_OLDEST.read = counts.read_oldest
-    prometheus.QUEUE_LAG.read = lambda: {(): counts.lag}
-    await counts.keep()
+    await counts.keep(prometheus.QUEUE, prometheus.QUEUE_OLDEST, prometheus.QUEUE_LAG)

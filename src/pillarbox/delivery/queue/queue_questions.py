@@ -5,14 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-# Across teams: whether somebody holds mail, or some is due. Where more than 200 items wait it is not looked
-# which: the engine finds out.
-IS_BUSY: Final = """
-    SELECT EXISTS (SELECT FROM deliveries WHERE owner IS NOT NULL)
-        OR (SELECT count(*) = 200 OR min(due_at) <= $1
-              FROM (SELECT due_at FROM deliveries WHERE owner IS NULL LIMIT 200) AS waiting)
-"""
-
 # Across teams: whether there is any mail in the queue.
 HAS_MAIL: Final = "SELECT EXISTS (SELECT FROM deliveries)"
 

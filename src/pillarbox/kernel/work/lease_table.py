@@ -1,4 +1,5 @@
-"""Tables of work with leases, described once: the statements of `leases` come from the description.
+"""Tables of work with leases, described once: from the description come the statements of `leases`,
+`queue_poll` and `queue_counts`.
 
 Such a table has the columns `owner` (the process that has the row; null: it is free), `leased_until`,
 `attempt` (counts claims) and `due_at`. What a claim takes, and what an outcome writes, is said by each slice.
@@ -6,6 +7,7 @@ Such a table has the columns `owner` (the process that has the row; null: it is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +30,9 @@ class LeaseTable:
     `on_return` and `on_loss` assign columns of a row `w` that its holder gives back, or whose holder is gone.
     The first may name `$at`, an instant that the holder gives; the second has `$4` and what follows for the
     values of `Leases.loss_values`. `tells_of_lost` are further columns of what was freed.
+
+    `state` is the state of a row `d` at the instant `$1`, with `$2` and what follows for values of its own.
+    `since` is the column that says from when on it waits (`queue_counts`).
     """
 
     name: str
@@ -37,6 +42,8 @@ class LeaseTable:
     on_return: str = ""
     on_loss: str = ""
     tells_of_lost: str = ""
+    state: str = ""
+    since: str = "created_at"
 
     def __post_init__(self) -> None:
         _described[self.name] = self
@@ -113,6 +120,49 @@ class LeaseTable:
     def statements(self) -> Mapping[str, str]:
         """All of them, by name."""
         return {name: getattr(self, name) for name in ("renew", "give_back", "holders", "free")}
+
+    @property
+    def is_busy(self) -> str:
+        """Across teams: whether somebody holds rows, or some are due (`queue_poll`). Where more than 200 wait
+        it is not looked which: the engine finds out."""
+        return f"""
+            SELECT EXISTS (SELECT FROM {self.name} WHERE owner IS NOT NULL)
+                OR (SELECT count(*) = 200 OR min(due_at) <= $1
+                      FROM (SELECT due_at FROM {self.name} WHERE owner IS NULL LIMIT 200) AS waiting)
+        """
+
+    @property
+    def count(self) -> str:
+        """Across teams: the rows in each state, of as many as the last value says."""
+        return self._counted(f"(SELECT * FROM {self.name} LIMIT {self._after_state}) AS d")
+
+    @property
+    def sample(self) -> str:
+        """Across teams: the same of some pages of the table, of which the last value is the percentage."""
+        return self._counted(f"{self.name} AS d TABLESAMPLE SYSTEM ({self._after_state})")
+
+    @property
+    def size(self) -> str:
+        """How many pages the table has."""
+        return f"SELECT pg_relation_size('{self.name}') / current_setting('block_size')::bigint"
+
+    @property
+    def overviews(self) -> Mapping[str, str]:
+        """The statements that look at all of the table, by name."""
+        counts = ("count", "sample", "size") if self.state else ()
+        return {name: getattr(self, name) for name in ("is_busy", *counts)}
+
+    def _counted(self, rows: str) -> str:
+        return f"""
+            SELECT {self.state} AS state, count(*) AS items, min(d.{self.since}) AS oldest,
+                   min(d.due_at) AS first_due
+              FROM {rows}
+             GROUP BY 1
+        """
+
+    @property
+    def _after_state(self) -> str:
+        return f"${max(map(int, re.findall('[$]([0-9]+)', self.state))) + 1}"
 
     @property
     def _arrays(self) -> str:

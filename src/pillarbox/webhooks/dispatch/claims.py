@@ -13,26 +13,14 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
-from pillarbox.kernel.work.lease_table import LeaseTable
 from pillarbox.kernel.work.leases import Leases
 from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
 from pillarbox.webhooks.dispatch import prometheus, queries
 from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, WebhookKey
-from pillarbox.webhooks.dispatch.queries import ClaimedRow, WebhookRow
+from pillarbox.webhooks.dispatch.queries import DELIVERIES, LEASE, ClaimedRow, WebhookRow
 from pillarbox.webhooks.signing_secrets import signing_keys
 
 log = get("webhooks")
-
-LEASE = timedelta(seconds=30)
-RENEW_EVERY = 5.0
-
-DELIVERIES = LeaseTable(
-    "webhook_deliveries",
-    {"team_id": "uuid", "webhook_id": "uuid", "event_id": "uuid", "replay": "uuid"},
-    LEASE,
-    RENEW_EVERY,
-    on_return="due_at = greatest(w.due_at, $at)",
-)
 
 MARGIN = 20.0
 """Seconds before the end of its lease at which the holder begins nothing more: what it begins a moment before

@@ -15,9 +15,10 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.kernel.work.engine_loop import EngineLoop
 from pillarbox.webhooks.dispatch import prometheus
-from pillarbox.webhooks.dispatch.claims import RENEW_EVERY, DeliveryClaims
+from pillarbox.webhooks.dispatch.claims import DeliveryClaims
 from pillarbox.webhooks.dispatch.deliveries import AttemptResult, Delivery, Key, WebhookKey
 from pillarbox.webhooks.dispatch.posting import Poster
+from pillarbox.webhooks.dispatch.queries import RENEW_EVERY
 from pillarbox.webhooks.dispatch.schedule import RETRIES, settlement
 from pillarbox.webhooks.dispatch.scheduler import EndpointScheduler, EndpointSlots
 from pillarbox.webhooks.dispatch.settle import DeliverySettler

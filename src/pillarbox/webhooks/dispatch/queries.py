@@ -5,21 +5,31 @@ order and waits for neither.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.combined_statement import rows_json
 from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.kernel.work.collectors import changed
+from pillarbox.kernel.work.lease_table import LeaseTable
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, DeliverySettlement, Key, WebhookKey
 
-# Across teams: whether somebody holds deliveries, or some are due (`kernel.work.queue_poll`). Where more than
-# 200 wait it is not looked which: the dispatcher finds out.
-IS_BUSY = """
-    SELECT EXISTS (SELECT FROM webhook_deliveries WHERE owner IS NOT NULL)
-        OR (SELECT count(*) = 200 OR min(due_at) <= $1
-              FROM (SELECT due_at FROM webhook_deliveries WHERE owner IS NULL LIMIT 200) AS waiting)
-"""
+LEASE = timedelta(seconds=30)
+RENEW_EVERY = 5.0
+
+DELIVERIES = LeaseTable(
+    "webhook_deliveries",
+    {"team_id": "uuid", "webhook_id": "uuid", "event_id": "uuid", "replay": "uuid"},
+    LEASE,
+    RENEW_EVERY,
+    on_return="due_at = greatest(w.due_at, $at)",
+    state="""CASE WHEN d.owner IS NOT NULL THEN 'leased'
+                        WHEN d.due_at = 'infinity' THEN 'listener'
+                        WHEN d.due_at > $1 THEN 'waiting'
+                        ELSE 'due' END""",
+    since="at",
+)
 
 # Across teams: which webhooks have due work. One index descent per webhook, so one with a million deliveries
 # costs as much as one with a single one.
@@ -305,3 +315,21 @@ def _settle_row(settlement: DeliverySettlement) -> dict[str, Any]:
         "code": answer.code,
         "response": answer.response,
     }
+
+
+async def misdated_deliveries(source: Source, now: datetime) -> int:
+    """Make first attempts due that would come too late, as a clock ahead of time has dated their event after
+    `now`; returns how many."""
+    # Across teams: the clock was the same for all of them. What a listener reads is never due, and what a
+    # restore has put aside stays there.
+    return changed(
+        await source.execute(
+            """
+            UPDATE webhook_deliveries
+               SET due_at = $1
+             WHERE owner IS NULL AND due_at > $1 AND at > $1 AND tries = 0 AND due_at < 'infinity'
+               AND restored_due_at IS NULL
+            """,
+            now,
+        )
+    )

@@ -16,6 +16,8 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
+from pillarbox.kernel.observability.metrics import Gauge
+from pillarbox.kernel.work.lease_table import LeaseTable
 
 log = get("metrics")
 
@@ -25,18 +27,11 @@ QUERY_TIMEOUT = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCounting:
-    """How one queue is counted.
+    """How one queue is counted: `states` are those of the table that are shown, `arguments` the values of its
+    `state`. Up to `most` rows are counted, and of longer tables `pages` are read."""
 
-    `count` and `sample` answer (state, items, oldest, first_due) a row; the last may be left out. Their
-    arguments are now, `arguments`, and then the most rows to count, or the percentage of pages to read.
-    `size` answers how many pages the table has.
-    """
-
-    name: str
+    table: LeaseTable
     states: Sequence[str]
-    count: str
-    sample: str
-    size: str
     most: int
     pages: int
     arguments: tuple[object, ...] = ()
@@ -54,17 +49,14 @@ class QueueCounts:
         self.lag = 0.0
         """For how many seconds the item has been due that waits longest to be taken."""
 
-    def read_items(self) -> dict[tuple[str, ...], float]:
-        """The items, as a gauge with the label `state` reads them."""
-        return {(state,): count for state, count in self.items.items()}
-
-    def read_oldest(self) -> dict[tuple[str, ...], float]:
-        """The ages, as a gauge with the label `state` reads them."""
-        return {(state,): age for state, age in self.oldest.items()}
-
-    async def keep(self) -> None:
-        """Count now, and every 15 seconds from then on."""
-        failures = LoopFailures(f"metrics.count_{self._counting.name}")
+    async def keep(self, items: Gauge, oldest: Gauge, lag: Gauge | None = None) -> None:
+        """Count for these gauges now, and every 15 seconds from then on. The first two have the label
+        `state`."""
+        items.read = lambda: {(state,): count for state, count in self.items.items()}
+        oldest.read = lambda: {(state,): age for state, age in self.oldest.items()}
+        if lag is not None:
+            lag.read = lambda: {(): self.lag}
+        failures = LoopFailures(f"metrics.count_{self._counting.table.name}")
         while True:
             await failures.attempt(self.count())
             await self._clock.sleep(max(EVERY, failures.pause))
@@ -72,11 +64,12 @@ class QueueCounts:
     async def count(self) -> None:
         """Count once. Ages in a queue that is sampled are at least what is reported."""
         how, now = self._counting, self._clock.now()
-        rows = await self._pool.fetch(how.count, now, *how.arguments, how.most, timeout=QUERY_TIMEOUT)
+        table, values = how.table, (now, *how.arguments)
+        rows = await self._pool.fetch(table.count, *values, how.most, timeout=QUERY_TIMEOUT)
         scale = 1.0
         if sum(row["items"] for row in rows) >= how.most:
-            share = min(1.0, how.pages / await self._pool.fetchval(how.size))
-            rows = await self._pool.fetch(how.sample, now, *how.arguments, 100 * share, timeout=QUERY_TIMEOUT)
+            share = min(1.0, how.pages / await self._pool.fetchval(table.size))
+            rows = await self._pool.fetch(table.sample, *values, 100 * share, timeout=QUERY_TIMEOUT)
             scale = 1 / share
         self._note(rows, scale, now)
 
@@ -90,5 +83,5 @@ class QueueCounts:
                 continue
             self.items[state] = round(row["items"] * scale)
             self.oldest[state] = max(0.0, (now - row["oldest"]).total_seconds())
-            if state == "due" and (first := row.get("first_due")) is not None:
-                self.lag = max(0.0, (now - first).total_seconds())
+            if state == "due":
+                self.lag = max(0.0, (now - row["first_due"]).total_seconds())
