@@ -16,7 +16,7 @@ from kit.brought import INVARIANTS
 from kit.manual_world import clock_of, relayed_world, run_jobs
 from kit.world import World
 from pillarbox.broadcasts import watch_queries
-from pillarbox.delivery.queue import overview
+from pillarbox.delivery.queue import overview_queries
 from pillarbox.delivery.queue.dropping import drop
 from pillarbox.delivery.queue.overview import QueueFilter
 from pillarbox.delivery.queue.queue_limit import QueueLimit
@@ -176,13 +176,13 @@ async def test_the_queue_of_a_destination_has_its_copies(
         now, pool = pillarbox.clock.now(), pillarbox.pool
         part, other = QueueFilter(destination="quay.example"), QueueFilter(destination="orchard.example")
         if command == "show":
-            assert (await overview.totals(pool, part, now)).items == 1
-            assert (await overview.totals(pool, other, now)).items == 0
-            [group] = await overview.queue_groups(pool, part, now, 5)
+            assert (await overview_queries.totals(pool, part, now)).items == 1
+            assert (await overview_queries.totals(pool, other, now)).items == 0
+            [group] = await overview_queries.queue_groups(pool, part, now, 5)
             assert group.items == 1
         elif command == "retry":
-            assert await overview.retry_now(pool, other, now) == 0
-            assert await overview.retry_now(pool, part, now) == 1
+            assert await overview_queries.retry_now(pool, other, now) == 0
+            assert await overview_queries.retry_now(pool, part, now) == 1
             await pillarbox.turn()
             await sink.messages(1)
         else:

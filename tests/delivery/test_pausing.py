@@ -14,9 +14,10 @@ from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World
 from pillarbox.delivery.items import EVERY_TEAM
 from pillarbox.delivery.plugin import CHANNEL
-from pillarbox.delivery.queue import dropping, overview, pausing
+from pillarbox.delivery.queue import dropping, overview_queries, pausing_queries
 from pillarbox.delivery.queue.overview import QueueFilter
-from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses, PauseScope
+from pillarbox.delivery.queue.pausing import Pauses
+from pillarbox.delivery.queue.pausing_queries import EVERYWHERE, PausedScope, PauseScope
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.timeline.plugin import timeline_of
 
@@ -30,7 +31,7 @@ async def prepared(pillarbox: World, name: str = "Harbor") -> Team:
 
 
 async def hold(pillarbox: World, scope: PauseScope, reason: str | None = None) -> None:
-    await pausing.pause(pillarbox.pool, scope, reason, pillarbox.clock.now())
+    await pausing_queries.pause(pillarbox.pool, scope, reason, pillarbox.clock.now())
 
 
 async def waits(pillarbox: World) -> list[str]:
@@ -68,7 +69,7 @@ async def test_what_is_in_a_paused_scope_waits_and_the_rest_leaves(
     everything = {"mine quay", "mine pier", "theirs quay"}
     assert subjects(sink) == everything - held
     assert await pillarbox.turn() == 0
-    await pausing.resume(pillarbox.pool, scope)
+    await pausing_queries.resume(pillarbox.pool, scope)
     await pillarbox.turn()
     assert subjects(sink) == everything
 
@@ -79,9 +80,9 @@ async def test_the_queue_says_what_is_paused(relayed: tuple[World, Sink]) -> Non
     await hold(pillarbox, PauseScope(team.id, "quay.example"))
     email = await team.send()
     clock_of(pillarbox).advance(1)
-    found = await overview.totals(pillarbox.pool, QueueFilter(), pillarbox.clock.now())
+    found = await overview_queries.totals(pillarbox.pool, QueueFilter(), pillarbox.clock.now())
     assert (found.paused, found.due) == (1, 0)
-    [item] = await overview.items_of(pillarbox.pool, team.id, UUID(email), pillarbox.clock.now())
+    [item] = await overview_queries.items_of(pillarbox.pool, team.id, UUID(email), pillarbox.clock.now())
     assert (item.condition, item.next_attempt_at) == ("paused", None)
 
 
@@ -98,8 +99,8 @@ async def test_accepted_mail_of_a_paused_scope_is_not_handed_over(running: World
             await asyncio.sleep(0.01)
     paused = "SELECT attempt FROM deliveries WHERE team_id = $1 AND destination = 'quay.example'"
     assert await team.db.value(paused) == 0
-    await pausing.resume(running.pool, scope)
-    await overview.wake(running.pool, CHANNEL)
+    await pausing_queries.resume(running.pool, scope)
+    await overview_queries.wake(running.pool, CHANNEL)
     async with asyncio.timeout(10):
         while await waits(running) or running.engine.items_in_memory:
             await asyncio.sleep(0.01)
@@ -125,7 +126,7 @@ async def test_what_a_process_has_in_memory_is_given_back_at_its_turn(relayed: t
     assert left + len(sink.received) == 30
     assert 0 < len(sink.received) < 30
     assert await team.db.value("SELECT count(first_attempt_at) FROM deliveries WHERE team_id = $1") == 0
-    await pausing.resume(pillarbox.pool, PauseScope(team.id))
+    await pausing_queries.resume(pillarbox.pool, PauseScope(team.id))
     while await pillarbox.turn():
         pass
     assert len(sink.received) == 30
@@ -135,13 +136,13 @@ async def test_what_a_process_has_in_memory_is_given_back_at_its_turn(relayed: t
 async def test_a_pause_that_exists_takes_a_new_reason_and_keeps_its_time(relayed: tuple[World, Sink]) -> None:
     pillarbox, _ = relayed
     begun = pillarbox.clock.now()
-    assert await pausing.pause(pillarbox.pool, PauseScope(), "new relay", begun)
+    assert await pausing_queries.pause(pillarbox.pool, PauseScope(), "new relay", begun)
     later = begun + timedelta(hours=1)
-    assert not await pausing.pause(pillarbox.pool, PauseScope(), None, later)
-    assert await pausing.listed(pillarbox.pool) == [pausing.PausedScope(PauseScope(), "new relay", begun)]
-    assert not await pausing.pause(pillarbox.pool, PauseScope(), "broken relay", later)
-    assert [found.reason for found in await pausing.listed(pillarbox.pool)] == ["broken relay"]
-    assert await pausing.resume_all(pillarbox.pool) == 1
+    assert not await pausing_queries.pause(pillarbox.pool, PauseScope(), None, later)
+    assert await pausing_queries.listed(pillarbox.pool) == [PausedScope(PauseScope(), "new relay", begun)]
+    assert not await pausing_queries.pause(pillarbox.pool, PauseScope(), "broken relay", later)
+    assert [found.reason for found in await pausing_queries.listed(pillarbox.pool)] == ["broken relay"]
+    assert await pausing_queries.resume_all(pillarbox.pool) == 1
 
 
 async def test_a_drop_ends_what_waits_and_leaves_what_is_held(relayed: tuple[World, Sink]) -> None:

@@ -11,7 +11,7 @@ from kit.world import Team, World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
 from pillarbox.delivery.queries import ClaimShare
-from pillarbox.delivery.queue import overview, quarantine
+from pillarbox.delivery.queue import overview_queries, quarantine
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.overview import QueueFilter
 
@@ -60,13 +60,13 @@ async def test_an_email_that_ends_three_processes_is_put_aside(relayed: tuple[Wo
         await dies_with(pillarbox, poison)
     await pillarbox.turn()
     assert subjects(sink) == ["innocent"]
-    [item] = await overview.items_of(pillarbox.pool, team.id, UUID(poison), pillarbox.clock.now())
+    [item] = await overview_queries.items_of(pillarbox.pool, team.id, UUID(poison), pillarbox.clock.now())
     assert (item.condition, item.next_attempt_at) == ("quarantined", None)
     assert item.reason == quarantine.FATAL
     clock_of(pillarbox).advance(10 * 86400)
     assert await pillarbox.turn() == 0
 
-    assert await overview.retry_now(pillarbox.pool, QueueFilter(), pillarbox.clock.now()) == 1
+    assert await overview_queries.retry_now(pillarbox.pool, QueueFilter(), pillarbox.clock.now()) == 1
     assert await pillarbox.turn() == 1
     assert subjects(sink) == ["innocent", "poison"]
     assert (await team.email(poison))["last_event"] == "delivered"
@@ -124,7 +124,7 @@ async def test_an_email_that_cannot_be_read_does_not_block_others(relayed: tuple
     for _ in range(4):
         await pillarbox.turn()
     assert sorted(subjects(sink)) == ["first", "last"]
-    [item] = await overview.items_of(pillarbox.pool, team.id, UUID(broken), pillarbox.clock.now())
+    [item] = await overview_queries.items_of(pillarbox.pool, team.id, UUID(broken), pillarbox.clock.now())
     assert (item.condition, item.reason) == ("quarantined", quarantine.UNREADABLE)
 
 

@@ -15,7 +15,7 @@ from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world
 from kit.smtp_sink import Sink, TlsAuthority
 from kit.world import Team, World, world
-from pillarbox.delivery.queue import held
+from pillarbox.delivery.queue import held_queries
 from pillarbox.delivery.rate_control import HOLDS, RateControl, SiteLimits, SiteSignal
 
 ITEMS = """
@@ -70,7 +70,7 @@ async def test_a_wrong_password_costs_no_mail_an_attempt(database_url: str, tmp_
         assert not odd
         [reason] = reasons - {None}
         assert reason.startswith("The smarthost 127.0.0.1 refuses our user name or password (535")
-        assert await held.reason_of_all(pillarbox.pool) == reason
+        assert await held_queries.reason_of_all(pillarbox.pool) == reason
         asked = len(sink.sessions)
         clock_of(pillarbox).advance(HOLDS[0] / 2)
         assert await pillarbox.turn() == 0
@@ -84,7 +84,7 @@ async def test_a_wrong_password_costs_no_mail_an_attempt(database_url: str, tmp_
             await next_try(pillarbox)
         assert len(sink.received) == MAILS
         assert await items(pillarbox) == []
-        assert await held.reason_of_all(pillarbox.pool) is None
+        assert await held_queries.reason_of_all(pillarbox.pool) is None
         assert {(await team.email(email))["last_event"] for email in emails} == {"delivered"}
 
 

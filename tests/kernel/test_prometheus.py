@@ -24,9 +24,9 @@ from pillarbox.delivery import prometheus as delivery_figures
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
 from pillarbox.delivery.queries import ClaimShare
-from pillarbox.delivery.queue import pausing
+from pillarbox.delivery.queue import pausing_queries
 from pillarbox.delivery.queue.claims import ItemClaims
-from pillarbox.delivery.queue.pausing import PauseScope
+from pillarbox.delivery.queue.pausing_queries import PauseScope
 from pillarbox.delivery.queue.queue_metrics import COUNTING
 from pillarbox.emails import prometheus as accept_figures
 from pillarbox.kernel.clock import SystemClock
@@ -246,7 +246,7 @@ async def test_every_item_of_the_queue_is_in_one_state(pillarbox: World) -> None
         await team.db.run(
             f"UPDATE deliveries SET {change} WHERE team_id = $1 AND destination = $2", destination, value
         )
-    await pausing.pause(pillarbox.pool, PauseScope(team.id, "d5.example"), None, now)
+    await pausing_queries.pause(pillarbox.pool, PauseScope(team.id, "d5.example"), None, now)
     clock_of(pillarbox).advance(90)
     counts = QueueCounts(pillarbox.pool, pillarbox.clock, COUNTING)
     await counts.count()

@@ -11,7 +11,7 @@ from pathlib import Path
 from kit.sources import tree_of
 from pillarbox.automations.execution import work_queries
 from pillarbox.delivery import queries as delivery_queries
-from pillarbox.kernel.work import jobs
+from pillarbox.kernel.work import claim_queries
 from pillarbox.kernel.work.lease_table import LeaseTable, forget_process
 from pillarbox.webhooks.dispatch import queries as webhook_queries
 
@@ -55,7 +55,7 @@ DESCRIBED = SOURCE / "kernel" / "work" / "lease_table.py"
 LEASE_TABLES: dict[str, LeaseTable] = {
     "automations/execution/work_queries.py": work_queries.STEPS,
     "delivery/queries.py": delivery_queries.ITEMS,
-    "kernel/work/jobs.py": jobs.JOBS,
+    "kernel/work/claim_queries.py": claim_queries.JOBS,
     "webhooks/dispatch/queries.py": webhook_queries.DELIVERIES,
 }
 """The descriptions, by the module that they stand in."""
@@ -63,7 +63,9 @@ LEASE_TABLES: dict[str, LeaseTable] = {
 
 def described_statements() -> Iterator[SqlText]:
     for module, table in LEASE_TABLES.items():
-        for name, sql in (*table.statements.items(), *table.overviews.items()):
+        counts = ("count", "sample", "size") if table.state else ()
+        overviews = {name: getattr(table, name) for name in ("is_busy", *counts)}
+        for name, sql in (*table.statements.items(), *overviews.items()):
             yield SqlText(module, f"{table.name}.{name}", sql)
     yield SqlText("kernel/work/lease_table.py", "forget_process", forget_process())
 

@@ -27,6 +27,8 @@ MODULES = (
 )
 
 WHOLE = {
+    "delivery.queries.HAS_MAIL": "whether there is a row",
+    "delivery.queries.IS_PAUSED": "as above",
     "delivery.queries.FREE_OWNED": "all that a dead process holds, by the index of what is held",
     "delivery.queries.OWNS": "whether a dead process holds anything, by the same index",
     "automation_work.holders": "who holds anything, by the index of what is held",

@@ -11,7 +11,7 @@ from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.automations.execution.versions import GraphVersions
 from pillarbox.automations.invariants import INVARIANTS
-from pillarbox.automations.misdated import misdated_steps
+from pillarbox.automations.misdated_queries import misdated_steps
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.automations.runs import routes as run_routes
 from pillarbox.contacts.store import ContactEnds

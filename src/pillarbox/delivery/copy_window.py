@@ -12,7 +12,8 @@ from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.items import EVERY_TEAM, Item
 from pillarbox.delivery.other_mail import TransactionalActivity
 from pillarbox.delivery.queue.claims import ItemClaims
-from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses
+from pillarbox.delivery.queue.pausing import Pauses
+from pillarbox.delivery.queue.pausing_queries import EVERYWHERE
 from pillarbox.delivery.site_scheduler import COPIES, SiteScheduler
 from pillarbox.kernel.clock import Clock
 

@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from pillarbox.delivery import prometheus
+from pillarbox.delivery import prometheus, queries
 from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.other_mail import TransactionalActivity
-from pillarbox.delivery.queries import ITEMS
-from pillarbox.delivery.queue import final_dots, queue_questions
+from pillarbox.delivery.queue import final_dots
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
 from pillarbox.delivery.queue.final_dots import FinalDots
 from pillarbox.delivery.queue.invariants import INVARIANTS
-from pillarbox.delivery.queue.misdated import misdated_items
 from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.queue_limit import QueueLimit
@@ -156,9 +154,9 @@ def _engine(kit: Container) -> Engine | None:
         look_every=SELDOM,
     )
     poll = kit.need(QueuePoll)
-    poll.add(ITEMS.is_busy, engine.look_again)
-    poll.add(queue_questions.IS_PAUSED, kit.need(Pauses).news.set, and_over=True)
-    poll.add(queue_questions.HAS_COMPLAINTS, sharing.changed, and_over=True)
+    poll.add(queries.ITEMS.is_busy, engine.look_again)
+    poll.add(queries.IS_PAUSED, kit.need(Pauses).news.set, and_over=True)
+    poll.add(queries.HAS_COMPLAINTS, sharing.changed, and_over=True)
     if copies is not None:
         poll.add(copies.is_wanted, engine.make_copies)
     return engine
@@ -166,7 +164,7 @@ def _engine(kit: Container) -> Engine | None:
 
 def _queue_limit(kit: Container) -> QueueLimit:
     limit = QueueLimit(kit.pool, kit.clock, kit.settings[QUEUE_LIMIT])
-    kit.need(QueuePoll).add(queue_questions.HAS_MAIL, limit.look_again, and_over=True)
+    kit.need(QueuePoll).add(queries.HAS_MAIL, limit.look_again, and_over=True)
     return limit
 
 
@@ -291,6 +289,6 @@ SLICE = Slice(
     background=_background,
     loops=lambda kit: [kit.need(QueueLimit).run()],
     metrics=_metrics,
-    clock_corrections=lambda kit: [partial(misdated_items, kit.pool)],
+    clock_corrections=lambda kit: [partial(queries.misdated_items, kit.pool)],
     invariants=INVARIANTS,
 )

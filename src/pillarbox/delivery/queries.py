@@ -11,6 +11,7 @@ from pillarbox.delivery.items import COPIES, UNTIL_FETCHED, ClaimedItem, Key
 from pillarbox.delivery.lease_expiry import LEASE, RENEW_EVERY, Lease
 from pillarbox.kernel.postgres.combined_statement import ExpectedRowCount, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
+from pillarbox.kernel.work.collectors import changed
 from pillarbox.kernel.work.lease_table import LeaseTable
 
 # The window of an item that was never begun does not run yet. How items are freed whose holder is gone stands
@@ -35,6 +36,22 @@ ITEMS = LeaseTable(
                         THEN 'paused'
                         ELSE 'due' END""",
 )
+
+# What the poll of queues asks for the engine (`kernel.work.queue_poll`), beside whether it is busy.
+# Across teams: whether there is any mail in the queue.
+HAS_MAIL = "SELECT EXISTS (SELECT FROM deliveries)"
+
+# Across teams: whether the operator holds something back.
+IS_PAUSED = "SELECT EXISTS (SELECT FROM paused)"
+
+# Of no team: whether a site has complained a moment ago. Longer than `site_sharing.OVERLAP`, so that what is
+# read by then is forgotten.
+HAS_COMPLAINTS = "SELECT EXISTS (SELECT FROM sites WHERE changed_at > $1::timestamptz - interval '1 minute')"
+
+# Across teams: the installation's queue. $1 percent of the table's pages are read.
+SAMPLE_SIZE = """
+    SELECT count(*) FROM deliveries TABLESAMPLE SYSTEM ($1)
+"""
 
 # Across teams: which teams and destinations have due work. One index descent per pair, so a team with
 # a million items for one destination costs as much as a team with one. What is paused is not due.
@@ -434,3 +451,24 @@ async def reschedule(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
 async def release_fetched(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
     """The files that the email waited for are here."""
     await db.run(RELEASE_FETCHED, email_id, due_at, UNTIL_FETCHED)
+
+
+async def misdated_items(source: Source, now: datetime) -> int:
+    """Make due what was accepted by a clock ahead of time, dated after `now`; returns how many items.
+
+    What was to be sent at once and has not been begun is made due. What is scheduled stays: the API has
+    answered its instant, and whether that was given or computed from a wrong `now` is not known any more. A
+    retry is late by as much as the clock was ahead, at most.
+    """
+    # Across teams: the clock was the same for all of them. What waits for its files is due in another time.
+    return changed(
+        await source.execute(
+            """
+            UPDATE deliveries
+               SET due_at = $1
+             WHERE owner IS NULL AND due_at > $1 AND created_at > $1 AND released AND attempt = 0
+               AND due_at < created_at + interval '1 minute'
+            """,
+            now,
+        )
+    )

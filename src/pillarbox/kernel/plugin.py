@@ -55,11 +55,12 @@ from pillarbox.kernel.storage.disk_space import SHORT, DiskSpace, disks_of
 from pillarbox.kernel.storage.storage_metrics import UNWRITABLE
 from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.work import periodic
+from pillarbox.kernel.work.claim_queries import IS_DUE, IS_HELD
 from pillarbox.kernel.work.collectors import DEAD_AFTER, misdated_keys, own_periodic
 from pillarbox.kernel.work.invariants import INVARIANTS
-from pillarbox.kernel.work.jobs import IS_DUE, IS_HELD, Handler, Jobs
+from pillarbox.kernel.work.jobs import Handler, Jobs
 from pillarbox.kernel.work.lone_attempts import LoneAttempts
-from pillarbox.kernel.work.misdated_jobs import misdated_jobs
+from pillarbox.kernel.work.misdated_queries import misdated_jobs
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 

@@ -15,7 +15,7 @@ import typer
 
 from pillarbox.delivery.commands import queue_control
 from pillarbox.delivery.commands.words import in_conditions, reason_in_words, why
-from pillarbox.delivery.queue import held, overview
+from pillarbox.delivery.queue import held_queries, overview_queries
 from pillarbox.delivery.queue.overview import QueueFilter, QueueGroup, Totals, WaitingItem
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.kernel.clock import SystemClock
@@ -116,10 +116,10 @@ async def part_of(
 
 async def show_to_people(connected: CommandDatabase, part: QueueFilter, everything: bool) -> int:
     now = SystemClock().now()
-    found = await overview.totals(connected.pool, part, now)
+    found = await overview_queries.totals(connected.pool, part, now)
     for line in await queue_control.pauses_in_words(connected, part):
         say(line)
-    if reason := await held.reason_of_all(connected.pool):
+    if reason := await held_queries.reason_of_all(connected.pool):
         say(f"All mail waits. {reason}")
     if not found.items:
         say("Nothing waits.")
@@ -131,7 +131,7 @@ async def show_to_people(connected: CommandDatabase, part: QueueFilter, everythi
         await show_destinations(connected, part, names, now)
     say()
     say(summary(found, now))
-    if found.due and not await overview.alive(connected.pool, now):
+    if found.due and not await overview_queries.alive(connected.pool, now):
         say("No delivery process runs: start `pillarbox serve` with the role delivery.")
     return 0
 
@@ -139,7 +139,7 @@ async def show_to_people(connected: CommandDatabase, part: QueueFilter, everythi
 async def show_destinations(
     connected: CommandDatabase, part: QueueFilter, names: dict[UUID, str], now: datetime
 ) -> None:
-    found = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
+    found = await overview_queries.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
     show_table(
         ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
         [
@@ -164,7 +164,7 @@ async def show_items(
 ) -> None:
     rows: list[Sequence[object]] = []
     async with transaction(connected.pool) as conn:
-        async for item in overview.items(conn, part, now):
+        async for item in overview_queries.items(conn, part, now):
             rows.append(item_row(item, names, now))
             if len(rows) == ROWS_AT_A_TIME:
                 item_table(rows)
@@ -194,14 +194,14 @@ def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequen
 async def show_as_json(connected: CommandDatabase, part: QueueFilter, everything: bool) -> int:
     """One document; with all items it is written as the rows come, so its size does not matter."""
     now = SystemClock().now()
-    found = await overview.totals(connected.pool, part, now)
-    queue_groups = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
+    found = await overview_queries.totals(connected.pool, part, now)
+    queue_groups = await overview_queries.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
     document: dict[str, object] = {
         "object": "queue",
         "totals": found._asdict(),
-        "delivery_processes": await overview.alive(connected.pool, now),
+        "delivery_processes": await overview_queries.alive(connected.pool, now),
         "paused": await queue_control.pause_shapes(connected, part),
-        "held": await held.reason_of_all(connected.pool),
+        "held": await held_queries.reason_of_all(connected.pool),
         "destinations": [queue_group._asdict() for queue_group in queue_groups[:MOST_GROUPS]],
         "has_more_destinations": len(queue_groups) > MOST_GROUPS,
     }
@@ -211,7 +211,7 @@ async def show_as_json(connected: CommandDatabase, part: QueueFilter, everything
     sys.stdout.write(as_json(document).removesuffix("\n}") + ',\n  "items": [')
     async with transaction(connected.pool) as conn:
         separator = "\n"
-        async for item in overview.items(conn, part, now):
+        async for item in overview_queries.items(conn, part, now):
             sys.stdout.write(separator + as_json(item_shape(item, now)))
             separator = ",\n"
     sys.stdout.write("\n  ]\n}\n")
@@ -243,13 +243,13 @@ async def try_now(connected: CommandDatabase, team: str | None, domain: str | No
 
     part = await part_of(connected, team, domain, email)
     now = SystemClock().now()
-    before = await overview.totals(connected.pool, part, now)
+    before = await overview_queries.totals(connected.pool, part, now)
     if not before.items and part != QueueFilter():
         raise CommandRefused("Nothing waits there.")
-    moved = await overview.retry_now(connected.pool, part, now)
-    await overview.wake(connected.pool, CHANNEL)
+    moved = await overview_queries.retry_now(connected.pool, part, now)
+    await overview_queries.wake(connected.pool, CHANNEL)
     say(f"{counted(moved, 'item is', 'items are')} tried now.")
-    if left := in_conditions(await overview.totals(connected.pool, part, now), NOT_RETRIED):
+    if left := in_conditions(await overview_queries.totals(connected.pool, part, now), NOT_RETRIED):
         say(f"Left as they are: {left}.")
     return 0
 

@@ -10,9 +10,9 @@ import typer
 
 from pillarbox.delivery.commands.words import in_conditions
 from pillarbox.delivery.items import EVERY_TEAM
-from pillarbox.delivery.queue import dropping, overview, pausing
+from pillarbox.delivery.queue import dropping, overview_queries, pausing, pausing_queries
 from pillarbox.delivery.queue.overview import QueueFilter
-from pillarbox.delivery.queue.pausing import EVERYWHERE, PausedScope, PauseScope
+from pillarbox.delivery.queue.pausing_queries import EVERYWHERE, PausedScope, PauseScope
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import Source
@@ -105,7 +105,7 @@ async def pause_scope(
     connected: CommandDatabase, team: str | None, domain: str | None, reason: str | None, *, everything: bool
 ) -> int:
     scope = await scope_of(connected, team, domain, everything=everything)
-    is_new = await pausing.pause(connected.pool, scope, reason, SystemClock().now())
+    is_new = await pausing_queries.pause(connected.pool, scope, reason, SystemClock().now())
     await wake_engines(connected.pool)
     say(f"{'Paused' if is_new else 'Already paused'}: {scope_words(scope, await names_of(connected))}.")
     return 0
@@ -117,12 +117,12 @@ async def resume_scope(
     scope = await scope_of(connected, team, domain, everything=everything)
     names = await names_of(connected)
     if everything:
-        lifted = await pausing.resume_all(connected.pool)
+        lifted = await pausing_queries.resume_all(connected.pool)
         await wake_engines(connected.pool)
         say(f"{counted(lifted, 'pause is', 'pauses are')} lifted.")
         return 0
-    lifted_one = await pausing.resume(connected.pool, scope)
-    enclosing = pausing.enclosing_pause(await pausing.listed(connected.pool), scope)
+    lifted_one = await pausing_queries.resume(connected.pool, scope)
+    enclosing = pausing.enclosing_pause(await pausing_queries.listed(connected.pool), scope)
     if not lifted_one and enclosing is None:
         raise CommandRefused("Nothing is paused there.")
     await wake_engines(connected.pool)
@@ -141,7 +141,7 @@ async def drop_scope(
     scope = await scope_of(connected, team, domain, everything=everything)
     part = part_in(scope)
     clock = SystemClock()
-    before = await overview.totals(connected.pool, part, clock.now())
+    before = await overview_queries.totals(connected.pool, part, clock.now())
     if not before.items:
         raise CommandRefused("Nothing waits there.")
     waiting = in_conditions(before, DROPPED)
@@ -149,7 +149,7 @@ async def drop_scope(
         confirm(f"Drop {waiting}? The recipients end `failed`.")
     dropped = await dropping.drop(connected.pool, timeline_of(clock), part, clock.now)
     say(f"{counted(dropped, 'item is', 'items are')} dropped.")
-    if left := (await overview.totals(connected.pool, part, clock.now())).items:
+    if left := (await overview_queries.totals(connected.pool, part, clock.now())).items:
         say(f"{counted(left, 'item is', 'items are')} left: delivery processes held them.")
     return 0
 
@@ -168,7 +168,7 @@ async def pauses_in_words(connected: CommandDatabase, part: QueueFilter) -> list
     return [
         f"Paused since {instant(found.since)}: {scope_words(found.scope, names)}."
         + (f" Reason: {found.reason.rstrip('.')}." if found.reason else "")
-        for found in await pausing.listed(connected.pool)
+        for found in await pausing_queries.listed(connected.pool)
         if concerns(found, part)
     ]
 
@@ -182,7 +182,7 @@ async def pause_shapes(connected: CommandDatabase, part: QueueFilter) -> list[di
             "reason": found.reason,
             "paused_at": found.since,
         }
-        for found in await pausing.listed(connected.pool)
+        for found in await pausing_queries.listed(connected.pool)
         if concerns(found, part)
     ]
 
@@ -214,4 +214,4 @@ async def wake_engines(source: Source) -> None:
     """Tell every engine at once; without that they see it within a second."""
     from pillarbox.delivery.plugin import CHANNEL
 
-    await overview.wake(source, CHANNEL)
+    await overview_queries.wake(source, CHANNEL)

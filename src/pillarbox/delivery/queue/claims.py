@@ -23,7 +23,7 @@ from pillarbox.delivery.items import (
 )
 from pillarbox.delivery.lease_expiry import LEASE, MARGIN, OVERDUE, LeaseExpiry
 from pillarbox.delivery.queries import ITEMS, ClaimShare, FreedItem, Pair
-from pillarbox.delivery.queue import final_dots, held, missing_keys, quarantine
+from pillarbox.delivery.queue import final_dots, held_queries, quarantine
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import OUTAGES, RETRIED, TROUBLE, Connection, transaction
@@ -199,11 +199,11 @@ class ItemClaims:
 
     async def hold(self, item: Item, until: datetime, reason: str) -> None:
         """Free an item whose attempt did not count, for later."""
-        await held.hold(self._pool, item.key, self._owner, until, reason)
+        await held_queries.hold(self._pool, item.key, self._owner, until, reason)
 
     async def release_held(self) -> None:
         """Make due what was held because the relay refused us: this process may have another password."""
-        released = await held.release(self._pool, self._clock.now())
+        released = await held_queries.release(self._pool, self._clock.now())
         if released:
             log.info("delivery.released", items=released)
 
@@ -233,7 +233,7 @@ class ItemClaims:
 
     async def put_aside(self, item: Item, reason: str) -> None:
         """Put an item aside that cannot be sent as things are; its reason says what it waits for."""
-        if await missing_keys.hold(self._pool, item, self._owner, reason):
+        if await held_queries.hold_for_key(self._pool, item, self._owner, reason):
             prometheus.QUARANTINED.add()
 
     async def write_heartbeat(self, roles: str) -> None:

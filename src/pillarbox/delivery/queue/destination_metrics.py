@@ -8,6 +8,7 @@ have failed. All others are one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,51 +16,20 @@ import asyncpg
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
+from pillarbox.delivery.queue import destination_queries
 from pillarbox.delivery.queue.queue_metrics import COUNTING
 from pillarbox.delivery.smtp.relay_faults import PREFIX
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.observability.metrics import Labels
-from pillarbox.kernel.work.queue_counts import EVERY, QUERY_TIMEOUT
+from pillarbox.kernel.work.queue_counts import EVERY
 
 log = get("metrics")
 
 SHOWN: Final = 10
 LONG: Final = timedelta(minutes=5)
 OTHERS: Final = "(others)"
-
-# Across teams: the installation's queue. At most $6 rows are read.
-COUNT = """
-    SELECT CASE WHEN g.place <= $5 THEN g.destination END AS destination,
-           sum(g.items)::bigint AS items, min(g.since) AS since
-      FROM (SELECT d.destination, count(*) AS items, min(d.since) AS since,
-                   row_number() OVER (ORDER BY min(d.since), d.destination) AS place
-              FROM (SELECT destination,
-                           CASE WHEN due_at IN ($2, $3) THEN NULL
-                                WHEN starts_with(reason, $4) THEN coalesce(first_attempt_at, created_at)
-                                ELSE least(first_attempt_at, due_at) END AS since
-                      FROM deliveries LIMIT $6) AS d
-             WHERE d.since <= $1
-             GROUP BY d.destination) AS g
-     GROUP BY 1
-"""
-
-# Across teams, as above: $6 percent of the table's pages are read.
-SAMPLE = """
-    SELECT CASE WHEN g.place <= $5 THEN g.destination END AS destination,
-           sum(g.items)::bigint AS items, min(g.since) AS since
-      FROM (SELECT d.destination, count(*) AS items, min(d.since) AS since,
-                   row_number() OVER (ORDER BY min(d.since), d.destination) AS place
-              FROM (SELECT destination,
-                           CASE WHEN due_at IN ($2, $3) THEN NULL
-                                WHEN starts_with(reason, $4) THEN coalesce(first_attempt_at, created_at)
-                                ELSE least(first_attempt_at, due_at) END AS since
-                      FROM deliveries TABLESAMPLE SYSTEM ($6)) AS d
-             WHERE d.since <= $1
-             GROUP BY d.destination) AS g
-     GROUP BY 1
-"""
 
 
 class DestinationCounts:
@@ -81,21 +51,19 @@ class DestinationCounts:
 
     async def count(self) -> None:
         """Count once. In a long queue a sample stands for all, as in `QueueCounts`."""
-        now, fetch = self._clock.now(), self._pool.fetch
-        size = await self._pool.fetchval(
-            "SELECT count(*) FROM (SELECT FROM deliveries LIMIT $1) d", self._most
-        )
+        now = self._clock.now()
+        size = await destination_queries.items(self._pool, self._most)
         scale = 1.0
         arguments = (now - LONG, UNTIL_FETCHED, QUARANTINED, PREFIX, SHOWN)
         if size < self._most:
-            rows = await fetch(COUNT, *arguments, self._most, timeout=QUERY_TIMEOUT)
+            rows = await destination_queries.count(self._pool, *arguments, self._most)
         else:
             share = min(1.0, COUNTING.pages / await self._pool.fetchval(COUNTING.table.size))
-            rows = await fetch(SAMPLE, *arguments, 100 * share, timeout=QUERY_TIMEOUT)
+            rows = await destination_queries.sample(self._pool, *arguments, 100 * share)
             scale = 1 / share
         self._note(rows, scale, now)
 
-    def _note(self, rows: list[asyncpg.Record], scale: float, now: datetime) -> None:
+    def _note(self, rows: Sequence[asyncpg.Record], scale: float, now: datetime) -> None:
         self.items, self.oldest = {}, {}
         for row in rows:
             labels = (row["destination"] or OTHERS,)

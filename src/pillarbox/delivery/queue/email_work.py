@@ -1,6 +1,6 @@
-"""What other slices may do to the work of an email: lock it, move it, remove it, hold and release it.
+"""What other slices may do to the work of an email: show it, lock it, move it, remove it, release it.
 
-All of it happens in the caller's transaction and takes the work items' locks before those of the email,
+Changes happen in the caller's transaction and take the work items' locks before those of the email,
 as claiming does; so an email that is scheduled is either sent or canceled, never both.
 """
 
@@ -10,7 +10,14 @@ from datetime import datetime
 from uuid import UUID
 
 from pillarbox.delivery import queries
+from pillarbox.delivery.queue import overview_queries
+from pillarbox.delivery.queue.overview import WaitingItem
 from pillarbox.kernel.postgres.database import TeamDb
+
+
+async def live_items(db: TeamDb, email_id: UUID, now: datetime) -> list[WaitingItem]:
+    """Return the live work of an email, as the operator sees it."""
+    return await overview_queries.items_of(db.source, db.team_id, email_id, now)
 
 
 async def lock(db: TeamDb, email_id: UUID) -> bool:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery.items import QUARANTINED, Item
+from pillarbox.delivery.queue import held_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.security.secrets import KeyMissing, KeyRing, KeyRingError
@@ -26,17 +25,6 @@ DAMAGED = (
     "Its DKIM key is damaged and cannot be decrypted; "
     "`pillarbox domains rotate-dkim` gives the domain a new one."
 )
-
-HOLD = """
-    UPDATE deliveries SET owner = NULL, leased_until = NULL, due_at = $6, reason = $7
-     WHERE team_id = $1 AND email_id = $2 AND grp = $3 AND owner = $4 AND attempt = $5
-"""
-
-# Across teams: whoever waits for one of these keys.
-RELEASE = """
-    UPDATE deliveries SET due_at = $3, reason = NULL
-     WHERE due_at = $1 AND owner IS NULL AND reason = ANY ($2::text[])
-"""
 
 
 def reason_of(trouble: KeyRingError) -> str:
@@ -51,16 +39,9 @@ def waits_for(key_id: str) -> str:
     )
 
 
-async def hold(source: Source, item: Item, owner: UUID, reason: str) -> bool:
-    """Give the item up until it is released; False when it is not ours any more."""
-    status: str = await source.execute(HOLD, *item.key, owner, item.attempt, QUARANTINED, reason)
-    return status.endswith(" 1")
-
-
 async def release(source: Source, key_ids: Iterable[str], now: datetime) -> int:
     """Make due what waits for one of these keys; returns how many items that were."""
-    status: str = await source.execute(RELEASE, QUARANTINED, [waits_for(key) for key in key_ids], now)
-    return int(status.rsplit(" ", 1)[-1])
+    return await held_queries.release_for_keys(source, [waits_for(key) for key in key_ids], now)
 
 
 def missing_keys_periodic(pool: asyncpg.Pool, clock: Clock, ring: KeyRing) -> list[Periodic]:

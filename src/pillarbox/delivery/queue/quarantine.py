@@ -21,12 +21,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.items import QUARANTINED, Item
 from pillarbox.delivery.queries import FreedItem, Quarantine
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.work.lone_attempts import MOST_BEGUN, PAUSES
 
 log = get("delivery")
 
@@ -34,12 +34,9 @@ LOST_HOLDER = "The process that held it ended without an outcome; it goes out on
 FATAL = "Three processes ended in the middle of delivering it, so it was put aside."
 UNREADABLE = "It cannot be read back from the database (an error of our own), so it was put aside."
 
-PAUSES = (timedelta(0), timedelta(0), timedelta(minutes=5))
-"""How long an item waits that lost its holder, by the attempts that were written down before."""
-
-RULE = Quarantine(len(PAUSES), QUARANTINED, FATAL, LOST_HOLDER, PAUSES)
-"""Three attempts that were written down. The loss before them, which began the writing, proves nothing: the
-item may only have been in memory."""
+RULE = Quarantine(MOST_BEGUN, QUARANTINED, FATAL, LOST_HOLDER, PAUSES)
+"""Three attempts that were written down, with the pauses of `lone_attempts`. The loss before them, which
+began the writing, proves nothing: the item may only have been in memory."""
 
 
 def report(freed: Sequence[FreedItem]) -> None:

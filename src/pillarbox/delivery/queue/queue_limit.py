@@ -11,7 +11,7 @@ import asyncio
 
 import asyncpg
 
-from pillarbox.delivery.queries import ITEMS
+from pillarbox.delivery.queries import ITEMS, SAMPLE_SIZE
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
@@ -31,11 +31,6 @@ COPIES_PERCENT = 80
 
 PAGES = 1_000
 """Pages that are read for a sample."""
-
-# Across teams: the installation's queue. $1 percent of the table's pages are read.
-SAMPLE = """
-    SELECT count(*) FROM deliveries TABLESAMPLE SYSTEM ($1)
-"""
 
 
 class QueueFull(ServerOverloaded):
@@ -98,5 +93,5 @@ class QueueLimit:
         if pages * MOST_PER_PAGE <= self._most_with_copies:
             return 0
         share = min(1.0, self._pages / pages)
-        found: int = await self._pool.fetchval(SAMPLE, 100 * share, timeout=QUERY_TIMEOUT)
+        found: int = await self._pool.fetchval(SAMPLE_SIZE, 100 * share, timeout=QUERY_TIMEOUT)
         return round(found / share)

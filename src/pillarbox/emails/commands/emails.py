@@ -12,7 +12,7 @@ import typer
 
 from pillarbox.delivery.commands.queue import item_shape, team_names, when
 from pillarbox.delivery.commands.words import attempts, reason_in_words, why
-from pillarbox.delivery.queue import overview as queue
+from pillarbox.delivery.queue import email_work
 from pillarbox.delivery.queue.overview import WaitingItem
 from pillarbox.emails import overview_queries
 from pillarbox.emails.commands.emails_list import (
@@ -94,7 +94,7 @@ async def show_sent(connected: CommandDatabase, email_id: UUID, *, json: bool) -
     if team_id is None or db is None or email is None:
         return False
     recipients = await overview_queries.recipients(db, email_id)
-    work = await queue.items_of(connected.pool, team_id, email_id, SystemClock().now())
+    work = await email_work.live_items(db, email_id, SystemClock().now())
     lines = await history.events(db, email_id, MOST_EVENTS)
     if json:
         show_json(email_shape(email, recipients, work, lines))

@@ -13,55 +13,31 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.idempotency import LIFETIME
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.security import rate_queries
+from pillarbox.kernel.work import collector_queries
 from pillarbox.kernel.work.periodic import Periodic
 
 BATCH = 1000
 DEAD_AFTER = timedelta(days=1)
 """A process that was last seen so long ago holds no lease any more."""
 
-# Across teams: answers that are given again no more.
-EXPIRED_KEYS = """
-    WITH old AS MATERIALIZED (
-        SELECT team_id, scope, key
-          FROM idempotency_keys
-         WHERE created_at < $1
-         ORDER BY created_at
-         LIMIT $2
-           FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM idempotency_keys i
-     USING old
-     WHERE i.team_id = old.team_id AND i.scope = old.scope AND i.key = old.key
-"""
-
-# Across teams: answers that a clock ahead of time has dated; they would be given again for too long.
-MISDATED_KEYS = """
-    UPDATE idempotency_keys SET created_at = $1 WHERE created_at > $1
-"""
-
-# Across teams: processes belong to the installation.
-DEAD_PROCESSES = """
-    DELETE FROM processes WHERE seen_at < $1
-"""
-
 
 async def expired_keys(source: Source, now: datetime) -> int:
     """Remove answers older than 24 hours; returns how many."""
 
     async def some() -> int:
-        return changed(await source.execute(EXPIRED_KEYS, now - LIFETIME, BATCH))
+        return changed(await source.execute(collector_queries.EXPIRED_KEYS, now - LIFETIME, BATCH))
 
     return await in_batches(some)
 
 
 async def misdated_keys(source: Source, now: datetime) -> int:
     """Date answers from the future `now`; returns how many."""
-    return changed(await source.execute(MISDATED_KEYS, now))
+    return changed(await source.execute(collector_queries.MISDATED_KEYS, now))
 
 
 async def dead_processes(source: Source, now: datetime) -> int:
     """Remove processes that were last seen before `DEAD_AFTER`; returns how many."""
-    return changed(await source.execute(DEAD_PROCESSES, now - DEAD_AFTER))
+    return changed(await source.execute(collector_queries.DEAD_PROCESSES, now - DEAD_AFTER))
 
 
 async def in_batches(some: Callable[[], Awaitable[int]]) -> int:

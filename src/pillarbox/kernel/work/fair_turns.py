@@ -16,52 +16,6 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-# Across teams: what is due of one kind, of each team at most $3, the first of each site before the second of
-# any. The teams are found by one step of the index each, however much one of them has waiting.
-CANDIDATES = """
-    WITH RECURSIVE teams AS (
-        (SELECT team_id FROM jobs WHERE kind = $1 AND owner IS NULL ORDER BY team_id LIMIT 1)
-        UNION ALL
-        SELECT (SELECT j.team_id
-                  FROM jobs j
-                 WHERE j.kind = $1 AND j.owner IS NULL AND j.team_id > t.team_id
-                 ORDER BY j.team_id
-                 LIMIT 1)
-          FROM teams t
-         WHERE t.team_id IS NOT NULL
-    )
-    SELECT t.team_id, w.id, w.site
-      FROM teams t
-     CROSS JOIN LATERAL (
-           SELECT id, site, due_at, row_number() OVER (PARTITION BY site ORDER BY due_at) AS turn
-             FROM jobs
-            WHERE team_id = t.team_id AND kind = $1 AND owner IS NULL AND due_at <= $2
-            ORDER BY turn, due_at
-            LIMIT $3
-           ) AS w
-     WHERE t.team_id IS NOT NULL
-     ORDER BY w.turn, w.due_at
-     LIMIT 500
-"""
-
-# Across teams: these, as far as nobody has taken them meanwhile.
-CLAIM_THESE = """
-    WITH due AS MATERIALIZED (
-        SELECT j.team_id, j.id
-          FROM unnest($3::uuid[], $4::uuid[]) AS k (team_id, id)
-          JOIN jobs j ON j.team_id = k.team_id AND j.id = k.id
-         WHERE j.owner IS NULL AND j.due_at <= $5
-           FOR NO KEY UPDATE OF j SKIP LOCKED
-    )
-    UPDATE jobs j
-       SET owner = $1, leased_until = $2, attempt = j.attempt + 1,
-           begun = CASE WHEN j.attempt > j.tries THEN least(j.begun + 1, 100) ELSE 0 END
-      FROM due
-     WHERE j.team_id = due.team_id AND j.id = due.id
-    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.site,
-              j.begun
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Turns:

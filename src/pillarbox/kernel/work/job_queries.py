@@ -8,7 +8,7 @@ and `restart` makes it new. No other module inserts jobs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -120,3 +120,21 @@ async def go_on(db: TeamDb, job_id: UUID, attempt: int) -> bool:
 async def hold(db: TeamDb, job_id: UUID) -> None:
     """Let nobody make the job due until the transaction ends."""
     await db.run("SELECT id FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE", job_id)
+
+
+async def bring_forward(
+    db: TeamDb, kinds: Sequence[str], intervals: Sequence[timedelta], now: datetime
+) -> int:
+    """Make free jobs of these kinds due that wait for longer than their interval; returns how many."""
+    return await db.run(
+        """
+        UPDATE jobs j
+           SET due_at = $4::timestamptz
+          FROM unnest($2::text[], $3::interval[]) AS k (kind, every)
+         WHERE j.team_id = $1 AND j.kind = k.kind AND j.owner IS NULL
+           AND j.due_at > $4::timestamptz + k.every
+        """,
+        kinds,
+        intervals,
+        now,
+    )

@@ -30,22 +30,14 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
+from pillarbox.kernel.work import claim_queries
+from pillarbox.kernel.work.claim_queries import GIVEN_UP_GAP, JOBS, RENEW_EVERY
 from pillarbox.kernel.work.engine_loop import EngineLoop
-from pillarbox.kernel.work.fair_turns import (
-    CANDIDATES,
-    CLAIM_THESE,
-    DueJob,
-    TakenSlot,
-    Turns,
-    chosen,
-    overdue,
-)
-from pillarbox.kernel.work.lease_table import LeaseTable
+from pillarbox.kernel.work.fair_turns import TakenSlot, Turns, chosen, overdue
 from pillarbox.kernel.work.leases import RECOVER_EVERY, Leases
 from pillarbox.kernel.work.lone_attempts import (
     ALONE_FROM,
     BUSY_GAP,
-    DUE_AFTER_LOSS,
     MOST_BEGUN,
     PAUSES,
     LoneAttempts,
@@ -54,22 +46,6 @@ from pillarbox.kernel.work.queue_poll import SELDOM
 
 log = get("jobs")
 
-LEASE = timedelta(seconds=60)
-RENEW_EVERY = 15.0
-GIVEN_UP_GAP = timedelta(days=1)
-
-# What was begun $6 times is given up: at once where its handler ends it ($7), else it is tried once in $8.
-JOBS = LeaseTable(
-    "jobs",
-    {"team_id": "uuid", "id": "uuid"},
-    LEASE,
-    RENEW_EVERY,
-    on_return="tries = w.attempt",
-    on_loss=f"""due_at = CASE WHEN w.begun < $6 THEN {DUE_AFTER_LOSS}
-                              WHEN w.kind = ANY ($7::text[]) THEN w.due_at
-                              ELSE $4::timestamptz + $8::interval END""",
-    tells_of_lost="w.kind, w.begun >= $6 AS given_up",
-)
 
 BATCH = 10
 MOST_RUNNING = 10
@@ -79,75 +55,6 @@ MARGIN = 5.0
 """Seconds before the end of its lease at which a job is not begun any more."""
 
 BROKEN_GAP = timedelta(seconds=30)
-
-# Across teams: free work that is due. No key changes: who holds a job only against its end (FOR KEY SHARE, as
-# senders of events do all the time) keeps nobody from claiming it, nor from the statements below.
-CLAIM = """
-    WITH due AS MATERIALIZED (
-        SELECT team_id, id
-          FROM jobs
-         WHERE kind = ANY ($5::text[]) AND owner IS NULL AND due_at <= $3
-         ORDER BY due_at
-         LIMIT $4
-           FOR NO KEY UPDATE SKIP LOCKED
-    )
-    UPDATE jobs j
-       SET owner = $1, leased_until = $2, attempt = j.attempt + 1,
-           begun = CASE WHEN j.attempt > j.tries THEN least(j.begun + 1, 100) ELSE 0 END
-      FROM due
-     WHERE j.team_id = due.team_id AND j.id = due.id
-    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.begun
-"""
-
-# The same from the other end of the queue.
-CLAIM_LATEST = """
-    WITH due AS MATERIALIZED (
-        SELECT team_id, id
-          FROM jobs
-         WHERE kind = ANY ($5::text[]) AND owner IS NULL AND due_at <= $3
-         ORDER BY due_at DESC
-         LIMIT $4
-           FOR NO KEY UPDATE SKIP LOCKED
-    )
-    UPDATE jobs j
-       SET owner = $1, leased_until = $2, attempt = j.attempt + 1,
-           begun = CASE WHEN j.attempt > j.tries THEN least(j.begun + 1, 100) ELSE 0 END
-      FROM due
-     WHERE j.team_id = due.team_id AND j.id = due.id
-    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.begun
-"""
-
-# Across teams: what is due, of all kinds.
-DUE_KINDS = """
-    SELECT kind
-      FROM jobs
-     WHERE owner IS NULL AND due_at <= $1
-     ORDER BY due_at
-     LIMIT $2
-"""
-
-# Across teams: whether a job is due, and whether some process runs one (`kernel.work.queue_poll`).
-IS_DUE = "SELECT EXISTS (SELECT FROM jobs WHERE owner IS NULL AND due_at <= $1)"
-IS_HELD = "SELECT EXISTS (SELECT FROM jobs WHERE owner IS NOT NULL)"
-
-FINISH = """
-    DELETE FROM jobs WHERE team_id = $1 AND id = $2 AND attempt = $3
-"""
-
-POSTPONE = """
-    UPDATE jobs
-       SET owner = NULL, leased_until = NULL, due_at = $4, tries = attempt, reason = $5
-     WHERE team_id = $1 AND id = $2 AND attempt = $3
-"""
-
-
-# Across teams: what is to be alone, while something else is. It was not begun.
-LEAVE = """
-    UPDATE jobs j
-       SET owner = NULL, leased_until = NULL, tries = j.tries + 1, begun = j.begun - 1, due_at = $4
-      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
-     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
-"""
 
 
 class Job(NamedTuple):
@@ -353,14 +260,12 @@ class Jobs:
         kept = [job for job in jobs if job.begun < ALONE_FROM or self._lone.take(job.id)]
         if left := [job for job in jobs if job not in kept]:
             keys = [job.team_id for job in left], [job.id for job in left]
-            await self._pool.execute(LEAVE, *keys, self._owner, self._clock.now() + BUSY_GAP)
+            await claim_queries.leave(self._pool, *keys, self._owner, self._clock.now() + BUSY_GAP)
         return kept
 
     async def _claim(self, track: _Track, free_slots: int) -> Sequence[asyncpg.Record]:
-        now = self._clock.now()
-        claim = CLAIM_LATEST if track.latest else CLAIM
-        rows: Sequence[asyncpg.Record] = await self._pool.fetch(
-            claim, self._owner, now + LEASE, now, free_slots, track.limit.kinds
+        rows = await claim_queries.claim(
+            self._pool, self._owner, self._clock.now(), free_slots, track.limit.kinds, latest=track.latest
         )
         track.backlog = len(rows) == free_slots
         track.latest = track.backlog and not track.latest
@@ -378,8 +283,7 @@ class Jobs:
         back."""
         now, at = self._clock.now(), self._clock.boottime()
         kind, slots = track.limit.kinds[0], track.limit.running
-        due = await self._pool.fetch(CANDIDATES, kind, now, slots)
-        candidates = [DueJob(*row) for row in due]
+        candidates = await claim_queries.candidates(self._pool, kind, now, slots)
         taken = [
             TakenSlot(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()
         ]
@@ -389,11 +293,7 @@ class Jobs:
             self._cut_off(slot)
         if not found:
             return []
-        until = now + LEASE
-        rows: Sequence[asyncpg.Record] = await self._pool.fetch(
-            CLAIM_THESE, self._owner, until, [c.team_id for c in found], [c.id for c in found], now
-        )
-        return rows
+        return await claim_queries.claim_these(self._pool, self._owner, now, found)
 
     async def idle(self) -> None:
         """Return when no job runs."""
@@ -429,8 +329,8 @@ class Jobs:
 
     async def _due_kinds(self) -> set[str] | None:
         """The kinds of which jobs are due; None where more are due than it looks at."""
-        rows = await self._pool.fetch(DUE_KINDS, self._clock.now(), DUE_LOOKED_AT)
-        return None if len(rows) == DUE_LOOKED_AT else {row["kind"] for row in rows}
+        kinds = await claim_queries.due_kinds(self._pool, self._clock.now(), DUE_LOOKED_AT)
+        return None if len(kinds) == DUE_LOOKED_AT else set(kinds)
 
     async def _renew(self) -> None:
         """Renew the leases of what runs: some jobs take longer than a lease."""
@@ -488,12 +388,12 @@ class Jobs:
 
     async def _write(self, conn: Connection, job: Job, outcome: JobFinished | JobPostponed) -> None:
         if isinstance(outcome, JobPostponed):
-            ours = await conn.execute(
-                POSTPONE, job.team_id, job.id, job.attempt, outcome.due_at, outcome.reason
+            ours = await claim_queries.postpone(
+                conn, job.team_id, job.id, job.attempt, outcome.due_at, outcome.reason
             )
         else:
-            ours = await conn.execute(FINISH, job.team_id, job.id, job.attempt)
-        if ours.endswith(" 0"):
+            ours = await claim_queries.finish(conn, job.team_id, job.id, job.attempt)
+        if not ours:
             raise _OvertakenError
         if isinstance(outcome, JobFinished) and outcome.effects is not None:
             await outcome.effects(conn)

@@ -146,12 +146,6 @@ class LeaseTable:
         """How many pages the table has."""
         return f"SELECT pg_relation_size('{self.name}') / current_setting('block_size')::bigint"
 
-    @property
-    def overviews(self) -> Mapping[str, str]:
-        """The statements that look at all of the table, by name."""
-        counts = ("count", "sample", "size") if self.state else ()
-        return {name: getattr(self, name) for name in ("is_busy", *counts)}
-
     def _counted(self, rows: str) -> str:
         return f"""
             SELECT {self.state} AS state, count(*) AS items, min(d.{self.since}) AS oldest,

@@ -16,7 +16,8 @@ from uuid import UUID
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.job_queries import NewJob, add_several
 from pillarbox.kernel.work.jobs import Handler, Job, JobPostponed
 
@@ -28,13 +29,6 @@ LOOK = timedelta(seconds=45)
 
 SOMETHING = re.compile("[1-9]")
 """In what was done: a count that is not 0."""
-
-BRING_FORWARD = """
-    UPDATE jobs j
-       SET due_at = $4::timestamptz
-      FROM unnest($2::text[], $3::interval[]) AS k (kind, every)
-     WHERE j.team_id = $1 AND j.kind = k.kind AND j.owner IS NULL AND j.due_at > $4::timestamptz + k.every
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +68,7 @@ async def bring_forward(source: Source, periodic_jobs: Sequence[Periodic], now: 
     year ahead has postponed them by a year."""
     kinds = [found.kind for found in periodic_jobs]
     turns = [LOOK if found.depends else found.every for found in periodic_jobs]
-    done: str = await source.execute(BRING_FORWARD, NO_TEAM, kinds, turns, now)
-    return int(done.rsplit(" ", 1)[-1])
+    return await job_queries.bring_forward(TeamDb(source, NO_TEAM), kinds, turns, now)
 
 
 def _handler(periodic: Periodic, clock: Clock) -> Handler:

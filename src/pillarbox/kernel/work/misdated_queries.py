@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Final
 
 from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.work.claim_queries import GIVEN_UP_GAP
 from pillarbox.kernel.work.collectors import changed
-from pillarbox.kernel.work.jobs import GIVEN_UP_GAP
 from pillarbox.kernel.work.lone_attempts import ALONE_FROM, MOST_BEGUN, PAUSES
 from pillarbox.kernel.work.periodic import NO_TEAM
 
