@@ -32,7 +32,8 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, untagged
 from pillarbox.teams.bootstrap import create_team
 from pillarbox.webhooks.dispatch import claims, queries, queue_metrics
-from pillarbox.webhooks.dispatch.claims import LEASE, START, WEBHOOKS_PER_PAGE
+from pillarbox.webhooks.dispatch.claims import START, WEBHOOKS_PER_PAGE
+from pillarbox.webhooks.dispatch.queries import LEASE
 from pillarbox.webhooks.dispatch.scheduler import MOST_CLAIMED
 from pillarbox.webhooks.kinds import KINDS
 

@@ -19,7 +19,8 @@ from kit.world import mail
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.work.jobs import LEASE, Jobs
+from pillarbox.kernel.work.claim_queries import LEASE
+from pillarbox.kernel.work.jobs import Jobs
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 ALL = {"capabilities": BOTH, "tracking_subdomain": "links"}

@@ -17,7 +17,7 @@ from kit.http_client import http_client
 from kit.process import KEY, connected, first_team, reconciled, served, verified, worker_processes
 from kit.world import mail
 from pillarbox.contacts.imports.speed import FEW_ROWS
-from pillarbox.kernel.work.jobs import LEASE
+from pillarbox.kernel.work.claim_queries import LEASE
 
 SMALL, LARGE = 27_500, 200_000
 """Rows: in batches of 4,000, of which the last is not full."""

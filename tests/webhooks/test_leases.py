@@ -19,9 +19,9 @@ from kit.webhooks import Hook, hook, publish
 from kit.world import World, world
 from pillarbox.kernel.process import process_table
 from pillarbox.webhooks import wire
-from pillarbox.webhooks.dispatch.claims import LEASE, RENEW_EVERY
 from pillarbox.webhooks.dispatch.deliveries import Delivery
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
+from pillarbox.webhooks.dispatch.queries import LEASE, RENEW_EVERY
 
 ENROLL_ELSEWHERE = """
     INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)

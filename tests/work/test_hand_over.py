@@ -19,10 +19,10 @@ from kit.world import World
 from pillarbox.automations.execution.claims import LEASE as STEP_LEASE
 from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.delivery.lease_expiry import LEASE as DELIVERY_LEASE
-from pillarbox.kernel.work.jobs import LEASE as JOB_LEASE
+from pillarbox.kernel.work.claim_queries import LEASE as JOB_LEASE
 from pillarbox.kernel.work.jobs import Jobs
-from pillarbox.webhooks.dispatch.claims import LEASE as WEBHOOK_LEASE
 from pillarbox.webhooks.dispatch.engine import WebhookDispatcher
+from pillarbox.webhooks.dispatch.queries import LEASE as WEBHOOK_LEASE
 
 DEAD = UUID(int=7)
 REGISTER = """

@@ -15,8 +15,9 @@ from kit.clock import START, ManualClock
 from kit.manual_world import clock_of
 from kit.world import World
 from pillarbox.kernel.process import process_table
+from pillarbox.kernel.work.claim_queries import JOBS, LEASE, RENEW_EVERY
 from pillarbox.kernel.work.fair_turns import Turns
-from pillarbox.kernel.work.jobs import JOBS, LEASE, RENEW_EVERY, Job, JobFinished, JobLimit, Jobs
+from pillarbox.kernel.work.jobs import Job, JobFinished, JobLimit, Jobs
 from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
 from pillarbox.kernel.work.leases import RECOVER_EVERY, forget
 

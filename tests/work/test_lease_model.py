@@ -23,7 +23,7 @@ from pillarbox.delivery import lease_expiry
 from pillarbox.delivery.queries import ITEMS
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.kernel.process import process_table
-from pillarbox.kernel.work import jobs
+from pillarbox.kernel.work import claim_queries, jobs
 from pillarbox.kernel.work.lease_table import LeaseTable
 from pillarbox.kernel.work.leases import Leases
 from pillarbox.kernel.work.lone_attempts import MOST_BEGUN, PAUSES
@@ -90,8 +90,8 @@ KINDS: Final = {
         webhook_claims.MARGIN,
     ),
     "jobs": Kind(
-        jobs.JOBS,
-        _plain(jobs.JOBS, jobs.MARGIN, PAUSES, MOST_BEGUN, [], timedelta(days=1)),
+        claim_queries.JOBS,
+        _plain(claim_queries.JOBS, jobs.MARGIN, PAUSES, MOST_BEGUN, [], timedelta(days=1)),
         jobs.MARGIN,
     ),
     "automation_work": Kind(STEPS, _plain(STEPS, 0.0, PAUSES), 0.0, is_renewed=False),
