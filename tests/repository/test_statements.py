@@ -112,7 +112,6 @@ OUTSIDE_QUERIES = {
 """Packages whose statements need not stand in `*queries.py`, with the reason."""
 
 NOT_YET = (
-    "automations/",
     "delivery/",
     "kernel/work/",
     "webhooks/",
@@ -120,11 +119,14 @@ NOT_YET = (
 """Packages whose statements have still to move into their `*queries.py`."""
 
 QUESTIONS = {
-    "pillarbox.automations.execution.work_queries.IS_BUSY",
     "pillarbox.broadcasts.copying_queries.IS_WANTED",
     "pillarbox.kernel.http.queries.IS_IN_MAINTENANCE",
+    "pillarbox.delivery.queries.HAS_COMPLAINTS",
+    "pillarbox.delivery.queries.HAS_MAIL",
+    "pillarbox.delivery.queries.IS_PAUSED",
     "pillarbox.kernel.security.rate_queries.HAS_OTHERS",
-    "pillarbox.webhooks.dispatch.queries.IS_BUSY",
+    "pillarbox.kernel.work.claim_queries.IS_DUE",
+    "pillarbox.kernel.work.claim_queries.IS_HELD",
     "pillarbox.webhooks.listening.subscription_queries.IS_BUSY",
 }
 """Statements that their package hands to the poll of queues, which asks all of them at once."""

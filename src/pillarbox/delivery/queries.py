@@ -472,3 +472,9 @@ async def misdated_items(source: Source, now: datetime) -> int:
             now,
         )
     )
+
+
+async def sampled_items(source: Source, percent: float, timeout: float) -> int:
+    """Count the items on so many percent of the pages of the queue."""
+    found: int = await source.fetchval(SAMPLE_SIZE, percent, timeout=timeout)
+    return found

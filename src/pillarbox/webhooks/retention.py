@@ -64,7 +64,7 @@ class WebhookRetention:
                     await queries.move_since(self._pool, team_id, webhook_id, since, before)
                 rows += await self._remove(table.remove, team_id, webhook_id, before)
         async for team_id in self._teams():
-            events += await self._remove(queries.REMOVE_EVENTS, team_id, await self._decided(oldest, team_id))
+            events += await self._remove_events(team_id, await self._decided(oldest, team_id))
         return f"{rows} rows of the log, {events} events"
 
     async def _decided(self, oldest: UUID, team_id: UUID, webhook_id: UUID | None = None) -> UUID:
@@ -87,5 +87,11 @@ class WebhookRetention:
     async def _remove(self, statement: str, *key: UUID) -> int:
         async def some() -> int:
             return await queries.remove(self._pool, statement, *key, limit=BATCH)
+
+        return await in_batches(some)
+
+    async def _remove_events(self, team_id: UUID, before: UUID) -> int:
+        async def some() -> int:
+            return await queries.remove_events(self._pool, team_id, before, BATCH)
 
         return await in_batches(some)

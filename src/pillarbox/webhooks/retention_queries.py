@@ -156,3 +156,8 @@ async def move_since(source: Source, team_id: UUID, webhook_id: UUID, since: dat
 async def remove(source: Source, statement: str, *key: UUID, limit: int) -> int:
     """Remove up to so many rows; returns how many."""
     return changed(await source.execute(statement, *key, limit))
+
+
+async def remove_events(source: Source, team_id: UUID, before: UUID, limit: int) -> int:
+    """Remove up to so many bodies of events before this one; returns how many."""
+    return changed(await source.execute(REMOVE_EVENTS, team_id, before, limit))

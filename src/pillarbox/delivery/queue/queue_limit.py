@@ -11,7 +11,7 @@ import asyncio
 
 import asyncpg
 
-from pillarbox.delivery.queries import ITEMS, SAMPLE_SIZE
+from pillarbox.delivery.queries import ITEMS, sampled_items
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
@@ -93,5 +93,5 @@ class QueueLimit:
         if pages * MOST_PER_PAGE <= self._most_with_copies:
             return 0
         share = min(1.0, self._pages / pages)
-        found: int = await self._pool.fetchval(SAMPLE_SIZE, 100 * share, timeout=QUERY_TIMEOUT)
+        found = await sampled_items(self._pool, 100 * share, QUERY_TIMEOUT)
         return round(found / share)

@@ -1,5 +1,11 @@
 """SQL of what is removed from the kernel's own tables, or dated anew (`collectors`)."""
 
+from __future__ import annotations
+
+from datetime import datetime
+
+from pillarbox.kernel.postgres.database import Source
+
 # Across teams: answers that are given again no more.
 EXPIRED_KEYS = """
     WITH old AS MATERIALIZED (
@@ -24,3 +30,21 @@ MISDATED_KEYS = """
 DEAD_PROCESSES = """
     DELETE FROM processes WHERE seen_at < $1
 """
+
+
+async def remove_expired_keys(source: Source, before: datetime, limit: int) -> str:
+    """Remove up to so many answers from before an instant; returns the status of the statement."""
+    status: str = await source.execute(EXPIRED_KEYS, before, limit)
+    return status
+
+
+async def date_keys(source: Source, now: datetime) -> str:
+    """Date answers from the future `now`; returns the status of the statement."""
+    status: str = await source.execute(MISDATED_KEYS, now)
+    return status
+
+
+async def remove_processes(source: Source, before: datetime) -> str:
+    """Remove processes that were last seen before an instant; returns the status of the statement."""
+    status: str = await source.execute(DEAD_PROCESSES, before)
+    return status

@@ -25,19 +25,19 @@ async def expired_keys(source: Source, now: datetime) -> int:
     """Remove answers older than 24 hours; returns how many."""
 
     async def some() -> int:
-        return changed(await source.execute(collector_queries.EXPIRED_KEYS, now - LIFETIME, BATCH))
+        return changed(await collector_queries.remove_expired_keys(source, now - LIFETIME, BATCH))
 
     return await in_batches(some)
 
 
 async def misdated_keys(source: Source, now: datetime) -> int:
     """Date answers from the future `now`; returns how many."""
-    return changed(await source.execute(collector_queries.MISDATED_KEYS, now))
+    return changed(await collector_queries.date_keys(source, now))
 
 
 async def dead_processes(source: Source, now: datetime) -> int:
     """Remove processes that were last seen before `DEAD_AFTER`; returns how many."""
-    return changed(await source.execute(collector_queries.DEAD_PROCESSES, now - DEAD_AFTER))
+    return changed(await collector_queries.remove_processes(source, now - DEAD_AFTER))
 
 
 async def in_batches(some: Callable[[], Awaitable[int]]) -> int:
