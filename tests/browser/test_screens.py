@@ -13,7 +13,7 @@ import pytest
 
 from kit.browser import Chromium, Tab, chromium
 from kit.browser_forms import logs_in
-from kit.people import a_person
+from kit.people import an_operator
 from kit.screens import address_of, some_mail, table
 from kit.world import world
 from pillarbox.dashboard.frame.screen_table import Screen
@@ -56,7 +56,7 @@ async def test_every_screen_fits_and_keeps_nobody_out(
     async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
         team = await here.team("Harbor")
         await some_mail(team)
-        ada = await a_person(team, "ada@harbor.example", name="Ada")
+        ada = await an_operator(team, "ada@harbor.example")
         await logs_in(tab, here, ada, "/dashboard")
         for screen in SCREENS:
             await look_at(tab, here.url + await address_of(screen, team), screen)

@@ -37,7 +37,7 @@ async def test_a_person_that_the_operator_made_sets_up_an_account(database_url: 
         assert listed["teams"] == [{"name": "Harbor", "role": "member"}]
         browser = visit(pillarbox)
         answer = await browser.send(path_in(link), name="Ada", password=PASSWORD)
-        assert answer.headers["location"] == "/account"
+        assert answer.headers["location"] == "/dashboard"
         [listed] = (await asyncio.to_thread(here.json, "people", "list"))["data"]
         assert (listed["name"], listed["state"], listed["sessions"]) == ("Ada", "active", 1)
         again = await asyncio.to_thread(here.run, "people", "create", ADA)
@@ -106,7 +106,29 @@ async def test_the_operator_gives_somebody_another_address(database_url: str, tm
         assert tuple(row) == (ADA, "operator", '{"address": "ada@quay.example"}')
 
 
-@pytest.mark.parametrize("command", ["reset", "revoke-sessions", "disable", "enable"])
+async def test_the_operator_makes_an_account_an_operator(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path, started=False) as pillarbox:
+        here = Installation(database_url, tmp_path)
+        await a_person(await pillarbox.team(), ADA)
+        for options, words, is_operator in (
+            ([], "an operator", True),
+            ([], "an operator", True),
+            (["--remove"], "no operator", False),
+        ):
+            done = await asyncio.to_thread(here.run, "people", "operator", ADA, *options)
+            assert done.stdout == f"{ADA} is {words} of this installation.\n"
+            [listed] = (await asyncio.to_thread(here.json, "people", "list"))["data"]
+            assert listed["is_operator"] is is_operator
+        acts = await pillarbox.pool.fetch(
+            "SELECT what, target, actor FROM audit_entries WHERE what LIKE 'operator.%' ORDER BY id"
+        )
+        assert [tuple(row) for row in acts] == [
+            ("operator.added", ADA, "operator"),
+            ("operator.removed", ADA, "operator"),
+        ]
+
+
+@pytest.mark.parametrize("command", ["reset", "revoke-sessions", "disable", "enable", "operator"])
 def test_nobody_of_that_address_is_said(empty: Installation, command: str) -> None:
     done = empty.run("people", command, "nobody@harbor.example")
     assert (done.exit_code, done.stdout) == (1, "")

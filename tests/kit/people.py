@@ -17,7 +17,7 @@ from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.oauth import grants
 from pillarbox.oauth.grant_queries import GrantRef
-from pillarbox.people import accounts
+from pillarbox.people import accounts, queries
 from pillarbox.people.roles import TeamRole
 
 PASSWORD = "seven tall ships at noon"
@@ -112,6 +112,13 @@ async def a_person(
         if password:
             await accounts.set_password(conn, ids.now(), person_id, HASHED)
     return Person(person_id, email)
+
+
+async def an_operator(team: Team, email: str, role: TeamRole = TeamRole.OWNER) -> Person:
+    """Somebody who belongs to the team, and is an operator of the installation."""
+    person = await a_person(team, email, role)
+    await queries.set_operator(team.world.pool, person.id, is_operator=True)
+    return person
 
 
 async def a_grant(team: Team, person: Person, name: str = "Quill") -> UUID:

@@ -40,6 +40,7 @@ class ListedPerson:
     created_at: datetime
     last_login_at: datetime | None
     disabled_at: datetime | None
+    is_operator: bool
     passkeys: int
     sessions: int
 
@@ -87,6 +88,7 @@ async def every_person(source: Source, now: datetime) -> list[ListedPerson]:
         """
     SELECT p.id, p.email, p.name, p.password IS NOT NULL AS has_password,
            p.totp_confirmed_at IS NOT NULL AS has_totp, p.created_at, p.last_login_at, p.disabled_at,
+           p.is_operator,
            (SELECT count(*) FROM person_passkeys k WHERE k.person_id = p.id) AS passkeys,
            (SELECT count(*) FROM person_sessions s WHERE s.person_id = p.id AND s.ends_at > $1) AS sessions
       FROM people p
@@ -199,6 +201,16 @@ async def enable(source: Source, person_id: UUID) -> bool:
     done = await source.fetchval(
         "UPDATE people SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL RETURNING id",
         person_id,
+    )
+    return done is not None
+
+
+async def set_operator(source: Source, person_id: UUID, *, is_operator: bool) -> bool:
+    """Make the person an operator of the installation, or no longer; False where that was so already."""
+    done = await source.fetchval(
+        "UPDATE people SET is_operator = $2 WHERE id = $1 AND is_operator <> $2 RETURNING id",
+        person_id,
+        is_operator,
     )
     return done is not None
 

@@ -27,6 +27,7 @@ class PersonSession:
     used_at: datetime
     ends_at: datetime
     confirmed_at: datetime
+    is_operator: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ async def session(source: Source, hash_: bytes, idle_since: datetime, now: datet
     row = await source.fetchrow(
         """
         SELECT s.hash, s.id, s.person_id, p.email, p.name, s.stage, s.ways, s.team_id, s.used_at, s.ends_at,
-               s.confirmed_at
+               s.confirmed_at, p.is_operator
           FROM person_sessions s
           JOIN people p ON p.id = s.person_id
          WHERE s.hash = $1 AND s.used_at > $2 AND s.ends_at > $3 AND p.disabled_at IS NULL

@@ -17,7 +17,8 @@ from pillarbox.people.sessions import CONFIRMED_FOR, SessionStage
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """A person who asks for a page with a full session. `team_id` is the team that is looked at: the one that
-    was chosen, else the first one that the person belongs to. `ways` are how the person proved who it is."""
+    was chosen, else the first one that the person belongs to. `ways` are how the person proved who it is.
+    `is_operator`: the person may see and change the whole installation."""
 
     person_id: UUID
     email: str
@@ -31,6 +32,7 @@ class Visitor:
     team: LookedAtTeam | None = field(repr=False)
     form_token: str = field(repr=False)
     token: str = field(repr=False)
+    is_operator: bool = False
 
     @property
     def shown_name(self) -> str:
@@ -85,4 +87,5 @@ async def visitor_of(source: Source, now: datetime, token: str | None) -> Visito
         team=team,
         form_token=sessions.form_token(token),
         token=token,
+        is_operator=found.is_operator,
     )

@@ -91,7 +91,8 @@ CREATE TABLE people (
     totp_step           bigint      NOT NULL DEFAULT 0,
     created_at          timestamptz NOT NULL,
     last_login_at       timestamptz,
-    disabled_at         timestamptz
+    disabled_at         timestamptz,
+    is_operator         boolean     NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- What a cookie means. Of somebody who has still to give a second factor it is `pending`. `confirmed_at` is when

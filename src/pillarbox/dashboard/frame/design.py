@@ -12,7 +12,7 @@ from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
 
 
-@screen("/design", title="design.title", query={"done": str})
+@screen("/design", title="design.title", for_operators=True, query={"done": str})
 async def design(visit: Visit) -> Reply[Html]:
     """Show every part of the layout."""
     days = [f"2026-10-{day:02d}" for day in range(1, 15)]

@@ -96,7 +96,7 @@ def _order(entry: Screen) -> tuple[int, int, str]:
 
 def _may_open(visitor: Visitor, entry: Screen) -> bool:
     if entry.for_operators:
-        return False
+        return visitor.is_operator
     return visitor.may(entry.right)
 
 

@@ -29,6 +29,7 @@ def screen(
 ) -> Callable[[ScreenHandler], Callable[[Request], Coroutine[Any, Any, Reply[Html]]]]:
     """Mark a function as the screen of a path. `title` is the key of a text. Members without `right` get 403.
 
+    With `for_operators` it is for operators of the installation alone, whatever their team, if they have one.
     Screens without a parameter in their path are found by the search; those with `navigation` stand in the
     navigation. `confirm` asks for a recent login first. `query` gives the types of query parameters.
     """
@@ -45,9 +46,10 @@ def screen(
         path,
         summary=title,
         right=None if for_operators else right,
+        for_operators=for_operators,
         confirm=confirm,
         query=query,
-        without_team="/account",
+        without_team=None if for_operators else "/account",
     )
 
     def marked(handler: ScreenHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:
@@ -72,7 +74,8 @@ def act(
     confirm: bool = False,
     keeps: Iterable[str] = (),
 ) -> Callable[[ActHandler], Callable[[Request], Coroutine[Any, Any, Reply[Html]]]]:
-    """Mark a function as what a form does. Members without `right` get 403.
+    """Mark a function as what a form does. Members without `right` get 403,
+    with `for_operators` everybody who is no operator of the installation.
 
     `back` is the screen to return to from a login; `confirm` asks for a recent login first, and `keeps` names
     the fields that are filled in again after it.
@@ -82,6 +85,7 @@ def act(
         path,
         summary=title,
         right=None if for_operators else right,
+        for_operators=for_operators,
         confirm=confirm,
         back=back,
         keeps=keeps,

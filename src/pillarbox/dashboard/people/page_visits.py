@@ -265,13 +265,15 @@ def page(
     *,
     summary: str,
     right: Right | None = None,
+    for_operators: bool = False,
     confirm: bool = False,
     query: Mapping[str, Any] | None = None,
     without_team: str | None = None,
 ) -> Callable[[PageHandler], Handler]:
     """Mark a page for people who have logged in; others are sent to the login and come back. 403 for members
-    without the `right` in their current team. `confirm` requires a recent login first. People without a team
-    are sent to `without_team`, where it is given.
+    without the `right` in their current team; with `for_operators`, for everybody who is no operator of the
+    installation. `confirm` requires a recent login first. People without a team are sent to `without_team`,
+    where it is given.
     """
 
     def made(handler: PageHandler) -> Handler:
@@ -282,8 +284,8 @@ def page(
                 return see_other(with_return("/login", _here(request)))
             if without_team is not None and visitor.team_id is None:
                 return see_other(without_team)
-            if right is not None and not visitor.may(right):
-                return refused(visitor)
+            if not _is_allowed(visitor, right, for_operators=for_operators):
+                return refused(visitor, for_operators=for_operators)
             if confirm and not visitor.is_confirmed(request.at):
                 return see_other(with_return("/confirm", _here(request)))
             reply = saved_form.taken_away(request, visitor, await handler(request, visitor))
@@ -300,6 +302,7 @@ def form(
     *,
     summary: str,
     right: Right | None = None,
+    for_operators: bool = False,
     confirm: bool = False,
     back: str | None = None,
     keeps: Iterable[str] = (),
@@ -319,8 +322,8 @@ def form(
             fields = _own_form(request, visitor.form_token)
             if isinstance(fields, Reply):
                 return fields
-            if right is not None and not visitor.may(right):
-                return refused(visitor)
+            if not _is_allowed(visitor, right, for_operators=for_operators):
+                return refused(visitor, for_operators=for_operators)
             if confirm and not visitor.is_confirmed(request.at):
                 return to_confirm(request, visitor, fields, names, back)
             reply = await handler(request, visitor, fields)
@@ -375,14 +378,20 @@ def to_confirm(
     )
 
 
-def refused(visitor: Visitor) -> Reply[Html]:
-    """403: the visitor's role in the team is not enough."""
+def _is_allowed(visitor: Visitor, right: Right | None, *, for_operators: bool) -> bool:
+    if for_operators and not visitor.is_operator:
+        return False
+    return right is None or visitor.may(right)
+
+
+def refused(visitor: Visitor, *, for_operators: bool = False) -> Reply[Html]:
+    """403: the visitor's role in the team is not enough, or the page is for operators."""
     return draw(
         "people/message.html",
         visitor=visitor,
         status=403,
         title=t("refused.title"),
-        text=t("refused.text"),
+        text=t("refused.operators" if for_operators else "refused.text"),
         link=("/", t("refused.link")),
     )
 

@@ -21,6 +21,8 @@ TEXTS: Final[dict[str, str]] = {
     "keeps no cookies.",
     "form.foreign.link": "Start again",
     "refused.title": "You may not do this",
+    "refused.operators": "This page is for operators of the installation. At the machine, "
+    "`pillarbox people operator ADDRESS` makes an account one.",
     "refused.text": "Your role in this team does not allow it. An owner of the team can change your role.",
     "refused.link": "Back",
     "field.email": "Email address",

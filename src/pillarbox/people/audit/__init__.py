@@ -61,6 +61,8 @@ class Act(Enum):
     PERSON_RENAMED = "person.renamed"
     PERSON_DISABLED = "person.disabled"
     PERSON_ENABLED = "person.enabled"
+    OPERATOR_ADDED = "operator.added"
+    OPERATOR_REMOVED = "operator.removed"
     TEAM_CREATED = "team.created"
     TEAM_RENAMED = "team.renamed"
     TEAM_BLOCKED = "team.blocked"

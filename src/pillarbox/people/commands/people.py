@@ -48,6 +48,8 @@ NewAddress = Annotated[
 RoleOption = Annotated[TeamRole, typer.Option("--role", help="What the person may do in the team.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the person is called.")]
 
+Removal = Annotated[bool, typer.Option("--remove", help="The person is an operator no longer.")]
+
 Factors = Annotated[
     bool,
     typer.Option("--factors", help="Also remove the second factor, the recovery codes and the passkeys."),
@@ -114,6 +116,18 @@ def enable(email: Email, data: Data = None, database_url: DatabaseUrl = None) ->
     perform(lambda connected: let_in(connected, email), data=data, database_url=database_url)
 
 
+@group.command("operator")
+def operator(
+    email: Email, remove: Removal = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """Make a person an operator of the installation, or no longer one: operators see its screens."""
+    perform(
+        lambda connected: make_operator(connected, email, is_operator=not remove),
+        data=data,
+        database_url=database_url,
+    )
+
+
 async def make(
     connected: CommandDatabase, email: str, name: str | None, team: str | None, role: TeamRole, *, json: bool
 ) -> int:
@@ -159,7 +173,7 @@ async def show_all(connected: CommandDatabase, *, json: bool) -> int:
                 one.id,
                 one.email,
                 one.name,
-                state(one),
+                f"{state(one)}, operator" if one.is_operator else state(one),
                 factors(one),
                 one.sessions,
                 one.last_login_at,
@@ -255,6 +269,17 @@ async def let_in(connected: CommandDatabase, email: str) -> int:
     return 0
 
 
+async def make_operator(connected: CommandDatabase, email: str, *, is_operator: bool) -> int:
+    person = await found(connected, email)
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        if await queries.set_operator(conn, person.id, is_operator=is_operator):
+            act = Act.OPERATOR_ADDED if is_operator else Act.OPERATOR_REMOVED
+            await audit.record(conn, at, act, team_id=None, actor=OPERATOR, target=person.email)
+    say(f"{person.email} is {'an' if is_operator else 'no'} operator of this installation.")
+    return 0
+
+
 def address_of(text: str) -> EmailAddress:
     try:
         return email_address(text)
@@ -292,6 +317,7 @@ def shape(listed_person: queries.ListedPerson, teams: list[tuple[str, str]]) -> 
         "email": listed_person.email,
         "name": listed_person.name,
         "state": state(listed_person),
+        "is_operator": listed_person.is_operator,
         "has_password": listed_person.has_password,
         "has_totp": listed_person.has_totp,
         "passkeys": listed_person.passkeys,
