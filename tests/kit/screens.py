@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
+from uuid import uuid4
 
 from kit.world import Team
 from pillarbox.application import SLICES
 from pillarbox.dashboard.frame.screen_table import Screen, screens_of
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
+from pillarbox.receiving.receive import MessageReceiver
 
 Builds = Callable[[Team], Coroutine[Any, Any, str]]
 
@@ -16,6 +20,36 @@ HTML: Final = (
     "<h1>Your invoice</h1><p>Thank you for your order of <b>twelve lanterns</b>.</p>"
     '<p><a href="https://harbor.example/invoices/12">Open the invoice</a></p><img src=x onerror=alert(1)>'
 )
+
+RECEIVED: Final = b"""\
+From: Ada Quill <ada@quay.example>\r
+To: hello@harbor.example\r
+Subject: Re: Your invoice\r
+Date: Sat, 03 Oct 2026 10:15:00 +0200\r
+Message-ID: <reply-12@quay.example>\r
+MIME-Version: 1.0\r
+Content-Type: multipart/mixed; boundary=mixed\r
+\r
+--mixed\r
+Content-Type: multipart/alternative; boundary=alternative\r
+\r
+--alternative\r
+Content-Type: text/plain; charset=utf-8\r
+\r
+Thank you. Please send twelve more lanterns.\r
+--alternative\r
+Content-Type: text/html; charset=utf-8\r
+\r
+<p>Thank you. Please send <b>twelve more</b> lanterns.</p><script>alert(1)</script>\r
+<img src=x onerror=alert(1)>\r
+--alternative--\r
+--mixed\r
+Content-Type: application/pdf\r
+Content-Disposition: attachment; filename="order.pdf"\r
+\r
+%PDF-1.7\r
+--mixed--\r
+"""
 
 
 def table() -> list[Screen]:
@@ -35,6 +69,7 @@ async def some_mail(team: Team) -> list[str]:
     ]
     ids = [await team.send(**{"from": sender, **fields}) for fields in sent]
     await team.world.turn()
+    await a_received_email(team)
     return ids
 
 
@@ -42,7 +77,17 @@ async def an_email(team: Team) -> str:
     return await team.send(to="ada@quay.example", subject="Your invoice", html=HTML, text="Thank you.")
 
 
-SUBJECTS: Final[dict[str, Builds]] = {"email_id": an_email}
+async def a_received_email(team: Team) -> str:
+    """With hostile HTML, a text, a picture and an attachment."""
+    recipients = (AcceptedRecipient(team.id, "hello@harbor.example"),)
+    arrival = Arrival("192.0.2.10", "mx.quay.example", "ESMTPS", None, "ada@quay.example", recipients)
+    raw = RECEIVED.replace(b"<reply", b"<%s.reply" % uuid4().hex[:8].encode())
+    outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
+    assert outcome.fate is ArrivalFate.STORED
+    return str(outcome.ids[0])
+
+
+SUBJECTS: Final[dict[str, Builds]] = {"email_id": an_email, "received_id": a_received_email}
 """Makes what a path parameter of a screen names; returns its id."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
-from pillarbox.dashboard.emails import email_list, email_page
+from pillarbox.dashboard.emails import email_list, email_page, received_list, received_page
 from pillarbox.dashboard.frame import assets, design, search
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
 from pillarbox.dashboard.overview import overview_screen
@@ -68,6 +68,8 @@ PAGES = collect(
     overview_screen,
     email_list,
     email_page,
+    received_list,
+    received_page,
 )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from pillarbox.dashboard import mail_html, pages
+from pillarbox.dashboard import pages
 from pillarbox.dashboard.emails.email_list import HERE
+from pillarbox.dashboard.emails.mail_frame import mail_frame
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.tones import tone_of
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import has_text, t
 from pillarbox.delivery.commands.words import reason_in_words
@@ -19,10 +19,6 @@ from pillarbox.kernel.wire.problems import Problem
 
 ONE: Final = f"{HERE}/{{email_id}}"
 VIEWS: Final = ("html", "text", "source", "attachments")
-FRAME_POLICY: Final = (
-    f"{mail_html.POLICY.format(images='data:')}; sandbox allow-popups allow-popups-to-escape-sandbox; "
-    "frame-ancestors 'self'"
-)
 
 
 class EmailStep(NamedTuple):
@@ -42,19 +38,8 @@ async def show(visit: Visit) -> Reply[Html]:
 @screen(f"{ONE}/html", title="email.title")
 async def frame(visit: Visit) -> Reply[Html]:
     """The HTML of the email for a sandboxed frame, cleaned."""
-    email = await visit.get(_api(visit))
-    work, html = visit.request.use(PageWork), email["html"] or ""
-
-    def drawn() -> str:
-        return mail_html.document(mail_html.with_pictures(work.cleaned(html), mail_html.no_pictures))
-
-    document = await work.do(visit.team_id, drawn, visit.request.is_client_gone)
-    headers = {
-        "content-security-policy": FRAME_POLICY,
-        "referrer-policy": "no-referrer",
-        "cache-control": "no-store",
-    }
-    return Reply.html(document, 200, headers)
+    email = await visit.get(_api(visit), shown=False)
+    return await mail_frame(visit, email["html"] or "")
 
 
 @act(f"{ONE}/cancel", title="emails.cancel", back=HERE)

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Final
 
-from pillarbox.dashboard.texts import account, consent, emails, frame, overview, people, teams
+from pillarbox.dashboard.texts import account, consent, emails, frame, overview, people, received, teams
 
 ENGLISH: Final = "en"
 
@@ -28,7 +28,14 @@ def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
 
 
 TEXTS: Final = _merged(
-    people.TEXTS, account.TEXTS, teams.TEXTS, consent.TEXTS, frame.TEXTS, overview.TEXTS, emails.TEXTS
+    people.TEXTS,
+    account.TEXTS,
+    teams.TEXTS,
+    consent.TEXTS,
+    frame.TEXTS,
+    overview.TEXTS,
+    emails.TEXTS,
+    received.TEXTS,
 )
 """Every text in English."""
 

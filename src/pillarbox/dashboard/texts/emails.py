@@ -37,6 +37,7 @@ TEXTS: Final[dict[str, str]] = {
     "email.no_attachments": "The email has no attachments.",
     "email.is_cut": "This is only the beginning: the text is very long.",
     "email.file": "File",
+    "email.unnamed_file": "(without a name)",
     "email.type": "Type",
     "email.size": "Size",
     "email.why": "Why is it like this?",
