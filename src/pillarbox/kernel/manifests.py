@@ -1,8 +1,8 @@
-"""What must be known of a slice before the program is loaded: its settings and its commands.
+"""The facts about a slice that are known before the program is loaded: its settings and its commands.
 
 Loading the whole program takes a second. The command line and the supervisor do without: they read the
-manifests (`pillarbox.app` has the list), and a manifest imports little. Whoever needs what the slices do asks
-`slices_of`, and loads them.
+manifests (`pillarbox.app` has the list), and a manifest imports little. Code that needs the slices themselves
+calls `slices_of`, which loads them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CommandGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class SliceManifest:
-    """What one slice says of itself. `plugin` imports the slice; `title` stands over its settings."""
+    """The manifest of one slice. `plugin` imports the slice; `title` stands over its settings."""
 
     name: str
     title: str = ""

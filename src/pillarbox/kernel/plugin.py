@@ -1,4 +1,4 @@
-"""What the kernel brings: what every process has, and what puts together what the slices bring."""
+"""The slice of the kernel: the parts of every process, and the code that joins the parts of all slices."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ from pillarbox.kernel.work.queue_poll import SELDOM, QueuePoll
 
 
 class PeriodicJobs(tuple[Periodic, ...]):
-    """What all slices do periodically."""
+    """The periodic jobs of all slices."""
 
 
 def http_application(kit: Container) -> Api:
@@ -144,7 +144,7 @@ def _jobs(kit: Container) -> Jobs:
 
 
 def _handlers(kit: Container) -> dict[str, Handler]:
-    """Who does each kind of job; none in a process without the role."""
+    """Return the handler of each kind of job; none in a process without the role `jobs`."""
     if ProcessRole.JOBS not in kit.settings.roles:
         return {}
     found: dict[str, Handler] = {}
@@ -158,7 +158,7 @@ def _clock_watch(kit: Container) -> ClockWatch:
 
 
 def clock_corrections_of(kit: Container) -> list[ClockCorrection]:
-    """What corrects rows that were dated by a clock that was ahead."""
+    """Return the corrections of rows that were dated by a clock that was ahead."""
     return [correction for one in kit.slices for correction in one.clock_corrections(kit)]
 
 

@@ -1,4 +1,4 @@
-"""What a slice brings to the program, and what it is given.
+"""The interface of a slice, and the container from which it gets the parts that it needs.
 
 Each slice has a `plugin.py` with one `SLICE`, and the program is the list of them (`pillarbox.app`). A
 `Container` is made of that list, and it builds each part when somebody needs it, once, by its type. So
@@ -113,7 +113,7 @@ def always(_: Settings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a slice deletes with age, as it is listed, and the periodic jobs that delete it."""
+    """The data that a slice deletes with age, as it is listed, and the periodic jobs that delete it."""
 
     kept: Sequence[RetentionItem]
     periodic: Callable[[Container], Sequence[Periodic]]
@@ -121,15 +121,16 @@ class Retention:
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """What one slice brings. Everything but the name may be left out; what must be known before the program
-    is loaded stands in its manifest (`pillarbox.kernel.manifests`).
+    """One slice and all that it adds to the program. Everything but the name may be left out; facts that must
+    be known before the program is loaded stand in its manifest (`pillarbox.kernel.manifests`).
 
-    A builder in `provides` may answer None: then the process has no such part. `routes` are the API; `pages`
-    are for people in a browser, which brings no API key. `closed_routes` and `closed_pages` are served only
-    where `opens` says so. What `retention` deletes is no job of `periodic`. `webhook_shapes` are the types of
-    the data of webhook events, `event_bodies` the makers of data by the event's kind or the first word of it.
-    `clock_corrections` correct rows that were dated by a clock that was ahead. `sealed` are the columns that
-    the key ring seals. `loops` run until the worker ends, `metrics` the same, where metrics are asked for.
+    A builder in `provides` may answer None: then the process has no such part. `routes` are the API;
+    `pages` are for people in a browser, which sends no API key. `closed_routes` and `closed_pages` are
+    served only where `opens` says so. The jobs of `retention` are not repeated in `periodic`.
+    `webhook_shapes` are the types of the data of webhook events, `event_bodies` the makers of data by the
+    event's kind or the first word of it. `clock_corrections` correct rows that were dated by a clock that
+    was ahead. `sealed` are the columns that the key ring seals. `loops` run until the worker ends, and so
+    do `metrics`, where metrics are asked for.
     """
 
     name: str
@@ -271,7 +272,7 @@ class Container:
         return self.services.use(kind)
 
     def _way(self, kind: type) -> str:
-        """Who needs whom, down to this type."""
+        """Return the chain of needs down to this type, as a text."""
         return " needs ".join(one.__name__ for one in (*self._building, kind))
 
     @property
@@ -287,14 +288,14 @@ class Container:
 
     @property
     def periodic(self) -> list[Periodic]:
-        """What all slices do periodically."""
+        """Return the periodic jobs of all slices, those of retention included."""
         found = [periodic for one in self.slices for periodic in one.periodic(self)]
         kept = [retention for one in self.slices for retention in one.retention]
         return found + [periodic for retention in kept for periodic in retention.periodic(self)]
 
 
 def builders(slices: Iterable[Slice]) -> dict[type, Callable[[Container], object]]:
-    """Who builds the part of each type; two slices cannot provide the same."""
+    """Return the builder of each type; ValueError where two slices provide the same type."""
     found: dict[type, Callable[[Container], object]] = {}
     for one in slices:
         for kind, builder in one.provides.items():

@@ -82,7 +82,7 @@ async def drain(receive: Receive) -> None:
 
 
 async def next_part(receive: Receive) -> tuple[bytes, bool]:
-    """What has come of a body since the last time, and whether more of it comes."""
+    """Return the next bytes of the body as they come, and whether more will follow; raises ClientGone."""
     message = await receive()
     if message["type"] != "http.request":
         raise ClientGone

@@ -1,4 +1,4 @@
-"""Who is at the other end, when some proxies may speak for their clients."""
+"""Finds the address of a client, where proxies may name the clients that they speak for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def client_address(peer: str, forwarded: Iterable[bytes], trusted: Sequence[Netw
 
 @lru_cache(maxsize=4096)
 def client_of(peer: str) -> str:
-    """Who counts as one client: an IPv4 address, or the /64 of an IPv6 one."""
+    """Return the network that counts as one client: an IPv4 address, or the /64 of an IPv6 one."""
     try:
         address = ip_address(peer.partition("%")[0])
     except ValueError:

@@ -97,7 +97,7 @@ class FileLinks:
         return found
 
     async def _looked_up(self, opener: Opener, team_id: UUID, file_id: UUID) -> FileToServe | None:
-        """What the opener finds, when it is this link's turn; the wait counts as that of the database."""
+        """Return what the opener finds, once a turn is free; the wait counts as time of the database."""
         async with time_limit.bounded():
             await self._turns.acquire()
         try:

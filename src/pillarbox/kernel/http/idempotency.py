@@ -73,7 +73,7 @@ class IdempotencyRows:
 
 
 def lock_name(team_id: UUID, idempotency: Idempotency) -> str:
-    """What the advisory lock of a key is made from."""
+    """Return the text from which the advisory lock of a key is derived."""
     return f"{team_id} {idempotency.scope} {idempotency.key}"
 
 

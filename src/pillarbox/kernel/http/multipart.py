@@ -33,7 +33,7 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 class NotAForm(BadRequest):
-    """What came is no multipart form; the connection is closed."""
+    """The body is not a valid multipart form (400); the connection is closed."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"The request body is not a valid multipart form. {what}", CLOSE)
@@ -54,7 +54,7 @@ _END: Final = _End()
 
 
 def boundary_of(content_type: bytes | None) -> bytes | None:
-    """What divides the parts of a form; None where the content type is not that of a form."""
+    """Return the boundary between the parts of a form; None where the content type is not that of a form."""
     media, options = parse_options_header(content_type)
     boundary = options.get(b"boundary", b"") if media.lower() == MEDIA else b""
     return boundary if 0 < len(boundary) <= LONGEST_BOUNDARY else None

@@ -70,8 +70,8 @@ WEBHOOK_HEADERS: Final = {
 
 
 class ApiDocument:
-    """What the document says besides the route table: the address of the API, and the types of the data that
-    webhooks carry, by the kind of event. It is made once."""
+    """Makes the document of a route table, once. `url` is the address of the API; `events` has the types of
+    the data that webhooks carry, by the kind of event."""
 
     def __init__(self, url: str = "/", events: Mapping[str, Any] | None = None) -> None:
         self._url = url
@@ -109,7 +109,7 @@ def document(
 
 
 class _Parts:
-    """What operations have in common is written once."""
+    """The components that operations share: each is written once and referred to."""
 
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
@@ -239,7 +239,7 @@ def statuses_of(entry: Route) -> list[int]:
 
 
 def _webhook(kind: str, data: Any, schemas: Schemas) -> dict[str, Any]:
-    """What a receiver is sent (webhooks.md sections 3 and 7)."""
+    """Return the description of one webhook as a receiver gets it (webhooks.md sections 3 and 7)."""
     shown = {"type": {"type": "string", "enum": [kind]}, "created_at": schemas.answer(IsoTime)}
     shown["data"] = schemas.answer(data)
     body = {"type": "object", "properties": shown, "required": [*shown], "additionalProperties": False}

@@ -1,4 +1,4 @@
-"""What a handler gets and gives: `Request` and `Reply`.
+"""The values that a handler gets and returns: `Request` and `Reply`.
 
 Both are slim on purpose: a request costs one look at the ASGI scope, everything else is computed when
 it is asked for.
@@ -183,7 +183,7 @@ class Request:
 
     @property
     def known(self) -> Caller:
-        """Who is calling; only for routes that authenticate."""
+        """Return the caller; RuntimeError on a route that does not authenticate."""
         if self.caller is None:
             raise RuntimeError("a public route has no caller")
         return self.caller
@@ -206,12 +206,12 @@ class OctetsAnswer:
 
 @dataclass(slots=True)
 class Reply(Generic[Body]):
-    """What goes back. `body` is encoded as JSON unless it is bytes or an iterator of bytes. What an iterator
-    gives has the length that the headers name, or none that is known before its end.
+    """The answer of a handler. `body` is encoded as JSON unless it is bytes or an iterator of bytes. An
+    iterator gives as many bytes as the headers name, or a number that is unknown before its end.
 
-    A handler says in its annotation what it answers: `Reply[wire.Email]`. Bytes are taken on trust.
-    Without `status` the route's own is used. `headers` are added to those that every answer carries
-    and replace them where the name (lower case) is the same.
+    A handler names the type of its answer in its annotation: `Reply[wire.Email]`. Bytes are not checked
+    against it. Without `status` the route's own is used. `headers` are added to those of every answer,
+    and replace those of the same name (lower case).
     """
 
     body: Any = None

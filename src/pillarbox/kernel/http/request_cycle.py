@@ -1,4 +1,4 @@
-"""What the pipeline needs of a connection: one request, and how to answer it."""
+"""The interface between the pipeline and a connection: one request, and how to answer it."""
 
 from __future__ import annotations
 

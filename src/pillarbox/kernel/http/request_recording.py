@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def asked_of(request: Request, route: Route) -> RequestRecord:
-    """What the log needs of a request whose caller is known."""
+    """Return the record of a request for the log; its caller must be known."""
     return RequestRecord(
         team_id=request.known.team_id,
         id=request.id,

@@ -50,7 +50,7 @@ _PARAMETER = re.compile(r"\{([a-z_]+)\}")
 
 
 class BodyMode(Enum):
-    """What becomes of the body."""
+    """The form in which a handler gets the request body."""
 
     JSON = "json"
     ARRAY = "json, an array at the top allowed"
@@ -127,7 +127,7 @@ class Route:
             raise TypeError(f"{self.scope}: an Idempotency-Key counts for ids; what is {unknown.pop()}?")
 
     def scope_of(self, values: Sequence[str]) -> str:
-        """What an idempotency key counts for: the method and the path with the values of its parameters."""
+        """Return the scope of an idempotency key: the method, and the path with its parameters' values."""
         return " ".join([self.scope, *[quote(value.lower(), safe="@") for value in values]])
 
     async def resolved(self, db: TeamDb, values: Sequence[str]) -> list[str]:
@@ -328,7 +328,7 @@ class RouteTable:
         return any(entry.shared for entry in self._node(raw_path)[0].methods.values())
 
     def screen(self, raw_path: str) -> Screen | None:
-        """What shows problems under the path to a browser; None where programs alone are answered."""
+        """Return the screen for problems under this path; None where only programs are answered."""
         segments = _segments(raw_path)
         found = self._screens.get(segments[0] if segments else "")
         try:

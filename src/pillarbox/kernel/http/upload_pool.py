@@ -72,7 +72,7 @@ class PooledUpload:
         self.pools = ()
 
     def claim(self, held: int) -> int:
-        """What it is expected to become when it holds so much."""
+        """Return the size that the body is expected to reach, in bytes, when `held` have come."""
         if self.is_complete:
             return held
         return self.first if held <= self.first else self.most

@@ -34,7 +34,11 @@ LOOK_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """What bodies that come in pieces may hold in one process, in bytes, and how many may be on their way.
+    """The memory for bodies that come in pieces, in bytes for one process, and how many may be coming at
+    once. A body that is larger than a pool has it alone. When another has waited for `wait_timeout`, a slow
+    one is refused. After `patience` seconds it is the one of the lowest rate, if it needs more than `soon`
+    seconds more. One that has waited for `waiting_seconds` is refused itself. `unknown_seconds` is how long
+    the body of an unauthenticated client is read.
 
     A body that is larger than a pool has it alone. A slow one is refused when another has waited for
     `wait_timeout`, and after `patience` seconds the one of the lowest rate, if it takes longer than `soon`

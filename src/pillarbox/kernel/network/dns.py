@@ -54,7 +54,9 @@ STATUSES: Final[dict[AnswerKind, Status]] = {
 
 @dataclass(frozen=True, slots=True)
 class ResolverAnswer(Generic[T]):
-    """What DNS says. `no_name`: the name does not exist. `no_data`: it exists without such records.
+    """The answer to a DNS question. `no_name`: the name does not exist. `no_data`: it exists without such
+    records. `failed`: nothing is known about the name (SERVFAIL, REFUSED, no answer in time, a CNAME loop);
+    `detail` then has the reason in words. `ttl` is how long the answer may be kept, in seconds.
 
     `failed`: SERVFAIL, REFUSED, no answer in time, a CNAME loop: nothing is known about the name;
     `detail` then says in words what happened. `ttl` is how long the answer may be kept, in seconds.

@@ -1,6 +1,5 @@
-"""What a request of `kernel.network.outbound` may take, and what it gives back: an answer, or a `FetchError`
-that names the kind of failure.
-"""
+"""The limits and results of requests by `kernel.network.outbound`: an answer, or a `FetchError` that names
+the kind of failure."""
 
 from __future__ import annotations
 

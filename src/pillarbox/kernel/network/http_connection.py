@@ -41,8 +41,8 @@ class NoAnswer(Exception):  # noqa: N818 - it is what became of the request
 
 @dataclass(slots=True)
 class _IncomingResponse:
-    """What has arrived of an answer. `remaining` is how much of its body may still come; `is_framed` where
-    its head says how long the body is; `ended` once it is complete, or never will be."""
+    """An answer while it is received. `remaining` is how many bytes of its body may still come. `is_framed`:
+    its head gives the length of the body. `ended`: it is complete, or never will be."""
 
     limits: HttpLimits
     remaining: int

@@ -1,4 +1,4 @@
-"""What operators see: log lines, Prometheus metrics, the protocol of the request log.
+"""The signals that operators see: log lines, Prometheus metrics, the protocol of the request log.
 
 Begin with `log.py` and `metrics.py`.
 """

@@ -116,7 +116,7 @@ def erasing_line() -> Iterator[None]:
 
 
 class StandardLogHandler(logging.Handler):
-    """What libraries log through the standard library becomes a line like ours."""
+    """Writes the log records of libraries (standard library `logging`) as lines of our log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         logger: FilteringBoundLogger = structlog.get_logger(part=record.name)

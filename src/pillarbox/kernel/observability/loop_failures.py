@@ -33,8 +33,8 @@ def count_as_away(errors: tuple[type[BaseException], ...]) -> None:
 
 
 class LoopFailures:
-    """What one loop needs to know of its failures. `loop` names it in the log; the part of the log, and the
-    first word of its events, is what stands before the first dot."""
+    """Logs the failures of one loop. `loop` names it in the log: the text before its first dot is the part of
+    the log and the first word of its events."""
 
     def __init__(self, loop: str, now: Callable[[], float] = time.monotonic) -> None:
         self._loop = loop

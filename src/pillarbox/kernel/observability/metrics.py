@@ -1,4 +1,4 @@
-"""What this process counts: plain numbers in memory, written out once a second for the supervisor.
+"""The metrics of this process: plain numbers in memory, written out once a second for the supervisor.
 
 Counting costs some hundred nanoseconds, because nothing is shared while it happens. `MetricsFile` writes all
 numbers to a file of this process; the supervisor adds up the files of its workers and answers Prometheus
@@ -70,7 +70,7 @@ class Counter:
         self._values[labels] = self._values.get(labels, 0) + amount
 
     def value(self, labels: Labels = ()) -> float:
-        """What was counted in this process."""
+        """Return the count of this process for these labels; 0 where nothing was counted."""
         return self._values.get(labels, 0)
 
     def numbers(self) -> Numbers:

@@ -1,8 +1,8 @@
-"""What the HTTP pipeline records in the request log (contract decision 34), as a Protocol.
+"""The interface between the HTTP pipeline and the request log (contract decision 34), as a Protocol.
 
 The row of a write is committed with the write: in the route's transaction, or where a handler commits by
-itself, by `recorded`. What a write leaves that failed is committed before the answer, in a transaction of
-its own. Rows of reads are gathered, and given up under pressure.
+itself, by `recorded`. The row of a write that failed is committed before the answer, in a transaction of its
+own. Rows of reads are gathered, and dropped under pressure.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class RequestLogWriter(Protocol):
         ...
 
     def rows(self, answered: Sequence[ResponseRecord]) -> Statement | None:
-        """What writes these rows, for whoever writes more with them; None where nothing is to be written."""
+        """Return the statement that writes these rows, to be combined with other statements; None where there
+        is nothing to write."""
         ...
 
     async def keep(self, conn: Source, answered: Sequence[ResponseRecord]) -> None:

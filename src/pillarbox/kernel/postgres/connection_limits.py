@@ -38,8 +38,9 @@ LIMITS: Final = """
 
 
 class ConnectionCounts(NamedTuple):
-    """What the database allows: connections of the server, and those that are kept for others; the limits of
-    our role and of the database, where they have some; `others` are connections of other programs now."""
+    """The connections that the database allows: in all (`server`), `reserved` for privileged roles, and the
+    limits of our role and of the database (None: unlimited). `others` are connections of other programs now.
+    """
 
     server: int
     reserved: int

@@ -269,7 +269,7 @@ class EmbeddedPostgres:
         raise EmbeddedError(f"The embedded database did not answer within {START_TIMEOUT:.0f} seconds.")
 
     def _says_ready(self) -> bool:
-        """What the server notes in its pid file; connecting earlier would only fill the log."""
+        """Return whether the server's pid file says `ready`; connecting earlier would only fill the log."""
         try:
             lines = (self.folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -319,7 +319,7 @@ def initdb_options(major: int, *, durable: bool) -> list[str]:
 
 
 class ChildIdentity(TypedDict, total=False):
-    """What subprocess takes to change to another account."""
+    """The arguments of `subprocess` that run a child under another account."""
 
     user: int
     group: int

@@ -1,4 +1,4 @@
-"""What a migration does to the release that still runs, read from its statements.
+"""Finds the effects of a migration on the release that still runs, from its statements.
 
 A migration is applied while the previous release serves (docs/decisions/0051). So it only adds, rewrites
 and scans no large table, and builds indexes of large tables beside the writers. Where one has to do otherwise
@@ -68,7 +68,8 @@ MEANINGS = {
 
 
 class MigrationHazard(NamedTuple):
-    """What is not harmless in a migration. `reason` is why it was accepted, None where nobody says so."""
+    """A statement of a migration that disturbs the running release. `reason` is why it was accepted, None
+    where the migration gives none."""
 
     kind: str
     table: str
@@ -77,7 +78,7 @@ class MigrationHazard(NamedTuple):
 
 
 def hazards(migration: Migration) -> list[MigrationHazard]:
-    """What of a migration the previous release, or its load, may feel."""
+    """Return the statements of a migration that could break or slow the previous release."""
     reasons = {found["kind"]: found["reason"] for found in ACCEPTED.finditer(migration.sql)}
     statements = statements_of(migration.sql)
     new = {found["table"] for text in statements if (found := CREATED.match(text))}

@@ -246,12 +246,12 @@ async def has_table(conn: Connection, table: str) -> bool:
 
 
 async def applied_in(conn: Connection) -> list[MigrationRow]:
-    """What was applied, in order; also where the table is that of an older release."""
+    """Return the migrations that were applied, in order; works with the table of an older release too."""
     return [MigrationRow(**row) for row in await conn.fetch(APPLIED)]
 
 
 async def pending_of(conn: Connection, migrations: list[Migration]) -> list[Migration]:
-    """What is still to be applied, after comparing what was applied with what this release knows."""
+    """Return the migrations to apply; raises where those already applied do not fit this release."""
     applied = await applied_in(conn)
     refuse_unknown(applied, migrations)
     return migrations[len(applied) :]

@@ -40,7 +40,7 @@ class PostgresInstallation:
     major: int
 
     def environment(self) -> dict[str, str]:
-        """What the programs find in their environment: nothing of ours but the way to their libraries."""
+        """Return the environment of the programs: nothing of ours but the path of their libraries."""
         environment = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
         if self.libraries:
             environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in self.libraries)
@@ -48,8 +48,8 @@ class PostgresInstallation:
 
 
 def account_for(folder: Path) -> SystemAccount | None:
-    """Who the server runs as: None for ourselves, else the owner of an existing folder or the first
-    account of the list that exists (PostgreSQL refuses to run as root)."""
+    """Return the account for the server, None for our own: PostgreSQL refuses to run as root. It is the owner
+    of an existing folder, else the first account of `ACCOUNTS` that exists; raises ProgramsError."""
     if os.geteuid() != 0:
         return None
     if folder.is_dir() and (owner := folder.stat()).st_uid != 0:

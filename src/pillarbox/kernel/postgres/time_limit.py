@@ -105,7 +105,7 @@ def renew() -> None:
 
 @asynccontextmanager
 async def bounded() -> AsyncIterator[None]:
-    """What is inside counts as database work; TimeoutError when the time is over."""
+    """Count the time inside the block as database work; TimeoutError when the request's limit is used up."""
     limit = current()
     if limit is None:
         yield

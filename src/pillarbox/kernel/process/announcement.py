@@ -1,4 +1,4 @@
-"""What `pillarbox serve` says on standard output.
+"""The lines that `pillarbox serve` writes to standard output.
 
 For programs: at the first start a line `api key …` and a line `set-up …`, with the route capture a line
 `capture …`, and the line `ready …` with all listeners. On a terminal the same in words, with what to do next.
@@ -32,7 +32,7 @@ EXPLANATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class OpenedListeners:
-    """What a start has opened; `settings` hold the ports that the system chose."""
+    """The listeners and addresses of a start; `settings` hold the ports that the system chose."""
 
     settings: Settings
     names: Collection[str]
@@ -73,7 +73,7 @@ class OpenedListeners:
 
 
 class Announcement:
-    """What the operator is told; `is_terminal` where a person reads it."""
+    """Writes the lines for the operator; `is_terminal` where a person reads them."""
 
     def __init__(self, is_terminal: bool) -> None:
         self.is_terminal = is_terminal

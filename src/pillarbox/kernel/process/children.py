@@ -20,7 +20,7 @@ STATUS_LOST = 255
 
 
 class Child(Protocol):
-    """What `subprocess.Popen` and `AdoptedProcess` have in common."""
+    """The common interface of `subprocess.Popen` and `AdoptedProcess`."""
 
     @property
     def pid(self) -> int: ...

@@ -32,8 +32,8 @@ DATABASE_PAUSE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """What is printed once: the API key of the first team, and the token with which its owner sets up an
-    account."""
+    """The secrets that the first start prints once: the API key of the first team, and the token with which
+    its owner sets up an account."""
 
     key: str = field(repr=False)
     set_up: str | None = field(default=None, repr=False)
@@ -128,7 +128,7 @@ async def connect_patiently(url: str) -> asyncpg.Connection:
 
 
 def remedy(error: BaseException) -> str:
-    """What to do about a database that refuses to be prepared, as far as we know; with a blank before it."""
+    """Return the remedy for a database that cannot be prepared, a blank before it; "" where none is known."""
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
         return " It is a standby, or read-only: --database-url must lead to the primary."
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
@@ -137,7 +137,7 @@ def remedy(error: BaseException) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What the system calls it, without numbers."""
+    """Return the system's words for the error, without numbers; else its text or class."""
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return str(error) or type(error).__name__

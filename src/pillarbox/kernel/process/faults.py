@@ -74,7 +74,7 @@ _FAULT = re.compile(
 
 
 class FaultRaised(Exception):  # noqa: N818 - it stands for an unexpected failure
-    """What the deed `raise` raises."""
+    """The exception of the deed `raise`."""
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ def parse(text: str) -> list[Fault]:
 
 
 def for_replacements(text: str) -> str:
-    """What of the text still holds for a process that replaces one that died."""
+    """Return the faults that also hold for a process that replaces one that died: those with `%N`."""
     return ",".join(part for part in text.split(",") if "%" in part)
 
 

@@ -28,7 +28,7 @@ _thread_of_large = ThreadPoolExecutor(1, "pillarbox-large")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `work` returns, computed in a thread."""
+    """Run `work` in a thread and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_threads, lambda: work(*args, **kwargs))
 
 

@@ -1,4 +1,4 @@
-"""What the processes of this machine use, read from /proc when Prometheus asks.
+"""Measures the processes of this machine, from /proc, when Prometheus asks.
 
 The supervisor reads for all of them, so a worker whose event loop stands still is measured too, and no worker
 spends time on it. A process is named by its kind (`supervisor`, `fork_server`, `worker`, `database`) and, for
@@ -52,7 +52,7 @@ class MeasuredProcess(NamedTuple):
 
 
 class ProcessUsage(NamedTuple):
-    """What a process uses: processor seconds, bytes of memory, open files and how many it may have; `started`
+    """The resources of a process: processor seconds, bytes of memory, open files and their limit; `started`
     is a Unix time. `files` is None where the system does not let us count them."""
 
     cpu: float
@@ -110,7 +110,7 @@ class ProcessMetrics(Collector):
 
 
 def usage_of(measured_process: MeasuredProcess, booted: float) -> ProcessUsage | None:
-    """What it uses now; None where it is gone or may not be looked at."""
+    """Return the resources that a process uses now; None where it is gone or may not be read."""
     try:
         found = _usage(measured_process.pid, booted, with_ended=measured_process.has_family)
         for child in _children(measured_process.pid) if measured_process.has_family else ():

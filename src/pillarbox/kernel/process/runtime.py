@@ -35,7 +35,7 @@ class Runtime:
 
 
 class Application(Protocol):
-    """What `pillarbox.application:build` returns."""
+    """The interface of the object that `pillarbox.application:build` returns."""
 
     @property
     def asgi(self) -> Asgi:

@@ -1,4 +1,4 @@
-"""What signals do to our processes: a drain, a look at renewed files, or nothing (OPS-03).
+"""The effects of signals on our processes: a drain, a look at renewed files, or nothing (OPS-03).
 
 A process that a signal ends at once takes its open sessions with it, and the embedded database in the middle
 of what they would have written: mail that was on the wire then goes out twice. So no signal that can be

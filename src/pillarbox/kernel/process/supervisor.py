@@ -317,7 +317,7 @@ class Supervisor:
         self._was_ready = True
 
     def _note(self) -> dict[str, object]:
-        """What may stand in a file; `SecretsChannel` has the rest."""
+        """Return the facts about this server that may stand in a file; `SecretsChannel` has the rest."""
         settings = self._settings
         return {
             "database_url": self._postgres.url() if self._postgres else None,

@@ -1,6 +1,5 @@
-"""What the supervisor tells Prometheus besides the counts of its workers: which version runs, how often a
-process had to be started again, and what all processes use (`kernel.process.process_metrics`).
-"""
+"""The supervisor's own metrics for Prometheus, beside the counts of its workers: the running version,
+restarts of processes, and the resources of all processes (`kernel.process.process_metrics`)."""
 
 from __future__ import annotations
 

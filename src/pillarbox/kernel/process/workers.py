@@ -43,7 +43,7 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """What every worker receives."""
+    """The data that every worker receives when it starts."""
 
     settings: Settings
     factory: str

@@ -1,4 +1,4 @@
-"""Who is calling, and what is secret: credentials, tokens, sealed values, certificates, rate limits.
+"""Callers and secrets: credentials, tokens, sealed values, certificates, rate limits.
 
 Begin with `authentication.py` and `secrets.py`.
 """

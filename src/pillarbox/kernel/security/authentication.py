@@ -1,7 +1,7 @@
-"""Who is calling: the bearer token and the answers of conventions section 3, in the order of its rows.
+"""Authenticates callers by bearer token, with the answers of conventions section 3 in the order of its rows.
 
-A token is an API key or an access token of OAuth (oauth.md 1). What a key may do is a `Permission`, what an
-access token may do are its `TokenScope`s.
+A token is an API key or an access token of OAuth (oauth.md 1). The rights of a key are its `Permission`,
+those of an access token its `TokenScope`s.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ACCESS_TOKEN = re.compile(rf"{_PART}\.{_PART}\.(?:{_PART})?", re.ASCII)
 
 
 class Access(Enum):
-    """What a route asks of its caller."""
+    """The access that a route demands of its caller."""
 
     PUBLIC = "public"
     ANY = "any"
@@ -37,15 +37,15 @@ class Access(Enum):
 
 
 class Permission(Enum):
-    """What a credential may do."""
+    """The permission that a credential gives its caller."""
 
     FULL = "full_access"
     SENDING = "sending_access"
 
 
 class TokenScope(Enum):
-    """What somebody has allowed a program to do, from the one that allows more; an access token has one or
-    both."""
+    """A right that somebody has granted to a program, the one that allows more first; an access token has one
+    or both."""
 
     FULL = "full_access"
     SEND = "emails:send"
@@ -91,7 +91,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a token means, whether or not it may be used now. An access token that is found is active."""
+    """The meaning of a token, whether or not it may be used now. An access token that is found is active."""
 
     caller: Caller
     key_status: str
@@ -114,7 +114,8 @@ class AccessTokens(Protocol):
     """Looks access tokens up; nothing it answers is older than one second."""
 
     async def find(self, token: str) -> Credential | None:
-        """What a token means whose signature, claims and time are right and whose grant is live."""
+        """Return the credential of an access token; None unless signature, claims and time are right and its
+        grant is live."""
         ...
 
     def used(self, caller: Caller) -> None:
@@ -133,8 +134,8 @@ class NoAccessTokens:
 
 
 class Challenges:
-    """What answers tell a client that has no credential, or not the right one, and where it learns how to get
-    one (RFC 6750 3, RFC 9728 5.1)."""
+    """The `WWW-Authenticate` values for clients without a credential or with a wrong one: they tell where to
+    get one (RFC 6750 3, RFC 9728 5.1)."""
 
     def __init__(self, issuer: str = "") -> None:
         metadata = f', resource_metadata="{issuer}{PROTECTED_RESOURCE}"' if issuer else ""

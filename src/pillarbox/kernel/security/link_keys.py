@@ -132,5 +132,5 @@ class LinkKeys:
 
 
 def context(number: int) -> bytes:
-    """What a sealed key is bound to."""
+    """Return the context to which a sealed key is bound."""
     return LINK_KEYS.context(UUID(int=number))

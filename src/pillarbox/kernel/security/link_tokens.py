@@ -45,7 +45,7 @@ def token(link: LinkToken, key: LinkKey) -> str:
 
 
 async def read(text: str, keys: LinkKeys) -> LinkToken | None:
-    """What a link says; None for anything but a link of this installation in its one spelling."""
+    """Return the content of a link; None for anything but a link of this installation in its one spelling."""
     plain = await opened(text, PURPOSE, keys, LONGEST)
     if plain is None:
         return None

@@ -1,9 +1,9 @@
-"""What OpenSSL reads about the processor, so that signing mail uses its fastest code.
+"""The processor features that OpenSSL is told of, so that signing mail uses its fastest code.
 
 OpenSSL has two ways to raise numbers of 1,024 bits to a power, which is nearly all of an RSA-2048 signature:
-by ADX, and by AVX2. Where a processor has both it takes ADX, which is right for those it was written for. On
-AMD's since Zen 3 AVX2 takes six to nine tenths of the time (bench/MEASUREMENTS.md, 1). OpenSSL reads what it
-is told when it is loaded, from its environment.
+by ADX, and by AVX2. Where a processor has both it takes ADX, the faster one on the processors that it was
+written for. On AMD's since Zen 3 AVX2 takes six to nine tenths of the time (bench/MEASUREMENTS.md, 1).
+OpenSSL reads the features from its environment when it is loaded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _is_faster_without(facts: Mapping[str, str]) -> bool:
 
 
 def _first(cpuinfo: Path) -> dict[str, str]:
-    """What the kernel says of the first processor; nothing on other systems."""
+    """Return the kernel's facts about the first processor; nothing on other systems."""
     facts: dict[str, str] = {}
     try:
         with cpuinfo.open(encoding="utf-8", errors="replace") as lines:

@@ -77,12 +77,12 @@ class RateWindow:
 
     @property
     def owed(self) -> int:
-        """What the node let through and has not told yet."""
+        """The number of requests that the node let through and has not reported yet."""
         return max(0, self.let_through - max(self.told, self.reserved)) + self.carried
 
 
 class Offer(NamedTuple):
-    """What became of a request; whether the caller must ask for a portion, and whether it may wait for it."""
+    """The decision on a request: whether the caller must ask for a portion, and may wait for it."""
 
     taken: WindowState
     must_ask: bool
@@ -90,8 +90,9 @@ class Offer(NamedTuple):
 
 
 class QuotaRequest(NamedTuple):
-    """What a node asks: `owed` was let through and not told yet; `wanted` is what it would like to have. The
-    window is the one that `began`, `age` seconds ago; `told` of it are reserved, whatever is granted."""
+    """A node's question to the database: `owed` was let through and not reported yet; `wanted` is what it
+    would like to have. The window began at `began`, `age` seconds ago; `told` of it are reserved, whatever is
+    granted."""
 
     key: bytes
     limit: int
@@ -145,7 +146,7 @@ class Portions:
         return Offer(taken, must_ask, may_wait)
 
     def question(self, key: bytes, limit: int, nodes: int) -> QuotaRequest | None:
-        """What is to be asked now; None where the window is over, or another process has asked meanwhile."""
+        """Return the question to ask now; None if the window is over, or another process has asked."""
         offset = self._slots.lock(key)
         try:
             where, window = self._read(offset, key)
@@ -160,8 +161,8 @@ class Portions:
         return QuotaRequest(key, limit, owed, wanted, window.told, now - window.began_at, window.began_at)
 
     def apply(self, question: QuotaRequest, answer: QuotaGrant, sent: float) -> None:
-        """What the database said to a question that was sent at this instant of boot time. An answer that
-        comes after the end of the window on this node is of no use."""
+        """Take the database's answer into the window; `sent` is the boot time at which the question was sent.
+        An answer that comes after the end of the window on this node has no effect."""
         offset = self._slots.lock(question.key)
         try:
             where, window = self._read(offset, question.key)
@@ -223,7 +224,8 @@ def _next(window: RateWindow, limit: int, nodes: int, now: float) -> RateWindow:
 
 
 def _wanted(window: RateWindow, limit: int, nodes: int) -> int:
-    """What the window will likely need besides what it has; at least a portion that is worth a question."""
+    """Return the number that the window will likely need besides what it has, at least a portion that is
+    worth a question; 0 where none is left."""
     if window.is_answered and not window.unreserved:
         return 0
     smallest = -(-limit // (SMALLEST * nodes))
@@ -236,8 +238,9 @@ def _untold(limit: int, nodes: int) -> int:
 
 
 def _ceiling(window: RateWindow, limit: int, nodes: int, now: float) -> int:
-    """What may be let through in this window. A node whose equal part is nothing lets one through when the
-    answer takes too long, so that no team is locked out by a slow database."""
+    """Return the number of requests that may be let through in this window. A node whose equal part is
+    nothing lets one through when the answer takes too long, so that no team is locked out by a slow database.
+    """
     if window.is_answered:
         return window.reserved
     own = limit // nodes

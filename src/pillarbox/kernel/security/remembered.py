@@ -1,4 +1,4 @@
-"""What the database says of a credential, remembered for a moment."""
+"""A short cache of what the database says of credentials."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class SharedCache(Generic[K, V]):
         self._asking.clear()
 
     def _asked(self, name: K) -> asyncio.Task[V | None]:
-        """What asks for it now; who gives up waiting does not end it."""
+        """Return the running look-up of that name, a new one if there is none; a caller that stops waiting
+        does not end it."""
         asking = self._asking.get(name)
         if asking is None:
             asking = self._asking[name] = asyncio.create_task(self._ask(name), context=unlimited())

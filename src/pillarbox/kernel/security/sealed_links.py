@@ -28,7 +28,7 @@ def sealed(plain: bytes, purpose: bytes, key: LinkKey) -> str:
 
 
 async def opened(text: str, purpose: bytes, keys: LinkKeys, longest: int) -> bytes | None:
-    """What a text says; None for anything but a text of this installation and purpose in its one spelling."""
+    """Return the content of a text; None unless this installation made it for this purpose, byte for byte."""
     raw = _decoded(text, longest)
     if raw is None or len(raw) < HEAD + SIV or raw[0] != VERSION:
         return None

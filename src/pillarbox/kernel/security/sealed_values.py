@@ -33,7 +33,7 @@ class SealedColumn:
     replace: str
 
     def context(self, row_id: UUID) -> bytes:
-        """What the values of a row are bound to."""
+        """Return the context to which the sealed values of a row are bound."""
         return self.table.encode("ascii") + row_id.bytes
 
 
@@ -49,7 +49,7 @@ class UnreadableValue(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What cannot be opened, why, and what helps."""
+        """Return a sentence for the operator: which value cannot be opened, why, and what helps."""
         why = (
             "is damaged"
             if self.key_id is None

@@ -93,7 +93,7 @@ class KeyRing:
         return head + nonce + self._ciphers[self.active_id].encrypt(nonce, plain, head + context)
 
     def open(self, sealed: bytes, context: bytes) -> bytes:
-        """What was sealed for this context; raises KeyMissing or SealBroken."""
+        """Return the plain bytes of a value sealed for this context; raises KeyMissing or SealBroken."""
         head, key_id = _seal_head(sealed)
         cipher = self._ciphers.get(key_id)
         if cipher is None:
@@ -138,7 +138,7 @@ def new_api_key(below: Callable[[int], int] = secrets.randbelow) -> str:
 
 
 def hash_api_key(token: str) -> bytes:
-    """What is stored of a token and looked up: its SHA-256. Any text has one."""
+    """Return the hash under which a token is stored and looked up: its SHA-256. Any text has one."""
     return sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -60,7 +60,7 @@ def open_token(recipient: TrackedRecipient, key: LinkKey) -> str:
 
 
 async def read_link(text: str, keys: LinkKeys) -> TrackedLink | None:
-    """What the token of a link says; None for anything else."""
+    """Return the content of a link's token; None for anything else."""
     plain = await opened(text, CLICK, keys, LONGEST)
     if plain is None:
         return None
@@ -70,7 +70,7 @@ async def read_link(text: str, keys: LinkKeys) -> TrackedLink | None:
 
 
 async def read_open(text: str, keys: LinkKeys) -> TrackedRecipient | None:
-    """What the token of a picture says; None for anything else."""
+    """Return the recipient of a picture's token; None for anything else."""
     plain = await opened(text, OPEN, keys, LONGEST)
     return None if plain is None else _recipient(plain)
 

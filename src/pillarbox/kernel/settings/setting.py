@@ -1,4 +1,4 @@
-"""What a setting is: one row, from which its flag, variables, check and line of the guide are made.
+"""A setting as one row, from which its flag, variables, check and line of the guide are made.
 
 A slice keeps its rows in its `settings.py` and names them in its manifest; those of the kernel stand in
 `table.py`. A row is also the key to its value: `settings[WEBHOOKS_RETRIES]`, with the type that its `parse`

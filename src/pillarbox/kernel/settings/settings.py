@@ -161,7 +161,7 @@ def text_of(
 
 
 def content_of(variable: str, path: str) -> str:
-    """What the file of a `…_FILE` variable holds, without the line end that editors add."""
+    """Return the content of the file that a `…_FILE` variable names, without the last line end."""
     try:
         return Path(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, ValueError) as error:

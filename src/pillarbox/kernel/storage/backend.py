@@ -44,7 +44,7 @@ def timeout_of(octets: int = 0) -> float:
 
 
 class Backend(Protocol):
-    """What a store of blobs can do; keys are valid when they get here."""
+    """The operations of a store of blobs; keys are valid when they get here."""
 
     @property
     def writable(self) -> bool: ...

@@ -150,7 +150,8 @@ def _failed(failure: Exception) -> BlobsUnreachable:
 
 
 def _brief(failure: Exception) -> str:
-    """What the store said, or the class of the failure; its whole text may name hosts and keys."""
+    """Return the store's error code or a known meaning, else the class of the failure; its whole text may
+    name hosts and keys."""
     text = str(failure)
     if found := CODE.search(text):
         return found[1]

@@ -160,7 +160,7 @@ def _refuse_torn_copy(folder: Path) -> None:
 
 
 def identity(folder: Path) -> str:
-    """What tells this folder from a copy of it, and stays the same when it is mounted or moved."""
+    """Return a text that a copy of this folder does not share, and that stays when it is mounted or moved."""
     return f"{folder.stat().st_ino}.{(folder / LOCK_FILE).stat().st_ino}"
 
 

@@ -1,4 +1,4 @@
-"""What Prometheus is told of the blob store: how long it takes, and what it fails at."""
+"""The metrics of the blob store for Prometheus: durations and failures."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ class NoDatabaseError(FolderError):
 
 @dataclass(frozen=True, slots=True)
 class CommandDatabase:
-    """What a command works with. `settings` are those of the running server, else the command's own, with the
-    database's URL and the key ring filled in; `server` is the base URL of the running server on this machine,
-    None when none runs, and `listeners` are the names of those that it has opened."""
+    """The database and settings of a running command. `settings` are those of the running server, else the
+    command's own, with the database's URL and the key ring filled in. `server` is the base URL of the running
+    server on this machine, None when none runs; `listeners` are the names of those that it has opened."""
 
     settings: Settings
     pool: asyncpg.Pool

@@ -62,7 +62,7 @@ def new_link_key(data: Data = None, database_url: DatabaseUrl = None) -> None:
 
 
 def columns() -> list[SealedColumn]:
-    """What the key ring seals, of all slices."""
+    """Return the columns that the key ring seals, of all slices."""
     return [column for one in running_program().slices() for column in one.sealed]
 
 
@@ -110,7 +110,8 @@ def state(is_missing: bool, is_abandoned: bool, ring: KeyRing | None, key_id: st
 
 
 def sentences(sealed_count: SealedCount, limit: int = MOST_SHOWN) -> list[str]:
-    """What cannot be decrypted, one sentence each; the rest is counted."""
+    """Return a sentence for each value that cannot be decrypted, at most `limit` of them, and one with the
+    number of the rest."""
     lines = [one.sentence for one in sealed_count.unopened[:limit]]
     if len(sealed_count.unopened) > limit:
         lines.append(f"… and {counted(len(sealed_count.unopened) - limit, 'more value')}.")
@@ -144,8 +145,8 @@ async def reseal(connected: CommandDatabase) -> int:
 
 
 async def other_in_file(connected: CommandDatabase, ring: KeyRing) -> str | None:
-    """What to say where the file begins with another key than the ring of the server that runs here: it may
-    not have been restarted since the file was changed."""
+    """Return a hint for the operator where the file begins with another key than the ring of the running
+    server: it may not have been restarted since the file was changed."""
     path = connected.settings.data / KEY_RING_FILE
     try:
         first = KeyRing.parse(await asyncio.to_thread(path.read_text, "utf-8")).active_id

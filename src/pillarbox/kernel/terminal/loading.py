@@ -45,7 +45,7 @@ def merged(commands: Iterable[Named]) -> dict[str, list[Command | CommandGroup]]
 
 
 def help_of(parts: list[Command | CommandGroup]) -> str:
-    """What is said of a command, or of a group by the first part that says something."""
+    """Return the help of a command, or of a group: that of the first part that has one."""
     return next((part.help for part in parts if part.help), "")
 
 
@@ -67,7 +67,7 @@ class LoadedWhenCalled(TyperGroup):
 
 
 def loaded(name: str, parts: list[Command | CommandGroup]) -> Any:
-    """What runs under that name."""
+    """Return the Click command of that name, imported now; groups of several parts are joined."""
     line = typer.Typer()
     line.callback()(nothing)
     groups = [part.load() for part in parts if isinstance(part, CommandGroup)]
@@ -103,7 +103,7 @@ Version = Annotated[
 
 
 def root(version: Version = False) -> None:
-    """What stands before the commands."""
+    """The options before the command's name."""
 
 
 def nothing() -> None:

@@ -1,4 +1,4 @@
-"""What a command asks of who sits at the terminal. Signals end it while it waits for the answer."""
+"""Questions of a command to the person at the terminal. Signals end it while it waits for the answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def confirm(question: str) -> None:
 
 
 def secret(prompt: str) -> str | None:
-    """What is typed without being shown; None where no terminal is there, or its input ends."""
+    """Return a text that is typed without being shown; None without a terminal, or where its input ends."""
     if not sys.stdin.isatty():
         return None
     try:

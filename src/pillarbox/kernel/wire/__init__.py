@@ -1,4 +1,4 @@
-"""What bodies, queries and answers of every route have in common (conventions.md).
+"""The common parts of bodies, queries and answers of every route (conventions.md).
 
 Begin with `problems.py` (error answers), `fields.py` (body to struct) and `paging.py` (lists).
 """

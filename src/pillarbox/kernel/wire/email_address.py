@@ -29,7 +29,7 @@ class EmailAddress(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What answers and pages show."""
+        """The spelling that answers and pages show."""
         return self.given or self.address
 
 
@@ -58,8 +58,7 @@ def _has_key(text: str, key: str) -> bool:
 
 
 def identifier(text: str) -> UUID | str | None:
-    """What a path names: with `@` an address, as it is compared, otherwise an id. None for neither,
-    as for what does not exist."""
+    """Return the address (compared form) or id that a path names; None for neither, as for one unknown."""
     if "@" in text:
         try:
             return email_address(text).address

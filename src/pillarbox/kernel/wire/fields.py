@@ -162,7 +162,7 @@ def _in_order(fields: Sequence[Any]) -> list[Any]:
 
 
 def _field_reader(field: Any) -> tuple[Reader, bool]:
-    """What reads the field, and whether it has a default that takes the place of null and of nothing."""
+    """Return the reader of the field, and whether its default replaces null and an absent field."""
     kind, nullable = _without_null(field.type)
     reader, extra = _reader(kind), _extra(kind)
     if extra.get("absent"):

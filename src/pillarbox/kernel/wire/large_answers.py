@@ -51,7 +51,7 @@ def is_large(body: Any) -> bool:
 
 
 def _members(value: Any) -> Iterable[Any] | None:
-    """What a value holds; None for one that holds nothing."""
+    """Return the members of a value; None for one that has none."""
     if isinstance(value, Struct):
         return astuple(value)
     if isinstance(value, dict):

@@ -239,7 +239,7 @@ class _JsonReader:
         self._out.append(piece)
 
     def _mark(self, content: str | bytes) -> bytes:
-        """What stands for `content` in the skeleton; nobody else can write it."""
+        """Return the mark that stands for `content` in the skeleton; nobody else can write it."""
         name = f"{self._salt}{len(self._cut)}"
         self._cut[name] = content
         return b'"%b"' % name.encode()

@@ -1,10 +1,10 @@
-"""What the engines of all tables of work have in common: their loops, their attempts, and how they stop.
+"""The common part of engines, for all tables of work: their loops, their attempts, and how they stop.
 
 An engine claims rows, hands each to an attempt, and writes the outcome. Around that:
 
 - It looks for work when it is woken, and by itself after a pause. A look that fails is made again, later each
   time (`LoopFailures`). News that come during a look bring about another one.
-- What it does at a rhythm, such as renewing leases, it does whatever fails, until its last attempt ends.
+- Repeated work, such as renewing leases, goes on whatever fails, until the last attempt ends.
 - A stop ends the looks (`stop_looking`), gives attempts a time to end (`wait`), and cuts off the rest
   (`end`). The engine gives back what is left.
 """

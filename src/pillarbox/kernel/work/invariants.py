@@ -1,4 +1,4 @@
-"""What must hold of jobs (`pillarbox.kernel.postgres.invariant`)."""
+"""The invariants of jobs (`pillarbox.kernel.postgres.invariant`)."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ class JobPostponed:
 
 @dataclass(frozen=True, slots=True)
 class DecidedAtSettle:
-    """What becomes of the job is found out in the transaction that settles it: `decide` writes the effects
-    and says. All of it is undone where the job is no longer this claim's."""
+    """The outcome of a job that is decided in the transaction that settles it: `decide` writes the effects
+    and returns it. All of it is undone where the job is no longer this claim's."""
 
     decide: Callable[[Connection], Awaitable[JobFinished | JobPostponed]]
 
@@ -279,8 +279,8 @@ class Jobs:
             limit.reschedule(asyncio.get_running_loop().time())
 
     async def _claim_in_turn(self, track: _Track, turns: Turns, free_slots: int) -> Sequence[asyncpg.Record]:
-        """What is next by the rules of `kernel.work.fair_turns`; where there is no slot, one may be given
-        back."""
+        """Claim the next jobs by the rules of `kernel.work.fair_turns`; without a free slot, cut off an
+        overdue job."""
         now, at = self._clock.now(), self._clock.boottime()
         kind, slots = track.limit.kinds[0], track.limit.running
         candidates = await claim_queries.candidates(self._pool, kind, now, slots)

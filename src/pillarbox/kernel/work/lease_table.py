@@ -50,11 +50,11 @@ class LeaseTable:
 
     @property
     def renew(self) -> str:
-        """What this process holds of some keys lasts longer; the keys of what was renewed.
+        """Return the statement that renews this process's leases on some keys, and returns the renewed keys.
 
-        A renewal that comes late shortens no lease; one after a step back of the clock does (DUR-09). A row
-        that somebody has locked is left out, so that the others are in time: it is about to be settled, and
-        waiting for it could deadlock.
+        A renewal that comes late shortens no lease; one after a step back of the clock does (DUR-09).
+        A row that somebody has locked is left out, so that the others are in time: it is about to be
+        settled, and waiting for it could deadlock.
         """
         owner, until, latest = (f"${len(self.keys) + number}" for number in (1, 2, 3))
         return f"""

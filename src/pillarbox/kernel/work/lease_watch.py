@@ -20,7 +20,7 @@ from pillarbox.kernel.postgres.database import OUTAGES
 
 
 class HeldLeases(NamedTuple):
-    """What a process holds: when the first of its leases ends, and when the last."""
+    """The leases of one process: when the first of them ends, and when the last."""
 
     owner: UUID
     first: datetime
@@ -51,7 +51,7 @@ class LeaseWatch:
         self._still: dict[UUID, _StillLeases] = {}
 
     def lost(self, holdings: Iterable[HeldLeases], now: datetime, boottime: float) -> list[LostLeases]:
-        """What is lost, of all that is held; to be asked again and again."""
+        """Return the leases that are lost, of all that are held; call it again and again."""
         self._still = {holding.owner: self._seen(holding, boottime) for holding in holdings}
         return [
             LostLeases(owner, still.last)

@@ -26,7 +26,7 @@ IsGone = Callable[[], bool]
 
 
 def never() -> bool:
-    """Whoever asked stays until there is an answer."""
+    """Return False: without another `is_gone`, a caller counts as waiting until there is an answer."""
     return False
 
 
