@@ -66,7 +66,7 @@ def changed(domain: Domain, changed_domain: ChangedDomain) -> Domain:
 
 
 def states_kept(before: Domain, after: Domain, *, proof: bool) -> dict[str, Mapping[str, Any]]:
-    """What is known of the records that stay the same; a record that comes, or comes back, begins anew."""
+    """Return the states of the records that stay; a record that comes, or comes back, begins anew."""
     stay = {key.value for key in needed(before, proof=proof)} & {
         key.value for key in needed(after, proof=proof)
     }

@@ -1,4 +1,4 @@
-"""What changing a domain needs besides the database."""
+"""The parts that changing a domain needs besides the database."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ async def _nothing(db: TeamDb, domain_id: UUID) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DomainDependents:
-    """What a higher slice has that does not outlive its domain. `remove` is called in the transaction that
-    deletes the domain, which is locked."""
+    """The hook of a higher slice whose data does not outlive its domain. `remove` is called in the
+    transaction that deletes the domain, which is locked."""
 
     remove: Callable[[TeamDb, UUID], Awaitable[None]] = _nothing
 

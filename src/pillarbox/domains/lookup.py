@@ -1,4 +1,4 @@
-"""What other slices may ask about a domain."""
+"""The questions that other slices may ask about a domain."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ async def get(db: TeamDb, domain_id: UUID) -> Domain | None:
 
 
 async def sender(db: TeamDb, name: str) -> SenderRow | None:
-    """What mail from a domain of the team needs; None where the team has no such domain."""
+    """Return the domain as mail from it needs it; None where the team has no such domain."""
     return await queries.sender(db, name)

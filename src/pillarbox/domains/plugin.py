@@ -1,4 +1,4 @@
-"""What domains bring: the domains of teams, their checks, and what may be sent from them."""
+"""The slice of domains: the domains of teams, their checks, and what may be sent from them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeliveryWindow:
 
 
 def installation(settings: Settings) -> MailInstallation:
-    """What the records of a domain say about this installation."""
+    """Return the installation's own names and values in the records of domains, from the settings."""
     public_host = urlsplit(settings.public_url).hostname or settings.hostname
     return MailInstallation(
         settings.hostname,

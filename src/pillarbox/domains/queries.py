@@ -142,7 +142,7 @@ async def name_of(db: TeamDb, domain_id: UUID) -> str | None:
 
 
 class DomainNameUse(NamedTuple):
-    """What the team has of a name: a domain, the open claim that it stands for, whether the team owns it."""
+    """A team's use of a name: its domain, the open claim that this stands for, whether the team owns it."""
 
     domain_id: UUID
     claim_id: UUID | None
@@ -242,7 +242,7 @@ async def trust(db: TeamDb, domain_id: UUID, records: str, *, tracking: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class SenderRow:
-    """What sending from a domain needs."""
+    """A domain as sending from it needs it, with its key."""
 
     id: UUID
     name: str

@@ -1,4 +1,4 @@
-"""What sending needs to know about a sender's domain, cached for a moment."""
+"""Looks up the sender's domain of a mail, cached for a moment."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Senders:
 
 
 def seal_context(key_id: UUID) -> bytes:
-    """What the private half of a DKIM key is bound to."""
+    """Return the context to which the private half of a DKIM key is bound."""
     return b"dkim_keys" + key_id.bytes
 
 

@@ -16,8 +16,8 @@ from pillarbox.kernel.security.sealed_values import SealedColumn
 
 
 class CheckState(NamedTuple):
-    """What checks keep of a domain besides the states of its records, whose its name is, and whether there is
-    more than one team."""
+    """The results of checks that a domain keeps besides the states of its records. `owner` is the team that
+    owns its name; `several_teams` is true where there is more than one team."""
 
     sending_ok: bool
     receiving_ok: bool
@@ -98,7 +98,7 @@ async def store(
     findings: str,
     now: datetime,
 ) -> None:
-    """What a check came to. The domain must be locked."""
+    """Store the result of a check; the domain must be locked."""
     await db.run(
         """
         UPDATE domains

@@ -36,8 +36,8 @@ Type = Literal["MX", "TXT", "CNAME"]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRecords:
-    """What a domain should have in DNS, by the name under which it is found. `old_keys` are public keys that
-    were replaced."""
+    """The records that a domain should have in DNS, by the name under which they are found. `old_keys` are
+    public keys that were replaced."""
 
     domain: str
     records: Mapping[str, ExpectedRecord]
@@ -47,7 +47,7 @@ class ExpectedRecords:
 def wanted_of(
     domain: Domain, keys: Sequence[KeyRow], here: MailInstallation, *, proof: bool
 ) -> ExpectedRecords:
-    """What the domain should have, the record of a key that waits included."""
+    """Return the records that the domain should have, that of a waiting key included."""
     records = {
         key.value: expected_of(key, domain, here)
         for key in needed(domain, proof=proof)
@@ -145,7 +145,7 @@ class _QueriesOnce:
 
 
 async def checked(db: TeamDb, domain_id: UUID) -> CheckState | None:
-    """What the last check of a domain has shown; None where the team has no such domain."""
+    """Return the result of the last check of a domain; None where the team has no such domain."""
     return await check_queries.checked(db, domain_id)
 
 

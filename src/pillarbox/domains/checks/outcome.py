@@ -1,7 +1,7 @@
-"""What a check of a domain comes to: written in one transaction, by what the domain is by then.
+"""Writes the outcome of a check in one transaction, against the domain as it is by then.
 
-What DNS showed decides the states of the records, whose the name is, what the domain may do and which key
-signs. One event tells all of it; then the next check is due.
+DNS decides the states of the records, who owns the name, what the domain may do and which key signs. One
+event tells all of it; then the next check is due.
 """
 
 from __future__ import annotations

@@ -81,5 +81,5 @@ def encoded(results: RecordResults) -> str:
 
 
 def decoded(text: str) -> dict[str, RecordResult]:
-    """What was stored."""
+    """Return the results that `domains.findings` holds as JSON."""
     return _decode(text)

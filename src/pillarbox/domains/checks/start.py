@@ -54,8 +54,8 @@ async def schedule_check(db: TeamDb, domain_id: UUID, context: DomainContext, no
 
 
 def shown(domain: Domain, *, proof: bool) -> tuple[str, ...]:
-    """What the API shows of the check: the domain's status and those of its records, each with the name and
-    value that it asks for (a new key changes both)."""
+    """Return the values by which the API shows the check: the domain's status and those of its records, each
+    with the name and value that it asks for (a new key changes both)."""
     records = [
         (key.value, domain.states.get(key.value, {}).get("status")) for key in needed(domain, proof=proof)
     ]

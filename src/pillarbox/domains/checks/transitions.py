@@ -33,7 +33,7 @@ CHECKED = (DomainState.PENDING, DomainState.VERIFIED, DomainState.TEMPORARY_FAIL
 
 
 class RecordOutcome(Enum):
-    """What a check found of one record."""
+    """The outcome of a check for one record."""
 
     MATCH = "match"
     MISMATCH = "mismatch"
@@ -42,7 +42,7 @@ class RecordOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a domain may do, apart from the status that is shown (section 3)."""
+    """The abilities of a domain, apart from the status that is shown (section 3)."""
 
     sending: bool
     receiving: bool
@@ -95,8 +95,9 @@ def able(
     tracking: Collection[RecordKey],
     trusted: bool,
 ) -> Abilities:
-    """What the domain may do now. The collections are the records that each ability rests on, empty where it
-    is not wanted. DNS does not take away what the operator trusts."""
+    """Return the domain's abilities after a check. The collections are the records that each ability rests
+    on, empty where it is not wanted. A domain that the operator trusts (`trusted`) loses no ability by DNS.
+    """
     return Abilities(
         _able(before.sending, states, sending, kept=trusted),
         _able(before.receiving, states, receiving, kept=trusted),

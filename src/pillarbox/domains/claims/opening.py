@@ -45,7 +45,7 @@ class OpenedClaim(NamedTuple):
 
 
 class PreparedClaim(NamedTuple):
-    """What is asked for, and the key of the placeholder, if there has to be a new one."""
+    """The name and options of a claim to open, and the key of its placeholder, where a new one is needed."""
 
     name: str
     options: ClaimOptions
@@ -53,8 +53,8 @@ class PreparedClaim(NamedTuple):
 
 
 async def prepared(db: TeamDb, new_claim: NewClaim, context: DomainContext) -> PreparedClaim:
-    """What opening the claim takes. `db` must not be inside a transaction: a new placeholder needs a key, and
-    no transaction waits for one."""
+    """Return the claim that a request asks for, checked, with a key for a new placeholder. `db` must not be
+    inside a transaction: making a key takes long, and no transaction waits for one."""
     name = registrable_name(new_claim.name, context.here)
     options = options_of(new_claim)
     refuse_same_label(options.tracking_subdomain, options.return_path)

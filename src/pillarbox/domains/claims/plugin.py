@@ -1,4 +1,4 @@
-"""What claims of domain names bring: their routes, and the jobs that decide them."""
+"""The slice of claims of domain names: their routes, and the jobs that decide them."""
 
 from __future__ import annotations
 

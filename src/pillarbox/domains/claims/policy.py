@@ -1,4 +1,4 @@
-"""What a claim has to wait for, and for how long (domains.md section 5.2)."""
+"""The states of a claim, the reasons that block or end it, and its time limits (domains.md section 5.2)."""
 
 from __future__ import annotations
 

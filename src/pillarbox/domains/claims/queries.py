@@ -14,7 +14,7 @@ from pillarbox.kernel.work.collectors import changed
 
 
 class ClaimOptions(NamedTuple):
-    """What was asked for; a claim with the same options is the same claim."""
+    """The options of a claim in normal form; a claim with the same options is the same claim."""
 
     region: str
     return_path: str

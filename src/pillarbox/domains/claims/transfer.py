@@ -41,7 +41,7 @@ class OwnerActivity(Protocol):
 
 
 class ClaimVerdict(Enum):
-    """What became of a proven claim: it waits, or it is over."""
+    """The result of judging a proven claim: it waits, or it is over."""
 
     BLOCKED = "blocked"
     OVER = "over"

@@ -47,7 +47,7 @@ class ShownClaim(Struct):
 
 
 def options_of(new_claim: NewClaim) -> ClaimOptions:
-    """What was asked for, in normal form."""
+    """Return the options of the request in normal form."""
     return ClaimOptions(
         region=new_claim.region,
         return_path=new_claim.custom_return_path.lower(),

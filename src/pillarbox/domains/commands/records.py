@@ -155,13 +155,13 @@ async def rotate_dkim(connected: CommandDatabase, name: str, team: str | None) -
 
 
 def domain_context(connected: CommandDatabase) -> DomainContext:
-    """What changing a domain takes."""
+    """Return the parts that changing a domain needs, for a command."""
     ids = Ids(SystemClock())
     return DomainContext(installation_of(connected), connected.key_ring(), ids, Publisher(ids))
 
 
 def installation_of(connected: CommandDatabase) -> MailInstallation:
-    """What this installation says of itself in records and keeps for itself."""
+    """Return the installation's own names and values in records, from the settings."""
     from pillarbox.domains.plugin import installation
 
     return installation(connected.settings)

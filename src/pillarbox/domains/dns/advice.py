@@ -1,5 +1,5 @@
-"""What is wrong with a record and what to do next, in plain words. Pure: `follow_ups` says what else to ask
-DNS for, `advised` makes advice of all answers."""
+"""Says what is wrong with a record and what to do next, in plain words. Pure: `follow_ups` has the further
+questions to DNS, `advised` makes advice of all answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Advice(Struct, frozen=True):
 
 
 class QuestionRole(Enum):
-    """What a further question is asked for."""
+    """The purpose of a further question."""
 
     DOUBLED = "the record may stand under a doubled name"
     ELSEWHERE = "the record may stand under a similar name"
@@ -58,7 +58,8 @@ class AdviceCase:
 
 
 def follow_ups(case: AdviceCase) -> list[FollowUp]:
-    """What to ask besides, where a record is not right. Nothing where it is, or where DNS is in trouble."""
+    """Return the further questions about a record that is not right; none where it is, or where DNS is in
+    trouble."""
     expected, verdict = case.expected, case.verdict
     if verdict.match is Match.DIFFERENT:
         question = DnsQuestion(f"{NO_SUCH_LABEL}.{expected.owner.partition('.')[2]}", expected.type)

@@ -1,4 +1,4 @@
-"""What can be wrong with a record, in the words that people read: what is the case, and what to do next."""
+"""The advice on records, in the words that people read: what is the case, and what to do next."""
 
 from __future__ import annotations
 

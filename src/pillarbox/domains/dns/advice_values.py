@@ -46,12 +46,12 @@ class WrongValues:
 
 
 def diagnosed(wrong: WrongValues) -> Diagnosis:
-    """What is wrong with the values, the most specific reason first."""
+    """Return the most specific diagnosis of wrong values."""
     return next(_RULES[wrong.expected.kind](wrong))
 
 
 def warned(expected: ExpectedRecord, values: Sequence[str]) -> list[Diagnosis]:
-    """What is unwise about values that count all the same."""
+    """Return warnings about values that are right, but unwise."""
     if expected.kind is RecordKind.DKIM:
         return list(_dkim_warnings(expected, values))
     if expected.kind is RecordKind.SPF_TXT:
@@ -210,7 +210,7 @@ def _cname(wrong: WrongValues) -> Iterator[Diagnosis]:
 
 
 def _endings(wrong: WrongValues) -> set[str]:
-    """What a provider may have added to a value without a final dot."""
+    """Return the names that a provider may have added to a value without a final dot."""
     return {wrong.domain, registrable(wrong.domain), wrong.expected.owner}
 
 

@@ -22,7 +22,7 @@ _SPACE = re.compile(r"\s+", re.ASCII)
 
 
 class RecordKind(Enum):
-    """What a record is for; which rule applies."""
+    """The purpose of a record; it decides which rule applies."""
 
     SPF_MX = "spf_mx"
     SPF_TXT = "spf_txt"

@@ -1,5 +1,5 @@
-"""What to publish in DNS for a domain, as lines of a zone file. More than the API's `records`: keys in
-rotation, the proof of an open claim, and the DMARC record that large receivers want."""
+"""Writes the records that a domain publishes in DNS, as lines of a zone file. They are more than the API's
+`records`: keys in rotation, the proof of an open claim, and the DMARC record that large receivers want."""
 
 from __future__ import annotations
 
