@@ -192,7 +192,7 @@ class Attempts:
 
 
 def _size_of_copy(item: Item) -> int:
-    """What the copy of a recipient takes besides the email that it shares; 0 where that is little."""
+    """Return the bytes of a recipient's copy beyond the shared email; 0 where they are few."""
     if item.email.shared > LARGE:
         return 2 * item.email.shared
     return item.email.weight if item.copy is not None and item.email.weight > LARGE else 0

@@ -57,7 +57,7 @@ class EmailUnsendable(Exception):  # noqa: N818 - the email is at fault, not the
 
 
 class OpensSealed(Protocol):
-    """What is needed of the key ring."""
+    """The part of a key ring that composing needs."""
 
     def open(self, sealed: bytes, context: bytes) -> bytes: ...
 

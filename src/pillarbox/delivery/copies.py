@@ -51,7 +51,7 @@ class CopyKey(NamedTuple):
 
 
 class CopyStatus(Enum):
-    """What may become of a copy now."""
+    """The standing of a copy that is about to be sent."""
 
     WANTED = "it goes out"
     PAUSED = "its broadcast is paused: it waits"
@@ -71,10 +71,9 @@ Held = Callable[[UUID], bool]
 
 @dataclass(frozen=True, slots=True)
 class BroadcastCopySource:
-    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process,
-    and
-    returns them; `judge` says of each of some copies whether it may still go out. `is_wanted` is the question
-    whether any are wanted (`kernel.work.queue_poll`)."""
+    """The copies of broadcasts, as a higher slice provides them. `make` makes at most so many copies, commits
+    them leased to this process, and returns them. `judge` says of each copy whether it may still go out.
+    `is_wanted` is the question whether any are wanted (`kernel.work.queue_poll`)."""
 
     make: Callable[[int, Held], Awaitable[Sequence[Item]]]
     judge: Callable[[Sequence[CopyKey]], Awaitable[Sequence[CopyVerdict]]]
@@ -111,7 +110,7 @@ class LastCheck:
         return CopyCheck(self._clock, lambda: self._asked(wanted))
 
     async def end(self, item: Item, judgement: CopyVerdict | None) -> None:
-        """What becomes of a copy that was stopped; None where the database could not be asked."""
+        """Settle or postpone a copy that was stopped; None where the database could not be asked."""
         now = self._clock.now()
         if judgement is None:
             await self._claims.give_back_soon([item])
@@ -200,7 +199,7 @@ class CopyCheck:
         return False
 
     async def _answer(self) -> _CheckReply:
-        """What was asked ahead, while it is fresh; else what is found now, however long that takes."""
+        """Return the reply that was asked ahead while it is fresh; else ask now, however long that takes."""
         if self._ahead is not None:
             answer, self._ahead = await self._ahead, None
             if self._clock.boottime() - answer.asked_at <= VALID_SECONDS:

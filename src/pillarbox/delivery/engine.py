@@ -233,7 +233,7 @@ class Engine:
         return taken
 
     def _shares(self, pairs: deque[Pair], part: int, slots: int) -> list[ClaimShare]:
-        """What to claim next, in one commit; takes from `pairs` what it has dealt with."""
+        """Return the next claims for one commit; pairs that are dealt with are taken from `pairs`."""
         shares: list[ClaimShare] = []
         batch = BATCH
         while pairs and batch > 0:

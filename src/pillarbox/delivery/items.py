@@ -1,4 +1,4 @@
-"""What the engine holds in memory: loaded emails, ready to compose, and items, their work."""
+"""The objects that the engine holds in memory: loaded emails, ready to compose, and items, their work."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ Wire = SmtpContent | LongContent
 
 @dataclass(slots=True)
 class PersonalCopy:
-    """What the copy of one recipient has of its own; all else of it is in the `LoadedEmail`, which the copies
-    share. `html` and `text` are the values of placeholders by their names, as each part needs them;
-    `tracker` has the links and the picture of a mail that is tracked."""
+    """The parts of a message that are one recipient's own; all else is in the `LoadedEmail`, which the copies
+    share. `html` and `text` are the values of placeholders by their names, as each part needs them. `tracker`
+    has the links and the picture of a mail that is tracked."""
 
     headers: Sequence[tuple[str, str]] = ()
     html: Mapping[str, str] = field(default_factory=dict)
@@ -93,14 +93,14 @@ class SigningDomain(NamedTuple):
 
 
 class SealedText(NamedTuple):
-    """What an email says, opened by the key ring only when it is composed, bound to `context`."""
+    """The sealed content of an email, bound to `context`; the key ring opens it only when it is composed."""
 
     sealed: bytes
     context: bytes
 
 
 class CopyBodies(NamedTuple):
-    """What is made of a copy when it is composed: its bodies, and headers that it has besides."""
+    """The bodies of a copy, made when it is composed, and its additional headers."""
 
     html: str | None
     text: str | None
@@ -205,7 +205,7 @@ class Item:
 
     @property
     def copy(self) -> PersonalCopy | None:
-        """What differs from the copies of other recipients; None where all get the same message."""
+        """The parts of this recipient's own copy; None where all get the same message."""
         return self.targets[0].copy if self.targets else None
 
     @property

@@ -1,4 +1,4 @@
-"""What delivery brings: the queue of outgoing mail and the engine that works it off."""
+"""The slice of delivery: the queue of outgoing mail and the engine that works it off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the delivery engine counts for Prometheus (OPS-06)."""
+"""The counters of the delivery engine for Prometheus (OPS-06)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class SiteSignal(Enum):
-    """What one attempt said about its site."""
+    """The signal that one attempt gave about its site."""
 
     SILENT = "nothing about the site was learned"
     CLEAN = "the site took the mail without complaint"

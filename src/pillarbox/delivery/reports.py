@@ -27,7 +27,7 @@ PLAIN = {
 
 
 class RecipientResult(NamedTuple):
-    """What one recipient got: delivered, bounced, delivery_delayed, failed, suppressed, complained."""
+    """The result for one recipient: delivered, bounced, delivery_delayed, failed, suppressed, complained."""
 
     position: int
     kind: EventKind
@@ -61,7 +61,7 @@ class Report:
 
 @dataclass(slots=True)
 class AttemptSettlement:
-    """What is written when an attempt is over: history, and the next attempt or (without one) an end."""
+    """The writes that end an attempt: history, and the next attempt or (without one) an end."""
 
     item: Item
     entries: list[TimelineEntry]

@@ -64,7 +64,8 @@ COPIES_PART = 0.9
 
 @dataclass(slots=True)
 class _Priority:
-    """What waits at a site: transactional mail, or copies. `running` are those that are not late."""
+    """The queue of one kind of mail at a site: transactional mail, or copies. `running` are those that are
+    not late."""
 
     number: int
     listed: bool = False
@@ -238,7 +239,7 @@ class SiteScheduler:
                 rate_control.share(sharers)
 
     def complaints(self, now: float) -> list[SiteComplaint]:
-        """What sites have complained of since the last call."""
+        """Return the complaints of sites since the last call."""
         complaints = [
             SiteComplaint(site, signal, max(0.0, rate_control.closed_until - now), rate_control.rate)
             for site, signal in self._complaints.items()
@@ -326,7 +327,7 @@ class SiteScheduler:
                 self._list(name, queue)
 
     def _find_late(self, now: float) -> None:
-        """What has run for long enough gives its slot to the next one."""
+        """Give the slots of items that have run for `LATE_AFTER` seconds to the next ones."""
         while self._begun:
             key, (began, item) = next(iter(self._begun.items()))
             if began + LATE_AFTER > now:

@@ -55,7 +55,7 @@ class Simulator:
 
 
 def simulated(target: OpenRecipient) -> Sequence[RecipientResult]:
-    """What becomes of one simulator address."""
+    """Return the results of mail to one simulator address."""
     local = target.address.rpartition("@")[0]
     word = local.split("+", 1)[0]
     at = target.position

@@ -92,7 +92,7 @@ def drop(
 async def scope_of(
     connected: CommandDatabase, team: str | None, domain: str | None, *, everything: bool
 ) -> PauseScope:
-    """What is meant; everything only where that is said."""
+    """Return the scope that the options name; CommandRefused unless they name one, or all mail by `--all`."""
     if everything == bool(team or domain):
         raise CommandRefused("Name a --team, a --domain or both; or --all for all mail of all teams.")
     return PauseScope(

@@ -1,4 +1,4 @@
-"""What other slices may do to the work of an email: show it, lock it, move it, remove it, release it.
+"""The operations of other slices on the work of an email: show it, lock it, move it, remove it, release it.
 
 Changes happen in the caller's transaction and take the work items' locks before those of the email,
 as claiming does; so an email that is scheduled is either sent or canceled, never both.

@@ -101,7 +101,7 @@ class FinalDots:
 
 
 def read(folder: Path, process: UUID) -> Collection[Key] | None:
-    """What a dead process had offered without a committed outcome; None where nobody knows."""
+    """Return the items of a dead process that were offered without a committed outcome; None if unknown."""
     try:
         with _path(folder, process).open("rb") as file:
             if os.fstat(file.fileno()).st_uid != os.geteuid():

@@ -1,4 +1,4 @@
-"""What must hold of the work of delivery (`pillarbox.kernel.postgres.invariant`)."""
+"""The invariants of the work of delivery (`pillarbox.kernel.postgres.invariant`)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pillarbox.delivery.queue.pausing_queries import EVERYWHERE, PausedScope, Pa
 
 
 class Pauses:
-    """What is paused, as this process knew it at most a second ago."""
+    """The paused scopes, as this process knew them at most a second ago."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool

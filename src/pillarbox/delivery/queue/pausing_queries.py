@@ -34,7 +34,7 @@ RESUME_ALL = """
 
 
 class PauseScope(NamedTuple):
-    """What is meant: one team or every team, one destination or everywhere."""
+    """A part of the mail: of one team or every team, to one destination or everywhere."""
 
     team_id: UUID = EVERY_TEAM
     destination: str = EVERYWHERE

@@ -20,7 +20,7 @@ CLOCK_STEP = 0.01
 
 
 class ConnectionKey(NamedTuple):
-    """What a session is good for: another policy or name needs another session."""
+    """The key under which a session is kept: another policy or name needs another session."""
 
     server_name: str
     ip: str

@@ -32,7 +32,7 @@ KEPT = timedelta(days=180)
 
 
 class KnownDomains:
-    """What the database knows of domains that were reached, and what this process has written to it today."""
+    """The domains that mail has reached, in the database, and those that this process has written today."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool

@@ -44,7 +44,7 @@ KNOWN: Final = 50_000
 
 
 class _KnownPolicy(NamedTuple):
-    """What the last look-up found; `again` is boot time."""
+    """The result of the last look-up; `again` is the boot time of the next one."""
 
     stored: StoredPolicy | None
     again: float

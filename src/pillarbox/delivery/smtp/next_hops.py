@@ -84,7 +84,7 @@ class DirectHops:
         self.sites[destination] = "mx " + " ".join(sorted({host.name for host in hosts.hosts}))
 
     def refusal(self, failed: ConnectFailed) -> RelayFault | None:
-        """What other people's servers say counts for the mail that they say it of."""
+        """Return None: a failure of other people's servers counts for the mail alone."""
         return None
 
     def refusal_in(self, done: Transaction) -> RelayFault | None:

@@ -1,9 +1,9 @@
-"""What a smarthost says of us and not of a mail: a wrong password, TLS that it does not offer, a name that is
-none.
+"""Finds answers of a smarthost that are about us and not about a mail: a wrong password, TLS that it does not
+offer, a name that does not exist.
 
-Such an answer comes for every mail alike and ends when the operator, or who runs the smarthost, has mended
-it. So it is no attempt of the mail that happened to be first: the smarthost is held (`rate_control`), its
-mail waits as it is, and one mail after each pause finds out whether it works again.
+Such an answer comes for every mail alike, and ends when the operator, or the owner of the smarthost, has
+mended it. So it is no attempt of the mail that happened to be first. The smarthost is held (`rate_control`),
+its mail waits as it is, and one mail after each pause finds out whether it works again.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ async def publish_complaints(
 async def read_complaints(
     conn: Source, since: datetime, owner: UUID, now: datetime
 ) -> list[tuple[SiteComplaint, datetime]]:
-    """What other processes have said since then, each with its instant."""
+    """Return the complaints of other processes since then, each with its instant."""
     rows = await conn.fetch(READ_COMPLAINTS, since, owner)
     return [
         (

@@ -22,7 +22,8 @@ class TlsModes:
         self._broken: dict[tuple[str, TlsMode], float] = {}
 
     def choose(self, host: str, tls_mode: TlsMode, policy: Policy | None) -> Sequence[TlsMode]:
-        """What to ask of TLS, and after it what to try should the handshake fail (TLS-01, TLS-03)."""
+        """Return the TLS modes to try in turn: the first, and after it those for when the handshake fails
+        (TLS-01, TLS-03)."""
         modes = [tls_mode, TlsMode.NONE] if tls_mode is TlsMode.OPPORTUNISTIC else [tls_mode]
         policy_mode = policy.mode if policy is not None else "none"
         if policy_mode == "enforce":

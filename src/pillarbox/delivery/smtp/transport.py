@@ -367,7 +367,7 @@ class SmtpTransport:
 
 
 def _description(tls: TlsInfo | None) -> str | None:
-    """What an attempt records of its encryption (TLS-06)."""
+    """Return the text that an attempt records of its encryption (TLS-06)."""
     if tls is None:
         return None
     return f"{tls.version} {tls.cipher} {'verified' if tls.verified else 'unverified'}"
