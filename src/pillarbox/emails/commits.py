@@ -52,8 +52,8 @@ LOOK_UP_SECONDS = 1.0
 
 
 class TransactionHook(NamedTuple):
-    """What is done in the transaction of an acceptance, before its emails are written: `work` is given them,
-    and raises to refuse. Those with the same `key` come one after the other in this process."""
+    """A step in the transaction of an acceptance, before its emails are written: `work` is given them, and
+    raises to refuse. Hooks of the same `key` run one after the other in this process."""
 
     key: UUID
     work: Callable[[Connection, Sequence[PreparedEmail]], Awaitable[None]]
@@ -74,15 +74,16 @@ class Acceptance:
 
 
 class CommitResult(NamedTuple):
-    """What a commit came to: the acceptances (by index) that are not in it, and why; which of the others'
-    addresses are suppressed, None where that is not known and their work must not be handed over."""
+    """The result of a commit. `failed` has the acceptances (by index) that are not in it, and why. `origins`
+    has the suppressed addresses of the others; None where they are unknown, and then their work must not be
+    handed over."""
 
     failed: Mapping[int, BaseException]
     origins: Origins | None
 
 
 class _PreparedCommit(NamedTuple):
-    """What is to be written of some acceptances."""
+    """The rows to write for some acceptances."""
 
     kept: Sequence[Acceptance]
     rows: CommitRows

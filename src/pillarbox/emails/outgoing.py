@@ -65,7 +65,7 @@ class UsedTemplate(NamedTuple):
         return None if self.found is None else self.found.content
 
     def check(self) -> tuple[UUID, TemplateContent]:
-        """What it is; raises where no mail can be made of it."""
+        """Return the id and content of the template; raises NotFound, NotPublished or TemplatesTooLarge."""
         if self.found is None:
             raise NotFound("Template")
         if not self.found.is_published:

@@ -81,7 +81,7 @@ async def recipients(db: TeamDb, email_id: UUID) -> list[RecipientOverview]:
 
 
 class DomainActivity:
-    """What the owner of a domain name does with it: asked before the name goes to another team."""
+    """The mail of a domain name's owner, asked for before the name goes to another team."""
 
     async def sent_since(self, db: TeamDb, domain_id: UUID, since: datetime) -> bool:
         """Whether mail from the domain left after `since`."""

@@ -1,4 +1,4 @@
-"""What emails bring: accepting mail, loading it for delivery, and the routes under `/emails`."""
+"""The slice of emails: accepting mail, loading it for delivery, and the routes under `/emails`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accepting counts for Prometheus (OPS-06)."""
+"""The counters of accepting for Prometheus (OPS-06)."""
 
 from __future__ import annotations
 

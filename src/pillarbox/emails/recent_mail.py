@@ -20,7 +20,7 @@ QUIET_AFTER: Final = 2.5
 
 
 class RecentMail:
-    """What is known of mail that was accepted lately."""
+    """Knows whether mail was accepted within the last seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -388,7 +388,7 @@ def _copy(draft: PreparedEmail, position: int) -> PersonalCopy | None:
 
 
 def loaded_email_of(draft: PreparedEmail) -> LoadedEmail:
-    """What composing the email takes."""
+    """Return the email as composing it needs it."""
     out = draft.outgoing
     return LoadedEmail(
         draft.team_id,

@@ -1,8 +1,8 @@
-"""What is tracked in a mail, and the links that stand in it for that (emails.md 8).
+"""Decides what is tracked in a mail, and makes the links for it (emails.md 8).
 
-It is settled when the mail is sent: the flags of its domain, and whether the host of its links is known to
-lead here. Only who gets a copy of its own is tracked; `rows.drafted` gives one to each recipient where
-tracking is active as the mail is accepted.
+It is decided when the mail is sent, by the flags of its domain and whether the host of its links is known to
+lead here. Only recipients who get a copy of their own are tracked; `rows.drafted` gives one to each recipient
+where tracking is active as the mail is accepted.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def is_tracked(domain: SenderDomain | None, html: str | None) -> bool:
 
 
 class EmailTracking(NamedTuple):
-    """What is tracked in one mail, or in all copies of a broadcast. `base` is where links begin, `untouched`
-    are links that stay as they are, and `own` what those begin with that are ours already."""
+    """The tracking of one mail, or of all copies of a broadcast. Links begin with `base`; those in
+    `untouched` stay as they are. Links that begin with one of `own` are ours already."""
 
     base: str
     key: LinkKey
@@ -91,7 +91,7 @@ class TrackedCopies:
         headers: Sequence[tuple[str, str]],
         accepted_at: datetime,
     ) -> EmailTracking | None:
-        """What is tracked in a mail that was accepted then, as its domain stands now; None for nothing."""
+        """Return the tracking of a mail accepted then, as its domain stands now; None for none."""
         if domain is None or domain.tracking_host is None or not is_tracked(domain, html):
             return None
         return EmailTracking(

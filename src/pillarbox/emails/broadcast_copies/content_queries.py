@@ -25,7 +25,7 @@ class SharedContentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyContent:
-    """What the copies of a broadcast say, with its placeholders. `reply_to_list` is JSON text."""
+    """The content of a broadcast's copies, with its placeholders. `reply_to_list` is JSON text."""
 
     sender: str
     reply_to_list: str | bytes | None

@@ -27,7 +27,7 @@ TOGETHER = 8
 
 
 class SharedBy(NamedTuple):
-    """What all copies of a broadcast have in their rows."""
+    """The columns that are equal in the rows of all copies of a broadcast."""
 
     team_id: UUID
     team_number: int
@@ -39,7 +39,7 @@ class SharedBy(NamedTuple):
 
 
 class CopyRow(NamedTuple):
-    """What is in the rows of one copy: `address` is compared, `mailbox` is in the envelope."""
+    """The values of one copy's rows: `address` is compared, `mailbox` is in the envelope."""
 
     id: UUID
     created_at: datetime
@@ -90,7 +90,7 @@ class CopyLoader:
         self._known = KnownParts()
 
     async def parts(self, conn: Connection, team_id: UUID, content_id: UUID) -> SharedParts:
-        """What copies share. Raises LookupError where it is gone."""
+        """Return the parts that copies share; LookupError where the content is gone."""
         return await self._known.of(conn, team_id, content_id)
 
     async def load(self, shared: SharedBy, parts: SharedParts, rows: Sequence[CopyRow]) -> list[LoadedEmail]:

@@ -58,7 +58,7 @@ class MakingCopies:
         self._owner = owner
 
     async def needed(self, conn: Connection, shared: SharedBy) -> NeededValues:
-        """What of contacts the content has placeholders for."""
+        """Return the values of contacts that the content's placeholders need."""
         return NeededValues(await self._loader.parts(conn, shared.team_id, shared.content_id))
 
     async def store(

@@ -1,4 +1,4 @@
-"""What the copies of a broadcast share, read once: parts in pieces, and what of a contact stands in them."""
+"""The parts that the copies of a broadcast share, read once and cut at their placeholders."""
 
 from __future__ import annotations
 

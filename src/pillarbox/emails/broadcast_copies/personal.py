@@ -1,4 +1,4 @@
-"""What a copy of a broadcast has of its own, as it was when the copy was made: `recipients.personal`."""
+"""The personal values of a broadcast's copy, as they were when it was made: `recipients.personal`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PersonalValues(msgspec.Struct, omit_defaults=True):
 
 
 class NeededValues:
-    """What of a contact a content has placeholders for."""
+    """The values of a contact that a content has placeholders for."""
 
     def __init__(self, parts: SharedParts) -> None:
         names = {found.name for found in parts.placeholders if not is_link(found.name)}
@@ -37,7 +37,7 @@ class NeededValues:
         self._parts = parts
 
     def of(self, contact_id: UUID, values: ContactValues) -> PersonalValues:
-        """What is kept of a contact. A property that has no value has its fallback."""
+        """Return the values of a contact to store with the copy; properties without one get the fallback."""
         own = {key: values.properties.get(key) for key in self.properties}
         kept = {key: value for key, value in own.items() if value is not None and value != ""}
         personal = PersonalValues(

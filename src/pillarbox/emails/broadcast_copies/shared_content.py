@@ -16,7 +16,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedContent:
-    """What the emails share, with its placeholders."""
+    """The content that emails share, with its placeholders."""
 
     id: UUID
     created_at: datetime

@@ -158,7 +158,7 @@ def line_row(line: HistoryEvent) -> Sequence[object]:
 
 
 def show_work(work: Sequence[WaitingItem], recipients: Sequence[RecipientOverview]) -> None:
-    """What is still to be done, and why it is not done yet."""
+    """Print the work that is left, and why it is not done yet."""
     now = SystemClock().now()
     waiting = [found for found in recipients if found.state in OPEN]
     carried = {item.grp for item in work}
@@ -242,7 +242,7 @@ def detail_of(line: HistoryEvent) -> EventDetail:
 
 
 def detail_text(detail: EventDetail) -> str | None:
-    """What the other side answered, or else the reason in words, and how often it was tried."""
+    """Return the other side's reply, or else the reason in words, with the number of the attempt."""
     parts = [detail.reply or reason_in_words(detail.reason or detail.suppressed)]
     if detail.attempt is not None and detail.attempt > 1:
         parts.append(f"(attempt {detail.attempt})")

@@ -26,7 +26,7 @@ async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
 
 
 async def bodies(db: TeamDb, email_id: UUID) -> EmailBodies:
-    """What an email says; nothing where it is gone."""
+    """Return the bodies of an email; empty ones where it is gone."""
     return await queries.bodies(db, email_id) or GONE
 
 

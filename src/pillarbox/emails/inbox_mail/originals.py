@@ -32,7 +32,7 @@ async def fields(db: TeamDb, email_id: UUID) -> SentFields:
 
 
 async def bodies(db: TeamDb, email_id: UUID) -> EmailBodies | None:
-    """What it says; None where it is gone."""
+    """Return the bodies of an email; None where it is gone."""
     return await queries.bodies(db, email_id)
 
 

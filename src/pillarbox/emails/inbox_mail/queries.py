@@ -43,7 +43,7 @@ class EmailSize(NamedTuple):
 
 
 class EmailBodies(NamedTuple):
-    """What an email says."""
+    """The bodies of an email."""
 
     html: str | None
     text: str | None

@@ -1,4 +1,4 @@
-"""What must always hold between the rows of emails (`pillarbox verify`).
+"""Checks that the rows of emails fit together (`pillarbox verify`).
 
 Begin with `invariants.py` and `reconcile.py`.
 """

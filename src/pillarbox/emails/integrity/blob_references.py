@@ -132,7 +132,7 @@ async def _at_once(checks: Sequence[Awaitable[str | None]]) -> list[str | None]:
 
 
 async def _trouble(blobs: BlobStore, row: BlobReference) -> str | None:
-    """What is wrong with a blob: `missing`, `of another size`, or None.
+    """Return the fault of a blob in words, such as `missing` or `of another size`; None for a sound one.
 
     The last byte must be there and none behind it: two bytes are asked for, whatever the size.
     """

@@ -1,4 +1,4 @@
-"""What must hold between the rows of an email, as a table (DUR-14).
+"""The invariants between the rows of an email, as a table (DUR-14).
 
 Every statement finds the rows that break one sentence. All of them look across teams, for the operator's
 `pillarbox verify` alone; `$1` is how many rows are wanted. They are true at every commit, so one snapshot

@@ -35,7 +35,7 @@ class Gap:
 
 @dataclass(slots=True)
 class ReconcileResult:
-    """What a reconciliation found. `more` names what was found more often than is listed here."""
+    """The result of a reconciliation. `more` names the kinds of gaps that are not all listed."""
 
     gaps: list[Gap] = field(default_factory=list)
     more: set[str] = field(default_factory=set)
@@ -61,7 +61,7 @@ async def reconcile(pool: asyncpg.Pool, limit: int, invariants: Sequence[Invaria
 
 
 async def examine(conn: Connection, limit: int, invariants: Sequence[Invariant]) -> ReconcileResult:
-    """What the transaction of `conn` sees, checked as `reconcile` does."""
+    """Check the snapshot of `conn`'s transaction, as `reconcile` does."""
     result = ReconcileResult()
     for invariant in invariants:
         await _check(conn, invariant, result, limit)
@@ -95,7 +95,7 @@ async def _check_lists(conn: Connection, result: ReconcileResult, limit: int) ->
 
 
 def _difference(email: EmailAddresses) -> str | None:
-    """What is wrong between the addresses of an email and its recipients, or None."""
+    """Return a sentence about addresses of an email and recipients that do not fit together, or None."""
     try:
         wanted = {
             parse_mailbox(text).key

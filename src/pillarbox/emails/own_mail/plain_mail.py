@@ -1,4 +1,4 @@
-"""What all mail of this installation has in common: who sends it, and that it is text alone."""
+"""Writes the mail of this installation itself: its sender, and a body of text alone."""
 
 from __future__ import annotations
 

@@ -164,8 +164,8 @@ def _from_base64(text: str, field: str) -> bytes:
 
 
 def _octets(digits: str) -> bytes:
-    """What base64 in the usual form stands for, in pieces so that other threads run in between; ValueError
-    for any other form."""
+    """Return the octets of base64 in the usual form; ValueError for any other form. They are decoded in
+    pieces, so that other threads run in between."""
     if 0 <= digits.find("=") < len(digits) - 2:
         raise ValueError("padding stands at the end only")
     pieces = [digits[at : at + BASE64_PIECE] for at in range(0, len(digits), BASE64_PIECE)]

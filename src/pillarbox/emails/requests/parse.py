@@ -336,7 +336,7 @@ def used_template(value: object, templates: Mapping[str, PublishedTemplate]) -> 
 
 
 def template_names(items: Sequence[Any]) -> set[str]:
-    """What the items of a request call the templates that they use, where that can be read."""
+    """Return the ids and aliases of the templates that the items of a request use, where they can be read."""
     uses = [item.get("template") for item in items if isinstance(item, dict)]
     names = [use.get("id") for use in uses if isinstance(use, dict)]
     return {name for name in names if isinstance(name, str) and name}

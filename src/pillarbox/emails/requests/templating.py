@@ -28,8 +28,8 @@ from pillarbox.templates.published import MOST_OCTETS, PublishedTemplate, publis
 
 @dataclass(frozen=True, slots=True)
 class ContactSource:
-    """What mail may say of those of these addresses, as they are compared, that are contacts of the team; a
-    higher slice provides it."""
+    """The contacts of a team, as a higher slice provides them. `values` takes addresses as they are compared,
+    and returns the values of those that are contacts."""
 
     values: Callable[[TeamDb, Collection[str]], Awaitable[Mapping[str, ContactValues]]]
 
@@ -167,7 +167,7 @@ def _rendered(
 
 
 def _contact(email: OutgoingEmail, contacts: Mapping[str, ContactValues]) -> ContactValues:
-    """What the email may say of its recipient."""
+    """Return the values of a single recipient that the email may show; NOBODY where there are several."""
     for recipient in _alone(email):
         return contacts.get(recipient.key) or ContactValues(email=recipient.addr_spec)
     return NOBODY

@@ -1,4 +1,4 @@
-"""What is looked for, and what was found."""
+"""The filter of a search for emails, and its results."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def find(
 
 @dataclass
 class _SearchState:
-    """What is still to be read, and what was found in the rest."""
+    """The progress of one search: the ranges that are left to read, and the emails found in the rest."""
 
     source: Source
     wanted: EmailFilter
@@ -186,6 +186,6 @@ class _SearchState:
 
 
 def pattern(text: str) -> str:
-    """What LIKE compares with anything that has this text in it."""
+    """Return the LIKE pattern of all texts that contain this one."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"

@@ -211,7 +211,7 @@ class CandidateEmail(NamedTuple):
 
 
 class IndexedEmail(NamedTuple):
-    """What an email can be found by; `addresses` are lines."""
+    """The fields of an email by which it can be found; `addresses` are lines."""
 
     id: UUID
     sender: str

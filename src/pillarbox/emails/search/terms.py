@@ -1,4 +1,4 @@
-"""What an email can be found by, as terms, and the Bloom filter that many of them share.
+"""The terms by which an email can be found, and the Bloom filter that many emails share.
 
 The filter is stored. Where the terms or their places change, `VERSION` does: blocks of another version are
 read as if they had every term, until a job has described their emails anew.

@@ -32,7 +32,7 @@ MOST_PICTURE_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SharedEmail:
-    """What the page shows of an email. `pictures` are `data:` addresses by content id."""
+    """An email as the page shows it. `pictures` are `data:` addresses by content id."""
 
     sender: str
     to: Sequence[str]
@@ -65,7 +65,8 @@ class SharedMailSource(Protocol):
     async def exists(self, db: TeamDb, email_id: UUID) -> bool: ...
 
     async def shared(self, db: TeamDb, email_id: UUID, is_gone: Callable[[], bool]) -> SharedEmail | None:
-        """What the page shows of it. Raises Overloaded; stops where `is_gone` says that nobody waits."""
+        """Return the email as the page shows it, None where it is gone. Raises Overloaded; stops where
+        `is_gone` says that nobody waits."""
         ...
 
 
