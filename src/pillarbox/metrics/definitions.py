@@ -68,7 +68,7 @@ METRICS = (
 
 
 def shown(names: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequence[int | Raw]]:
-    """What rows show of their counts; both by column, `names` are the names in their order."""
+    """Return a column of values for each of these metrics, from a column of counts for each of `COLUMNS`."""
     known = dict(zip(COLUMNS, counts, strict=True))
 
     def count(name: str) -> Sequence[int]:

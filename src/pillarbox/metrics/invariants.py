@@ -1,6 +1,5 @@
-"""What must hold between metrics and history, and between the levels of the rollups, as a table like
-that of emails. Of the time before retention has removed emails or rollups nothing is said.
-"""
+"""The invariants between metrics and history, and between the levels of the rollups, as a table like that of
+emails. They say nothing of the time before retention has removed emails or rollups."""
 
 from __future__ import annotations
 

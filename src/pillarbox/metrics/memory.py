@@ -1,9 +1,8 @@
-"""What a process remembers of earlier answers: pieces of them always, whole answers if the operator wants it.
+"""Caches earlier answers of this process: pieces of them always, whole answers if the operator wants it.
 
 Pieces say what was counted in periods that are over, and are never stale: with every question the versions of
 the days are read in the snapshot of its answer. A piece serves only while all days that it was made of are in
-the same state. What stands in a piece beside the counts, and can change, is a part of its key: the names of
-broadcasts.
+the same state. A piece also has the names of broadcasts, which can change, so they are a part of its key.
 
 A whole answer (contract decision 19) is given again byte for byte, with the dates that it was made for. Its
 key is the team and the question as it was understood, but for the present.

@@ -101,7 +101,7 @@ def _differs(zone: tzinfo, offset: timedelta, instant: datetime) -> bool:
 
 
 def _offset(instant: datetime, zone: tzinfo) -> timedelta:
-    """What the zone adds to UTC, cut to quarter hours."""
+    """Return the zone's distance to UTC at that instant, cut to quarter hours."""
     exact = instant.astimezone(zone).utcoffset() or timedelta(0)
     return exact - exact % QUARTER
 

@@ -1,4 +1,4 @@
-"""What metrics bring: the routes under `/metrics`, and what is kept of their answers."""
+"""The slice of metrics: the routes under `/metrics`, and the caches of their answers."""
 
 from __future__ import annotations
 

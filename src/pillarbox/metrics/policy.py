@@ -1,4 +1,4 @@
-"""What the operator has set for the metrics, and what other slices hand them."""
+"""The operator's settings for the metrics, and the parts that other slices hand to them."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ DAY = 24 * 60 * 60
 
 
 class MetricsSelection(NamedTuple):
-    """What is asked of all statements: filters (None: all) and what rows are distinguished by."""
+    """The filters of all statements (None: all), and the dimensions by which rows differ."""
 
     domains: list[UUID] | None
     broadcasts: list[UUID] | None
@@ -272,8 +272,8 @@ class Buckets(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What a statement over rollups says: its rows, the version of each day (in days since 1970), and since
-    when (in seconds since 1970) there are increments that are not folded yet."""
+    """The result of a statement over rollups. `versions` has the version of each day (in days since 1970).
+    `pending` is since when (in seconds since 1970) there are increments that are not folded yet."""
 
     rows: list[Record]
     versions: dict[int, str]

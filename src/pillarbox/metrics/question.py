@@ -1,4 +1,4 @@
-"""What a request asks, understood and checked (metrics.md sections 1 and 2).
+"""Reads and checks the question of a request (metrics.md sections 1 and 2).
 
 Everything is checked in the contract's order: the parameters one by one, then what may not be combined, then
 the range.

@@ -61,8 +61,8 @@ State = tuple[str | None, ...]
 
 
 class PeriodCounts(NamedTuple):
-    """What was read of the periods `asked`, and for every period the state that it was read in, or was found
-    to be still in. None for one that has no such state: more may be counted in it soon."""
+    """The counts of the periods `asked`, and for every period the state that it was read in, or was found to
+    be still in. None for a period without such a state: more may be counted in it soon."""
 
     table: MetricTable
     asked: Sequence[int]
@@ -368,7 +368,7 @@ def _wanted(question: MetricsQuery) -> queries.MetricsSelection:
 
 
 def _rows(records: Sequence[Any]) -> Iterator[tuple[int, MetricKey, Counts]]:
-    """What the timeline says, as rows of a table."""
+    """Yield the records of the timeline as rows of a table; TooManyRows at the limit."""
     if len(records) >= MOST_GROUPS:
         raise TooManyRows
     for period, domain_id, name, broadcast_id, email_id, *counts in records:

@@ -25,8 +25,8 @@ _numbers = msgspec.json.Decoder(list[int]).decode
 
 
 class MetricKey(NamedTuple):
-    """What a row is distinguished by beside its period, in the order that rows have; None where it was not
-    asked for. Ids are text, which has the order of the ids."""
+    """The dimensions of a row beside its period, in the order of rows; None where one was not asked for. Ids
+    are text, which has the order of the ids."""
 
     domain_name: str | None
     domain_id: str | None

@@ -73,7 +73,7 @@ END = b"]}"
 
 
 class PeriodText(NamedTuple):
-    """What an answer shows of one period: how many rows, and these as JSON with commas between."""
+    """The rows of one period in an answer: their number, and their JSON with commas between."""
 
     rows: int
     text: bytes
@@ -104,7 +104,7 @@ def answer(
 def texts(
     question: MetricsQuery, periods: Sequence[Period], table: MetricTable, asked: Sequence[int], names: Names
 ) -> dict[int, PeriodText]:
-    """What the answer shows of each of the periods `asked`, of which the table speaks."""
+    """Return the rows of each of the periods `asked` as JSON; the table has their counts."""
     made = dict.fromkeys(asked, NO_ROWS)
     table = _with_zeros(question, table, asked)
     rows, order = _rows(question, periods, table, names)
