@@ -1,4 +1,4 @@
-"""What must hold between runs, their steps, their work and their versions."""
+"""The invariants of runs, their steps, their work and their versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What automations bring to the program."""
+"""The slice of automations: routes, the step engine, the intake of events, retention and invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph names must be there when its automation is enabled (automations.md 3.4)."""
+"""Checks, when an automation is enabled, that what its graph refers to exists (automations.md 3.4)."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def item(row: ListedAutomation) -> AutomationItem:
 
 
 def full(row: Automation) -> FullAutomation:
-    """What is stored of the graph is what is shown, so it is not read."""
+    """Return the automation as it is shown. Its graph is stored in that form, so it is not decoded."""
     return FullAutomation(
         "automation",
         row.id,

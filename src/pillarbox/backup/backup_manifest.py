@@ -1,4 +1,4 @@
-"""What belongs to a backup: the last file of it that is written, so that it is whole when this is there."""
+"""The manifest of a backup. It is the file that is written last, so a backup that has one is complete."""
 
 from __future__ import annotations
 

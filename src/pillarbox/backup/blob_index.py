@@ -47,7 +47,7 @@ class SnapshotBlob(NamedTuple):
 
 @dataclass(slots=True)
 class BlobCopyResult:
-    """What became of the blobs of a snapshot. `missing` are those that are not there, or of another size."""
+    """The counts of a backup's blobs. `missing` counts those that are gone or have another size."""
 
     blobs: int = 0
     octets: int = 0
@@ -188,7 +188,7 @@ async def checksum(store: BlobStore, key: str) -> IndexEntry:
 
 
 async def trouble(store: BlobStore, entry: IndexEntry) -> str | None:
-    """What is wrong with a blob of an index: a word, or None."""
+    """Return the fault of an indexed blob as the end of a sentence; None where the blob is as indexed."""
     try:
         return None if await checksum(store, entry.key) == entry else "differs"
     except BlobMissing:

@@ -33,8 +33,8 @@ async def refuse_wrong_passphrase(
 async def problems(
     target: BackupTarget, manifest: BackupManifest, programs: Programs, passphrase: str | None
 ) -> list[str]:
-    """What is wrong with a backup, a sentence each: checksums of its files and blobs, the dump's list of
-    tables, and with a passphrase the key ring. Empty where a restore finds everything."""
+    """Return the faults of a backup, a sentence each; empty where a restore would find everything. Checks the
+    files, the blobs, the dump's list of tables and, with a passphrase, the key ring."""
     found = []
     with scratch_folder() as folder:
         for name, file in sorted(manifest.files.items()):

@@ -82,7 +82,8 @@ async def drill(
     bin_dir: Path | None,
     passphrase: str | None,
 ) -> list[str]:
-    """What is wrong with a backup, a sentence each; empty where it can be restored and all fits together."""
+    """Restore a backup into a scratch database and return its faults, a sentence each; empty where all is
+    well."""
     found = await check.problems(target, manifest, programs, passphrase)
     if found:
         # What is damaged cannot be restored as it was; the sentences say more than a restore that fails.
@@ -107,7 +108,7 @@ async def drill(
 
 
 async def _gaps(url: str, target: BackupTarget, invariants: Sequence[Invariant], clock: Clock) -> list[str]:
-    """What `pillarbox verify` would find."""
+    """Return the gaps that `pillarbox verify` would find."""
     pool = await open_pool(url, limit=2, application="pillarbox drill")
     try:
         result = await reconcile(pool, GAPS, invariants)

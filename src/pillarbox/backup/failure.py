@@ -1,4 +1,4 @@
-"""What stops a backup or a restore."""
+"""The errors that stop a backup or a restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the argument TARGET means: a folder of this machine, or a prefix of a bucket."""
+"""Reads the argument TARGET: a folder of this machine, or a prefix of a bucket."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Location(NamedTuple):
 
 
 def location_of(argument: str) -> Location:
-    """What an argument names; BackupError where it names nothing."""
+    """Return the location that the argument names; BackupError where it names none."""
     if not argument.strip() or "\0" in argument:
         raise BackupError("The target has no name: give a folder, or s3://BUCKET/PREFIX.")
     found = SCHEME.match(argument)

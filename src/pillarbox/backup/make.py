@@ -160,8 +160,8 @@ def name_of(started: datetime, newest: str | None, suffix: str) -> str:
 
 
 class EarlierBackups(NamedTuple):
-    """What a target has already: the name of its newest backup, the manifest of the newest one that can be
-    read, and what is wrong with it."""
+    """The backups that a target already has: the newest name, the newest readable manifest, the faults of
+    newer ones."""
 
     newest: str | None
     manifest: BackupManifest | None
@@ -169,8 +169,8 @@ class EarlierBackups(NamedTuple):
 
 
 async def _earlier(target: BackupTarget, store_id: UUID | None) -> EarlierBackups:
-    """What is in the target. A damaged backup must not keep new ones from being made; BackupError where they
-    are of another installation."""
+    """Return the backups in the target. A damaged backup does not prevent new ones; BackupError where they
+    belong to another installation."""
     problems = []
     names = await target.backups()
     for name in names:

@@ -168,8 +168,7 @@ async def missing_keys(url: str, ring: str | None) -> list[str]:
 
 @dataclass(slots=True)
 class BroughtBlobs:
-    """What became of the blobs of a backup. `damaged` are those that could not be restored, each as a phrase
-    with its key."""
+    """The counts of restored blobs; `damaged` names each one that could not be restored, by key and fault."""
 
     blobs: int = 0
     copied: int = 0

@@ -1,10 +1,9 @@
-"""What was open when a backup was made, in a database that was restored from it.
+"""Sets aside the work that was open when a backup was made, in the database that was restored from it.
 
-It may have been done since: mail may have been delivered, events posted. So a restore puts all of it aside,
-in the transaction that makes the database usable: it is due at an instant that never comes, and
-`restored_due_at` says when it was due. New work is done as always. The operator releases what is put aside,
-or drops it. Released work that was due already counts as uncertain: its history says that it may go out
-twice.
+That work may have been done since: mail may have been delivered, events posted. So a restore puts all of it
+aside, in the transaction that makes the database usable. It gets a due time that never comes, and
+`restored_due_at` keeps its own. New work is done as always. The operator releases what is put aside, or drops
+it. Released work that was already due counts as uncertain: its history says that it may be sent twice.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ REASON = "It was open when the backup was made that was restored, so it may have
 
 
 class RestoredChoice(NamedTuple):
-    """What is released or dropped."""
+    """The kinds of work that a command releases or drops."""
 
     mail: bool = True
     webhooks: bool = True
@@ -59,7 +58,7 @@ async def origin(source: Source) -> RestoredBackup | None:
 
 
 async def summary(source: Source, now: datetime) -> list[RestoredWork]:
-    """What is put aside, by kind."""
+    """Return the work that is put aside, counted by kind."""
     return await queries.summary(source, now, JOB_FETCH, broadcasts.JOBS)
 
 

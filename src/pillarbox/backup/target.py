@@ -88,7 +88,8 @@ class BackupTarget:
         return sorted(await self._safely(self._files.names()), reverse=True)
 
     async def manifest(self, backup: str | None = None) -> BackupManifest:
-        """What belongs to the backup of that name, or to the newest one."""
+        """Return the manifest of the backup of that name, or of the newest one; BackupError where there is
+        none."""
         names = await self.backups()
         if not names:
             raise BackupError(f"There is no whole backup in {self.place}.")

@@ -1,6 +1,6 @@
-"""What a broadcast says, to whom and by whom, and the rules of its fields (broadcasts.md section 3).
+"""The fields of a broadcast and their rules (broadcasts.md section 3).
 
-What reads a field is called for what is given; null is the matter of the shapes (`wire`).
+The functions that read a field are called only for values that were given; the shapes (`wire`) handle null.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class InvalidSender(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroadcastContent:
-    """What its team may change of a broadcast. Bodies are as they were given: no text is generated, and an
+    """The fields of a broadcast that its team may change. Bodies stay as given: no text is generated, and an
     empty one means that the mail has no text part."""
 
     name: str | None

@@ -1,4 +1,4 @@
-"""What has become of a broadcast's copies so far, from the same counts as its metrics."""
+"""Counts the events of a broadcast's copies so far, from the same rows as its metrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ async def since_start(db: TeamDb, broadcast_id: UUID, started: datetime) -> Copy
 
 
 async def lately(db: TeamDb, broadcast_id: UUID, since: datetime) -> CopyCounts:
-    """What happened since then, to ten seconds; not more than the last two days of it."""
+    """Return the counts since `since`, to within ten seconds. Of an earlier `since` only the last two days
+    are counted."""
     return await _sums(db, broadcast_id, FINE, since)
 
 

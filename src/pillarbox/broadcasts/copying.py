@@ -154,7 +154,8 @@ class CopyMaker:
         return len(waiting)
 
     async def judge(self, copies: Sequence[CopyKey]) -> list[CopyVerdict]:
-        """What may become of these copies now."""
+        """Return for each copy whether it may still be sent, is paused or is ended, and whether its address
+        is suppressed."""
         found = await queries.standing(self._pool, copies)
         judged = [WANTED] * len(copies)
         for place, standing in found.items():

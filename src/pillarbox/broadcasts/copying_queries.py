@@ -161,7 +161,7 @@ async def properties(source: Source, team_id: UUID, keys: Collection[str]) -> li
 def note(
     team_id: UUID, broadcast_id: UUID, recipients: Sequence[tuple[UUID, UUID | None, str | None]]
 ) -> Statement:
-    """What became of recipients: contact, its email or why it was skipped."""
+    """Return the statement that stores for each contact its email, or why it was skipped."""
     rows = [
         {"contact_id": contact, "email_id": email, "skipped_for": reason}
         for contact, email, reason in recipients

@@ -1,4 +1,4 @@
-"""What must hold between broadcasts, their recipients and their content."""
+"""The invariants of broadcasts, their recipients and their content."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class BroadcastOverview:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastCopyCounts:
-    """What became of the recipients."""
+    """The numbers of recipients whose copies were made, skipped, or are still waiting."""
 
     made: int
     skipped: int

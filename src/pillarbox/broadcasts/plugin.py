@@ -1,4 +1,5 @@
-"""What broadcasts bring to the program."""
+"""The slice of broadcasts: routes, start and copies, previews, the bounce and complaint limits, and
+retention."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _broadcast(
 
 
 def _columns(content: BroadcastContent) -> Sequence[object]:
-    """What a statement takes of a content, in its order."""
+    """Return the content's fields as arguments of a statement, in the order of its columns."""
     replies = None if content.reply_to is None else msgspec.json.encode(content.reply_to).decode()
     return (
         content.name,

@@ -61,7 +61,7 @@ class StartingBroadcast:
 
 @dataclass(frozen=True, slots=True)
 class StartSnapshot:
-    """What the start found out."""
+    """The facts that the start of a broadcast fixes: its instant, recipients, content and domain."""
 
     at: datetime
     recipients: int

@@ -50,7 +50,7 @@ REFUSALS: dict[Operation, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Broadcasts:
-    """What requests do with broadcasts. `wake` looks for jobs that are due, after the commit."""
+    """The requests' operations on broadcasts. `wake`, called after the commit, starts jobs that are due."""
 
     ids: Ids
     senders: PermittedSenders

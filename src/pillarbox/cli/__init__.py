@@ -161,7 +161,7 @@ def status_of(problem: Exception) -> int | None:
 
 
 def sentence_of(problem: Exception) -> str:
-    """What the operator reads: of a wrong command line also where the right one is described."""
+    """Return the error's text for the operator; for a wrong command line it says where the help is."""
     context = getattr(problem, "ctx", None)
     if context is None:
         return str(problem)

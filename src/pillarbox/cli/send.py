@@ -127,7 +127,7 @@ def command(
 
 @dataclass(slots=True)
 class SendOutcome:
-    """What is known of the mail: its events, and the last state of each recipient."""
+    """The events of the mail so far, and the last state of each recipient."""
 
     email_id: str
     recipients: int

@@ -36,7 +36,7 @@ def command_of(rows: tuple[Setting[Any], ...]) -> Callable[..., None]:
 
 
 def sealed() -> Sequence[SealedColumn]:
-    """What the key ring encrypts, of all slices."""
+    """Return the columns that the key ring encrypts, of all slices."""
     from pillarbox.kernel.terminal.program import running_program
 
     return [column for one in running_program().slices() for column in one.sealed]

@@ -143,7 +143,7 @@ async def secret_gaps(connected: CommandDatabase) -> list[Gap]:
 
 
 def invariants() -> list[Invariant]:
-    """What must hold, of all slices."""
+    """Return the invariants of all slices."""
     return [invariant for one in running_program().slices() for invariant in one.invariants]
 
 

@@ -1,5 +1,4 @@
-"""What imports need of properties: numbers to keep the values of a file under (contact-imports.md 1.1,
-1.2)."""
+"""The numbers of properties, under which imports keep the values of a file (contact-imports.md 1.1, 1.2)."""
 
 from __future__ import annotations
 

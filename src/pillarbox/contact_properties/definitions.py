@@ -31,7 +31,7 @@ SHOWN: Final = 50
 
 
 class Values(NamedTuple):
-    """What a contact gets: JSON by number, and the numbers whose values go."""
+    """The values that a contact gets, as JSON by property number, and the numbers of those that it loses."""
 
     given: str = "{}"
     cleared: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ async def definitions(db: TeamDb) -> list[PropertyDefinition]:
 
 
 async def fallbacks(db: TeamDb) -> dict[str, Any]:
-    """What stands for the properties that a contact has no value of, by their keys."""
+    """Return the fallback values of the team's properties, by key; properties without one are absent."""
     known = await definitions(db)
     return {
         one.key: msgspec.json.decode(one.fallback_value) for one in known if one.fallback_value is not None
@@ -54,8 +54,8 @@ async def fallbacks(db: TeamDb) -> dict[str, Any]:
 
 
 async def values_of(db: TeamDb, properties: Mapping[str, Any]) -> Values:
-    """What these values by key are kept as; null clears. 422 for a key that is not defined and for a value of
-    another type. Until the transaction ends none of the definitions is deleted."""
+    """Return the values as they are stored, by property number; null clears one. 422 for an undefined key, or
+    a value of another type. No definition is deleted until the transaction ends."""
     if not properties:
         return NO_VALUES
     await queries.hold(db)
@@ -81,7 +81,7 @@ def refuse(value: object, kind: str, field: str) -> None:
 
 
 def wrong(value: object, kind: str) -> str | None:
-    """What is wrong with a value of a property of that type, as a sentence; None where it is right."""
+    """Return the fault of a property's value as a sentence; None where its type and size are right."""
     if kind == "string":
         if type(value) is not str:
             return "It must be a string."

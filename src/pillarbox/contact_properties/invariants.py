@@ -1,4 +1,4 @@
-"""What must hold of properties and their values (`pillarbox verify`)."""
+"""The invariants of properties and their values (`pillarbox verify`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contact properties bring to the program."""
+"""The slice of contact properties: routes, the removal of values, and invariants."""
 
 from __future__ import annotations
 

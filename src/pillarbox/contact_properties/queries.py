@@ -90,7 +90,7 @@ HOLD_NUMBERS = """
 
 @dataclass(frozen=True, slots=True)
 class PropertyDefinition:
-    """What a property is. Values are kept under its `number`; `fallback_value` is JSON."""
+    """The definition of a property. Values are kept under its `number`; `fallback_value` is JSON."""
 
     id: UUID
     number: int

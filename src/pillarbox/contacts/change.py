@@ -1,4 +1,4 @@
-"""What is wanted of a contact: only what is given changes (contacts.md 1 and 4)."""
+"""The changes of a contact: only fields that are given change (contacts.md 1 and 4)."""
 
 from __future__ import annotations
 

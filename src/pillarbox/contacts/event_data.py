@@ -1,4 +1,4 @@
-"""What webhooks hear of contacts (contacts.md 6, webhooks.md 7.2)."""
+"""The data of webhook events about contacts (contacts.md 6, webhooks.md 7.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold between contacts, segments and topics (`pillarbox verify`): there are no foreign keys
+"""The invariants of contacts, segments and topics (`pillarbox verify`): there are no foreign keys
 (docs/decisions/0060)."""
 
 from __future__ import annotations

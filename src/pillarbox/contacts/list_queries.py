@@ -122,7 +122,7 @@ COUNT = """
 
 @dataclass(frozen=True, slots=True)
 class ListedContact:
-    """What a list shows of a contact."""
+    """A contact as lists show it."""
 
     id: UUID
     email: str

@@ -1,4 +1,4 @@
-"""What mail says of contacts: the values of their placeholders (templates.md 6)."""
+"""The values of placeholders about contacts in mail (templates.md 6)."""
 
 from __future__ import annotations
 

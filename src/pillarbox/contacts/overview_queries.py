@@ -30,7 +30,8 @@ SUPPRESSED = """
 
 @dataclass(frozen=True, slots=True)
 class TopicInDetail:
-    """What counts for a contact; `chosen_at` is None where the contact did not choose."""
+    """A topic and the subscription that counts for a contact; `chosen_at` is None where the contact did not
+    choose."""
 
     id: UUID
     name: str

@@ -1,4 +1,4 @@
-"""What contacts bring to the program."""
+"""The slice of contacts: routes, imports, the values of placeholders, retention and invariants."""
 
 from __future__ import annotations
 

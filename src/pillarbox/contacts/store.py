@@ -45,8 +45,8 @@ async def find(db: TeamDb, text: str) -> UUID:
 
 @dataclass(frozen=True, slots=True)
 class ContactEnds:
-    """What else ends with a contact, in the transaction that deletes it, whose row is locked; a higher slice
-    provides it."""
+    """The hook for whatever else ends with a contact; a higher slice provides it. It is called in the
+    transaction that deletes the contact, whose row is locked."""
 
     end: Callable[[TeamDb, UUID], Awaitable[None]]
 

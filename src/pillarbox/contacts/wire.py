@@ -193,7 +193,7 @@ def address_of(text: str) -> EmailAddress:
 
 
 def members_of(new: MembersOfContact) -> ContactChange:
-    """What a new contact is to have; of one that exists, what is to change. Null is the same as absent."""
+    """Return the fields of a new contact, or the change of an existing one. Null is the same as absent."""
     return ContactChange(
         first_name=UNSET if new.first_name is None else _name(new.first_name, "first_name"),
         last_name=UNSET if new.last_name is None else _name(new.last_name, "last_name"),
@@ -214,7 +214,7 @@ def belonging_of(new: NewContact) -> ContactMemberships:
 
 
 def change_of(changed: ChangedContact) -> ContactChange:
-    """What is to change of a contact; null and "" clear a name."""
+    """Return the change of a contact; null and "" clear a name."""
     return ContactChange(
         first_name=_new_name(changed.first_name, "first_name"),
         last_name=_new_name(changed.last_name, "last_name"),

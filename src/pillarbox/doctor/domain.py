@@ -68,7 +68,8 @@ ABLE: Final = {
 async def domain_checks(
     outside: OutsideWorld, db: TeamDb, domain: Domain, here: MailInstallation, public_url: str
 ) -> list[Check]:
-    """What the domain may do, each of its records as DNS shows it now, and whether its tracked links open."""
+    """Return the checks of a domain: its records as DNS has them now, what it may do, its tracking host, its
+    DMARC policy."""
     checked = await inspection.checked(db, domain.id)
     keys = await inspection.keys(db, domain.id)
     wanted = wanted_of(domain, keys, here, proof=await proof_needed(db, here))

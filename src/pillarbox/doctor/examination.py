@@ -66,8 +66,8 @@ ALIVE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class CheckedInstallation:
-    """What is checked. `listeners` are those that the running server opened, `connections` how many its
-    processes may take of the database's."""
+    """The installation that is examined. `listeners` are those that the running server opened; `connections`
+    is how many of the database's its processes may take."""
 
     settings: Settings
     pool: asyncpg.Pool

@@ -27,7 +27,7 @@ SPARE: Final = 2
 
 
 class DatabaseSettingRule(NamedTuple):
-    """What a setting of the database must be."""
+    """The allowed values of a database setting, the risk of any other, and the step that mends it."""
 
     setting: str
     allowed: tuple[str, ...]

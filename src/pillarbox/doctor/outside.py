@@ -37,7 +37,7 @@ world. Each is greeted and left; nothing is sent."""
 
 
 class ConnectStage(Enum):
-    """What became of an attempt to connect."""
+    """The stage that an attempt to connect has reached."""
 
     BANNER = "banner"
     SILENT = "silent"
@@ -135,7 +135,7 @@ class OutsideWorld:
         return seen.values if seen.kind is AnswerKind.VALUES else ()
 
     async def why_no_address(self, name: str) -> str:
-        """What DNS says of a name that has no address, as the end of a sentence."""
+        """Return what DNS says of a name that has no address, as the end of a sentence."""
         seen = await self.look_up(name, "ADDRESSES")
         return absence(name, seen)
 

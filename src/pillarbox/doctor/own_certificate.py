@@ -20,7 +20,8 @@ RENEW: Final = "Renew it: the server reads the files again by itself."
 
 
 async def certificate(settings: Settings, now: datetime, *, is_known: bool) -> Check:
-    """What the files of `--tls-cert` and `--tls-key` hold. `is_known`: the settings are those of a server."""
+    """Check the certificate in the files of `--tls-cert` and `--tls-key`. `is_known`: the settings are those
+    of a server."""
     if settings.tls_cert is None or settings.tls_key is None:
         found = (
             "there is none: HTTP is in the clear, and SMTP shows a self-made one"

@@ -44,7 +44,7 @@ class NewestEmail(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DomainCounts:
-    """What became of the mail of a domain."""
+    """The counts of a domain's mail, by outcome."""
 
     domain_name: str
     sent: int

@@ -1,4 +1,4 @@
-"""What all machines of an installation must have in common besides the database: key ring and blob store."""
+"""Checks what all machines of an installation share besides the database: the key ring and the blob store."""
 
 from __future__ import annotations
 

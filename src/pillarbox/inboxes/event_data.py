@@ -190,7 +190,7 @@ _decode = msgspec.json.Decoder(InboxEventDetail).decode
 
 
 class _Objects(NamedTuple):
-    """What the events of one call show."""
+    """The rows that the events of one call show, by id."""
 
     inboxes: Mapping[UUID, InboxRow]
     threads: Mapping[UUID, EventThread]
@@ -305,5 +305,5 @@ def _draft(row: EventDraft) -> DraftData:
 
 
 def _raw(text: str | None, without: Raw = NONE) -> Raw:
-    """What the database keeps as JSON."""
+    """Return the JSON that a column holds; `without` where it is null."""
     return without if text is None else Raw(text.encode())

@@ -49,7 +49,7 @@ class ThreadLabel(Struct, frozen=True):
 
 
 class LabelOfInbox(Protocol):
-    """What an event shows of a label."""
+    """A label as events show it."""
 
     @property
     def id(self) -> UUID: ...
@@ -87,7 +87,8 @@ class DraftOfEvent(NamedTuple):
 
 
 class InboxEventDetail(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What the body of an event says that is not read when it is dispatched; stored as JSON."""
+    """The part of an event that is stored, as JSON: what it is about, and what changed. Its dispatch reads
+    the rest of the body."""
 
     source: Source = API
     inbox_id: UUID

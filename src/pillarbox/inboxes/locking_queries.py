@@ -70,7 +70,7 @@ LOCK_AT: Final = """
 
 
 class LockedInbox(NamedTuple):
-    """What sending and receiving need of an inbox."""
+    """A locked inbox, with the columns that sending and receiving need."""
 
     team_id: UUID
     id: UUID

@@ -1,4 +1,4 @@
-"""What inboxes bring to the program."""
+"""The slice of inboxes: what the packages `inbox`, `threads`, `drafts`, `search` and `waiting` provide."""
 
 from __future__ import annotations
 

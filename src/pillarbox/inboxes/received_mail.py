@@ -1,4 +1,4 @@
-"""What inboxes need of received mail: its bodies and attachments, and that it is kept while an inbox has it.
+"""Received mail as inboxes need it: bodies, attachments, and that it is kept while an inbox has it.
 
 The slice `receiving` is above this one and gives it.
 """
@@ -19,7 +19,7 @@ from pillarbox.mail.authentication.mail_verdicts import DkimVerdict, DmarcVerdic
 
 @dataclass(frozen=True, slots=True)
 class MessageBody:
-    """What a message says; the html has its images inside."""
+    """The bodies of a message; the html has its images inside."""
 
     html: str | None
     text: str | None
@@ -60,16 +60,16 @@ class ReceivedMailSource(Protocol):
     def turn(
         self, team_id: UUID, size: int, is_gone: Callable[[], bool]
     ) -> AbstractAsyncContextManager[None]:
-        """Hold the memory in which a message of that size is read. Raises Overloaded, and ClientGone for who
-        has left."""
+        """Hold the memory for reading a message of that size. Raises ServerOverloaded, and ClientGone where
+        the client has left."""
         ...
 
     async def body(self, db: TeamDb, email_id: UUID) -> MessageBody:
-        """What it says; nothing where it is gone. Who asks holds a turn."""
+        """Return the bodies of the email, empty where it is gone. The caller holds a `turn`."""
         ...
 
     async def verdicts(self, db: TeamDb, email_id: UUID) -> EmailVerdicts | None:
-        """What was found out about it; None where it was not received, or is gone."""
+        """Return the verdicts on the email; None where it was not received, or is gone."""
         ...
 
     async def files(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[MessageFile]]:

@@ -139,7 +139,7 @@ def sent_back_to(uris: Sequence[str]) -> str:
 
 
 def state(program: ListedClient) -> str:
-    """What an operator has to know of a program, in words."""
+    """Return the state of a program in words: built in, verified, disabled."""
     words = [
         word
         for word, applies in (

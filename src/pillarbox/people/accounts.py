@@ -83,7 +83,7 @@ async def end_links(conn: Connection, person_id: UUID) -> None:
 
 
 async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
-    """What the person is called."""
+    """Change the name of the person; None removes it."""
     await queries.set_name(source, person_id, name)
 
 

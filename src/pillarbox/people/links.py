@@ -57,10 +57,11 @@ async def make(
 
 
 async def find(source: Source, now: datetime, kind: LinkKind, token: str) -> PersonLink | None:
-    """What the link is about; None where there is none, or it was used, or is too old."""
+    """Return the person, team or invitation of the link; None where there is no such link, or it was used, or
+    is too old."""
     return await queries.find_link(source, sessions.token_hash(token), kind.value, now)
 
 
 async def use(conn: Connection, now: datetime, kind: LinkKind, token: str) -> PersonLink | None:
-    """The same, once: it does not work any more when the transaction is committed."""
+    """Return the same and use the link up: after the commit it does not work any more."""
     return await queries.use_link(conn, sessions.token_hash(token), kind.value, now)

@@ -46,7 +46,7 @@ class ListedPerson:
 
 
 class PersonLink(NamedTuple):
-    """What a link is about."""
+    """The person, team or invitation that a link is about."""
 
     person_id: UUID | None
     team_id: UUID | None

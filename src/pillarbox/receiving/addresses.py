@@ -68,8 +68,8 @@ class AddressRules:
 
 
 class _DomainUse(NamedTuple):
-    """What a domain means for all its addresses; `operators` is who else gets mail to postmaster.
-    `takes_feedback`: no other team than the one whose return path this is receives here."""
+    """The use of a domain, which holds for all its addresses; `operators` is the other team that gets mail to
+    postmaster. `takes_feedback`: no team receives here but one whose return path this is."""
 
     team_id: UUID | None
     is_return_path: bool
@@ -120,7 +120,7 @@ class AddressLookup:
         return self._place(local, name, await self._meaning(self._asked_as(local, name)))
 
     def _asked_as(self, local: str, name: str) -> str:
-        """What is looked up: the domain, or the receiving address of an inbox."""
+        """Return the key of the lookup: the domain, or the receiving address of an inbox."""
         if name != self._rules.inbound_domain or self._is_return_path(local):
             return name
         label = receiving_local(local)
@@ -195,7 +195,7 @@ class AddressLookup:
         return found
 
     async def _of_inboxes(self, addresses: Sequence[str]) -> dict[str, _DomainUse]:
-        """What receiving addresses mean; one that is nobody's means nothing."""
+        """Return the use of each receiving address; one that is of no inbox has no team."""
         at = await inboxes.at(self._pool, addresses)
         full = await self._storage.full({one.team_id for one in at.values()})
         teams = {address: one.team_id for address, one in at.items()}

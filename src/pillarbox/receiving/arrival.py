@@ -27,7 +27,7 @@ class Arrival(NamedTuple):
 
 
 class ArrivalFate(Enum):
-    """What became of a message."""
+    """The outcome of a message that arrived."""
 
     STORED = "stored"
     REPEATED = "stored before"

@@ -1,4 +1,4 @@
-"""What must hold between the rows of a received email (`pillarbox.kernel.postgres.invariant`)."""
+"""The invariants of the rows of a received email (`pillarbox.kernel.postgres.invariant`)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class MailJudgement(NamedTuple):
     required_score: float | None = None
 
     def verdicts(self, *, automatic: bool) -> MailVerdicts:
-        """What is stored with the mail, in full."""
+        """Return the verdicts in full, as they are stored with the mail."""
         spam = SpamVerdict(self.spam_reason is not None, self.spam_reason, self.score, self.required_score)
         return mail_verdicts.verdicts(self.authentication, spam, automatic=automatic)
 

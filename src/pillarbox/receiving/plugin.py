@@ -1,4 +1,4 @@
-"""What receiving brings: mail that comes in, reports about mail that went out, and their routes."""
+"""The slice of receiving: incoming mail, reports about mail that was sent, and their routes."""
 
 from __future__ import annotations
 

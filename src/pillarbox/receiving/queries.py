@@ -131,7 +131,7 @@ class ReceivedEmailRow(NamedTuple):
 
 
 class VerdictsRow(NamedTuple):
-    """What was found out about a received email; `verdicts` is None for mail of before they were stored."""
+    """The verdicts on a received email; `verdicts` is None for mail from before they were stored."""
 
     id: UUID
     spf: str

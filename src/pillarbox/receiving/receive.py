@@ -91,7 +91,8 @@ class IncomingMessage(NamedTuple):
 
 
 class StoredArrival(NamedTuple):
-    """What was stored of a message, and what of it goes to inboxes and is not stored yet."""
+    """The ids of the emails that were stored for a message, and its receipts for inboxes, which are not
+    stored yet."""
 
     ids: tuple[UUID, ...]
     for_inboxes: list[PreparedReceipt]
@@ -289,7 +290,8 @@ class MessageReceiver:
         ]
 
     async def _limited(self, writing: Awaitable[T]) -> T:
-        """What was written, when it is committed."""
+        """Return the result of a commit; raise a temporary problem where it takes too long or the database is
+        gone."""
         try:
             with TimeLimit(COMMIT_SECONDS):
                 return await writing
@@ -383,7 +385,8 @@ def _is_light(raw: bytes) -> bool:
 
 
 def _fingerprint(raw: bytes, arrival: Arrival) -> bytes:
-    """What makes two messages the same (contract decision 27); the Message-ID is part of the message."""
+    """Return the hash by which repetitions of a message are found: of its octets and its recipients (contract
+    decision 27). The Message-ID is among the octets."""
     digest = sha256(raw)
     for address in sorted({recipient.address for recipient in arrival.recipients}):
         digest.update(b"\0" + address.encode("utf-8", "replace"))

@@ -46,7 +46,7 @@ class ReceivedRetention:
         self._days = days
 
     def periodic(self) -> list[Periodic]:
-        """What comes round for received mail."""
+        """Return the hourly job that removes received mail and fingerprints that are over their time."""
 
         async def work() -> str:
             return f"{await self.purge()} received emails, {await self.forget()} fingerprints"

@@ -29,7 +29,7 @@ _json = msgspec.json.Encoder().encode
 
 
 class ParsedColumns(msgspec.Struct, frozen=True):
-    """What is read of a message to show it."""
+    """The parts of a parsed message that are needed to show it."""
 
     text: str | None
     html: str | None
@@ -42,7 +42,7 @@ class ParsedColumns(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PreparedReceipt:
-    """What one team gets of a message."""
+    """The receipt of a message for one team: the row and the octets that will be stored."""
 
     row: ReceivedRow
     octets: bytes
@@ -52,7 +52,7 @@ class PreparedReceipt:
 
     @property
     def key(self) -> tuple[UUID, bytes]:
-        """What two repetitions of a message have in common."""
+        """The key that repetitions of a message share."""
         return self.row.team_id, self.row.fingerprint
 
     @property

@@ -36,7 +36,7 @@ class RspamdVerdict(NamedTuple):
 
 
 class _RspamdAnswer(msgspec.Struct):
-    """What we read of rspamd's answer."""
+    """The members of rspamd's answer that are read."""
 
     action: str = "no action"
     score: float = 0.0
@@ -58,7 +58,7 @@ class Rspamd:
         self._url = f"{url.rstrip('/')}/checkv2"
 
     async def verdict(self, arrival: Arrival, queue_id: str, raw: bytes) -> RspamdVerdict | None:
-        """What it says of the mail; None where it did not answer."""
+        """Return rspamd's verdict on the mail; None where it gave no usable answer, which is logged."""
         try:
             facts = _facts(arrival, queue_id)
             answer = await self._outbound.fetch("POST", self._url, LIMITS, headers=facts, body=raw)

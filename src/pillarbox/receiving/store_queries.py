@@ -104,7 +104,7 @@ STORE = """
 
 
 class FileRow(msgspec.Struct, frozen=True):
-    """What is stored of an attachment."""
+    """The row of an attachment."""
 
     id: UUID
     position: int
@@ -120,11 +120,11 @@ class FileRow(msgspec.Struct, frozen=True):
 
 
 class ReceivedRow(msgspec.Struct, frozen=True):
-    """What is stored of one message for one team; the `*_list` columns, `received_for` and `recipients` are
-    JSON text. At octet `at` of what goes with the rows begin `trace` octets of trace fields, then `held`
-    octets of the message. Where the message lies in a blob these are what was read of it. `candidates` are
-    the addresses that may be those of inboxes; None where it is known which `inboxes` have the message. (That
-    has events of its own.)"""
+    """The row of one message for one team; the `*_list` columns, `received_for` and `recipients` are JSON
+    text. From `at` on, the octets of the statement hold `trace` octets of trace fields, then `held` octets of
+    the message. Where the message lies in a blob, the latter are its ParsedColumns as JSON. `candidates` are
+    the addresses that may be those of inboxes. It is None where `inboxes` names the inboxes that have the
+    message; such a message has events of its own."""
 
     team_id: UUID
     fingerprint: bytes

@@ -1,4 +1,4 @@
-"""What must hold of the suppression list (`pillarbox.kernel.postgres.invariant`)."""
+"""The invariants of the suppression list (`pillarbox.kernel.postgres.invariant`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What suppressions bring: the routes under `/suppressions`, their events, and what must hold of the list."""
+"""The slice of suppressions: the routes under `/suppressions`, their events, and invariants."""
 
 from __future__ import annotations
 

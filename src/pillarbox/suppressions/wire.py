@@ -72,7 +72,7 @@ class Removal(Struct):
             raise Invalid("Use either `emails` or `ids`, not both.")
 
     def named(self) -> list[UUID | str]:
-        """What is taken off the list: compared addresses, or ids."""
+        """Return the addresses, in the form in which they are compared, or the ids to take off the list."""
         if self.emails is not UNSET:
             return [address.address for address in self.emails]
         return [] if self.ids is UNSET else list(self.ids)

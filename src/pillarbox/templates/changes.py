@@ -44,7 +44,7 @@ class HtmlRequired(InvalidField):
 
 
 def named(text: str) -> TemplateReference:
-    """What a path or a request names: an id, or else an alias."""
+    """Return the reference in a path or a request: an id, or else an alias."""
     return TemplateReference(UUID(text), None) if well_formed(text) else TemplateReference(None, text)
 
 
@@ -93,8 +93,8 @@ class TemplateChanges:
         return stamp.id
 
     async def change(self, db: TeamDb, name: TemplateReference, changed_template: ChangedTemplate) -> UUID:
-        """What is named and differs; content goes into the draft, which begins as a copy of what is
-        published."""
+        """Change the given fields that differ; return the template's id. Content goes into the draft, which
+        begins as a copy of the published version."""
         named_alias = None if changed_template.alias is UNSET else _alias(changed_template.alias)
         fields = _fields(changed_template)
         declared = None if changed_template.variables is UNSET else _wanted(changed_template.variables)
@@ -124,7 +124,8 @@ class TemplateChanges:
         return before.id
 
     async def publish(self, db: TeamDb, name: TemplateReference) -> UUID:
-        """What is sent from the commit on is made of what was the draft. Without a draft nothing changes."""
+        """Publish the draft and return the template's id: mail is made of it from the commit on. Without a
+        draft nothing changes."""
         versions, newest = await _locked(db, name)
         if versions.draft_version is None:
             return newest.id

@@ -21,7 +21,7 @@ MOST_REPLIES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class TemplateContent:
-    """What has versions. `text` is null where it is made from the html, empty where there is to be none."""
+    """The content of a version. `text` is null where it is made from the html, empty where mail has none."""
 
     sender: str | None
     subject: str | None

@@ -1,4 +1,4 @@
-"""What must hold of templates (`pillarbox verify`)."""
+"""The invariants of templates (`pillarbox verify`)."""
 
 from __future__ import annotations
 

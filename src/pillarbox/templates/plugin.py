@@ -1,4 +1,4 @@
-"""What templates bring to the program."""
+"""The slice of templates: the routes under `/templates`, and invariants."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pillarbox.templates.variables import of_stored, stored
 
 
 class TemplateReference(NamedTuple):
-    """What a path or a request names a template by: one of them is null."""
+    """The id or the alias by which a path or a request names a template; the other one is None."""
 
     id: UUID | None
     alias: str | None

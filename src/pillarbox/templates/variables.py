@@ -145,7 +145,7 @@ def check_given(values: Mapping[str, Scalar], variables: Sequence[Variable], fie
 
 
 def wrong(value: Any, kind: Kind) -> str | None:
-    """What is wrong with a value of a variable of that type, as a sentence; None where it is right."""
+    """Return the fault of a variable's value as a sentence; None where its type and size are right."""
     if kind == "string":
         if type(value) is not str:
             return "It must be a string."

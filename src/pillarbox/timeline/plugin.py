@@ -1,4 +1,4 @@
-"""What the timeline brings: what happened to each email, and the counts made of it."""
+"""The slice of the timeline: the history of each email, and the counts made of it."""
 
 from __future__ import annotations
 

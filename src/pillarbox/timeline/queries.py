@@ -228,7 +228,7 @@ async def write(
 
 
 class FirstEventColumns(NamedTuple):
-    """What the first events of an email with one recipient in them make of both."""
+    """The columns of an email and of its one recipient after their first events."""
 
     team_id: UUID
     email_id: UUID
@@ -244,7 +244,7 @@ class FirstEventConflict(Exception):  # noqa: N818 - the transaction is repeated
 
 
 class MetricDimensions(NamedTuple):
-    """What the metrics of an email are counted under."""
+    """The dimensions by which the metrics of an email are counted."""
 
     domain_id: UUID | None
     domain_name: str

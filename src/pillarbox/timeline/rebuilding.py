@@ -74,7 +74,7 @@ async def _day_of(
 def _of_levels(
     mismatched: Sequence[RollupMismatch], differences: Sequence[Difference]
 ) -> Iterator[Difference]:
-    """What rollups of other levels say, where that is not what the history counts."""
+    """Yield the counts of other levels that differ from those of the history."""
     lacks: Counter[tuple[object, ...]] = Counter()
     for lack in differences:
         for width, level in WIDTHS:

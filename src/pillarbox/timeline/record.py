@@ -43,7 +43,8 @@ class TimelineHook(Protocol):
         ...
 
     def statement(self, events: Sequence[PublishedEvent]) -> Statement:
-        """What writes them, for a statement that writes more; `committed` is called after it."""
+        """Return the statement that writes the events, as part of a larger one. Call `committed` after its
+        commit."""
         ...
 
     def committed(self) -> None:
@@ -65,7 +66,8 @@ def _is_wanted(event: PublishedEvent, is_subscribed: Wanted) -> bool:
 
 
 class FirstEntries(NamedTuple):
-    """What the first entries of emails write, and what is to be published of them where it is wanted."""
+    """The statements that write the first entries of emails, and the events to publish where a webhook wants
+    them."""
 
     writes: list[Statement]
     published: list[PublishedEvent]
@@ -81,7 +83,8 @@ class OpenedBeside(NamedTuple):
 
 
 class FirstEventsWritten(NamedTuple):
-    """What the first events of some emails write, all or nothing."""
+    """The statements that write the first events of some emails, all or nothing. `announces`: webhooks want
+    some."""
 
     writes: list[ExpectedRowCount]
     taken: list[TimelineEntry]
@@ -135,16 +138,16 @@ class Timeline:
         return batch.taken
 
     def opened(self, openings: Sequence[FirstEntry]) -> FirstEntries:
-        """What the first entries of emails write, for a transaction that inserts the emails."""
+        """Return the statements of the first entries, for the transaction that inserts the emails."""
         batch = TimelineBatch(self._ids)
         for opening in openings:
             batch.open(opening)
         return FirstEntries(queries.appends(batch.rows(), batch.increments()), batch.published)
 
     def opened_beside(self, openings: Sequence[FirstEntry]) -> OpenedBeside:
-        """What the first entries write beside a statement that inserts the emails and, for each of them, the
-        line of history with the id that stands here in its place: its time is that of the email, its kind the
-        email's `last_event`."""
+        """Return the first entries for a statement that inserts the emails together with their lines of
+        history. Each line has the id at its place here, the time of its email, and as its kind the email's
+        `last_event`."""
         batch = TimelineBatch(self._ids)
         for opening in openings:
             batch.count_opening(opening)
@@ -154,7 +157,9 @@ class Timeline:
     def settled(
         self, entries: Sequence[TimelineEntry], dimensions: Mapping[tuple[UUID, UUID], MetricDimensions]
     ) -> FirstEventsWritten | None:
-        """What these events write as the first ones of their emails, in a statement of its own.
+        """Return the statements that write these events as the first of their emails; None where they cannot
+        be the first. `dimensions` has those of each email. The writes fail where a team has a webhook that is
+        not known here.
 
         `dimensions` has those of each email. None where they cannot be the first. A team that is not known to
         have a webhook must have none.
@@ -204,7 +209,7 @@ class Timeline:
                 self._subscribed.pop(team_id, None)
 
     def committed(self) -> None:
-        """What `settled` publishes to webhooks is committed."""
+        """Wake the dispatchers of webhooks, once the events of `settled` are committed."""
         self._announcer.committed()
 
     async def publish(
@@ -285,8 +290,8 @@ def _by_email(entries: Sequence[TimelineEntry]) -> dict[tuple[UUID, UUID], list[
 def _first(
     entries: Sequence[TimelineEntry],
 ) -> tuple[FirstEventColumns, list[tuple[TimelineEntry, EventEffect]]] | None:
-    """What these events make of an email that was queued and no more; None where they are not its first, or
-    not of one recipient."""
+    """Return the columns and effects of these events, as the first of a queued email. None where they are not
+    its first, or not of one recipient."""
     position = entries[0].position
     fate = RecipientFate(EventKind.QUEUED)
     head: tuple[EventKind, datetime] = (EventKind.QUEUED, entries[0].at)

@@ -122,7 +122,8 @@ class RecipientFate(NamedTuple):
 
 
 class EventEffect(NamedTuple):
-    """What one event changes: the new fate, the metrics it adds, whether it shows as `last_event`."""
+    """The effect of one event: the new fate, the metrics it adds, whether it shows as `last_event` and is
+    published."""
 
     fate: RecipientFate
     counts: tuple[str, ...]
@@ -161,7 +162,7 @@ ONCE = frozenset({EventKind.SENT, EventKind.DELIVERY_DELAYED, EventKind.COMPLAIN
 
 
 def step(fate: RecipientFate, entry: TimelineEntry) -> EventEffect | None:
-    """What `entry` does to a recipient, or None where its state forbids it."""
+    """Return the effect of `entry` on its recipient, or None where the recipient's state forbids it."""
     rule = RULES[entry.kind]
     if fate.state not in rule.after:
         return None

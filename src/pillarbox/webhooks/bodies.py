@@ -33,7 +33,7 @@ class QueuedEvent(NamedTuple):
 
 
 class EventSubject(NamedTuple):
-    """What the data of one event is made of: the row, the position in it, and facts of the event in JSON."""
+    """The sources of one event's data: the row, the position in it, and facts of the event in JSON."""
 
     kind: str
     id: UUID

@@ -46,7 +46,7 @@ HEALTHY = WebhookHealth()
 
 
 class HealthVerdict(NamedTuple):
-    """What a row of results makes of a webhook. `notify`: the team is to know that it has begun to fail."""
+    """A webhook's health after a row of results. `notify`: the team is to know that it has begun to fail."""
 
     health: WebhookHealth
     notify: bool

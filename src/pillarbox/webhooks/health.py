@@ -1,4 +1,4 @@
-"""What results of attempts do to a webhook: its failure clock, its end, and the notices to the team.
+"""Applies the results of attempts to a webhook: its failure clock, its end, and the notices to the team.
 
 `record` applies the rule of `failure_clock` in the transaction that settles the attempts. An endpoint that is
 well and answers costs no write. The notices are jobs of that same transaction.

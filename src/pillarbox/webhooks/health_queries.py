@@ -48,7 +48,7 @@ FAILING = """
 
 
 class FailingWebhook(NamedTuple):
-    """What a notice says of a webhook."""
+    """A failing webhook, as a notice shows it."""
 
     id: UUID
     endpoint: str

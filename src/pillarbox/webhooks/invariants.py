@@ -1,8 +1,8 @@
-"""What must hold between what happened and what webhooks are owed, as a table like that of emails.
+"""The invariants of events and the deliveries that webhooks must have of them (`pillarbox verify`).
 
-Only of webhooks that are enabled, of the kinds that they want, and of the time for which all of their rows
-are kept: from a minute after `since` on. The minute is for transactions that were open when a webhook
-was changed. A listener takes its rows away.
+They hold for endpoints that are enabled, for the kinds of events that these want, and from a minute after
+`since` on, as long as all rows are kept. The minute is for transactions that were open when a webhook was
+changed. Listeners are left out: they delete their rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What webhooks bring: publishing events, delivering them, and the routes under `/webhooks`."""
+"""The slice of webhooks: publishing events, delivering them, and the routes under `/webhooks`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class WebhookNotifier(Notifier):
 
 
 def bodies_of(slices: Iterable[Slice]) -> WebhookBodies:
-    """Who makes the bodies of events that only refer to a row."""
+    """Return the makers of the bodies of events that only refer to a row, from all slices."""
     return WebhookBodies({kind: maker for one in slices for kind, maker in one.event_bodies.items()})
 
 

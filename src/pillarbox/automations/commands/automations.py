@@ -182,7 +182,8 @@ async def runs_of(
 
 
 def says(graph: Graph, position: int) -> str:
-    """What a step does, in few words."""
+    """Return a step's main setting as a short text: the event, duration, template or segment, else its config
+    as JSON."""
     config = normal.config(graph.steps[position].config)
     match graph.steps[position].type:
         case "trigger" | "wait_for_event":

@@ -115,7 +115,8 @@ async def _facts(db: TeamDb, steps: Sequence[tuple[ClaimedStep, Walk]]) -> dict[
 
 
 async def wanted(db: TeamDb, config: ContactUpdate, facts: EvaluationInput) -> ContactChange:
-    """What is to change. A value that is missing changes nothing."""
+    """Return the change that a `contact_update` step makes. A value whose field is missing changes nothing;
+    raises ValueRefused."""
     kinds: dict[str, Kind] = {}
     if config.properties:
         kinds = {one.key: cast(Kind, one.type) for one in await definitions(db)}
@@ -136,7 +137,7 @@ async def wanted(db: TeamDb, config: ContactUpdate, facts: EvaluationInput) -> C
 
 
 def _value(field: str, value: Value | None, kind: Kind, facts: EvaluationInput) -> Any | UnsetType:
-    """What a member becomes; None clears it."""
+    """Return the new value of a member: None clears it, UNSET leaves it as it is; raises ValueRefused."""
     if value is None:
         return UNSET
     found = resolved(value, kind, facts)

@@ -61,7 +61,7 @@ class AutomationContact(NamedTuple):
 
 
 class SendingTeam(NamedTuple):
-    """What sending needs to know of a team."""
+    """A team's number and quotas, as sending needs them."""
 
     number: int
     daily_quota: int | None

@@ -1,4 +1,4 @@
-"""What steps may read: the contact as it is now, and the payloads that came."""
+"""The facts that steps may read: the contact as it is now, and the payloads of events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunSubject(NamedTuple):
 
 @dataclass(slots=True)
 class RunFacts:
-    """What is known of a run. `address` is that of the contact, as it is compared."""
+    """The facts of one run. `address` is that of the contact in the form in which addresses are compared."""
 
     event_name: str
     payload: dict[str, Any]

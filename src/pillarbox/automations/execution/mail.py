@@ -279,7 +279,8 @@ def _used(
 
 
 def failure_of(problem: Problem) -> StepFailure:
-    """What a problem of an email means for its step; raised again where it is a temporary one."""
+    """Return the failure of the step whose email met this problem; raise the problem again where it is
+    temporary."""
     if isinstance(problem, DailyQuotaExceeded | MonthlyQuotaExceeded):
         return StepFailure("quota_exceeded", problem.message)
     if problem.status >= 500 or problem.status in TEMPORARY:

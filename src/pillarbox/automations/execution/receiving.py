@@ -1,4 +1,4 @@
-"""What follows from an event: runs start, and waits end (automations.md 5)."""
+"""Handles an event that was received: starts runs and ends waits (automations.md 5)."""
 
 from __future__ import annotations
 

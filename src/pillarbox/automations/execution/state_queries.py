@@ -223,7 +223,7 @@ class RunWait(NamedTuple):
 
     @property
     def filter(self) -> tuple[UUID, int, int]:
-        """What its filter is known by: all runs of a version have the same."""
+        """The key of the wait's filter; all runs of a version share it."""
         return self.automation_id, self.version, self.position
 
 
@@ -365,7 +365,8 @@ async def insert_run(db: TeamDb, new: NewRun) -> bool:
 
 
 async def triggers(db: TeamDb, event_name: str, now: datetime) -> list[FoundTrigger]:
-    """What an event that was accepted at that instant starts; none of it is disabled before the commit."""
+    """Return the triggers that an event accepted at `now` starts. They are locked: none is disabled before
+    the commit."""
     return await db.all(FoundTrigger, TRIGGERS, event_name, now)
 
 

@@ -16,7 +16,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 class ConditionResult(NamedTuple):
-    """What a condition was found to be, and whether the contact was there."""
+    """The result of a condition, and whether the contact was there when it was evaluated."""
 
     result: bool
     has_contact: bool

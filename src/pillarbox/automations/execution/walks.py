@@ -47,7 +47,7 @@ class StepFailure(NamedTuple):
 
 
 class StepChange(NamedTuple):
-    """What becomes of a step that was reached."""
+    """The new status of a step that was reached, with its times, output and error."""
 
     status: Literal["waiting", "completed", "failed", "skipped"]
     started_at: datetime | None

@@ -1,6 +1,5 @@
-"""What fields hold, and whether rules are true (automations.md 3.2). Nothing here raises: what does not fit
-is false.
-"""
+"""Reads fields and evaluates rules (automations.md 3.2). Nothing here raises: a rule whose value does not fit
+is false."""
 
 from __future__ import annotations
 
@@ -42,10 +41,9 @@ class ContactFacts:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationInput:
-    """What a rule may read: the payload of the event (in a filter: of the event that came), the contact
-    where it is still there, and the payload of the last event of each name that the run waited for. `dates`
-    are the keys that the schema of an event calls dates, by its name; `event_name` is the name of the
-    event."""
+    """The facts that a rule may read: the event's payload, the contact if it still exists, and payloads that
+    the run waited for. In a filter, the event is the one that arrived; `waited` has the last payload of each
+    event name. `dates` gives, by event name, the keys that the event's schema declares as dates."""
 
     event: Payload
     contact: ContactFacts | None = None

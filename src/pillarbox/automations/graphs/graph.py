@@ -100,7 +100,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ContactUpdate:
-    """What is None stays as it is; a constant of None clears it."""
+    """The config of a `contact_update` step. A member that is None stays as it is; a constant of None clears
+    it."""
 
     first_name: Value | None = None
     last_name: Value | None = None

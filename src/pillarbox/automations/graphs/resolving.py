@@ -49,9 +49,8 @@ class Mismatch:
 def resolved(
     value: Value, kind: Kind, facts: EvaluationInput, *, takes_json: bool = False
 ) -> ResolvedValue | MissingValue | Mismatch:
-    """What a value is for something of that type. What comes through a field is converted where that is
-    possible without doubt; what stands in the graph is not. `takes_json`: a text may be the JSON of an array
-    or object."""
+    """Return the value as one of that type. A field's value is converted where that is unambiguous; a
+    constant of the graph is not. `takes_json` allows an array or object to become a text, its JSON."""
     if isinstance(value, Constant):
         return _constant(value, kind)
     if isinstance(value, JsonValue):

@@ -22,9 +22,9 @@ UNARY: Final = frozenset({"exists", "is_empty"})
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a rule or a value reads. `path` is what stands behind the source, between dots: of `contact` it
-    is one name, or `properties` and a key; of `wait_events` it begins with the name of an event, which may
-    have dots."""
+    """A field that a rule or a value reads; `path` is the part behind the source, split at its dots. For
+    `contact` it is one name, or `properties` and a key. For `wait_events` it begins with the name of an
+    event, which may contain dots."""
 
     source: Source
     path: tuple[str, ...]

@@ -1,5 +1,4 @@
-"""What steps do, from their configs (automations.md 3). Members that are not known are dropped; 422 for the
-first violation."""
+"""Parses the configs of steps (automations.md 3). Unknown members are dropped; the first violation raises."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ MOST_REPLY_TO: Final = 50
 
 
 def config(kind: StepType, given: object, path: Path) -> Config:
-    """What a step of that type does; `path` is where the config stands."""
+    """Return the parsed config of a step of that type; `path` names the config in errors."""
     if given is None and kind == "contact_delete":
         return ContactDelete()
     if given is None:

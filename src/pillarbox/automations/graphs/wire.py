@@ -39,7 +39,7 @@ def _any(value: Any, _: Path) -> Any:
 
 
 def _configured(read: ReadFields) -> None:
-    """What the config may be depends on the type."""
+    """Parse the config by the type of its step."""
     read["config"] = step_parsing.config(read["type"], read["config"], f"{read.path}.config")
 
 

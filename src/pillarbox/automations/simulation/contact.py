@@ -23,7 +23,7 @@ from pillarbox.mail.placeholders.contact_values import ContactValues
 
 @dataclass(slots=True)
 class SimulatedContact:
-    """What rules, values and mail see. `is_new` says that the event would make it."""
+    """The simulated contact, as rules, values and mail see it. `is_new`: the event would create it."""
 
     id: UUID
     address: str
@@ -59,7 +59,7 @@ class SimulatedContact:
         return {self.address: made}
 
     def change(self, change: ContactChange) -> None:
-        """What `contact_update` does."""
+        """Apply the change of a `contact_update` step."""
         if change.first_name is not UNSET:
             self.first_name = change.first_name or None
         if change.last_name is not UNSET:

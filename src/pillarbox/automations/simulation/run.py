@@ -59,8 +59,8 @@ class SimulatedEvent(NamedTuple):
 
 
 class SimulationStep(NamedTuple):
-    """What took place: a step that changed, or an event that came (then `position` is None). `due_at` is
-    until when a step waits."""
+    """An entry of the simulation's log: a step that changed, or an event that arrived (`position` is None).
+    `due_at` is when a waiting step goes on."""
 
     at: datetime
     position: int | None

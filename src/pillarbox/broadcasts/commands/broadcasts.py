@@ -200,7 +200,8 @@ async def of_team(connected: CommandDatabase, team: str | None, broadcast_id: UU
 
 
 def store(connected: CommandDatabase) -> Broadcasts:
-    """What requests have too. Jobs look for due work by themselves, in a server that runs."""
+    """Return the store of broadcasts as requests have it. It wakes no jobs: those of a running server look
+    for due work."""
     clock, settings = SystemClock(), connected.settings
     senders = PermittedSenders(
         Senders(connected.pool, clock),
@@ -212,7 +213,7 @@ def store(connected: CommandDatabase) -> Broadcasts:
 
 
 def operator(team: Team) -> Caller:
-    """Who may do everything for the team, within its quotas."""
+    """Return a caller who may do everything for the team, within its quotas."""
     return Caller(
         team.id,
         team.number,

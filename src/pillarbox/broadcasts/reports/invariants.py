@@ -1,5 +1,5 @@
-"""What must hold of the counts of broadcasts, on which their reports rest, as a table like that of metrics.
-Of broadcasts of which retention may have removed copies nothing is said."""
+"""The invariants of the counts of broadcasts, on which their reports rest. A broadcast whose copies retention
+may have removed is not checked."""
 
 from __future__ import annotations
 

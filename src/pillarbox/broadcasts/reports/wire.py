@@ -73,7 +73,7 @@ class RecipientsAsked(NamedTuple):
 
 
 def asked(query: Query) -> RecipientsAsked:
-    """What a query asks; 422 says which parameter is wrong and how."""
+    """Return the parsed query of a list of recipients; a 422 names the parameter that is wrong."""
     if query.last("type") is None:
         raise MissingParameter("type")
     kind = query.choice("type", *TYPES) or ""

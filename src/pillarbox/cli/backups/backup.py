@@ -153,7 +153,7 @@ async def back_up(
 
 
 def show_backup(manifest: BackupManifest, target: BackupTarget) -> None:
-    """What a backup has."""
+    """Print the contents of a backup, whether the key ring is in it, and which blobs are missing."""
     blobs, octets = manifest.blobs, manifest.octets / 1_000_000
     say(f"Backup {manifest.name} in {target.place}: the installation at {instant(manifest.snapshot_at)}.")
     say(

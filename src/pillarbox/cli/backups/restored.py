@@ -132,7 +132,7 @@ async def say_what_is_left(connected: CommandDatabase) -> None:
 
 
 def show_restored_work(work: Sequence[RestoredWork], snapshot_at: datetime | None) -> None:
-    """What is put aside, and what that means."""
+    """Print the work that is put aside, by kind, and the commands that release or drop it."""
     if not work:
         say("Nothing was open when the backup was made.")
         return

@@ -54,7 +54,7 @@ class LockedTable(NamedTuple):
 
 
 class Review(NamedTuple):
-    """What the upgrade means. `reasons` are against doing it now, `advice` is not."""
+    """The effects of an upgrade, seen beforehand. `reasons` speak against doing it now, `advice` does not."""
 
     schema: int
     knows: int
@@ -105,7 +105,8 @@ def command(
 async def examined(
     conn: Connection, folder: Path | None, now: datetime, known: Sequence[Migration] | None = None
 ) -> Review:
-    """What stands between this database and these migrations. `folder`: where the embedded database is."""
+    """Return the effects of applying these migrations to the database. `folder` is that of the embedded
+    database, whose disk must have room."""
     migrations = list(migrations_in() if known is None else known)
     applied: list[MigrationRow] = await applied_in(conn) if await has_table(conn, "schema_migrations") else []
     pending = migrations[len(applied) :]
@@ -158,7 +159,7 @@ def unsafe(migration: Migration, schema: int) -> list[str]:
 
 
 def accepted(migration: Migration) -> list[str]:
-    """What is not harmless, and why it is done all the same."""
+    """Return a sentence for each hazard that the migration accepts, with its reason."""
     return [
         f"The migration {migration.version:04}_{migration.name} {MEANINGS[hazard.kind]}: {hazard.reason}"
         for hazard in hazards(migration)

@@ -28,7 +28,7 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is written, and where. `segment` is the id of one."""
+    """The arguments of an export: the file, and the id of a segment where not all contacts are wanted."""
 
     file: str
     segment: str | None

@@ -48,7 +48,8 @@ WITH_ERRORS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class ImportArguments:
-    """What was asked for: columns are FIELD=COLUMN, topics ID=SUBSCRIPTION; row errors go to `errors`."""
+    """The arguments of an import: columns are FIELD=COLUMN, topics ID=SUBSCRIPTION; row errors go to
+    `errors`."""
 
     file: str
     columns: Sequence[str]

@@ -57,7 +57,8 @@ Draft = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RenderArguments:
-    """What is to be shown."""
+    """The arguments of a rendering: the template, the values of its variables, and the contact that it is
+    for."""
 
     template: str
     values: Sequence[str]
@@ -138,7 +139,7 @@ async def _draft(db: TeamDb, name: str) -> PublishedTemplate:
 
 
 def _lacking(template: PublishedTemplate) -> dict[str, str]:
-    """What a request would have to say because the template does not."""
+    """Return placeholders for the fields of a request that the template lacks: its sender and subject."""
     content = template.content
     found = {}
     if content is not None and content.sender is None:

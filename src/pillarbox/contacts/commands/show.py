@@ -33,7 +33,7 @@ LONGEST_SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ContactOverview:
-    """What is known of a contact of one team."""
+    """A contact of one team, with everything that the team has stored about it."""
 
     team: Team
     contact: ContactRow
@@ -62,7 +62,7 @@ async def show_contact(connected: CommandDatabase, team: str | None, named: str,
 
 
 async def overview(connected: CommandDatabase, team: Team, named: str) -> ContactOverview | None:
-    """What the team knows; None where it has no such contact."""
+    """Return everything that the team has of the contact; None where there is no such contact."""
     db = TeamDb(connected.pool, team.id)
     try:
         contact_id = await find(db, named)

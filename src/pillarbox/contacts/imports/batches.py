@@ -74,7 +74,8 @@ class ImportBatch:
 
 @dataclass(slots=True)
 class _Row:
-    """What a file says about one address so far; no text is empty. The key of a property is `"NUMBER":`."""
+    """The values that a file gives for one address so far; no text is empty. The key of a property is
+    `"NUMBER":`."""
 
     given: str | None
     first_name: str | None
@@ -241,6 +242,6 @@ def ids_of(now: int) -> Callable[[int], str]:
 
 
 def shown(cell: str) -> str | None:
-    """What the list of errors shows of a cell."""
+    """Return a cell as the list of errors shows it: cut, without half characters; None where it is empty."""
     text = cell[:LONGEST_SHOWN].encode("utf-8", "replace").decode()
     return text or None

@@ -1,4 +1,5 @@
-"""What cells mean (contact-imports.md 5, "Cell values"): text in, values or the reason of a row error out."""
+"""Parses cells (contact-imports.md 5, "Cell values"): each text becomes a value, or the reason of a row
+error."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def name_of(cell: str) -> str:
 
 
 def is_unsubscribed(cell: str) -> bool:
-    """What a word says about the subscription to everything."""
+    """Return whether a word means that the contact is unsubscribed from everything; RowFault where it means
+    neither."""
     return _one_of(cell, UNSUBSCRIBED, SUBSCRIBED, INVALID_UNSUBSCRIBED)
 
 

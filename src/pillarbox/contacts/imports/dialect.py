@@ -135,7 +135,7 @@ class CsvLines:
         self.is_over = True
 
     def ended_record(self) -> None:
-        """What was given so far are whole records."""
+        """Note that the characters given so far end with a whole record."""
         self._record = self._given
 
     @property

@@ -71,7 +71,7 @@ UPLOADS_OF_TEAM: Final = 4
 
 
 class Slots:
-    """Who uploads at the moment."""
+    """The uploads that are running in this process, by team."""
 
     def __init__(self) -> None:
         self._teams: Counter[UUID] = Counter()
@@ -93,7 +93,7 @@ class Slots:
 
 @dataclass(slots=True)
 class ImportUpload:
-    """What is known of a file as it comes. `head` is its beginning."""
+    """A file while it is being uploaded: its size so far, its beginning (`head`), and whether it is UTF-8."""
 
     size: int = 0
     head: bytearray = field(default_factory=bytearray)

@@ -1,4 +1,4 @@
-"""What must hold between the rows of imports (`pillarbox.kernel.postgres.invariant`)."""
+"""The invariants of the rows of imports (`pillarbox.kernel.postgres.invariant`)."""
 
 from __future__ import annotations
 

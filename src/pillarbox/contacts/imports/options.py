@@ -1,4 +1,4 @@
-"""What the fields of an import's form say (contact-imports.md 1)."""
+"""Parses the fields of an import's form (contact-imports.md 1)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ NICENESS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class BatchHead:
-    """What is said of a batch before its lines; see `batches.Batch`."""
+    """The head of a batch, sent before its lines; see `batches.Batch`."""
 
     rows: int
     failed: int
@@ -49,8 +49,8 @@ class BatchHead:
 
 @dataclass(frozen=True, slots=True)
 class ReaderInput:
-    """What the process is told: how to read, the time, in milliseconds since 1970, and the descriptor of the
-    pipe that says how many rows are wanted."""
+    """The input of the process: how to read, the time in milliseconds since 1970, and a pipe's descriptor.
+    Through the pipe it learns how many rows are wanted."""
 
     plan: ImportPlan
     now: int

@@ -41,8 +41,8 @@ class FileReader:
         self._left = 0
 
     async def next(self, rows: int) -> BatchHead:
-        """What the next batch is. Its lines are waiting. The one after it is made meanwhile and has up to
-        `rows` rows, as many as this one where it was not asked for before."""
+        """Return the head of the next batch, whose lines then wait to be read. Meanwhile the process makes
+        the batch after it, with up to `rows` rows; that limit also holds for the first batch."""
         assert self._out is not None
         assert not self._left
         self._ask(rows)

@@ -146,7 +146,8 @@ class UpsertTarget:
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """What a batch stages: `count` lines for COPY, `given` of which say something about the subscription."""
+    """The staged rows of a batch: `count` lines for COPY, `given` of which say something about the
+    subscription."""
 
     count: int
     given: int

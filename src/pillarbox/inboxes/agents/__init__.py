@@ -1,1 +1,1 @@
-"""What an inbox asks of an agent: settings that are stored; no agent runs here (inboxes.md 3.6)."""
+"""The settings that an inbox has for an agent: they are stored, and no agent runs here (inboxes.md 3.6)."""

@@ -23,7 +23,7 @@ PUT: Final = """
 
 
 class Agent(NamedTuple):
-    """What an inbox asks of an agent."""
+    """The settings of an inbox for an agent."""
 
     id: UUID
     instructions: str | None = None

@@ -109,7 +109,7 @@ async def of_team(connected: CommandDatabase, team: str | None, inbox: str) -> O
 
 @asynccontextmanager
 async def parts(connected: CommandDatabase) -> AsyncIterator[Container]:
-    """What a server has, without anything that runs by itself."""
+    """Yield the container of a server's parts; none of them runs by itself."""
     connected.key_ring()
     settings = replace(connected.settings, roles=(ProcessRole.API,))
     memory = shared_memory.create()

@@ -280,7 +280,7 @@ async def answered(
 
 
 def operator(team: Team) -> Caller:
-    """Who may do everything for the team, within its quotas."""
+    """Return a caller who may do everything for the team, within its quotas."""
     return Caller(
         team.id,
         team.number,

@@ -1,4 +1,4 @@
-"""What a draft says, and the rules of its fields (inboxes.md 7.2 and 7.3)."""
+"""The fields of a draft and their rules (inboxes.md 7.2 and 7.3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NothingInIt(Invalid):
 
 
 class DraftContent(NamedTuple):
-    """What a draft says. `to` is None where nobody has said to whom."""
+    """The fields of a draft, without its attachments. `to` is None where no recipient was given."""
 
     to: Sequence[str] | None
     cc: Sequence[str]

@@ -1,4 +1,4 @@
-"""What sending and drafts bring to the slice."""
+"""The parts of the slice for sending and drafts: routes, attachments and retention."""
 
 from __future__ import annotations
 

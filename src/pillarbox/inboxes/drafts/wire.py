@@ -70,7 +70,7 @@ Files = Annotated[Sequence[NewAttachment], shown_as(GivenFiles | None), read_by(
 
 
 class DraftMembers(Struct):
-    """What a request says of a draft; UNSET where it says nothing."""
+    """The fields that a request gives of a draft; UNSET where it gives none."""
 
     rules: ClassVar[Rules] = {"text": answers.check_size}
 

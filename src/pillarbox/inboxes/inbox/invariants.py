@@ -1,6 +1,6 @@
-"""What must hold of inboxes and of what they count (`pillarbox verify`).
+"""The invariants of inboxes and their counts (`pillarbox verify`).
 
-What a deleted inbox has left behind is nobody's any more; there is a job that removes it.
+Rows that a deleted inbox has left behind are not checked; a job removes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the inboxes themselves, their labels and their agent settings bring to the slice."""
+"""The parts of the slice for inboxes, labels and agent settings: routes, removal and event bodies."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class MessageReading:
         return (await self._files(db, [row])).get(row.id, ())
 
     async def verdicts(self, db: TeamDb, row: StoredMessage) -> EmailVerdicts | None:
-        """What was found out about a message; None for one that was sent."""
+        """Return the verdicts on a message: SPF, DKIM, DMARC and spam. None for an outbound one."""
         return await self._received.verdicts(db, row.id) if row.is_inbound else None
 
     async def refuse_above(self, db: TeamDb, rows: Sequence[StoredMessage]) -> None:
@@ -145,7 +145,8 @@ class MessageReading:
         return MessageBody(found.html, found.text)
 
     async def _opened(self, db: TeamDb, rows: Sequence[StoredMessage]) -> _OpenedMessages:
-        """What an inbox sent to itself is inbound, and the email is a sent one all the same."""
+        """Return the messages with their sizes and attachments. One that an inbox sent to itself is inbound,
+        but stored as a sent email."""
         received = await self._received.sizes(db, [row.id for row in rows if row.is_inbound])
         sent = await inbox_mail.sizes(db, [row.id for row in rows if row.id not in received])
         return _OpenedMessages(rows, received, sent, await self._files(db, rows))

@@ -83,7 +83,7 @@ async def _message(request: Request, db: TeamDb) -> StoredMessage:
 
 
 async def _opened(request: Request, db: TeamDb, rows: list[StoredMessage]) -> MessageReading:
-    """What reads these messages, for whoever may see their content."""
+    """Return the reader of messages; 403 where the content of one of these is kept from the team."""
     reading = request.use(MessageReading)
     if request.known.is_metered:
         await reading.refuse_above(db, rows)

@@ -205,7 +205,7 @@ def side_by_side(parts: Sequence[bytes]) -> bytes:
 
 
 class _BlockChanged(Exception):  # noqa: N818 - nothing is wrong: somebody was faster
-    """What was read is not so any more, and nothing is to be committed."""
+    """The blocks were changed after they were read, so nothing is committed."""
 
 
 def search_periodic(blocks: MessageBlocks) -> list[Periodic]:

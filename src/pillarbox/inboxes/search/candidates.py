@@ -43,8 +43,8 @@ class CandidateColumns(NamedTuple):
 
 @dataclass(slots=True)
 class Candidates:
-    """What seems to fit. `messages` are the columns in which a message begins, of all blocks that were
-    read."""
+    """The messages that may fit. `messages` counts the columns in which a message begins, of all blocks that
+    were read."""
 
     blocks: list[CandidateColumns] = field(default_factory=list)
     messages: int = 0

@@ -16,8 +16,8 @@ _texts = msgspec.json.Decoder(list[str]).decode
 
 
 class IndexedMessage(NamedTuple):
-    """What a message is found by: its searched text, and the parts that are searched octet by octet, folded
-    and with a NUL behind each text."""
+    """The texts by which a message is found: its words, and the parts that are searched octet by octet. The
+    parts are folded, with a NUL behind each text."""
 
     id: UUID
     thread_id: UUID

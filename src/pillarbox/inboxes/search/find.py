@@ -48,11 +48,11 @@ class ThreadHit(NamedTuple):
 
 
 class SearchQuery(Protocol):
-    """What threads are compared with."""
+    """A search, as threads and blocks are compared with it."""
 
     @property
     def clauses(self) -> Sequence[Clause]:
-        """What blocks are asked."""
+        """The clauses on the terms of a message; one that fits meets all of them."""
         ...
 
     @property

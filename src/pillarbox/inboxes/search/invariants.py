@@ -1,4 +1,4 @@
-"""What must hold between messages and the blocks that describe them (`pillarbox verify`)."""
+"""The invariants of messages and the blocks that index them (`pillarbox verify`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What searching brings to the slice."""
+"""The parts of the slice for searching: routes, and the periodic job that keeps the blocks."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class MatchingMessage(NamedTuple):
 
 
 class NamedThread(NamedTuple):
-    """What a thread is found by in a list."""
+    """The texts by which a thread is found in a list."""
 
     id: UUID
     subject: str | None
@@ -282,8 +282,8 @@ class SearchMatches:
 
 
 class MessageCondition(NamedTuple):
-    """What one message must have. With `with_sent` an outbound message of any folder but spam and trash
-    counts as one of a folder."""
+    """The conditions on one message. With `with_sent` an outbound message of any folder but spam and trash
+    counts as one in `folders`."""
 
     words: Sequence[str]
     excluded: Sequence[str]
@@ -387,7 +387,7 @@ async def sizes(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[SizedTh
 
 
 async def names(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[NamedThread]:
-    """What these threads are found by."""
+    """Return the subjects and labels of these threads."""
     return await db.all(NamedThread, SUBJECTS, inbox_id, ids)
 
 

@@ -1,4 +1,4 @@
-"""What threads may be searched by: the messages that they have, or their subjects and labels."""
+"""The two kinds of search: by the messages of a thread, or by its subject and labels."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ TWICE: Final = "~"
 
 
 class SearchedMessage(NamedTuple):
-    """What of a message is searched."""
+    """The parts of a message that are searched."""
 
     subject: str | None
     sender: str

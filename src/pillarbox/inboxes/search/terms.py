@@ -1,4 +1,4 @@
-"""What messages are found by in blocks, as places in the signature of a message. Pure.
+"""The terms by which blocks find messages, as places in the signature of a message. Pure.
 
 A signature has `ROWS` bits. Of each word, each pair of words that follow one another, and each part of one to
 three octets of subject and correspondents, some bits are set. Which ones is stored: where it changes,
@@ -48,7 +48,7 @@ MIX: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 class SearchField(IntEnum):
-    """What of a message is searched octet by octet."""
+    """The parts of a message that are searched octet by octet."""
 
     SUBJECT = 1
     SENDER = 2

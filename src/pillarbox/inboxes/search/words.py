@@ -1,4 +1,4 @@
-"""What the text of a question means: words, phrases, and what is not to be there (inboxes.md 5.2). Pure."""
+"""Reads the text of a search: words, phrases, and those that must not occur (inboxes.md 5.2). Pure."""
 
 from __future__ import annotations
 

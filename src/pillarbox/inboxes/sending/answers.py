@@ -1,4 +1,4 @@
-"""What the author of a reply or a forward wants, and the rules of the fields (inboxes.md 6.2 and 6.3)."""
+"""The fields of a reply or a forward, and their rules (inboxes.md 6.2 and 6.3)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, MissingFi
 
 
 class ReplyRequest(NamedTuple):
-    """What is to be sent. `to` is that of a forward; without `subject` it is made from that of the thread.
-    `allows_automatic`: the message that is answered may be an automatic one."""
+    """A reply or a forward that is to be sent. `to` is for a forward; without `subject` it is made from that
+    of the thread. `allows_automatic`: the original may be an automatic message."""
 
     to: Sequence[NamedRecipient]
     cc: Sequence[NamedRecipient]

@@ -30,7 +30,7 @@ class QuotedMessage:
     text: str | None
 
     def lines(self) -> list[tuple[str, str]]:
-        """What stands above it."""
+        """Return the header lines that a forward shows above the message, as names and values."""
         t = self.at.astimezone(UTC)
         date = f"{DAYS[t.weekday()]}, {t.day} {MONTHS[t.month - 1]} {t.year} {t.hour:02}:{t.minute:02} UTC"
         found = [

@@ -1,4 +1,4 @@
-"""What must hold of mail that was sent from inboxes (`pillarbox verify`)."""
+"""The invariants of mail that was sent from inboxes (`pillarbox verify`)."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class OriginalFile(NamedTuple):
 
 
 class OriginalContent(NamedTuple):
-    """What a message says, with its attachments. The html names its images by their Content-ID."""
+    """The bodies of a message, with its attachments. The html names its images by their Content-ID."""
 
     html: str | None
     text: str | None
@@ -95,13 +95,13 @@ class ReceivedOriginals(Protocol):
     def turn(
         self, team_id: UUID, size: int, is_gone: Callable[[], bool]
     ) -> AbstractAsyncContextManager[None]:
-        """Hold the memory in which a message of that size is read. Raises Overloaded, and ClientGone for who
-        has left."""
+        """Hold the memory for reading a message of that size. Raises ServerOverloaded, and ClientGone where
+        the client has left."""
         ...
 
     async def content(self, db: TeamDb, email_id: UUID, limit: int) -> OriginalContent | None:
-        """Bodies and attachments; None where they are gone. Raises ValueError where the attachments have more
-        than `limit` octets together. Who asks holds a turn."""
+        """Return bodies and attachments; None where they are gone. Raises ValueError where the attachments
+        have more than `limit` octets together. The caller holds a `turn`."""
         ...
 
     async def refuse_above(self, db: TeamDb, email_id: UUID) -> None:
@@ -148,7 +148,8 @@ class Originals:
     async def content(
         self, db: TeamDb, target: RepliedMessage, *, was_received: bool, limit: int
     ) -> OriginalContent:
-        """What it says, with attachments of at most `limit` octets. Who asks holds a turn."""
+        """Return the bodies and attachments; ForwardTooLarge above `limit` octets, ContentGone where they are
+        gone. The caller holds a `turn`."""
         if was_received:
             try:
                 found = await self.received.content(db, target.id, limit)

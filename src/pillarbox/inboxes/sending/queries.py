@@ -107,7 +107,7 @@ async def has_message(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUI
 async def lately_sent(
     db: TeamDb, inbox_id: UUID, thread_id: UUID, since: datetime, addresses: Sequence[str], limit: int
 ) -> LatelySent:
-    """What was sent since then; at most `limit` messages are counted."""
+    """Return how many messages were sent since then; at most `limit` of them are looked at."""
     found = await db.one(
         LatelySent, LATELY_SENT, inbox_id, thread_id, first_id(since), list(addresses), limit
     )

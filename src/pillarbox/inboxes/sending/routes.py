@@ -64,7 +64,7 @@ async def forward(request: Request, db: TeamDb) -> Reply[EmailId]:
 
 
 def call_of(request: Request) -> SendCall:
-    """Who asks, and what the answer is kept for."""
+    """Return the caller, with the request's idempotency key and record."""
     return SendCall(request.known, request.idempotency, request.asked, request.is_client_gone)
 
 

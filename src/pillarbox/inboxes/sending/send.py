@@ -76,7 +76,7 @@ MOST_IN_INBOX: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class SendCall:
-    """Who asks for something to be sent, and the request that its answer is kept for."""
+    """The caller of a send, and the request that its answer is kept for."""
 
     caller: Caller
     idempotency: Idempotency | None = None

@@ -92,8 +92,8 @@ def _subject_of(message: NewMessage) -> SubjectQuery | None:
 def all_writes(
     plan: ThreadPlan, instant: datetime, telling: Statement | None, described: Mapping[InboxKey, UUID]
 ) -> list[Statement]:
-    """What carries out the plan, with what queues its events; `follow` comes after it. It fails with a
-    division by zero where a message was taken for new and its id is known."""
+    """Return the statements that carry out the plan and queue its events; call `follow` after them. They
+    raise StatementFailed where a message was planned as new and its id is known."""
     return queries.all_writes(plan, instant, telling, described)
 
 

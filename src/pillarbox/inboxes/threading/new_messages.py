@@ -50,8 +50,8 @@ class NewMessage:
 
 
 class JoinedThread(NamedTuple):
-    """What became of a message: its thread; `is_stored` is false for one that the inbox had already. The id
-    is that of an earlier row where the inbox has sent the message itself."""
+    """The thread that a message joined; `is_stored` is false for a message that the inbox had already. Where
+    the inbox has sent it itself, `message_id` is that of the earlier row."""
 
     thread_id: UUID
     message_id: UUID

@@ -223,7 +223,8 @@ class SubjectQuery(NamedTuple):
 
 
 class ThreadLookup(NamedTuple):
-    """What was found of messages and threads. `awaited`: the threads that wait for an id."""
+    """The messages and threads that a lookup found. `awaited`: the threads that wait for a message with that
+    id."""
 
     threads: list[ThreadState]
     messages: list[KnownMessage]
@@ -277,8 +278,8 @@ async def by_subject(conn: Connection, subjects: Sequence[SubjectQuery]) -> list
 def writes(
     plan: ThreadPlan, instant: datetime, described: Mapping[InboxKey, UUID] | None = None
 ) -> list[Statement]:
-    """What carries out the plan, except for its events; none of the statements sees another's rows.
-    `described`: how far searches know the messages of each inbox, where the lock has told it."""
+    """Return the statements that carry out the plan, except for its events; none of them sees another's rows.
+    `described`: the id up to which search blocks cover each inbox, where the lock has returned it."""
     found = []
     if new := [thread for thread in plan.threads if thread.is_new]:
         found.append(Statement(BEGIN, (rows_json([_new_row(thread) for thread in new]),)))
@@ -312,8 +313,8 @@ def writes(
 def all_writes(
     plan: ThreadPlan, instant: datetime, telling: Statement | None, described: Mapping[InboxKey, UUID]
 ) -> list[Statement]:
-    """What carries out the plan, with what queues its events; `follow` comes after it. Raises
-    StatementFailed where a message was taken for new and its id is known."""
+    """Return the statements that carry out the plan and queue its events; call `follow` after them. They
+    raise StatementFailed where a message was planned as new and its id is known."""
     return [*writes(plan, instant, described), *([] if telling is None else [telling])]
 
 

@@ -68,7 +68,7 @@ class ThreadState:
 
 
 class KnownThreads:
-    """What the inboxes have, as far as the messages of a commit may need it."""
+    """The threads and messages of the inboxes, as far as the messages of a commit may need them."""
 
     def __init__(
         self,
@@ -118,8 +118,8 @@ class ReturnedMessage(NamedTuple):
 
 @dataclass(slots=True)
 class ThreadPlan:
-    """What is to be written, and what became of each message. `are_new`: nobody has looked whether the
-    inboxes know the ids of the messages, so whoever writes them does."""
+    """The rows to write, and the thread of each message. `are_new`: nobody has looked up the ids of the
+    messages, so the statements that write them check."""
 
     joined: list[JoinedThread] = field(default_factory=list)
     placed: list[PlacedMessage] = field(default_factory=list)

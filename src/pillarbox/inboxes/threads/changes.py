@@ -1,8 +1,8 @@
-"""What a client changes of a thread (inboxes.md 5.4 to 5.7 and section 8).
+"""The changes that a client makes to a thread (inboxes.md 5.4 to 5.7 and section 8).
 
 Each change runs in the caller's transaction: it takes the lock of the inbox, reads the thread, writes what is
-different, and queues an event for each real difference. What is already so is answered the same and changes
-nothing.
+different, and queues an event for each real difference. A change to what the thread already is gets the same
+answer and writes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What must hold between threads, their labels and their emails (`pillarbox verify`)."""
+"""The invariants of threads, their labels and their emails (`pillarbox verify`)."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ async def labelled_newer(
 
 
 async def items(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ListedThread]:
-    """What lists show of these threads, in this order; without those that are gone."""
+    """Return these threads as lists show them, in this order; without those that are gone."""
     return await db.all(ListedThread, ITEMS, inbox_id, ids)
 
 

@@ -1,4 +1,4 @@
-"""What threads and their messages bring to the slice."""
+"""The parts of the slice for threads and their messages: routes, reading, and the purge of the trash."""
 
 from __future__ import annotations
 

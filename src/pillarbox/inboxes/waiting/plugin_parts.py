@@ -1,4 +1,4 @@
-"""What waiting for changes brings to the slice."""
+"""The parts of the slice for requests that wait for changes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Readings of the database that many requests want at the same moment.
 
-Requests that want the same share one reading. Who comes while it waits for its turn takes part; who comes
-once it runs waits for the next one, because it may want what was committed since.
+Requests that want the same share one reading. One that arrives while the reading waits for its turn joins it;
+one that arrives later waits for the next reading, because it may want what was committed since.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class SharedReadings:
         self._waiting = 0
 
     async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """What a reading gives that begins after this call. All that call with an equal `key` may get the
-        same object. Raises Overloaded where too many wait, and what the reading raises."""
+        """Return the result of a reading that begins after this call. Calls with an equal `key` may share one
+        object. Raises ServerOverloaded where too many wait, and the exceptions of `read`."""
         if self._waiting >= MOST:
             raise ServerOverloaded("Too many requests wait for changes.")
         task = self._queued.get(key)
@@ -40,7 +40,7 @@ class SharedReadings:
             self._queued[key] = task
         self._waiting += 1
         try:
-            # Who leaves does not end it for the others.
+            # A caller that leaves does not end it for the others.
             found: T = await asyncio.shield(task)
         finally:
             self._waiting -= 1
@@ -54,6 +54,6 @@ class SharedReadings:
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:
-    """Nobody may be left who asks for its exception."""
+    """Retrieve the exception, since no caller may be left that does."""
     if not task.cancelled():
         task.exception()

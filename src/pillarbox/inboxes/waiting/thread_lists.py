@@ -48,7 +48,7 @@ class WaitOptions:
 
     @classmethod
     def read(cls, query: Query) -> WaitOptions:
-        """What a request asks for."""
+        """Return the wait that a query asks for; a 422 names the parameter that is wrong."""
         seconds = query.integer("wait", WAIT_REASON)
         if seconds is not None and seconds > LONGEST_WAIT:
             raise InvalidParameter("wait", WAIT_REASON)

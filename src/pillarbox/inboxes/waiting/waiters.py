@@ -94,9 +94,10 @@ class Waiters:
     async def first(
         self, waiting_request: WaitingRequest, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]
     ) -> T:
-        """What `read` gives, as soon as that is news and at the latest when the time is over.
+        """Return the result of `read` as soon as it is news, and at the latest when the time is over.
 
-        Raises RateLimited where too many requests of the team wait, Overloaded where too many do.
+        Raises RateLimited where too many requests of the team wait, and ServerOverloaded where too many of
+        all teams do.
         """
         found = await self._read(waiting_request, read)
         if waiting_request.seconds <= 0 or is_news(found):

@@ -32,7 +32,8 @@ class DescribedClient(NamedTuple):
 
 
 def presented(request: Request, named: str | None, secret: str | None) -> ClientCredentials:
-    """Who a request says it is, by its parameters or its header; raises InvalidRequest and InvalidClient."""
+    """Return the client's credentials in the parameters or the header; raises InvalidRequest and
+    InvalidClient."""
     authorization = request.header("authorization")
     if authorization is not None:
         client_id, password = _basic(authorization)

@@ -108,7 +108,7 @@ def described(url: str, host: str, document: Mapping[str, Any]) -> Client:
 
 
 def _given(document: Mapping[str, Any], field: str, read: Callable[[object, str], T]) -> T | None:
-    """What a field says; None where it is absent or null."""
+    """Return the field's value as `read` parses it; None where it is absent or null."""
     value = document.get(field)
     return None if value is None else read(value, field)
 

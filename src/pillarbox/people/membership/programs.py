@@ -16,7 +16,7 @@ from pillarbox.people.roles import TeamAct
 
 
 async def listed(db: TeamDb, person_id: UUID | None) -> list[GrantedProgram]:
-    """What this person has let in, or what anybody has, the newest first."""
+    """Return the programs that this person, or with None anybody, has let in, the newest first."""
     return await member_queries.programs(db, person_id)
 
 

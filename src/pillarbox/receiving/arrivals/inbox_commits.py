@@ -64,8 +64,8 @@ class Routes(NamedTuple):
 
 
 class InboxCommitResult(NamedTuple):
-    """What was written, and what was not, by team and fingerprint, because one of its inboxes is locked by
-    somebody else: with that inbox. `busy` are the addresses of such inboxes."""
+    """The rows that were written, and the mails that were left because another transaction has locked an
+    inbox. `left` gives that inbox by team and fingerprint, `busy` by address."""
 
     rows: list[WrittenRow]
     left: Mapping[tuple[UUID, bytes], InboxKey]

@@ -66,7 +66,8 @@ Write = Callable[[InboxCommit, InboxKey | LockTimeout | None], Awaitable[InboxCo
 
 
 class _CommitDone(NamedTuple):
-    """What was stored of them, and what was not, each with the inbox that is locked."""
+    """The ids of the mails that were stored, and the mails that were left, each with the inbox that is
+    locked."""
 
     ids: tuple[UUID, ...]
     left: Sequence[tuple[InboxKey, ForInbox]]

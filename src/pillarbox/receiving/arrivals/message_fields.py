@@ -1,4 +1,4 @@
-"""What an inbox keeps of a message beside what is stored of every received email. Pure."""
+"""The fields that an inbox keeps of a message, beside those of every received email. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from a report, as values: events of recipients, and addresses that proved bad."""
+"""The consequences of a report, as values: events of recipients, and addresses that proved bad."""
 
 from __future__ import annotations
 

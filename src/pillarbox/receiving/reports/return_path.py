@@ -77,7 +77,7 @@ HOUR: Final = 3600.0
 
 
 class ReportOutcome(Enum):
-    """What became of a report."""
+    """The outcome of a report that arrived."""
 
     RECORDED = "recorded"
     UNCHANGED = "nothing new"
@@ -215,7 +215,8 @@ class ReturnPath:
 
 
 class _ReadReport(NamedTuple):
-    """What a mail is: a complaint, a bounce, or neither."""
+    """A mail to a return path, as it was read: a complaint, a bounce, or neither; then `otherwise` is its
+    outcome."""
 
     complaint: FeedbackReport | None
     bounce: DeliveryReport | None

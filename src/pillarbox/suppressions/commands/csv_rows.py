@@ -155,7 +155,7 @@ class CsvRows:
                 raise NotReadable(f"Line {self._line:,} does not end; the file is no CSV file.")
 
     def _taken(self) -> list[RefusedRow]:
-        """What was refused since the last time."""
+        """Return the rows that were refused since the last call."""
         taken, self._wrong = self._wrong, []
         return taken
 

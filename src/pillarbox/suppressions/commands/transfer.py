@@ -45,7 +45,7 @@ LONGEST_SHOWN: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class SuppressionImport:
-    """What is read, and how."""
+    """The arguments of an import: the file, its column, the origin of the addresses, the file for errors."""
 
     file: str
     column: str | None
@@ -61,7 +61,7 @@ class SuppressionImport:
 
 @dataclass(slots=True)
 class ImportOutcome:
-    """What became of the rows so far."""
+    """The counts of rows so far."""
 
     rows: int = 0
     added: int = 0

@@ -35,7 +35,8 @@ HOPELESS = timedelta(days=1)
 
 
 class ClaimedDeliveries(NamedTuple):
-    """What one claim brought. `more`: there may be more due; `elsewhere`: another process has the webhook."""
+    """The result of one claim. `more`: more deliveries may be due; `elsewhere`: another process has the
+    webhook."""
 
     endpoint: Endpoint | None = None
     deliveries: Sequence[Delivery] = ()

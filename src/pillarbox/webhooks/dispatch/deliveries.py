@@ -1,4 +1,4 @@
-"""What the dispatcher works with: webhooks, deliveries, and how attempts ended."""
+"""The values that the dispatcher works with: webhooks, deliveries, and the results of attempts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AttemptResult(NamedTuple):
 
 
 class AttemptVerdict(Enum):
-    """What an attempt means for its delivery."""
+    """The consequence of an attempt for its delivery."""
 
     SUCCESS = "success"
     RETRY = "retry"
@@ -81,7 +81,8 @@ class AttemptVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettlement:
-    """What is written of an attempt; `due_at` is the next one's time after the verdict RETRY."""
+    """The settlement of an attempt, as it is written; after the verdict RETRY `due_at` is the time of the
+    next one."""
 
     delivery: Delivery
     attempt_id: UUID

@@ -1,4 +1,4 @@
-"""What the dispatcher counts for Prometheus (OPS-06)."""
+"""The metrics of the dispatcher for Prometheus (OPS-06)."""
 
 from __future__ import annotations
 

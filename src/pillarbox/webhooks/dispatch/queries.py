@@ -214,7 +214,7 @@ class DueWebhook(NamedTuple):
 
 
 class WebhookRow(NamedTuple):
-    """What a claim needs of a webhook."""
+    """The columns of a webhook that a claim needs."""
 
     endpoint: str
     secrets: Sequence[bytes]
@@ -240,8 +240,8 @@ class ClaimedRow(NamedTuple):
 
 
 class ClaimCounts(NamedTuple):
-    """What a claim found: `elsewhere` where another process has the webhook, how many rows it met, void ones
-    too, and those that it took, in the order in which they are due."""
+    """The rows that a claim took, in the order in which they are due. `met` counts the rows it met, void ones
+    too; `elsewhere`: another process has the webhook."""
 
     elsewhere: bool
     met: int

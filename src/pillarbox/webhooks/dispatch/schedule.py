@@ -29,7 +29,8 @@ def settlement(
     ended_at: datetime,
     retries: Sequence[timedelta] = RETRIES,
 ) -> DeliverySettlement:
-    """What an answer means: the end, or the next attempt. A replay is one attempt and no more."""
+    """Return the settlement of an attempt: the delivery ends, or has a next attempt. A replay is one attempt
+    and no more."""
     verdict, due_at = AttemptVerdict.FAILED, ended_at
     if answer.succeeded:
         verdict = AttemptVerdict.SUCCESS

@@ -99,7 +99,7 @@ class EndpointScheduler:
         return 0 if queue is None else queue.running + len(queue.waiting)
 
     def queue_of(self, webhook: WebhookKey) -> EndpointSlots | None:
-        """What is known of a webhook."""
+        """Return the slots and queue of a webhook; None where this process has none."""
         return self._queues.get(webhook)
 
     def add(
@@ -187,7 +187,7 @@ class EndpointScheduler:
         return left <= 0 or self._doubtful_of[team] >= left
 
     def _evict_idle(self) -> None:
-        """What was learned of endpoints is kept of the latest ones."""
+        """Forget the idle endpoint that was used least recently, where too many are kept."""
         if len(self._queues) < QUEUES_KEPT:
             return
         idle = next((p for p, queue in self._queues.items() if not queue.running and not queue.waiting), None)

@@ -83,7 +83,8 @@ class DeliverySettler:
         return [None] * len(batch)
 
     async def _with_failures(self, batch: Sequence[DeliverySettlement]) -> None:
-        """What failures mean for a webhook depends on its health, which is read in between."""
+        """Settle a batch and apply its results to the webhooks' health, which decides whether failures
+        disable them."""
         async with transaction(self._pool) as conn:
             outcomes = await queries.settle(conn, batch, self._owner, all_well=False)
             await health.record(conn, _results(batch, outcomes), self._ids)
@@ -91,7 +92,8 @@ class DeliverySettler:
 
 
 def _results(batch: Sequence[DeliverySettlement], outcomes: dict[Key, str]) -> list[AttemptEnd]:
-    """What counts for the failure clocks: every attempt of a delivery that was ours to settle."""
+    """Return the results that count for the failure clocks: every attempt of a delivery that was ours to
+    settle."""
     return [
         AttemptEnd(
             *s.delivery.key[:3],
