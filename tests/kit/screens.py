@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 from uuid import uuid4
 
+from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.application import SLICES
 from pillarbox.dashboard.frame.screen_table import Screen, screens_of
@@ -14,6 +15,7 @@ from pillarbox.mail.smtp.intake import ReceivedText
 from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
 from pillarbox.receiving.receive import MessageReceiver
 
+MARK_ID: Final = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 Builds = Callable[[Team], Coroutine[Any, Any, str]]
 
 HTML: Final = (
@@ -87,7 +89,39 @@ async def a_received_email(team: Team) -> str:
     return str(outcome.ids[0])
 
 
-SUBJECTS: Final[dict[str, Builds]] = {"email_id": an_email, "received_id": a_received_email}
+async def a_webhook(team: Team) -> str:
+    """A webhook with an event that was refused once and taken then."""
+    subject = await hook(team, "domain.updated", "email.bounced")
+    await publish(team, name="harbor.example", status="verified")
+    await publish(team, "email.bounced", email_id=MARK_ID, subject="Your invoice", to=["ben@quay.example"])
+    event, later = await subject.events()
+    await subject.attempt(event["id"], 503, "<b>busy</b>")
+    await subject.attempt(event["id"], 200, '{"ok": true}')
+    await subject.ends(event["id"], "success")
+    await subject.attempt(later["id"], 0, "connection failed")
+    await subject.ends(later["id"], "failed")
+    return subject.id
+
+
+async def an_event(team: Team) -> str:
+    """The older event of the webhook that was made last."""
+    webhook_id = (await team.get("/webhooks?limit=1")).json()["data"][0]["id"]
+    return str((await team.get(f"/webhooks/{webhook_id}/events")).json()["data"][-1]["id"])
+
+
+async def a_log(team: Team) -> str:
+    """A request that was refused, in the log."""
+    answer = await team.post("/emails", {"from": "x", "to": "ada@quay.example", "html": HTML})
+    return answer.headers["x-request-id"]
+
+
+SUBJECTS: Final[dict[str, Builds]] = {
+    "email_id": an_email,
+    "received_id": a_received_email,
+    "webhook_id": a_webhook,
+    "event": an_event,
+    "log_id": a_log,
+}
 """Makes what a path parameter of a screen names; returns its id."""
 
 

@@ -10,6 +10,7 @@ from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.emails import email_list, email_page, received_list, received_page
 from pillarbox.dashboard.frame import assets, design, search
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
+from pillarbox.dashboard.logs import log_list, log_page
 from pillarbox.dashboard.overview import overview_screen
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (
@@ -26,6 +27,7 @@ from pillarbox.dashboard.people import (
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
+from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Background, Container, Slice, Stop
@@ -70,6 +72,12 @@ PAGES = collect(
     email_page,
     received_list,
     received_page,
+    webhook_list,
+    webhook_page,
+    event_page,
+    signature_page,
+    log_list,
+    log_page,
 )
 
 

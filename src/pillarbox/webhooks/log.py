@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
-from pillarbox.webhooks import queries
+from pillarbox.webhooks import log_queries, queries
 from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
-from pillarbox.webhooks.publish import Wake
+from pillarbox.webhooks.publish import Wake, body_of
 from pillarbox.webhooks.queries import LoggedEvent, Webhook
+from pillarbox.webhooks.samples import SAMPLES
+
+SCANNED: Final = 20_000
+"""Ended events among which failed ones are looked for, the newest of a period."""
 
 
 class WebhookDisabled(Invalid):
@@ -58,6 +63,37 @@ class DeliveryLog:
         if not await queries.replay(db, webhook.id, event, self.ids.new(), self.clock.now()):
             raise WebhookDisabled
         after_commit(db.connection, self.wake)
+
+    async def failed(
+        self,
+        db: TeamDb,
+        webhook: Webhook,
+        *,
+        since: datetime | None,
+        before: UUID | None = None,
+        limit: int,
+    ) -> list[LoggedEvent]:
+        """Return the newest events that failed, from `since` on and older than the event `before`."""
+        lower = self.oldest if since is None else max(self.oldest, first_id(since))
+        upper = before or UUID(int=(1 << 128) - 1)
+        return await log_queries.failed_events(db, webhook.id, lower, upper, SCANNED, limit)
+
+    async def send_sample(self, db: TeamDb, webhook: Webhook, kind: str) -> UUID:
+        """Queue a sample event for this webhook alone; return its id, or raise WebhookDisabled."""
+        now = self.clock.now()
+        event_id = self.ids.new()
+        async with db.transaction() as inner:
+            payload = body_of(kind, now, SAMPLES[kind])
+            if not await log_queries.insert_event(inner, webhook.id, event_id, kind, now, payload):
+                raise WebhookDisabled
+            after_commit(inner.connection, self.wake)
+        return event_id
+
+
+def milliseconds_of(attempt_id: UUID, sent_at: datetime) -> int:
+    """Return how long an attempt took: its id is made when it ends."""
+    ended = attempt_id.int >> 80
+    return max(0, ended - round(sent_at.timestamp() * 1000))
 
 
 async def webhook_of(db: TeamDb, webhook_id: UUID) -> Webhook:

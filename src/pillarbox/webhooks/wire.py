@@ -171,6 +171,11 @@ def attempt_item(attempt: Attempt) -> AttemptItem:
     )
 
 
+def shown_event(event_id: UUID) -> str:
+    """Return the id of an event as the wire shows it."""
+    return tagged(EVENT, event_id)
+
+
 def event_id(text: str) -> UUID | None:
     """The event that a wire id means; None for what is none."""
     return untagged(EVENT, text)

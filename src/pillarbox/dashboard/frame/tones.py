@@ -21,6 +21,7 @@ TONES: Final[Mapping[str, str]] = {
     "scheduled": "info",
     "pending": "info",
     "retrying": "warn",
+    "attempting": "warn",
     "delivery_delayed": "warn",
     "suppressed": "warn",
     "partially_verified": "warn",

@@ -88,6 +88,10 @@ class Visit:
         """Return what `POST path` answers. `key` is an Idempotency-Key: a form sent twice acts once."""
         return await _builtins(await self._call("POST", path, {}, body or {}, key=key))
 
+    async def patch(self, path: str, /, body: Any) -> Any:
+        """Return what `PATCH path` answers."""
+        return await _builtins(await self._call("PATCH", path, {}, body))
+
     async def put(self, path: str, /, body: Any) -> Any:
         """Return what `PUT path` answers."""
         return await _builtins(await self._call("PUT", path, {}, body))
@@ -128,15 +132,27 @@ class Visit:
             raise Forbidden(t("team.none"))
         if not self.may(right_of(method, path)):
             raise Forbidden(t("refused.text"))
-        if method != "GET" and team.status != "active":
+        if method != "GET":
+            self.refuse_blocked()
+
+    def refuse_blocked(self) -> None:
+        """Raise Forbidden where the team is blocked: acts without a call of the API ask this first."""
+        if self.visitor.team is None or self.visitor.team.status != "active":
             raise Forbidden(t("team.blocked"))
 
     # Answers ----------------------------------------------------------------------------------------
 
     async def draw(
-        self, template: str, *, status: int = 200, problem: str | None = None, **values: Any
+        self,
+        template: str,
+        *,
+        status: int = 200,
+        problem: str | None = None,
+        notice: str | None = None,
+        **values: Any,
     ) -> Reply[Html]:
-        """Return the screen as a page of the dashboard. `problem` says what was wrong with a form."""
+        """Return the screen as a page of the dashboard. `problem` says what was wrong with a form, `notice`
+        what was done; without it that is what the address says."""
         return await draw_screen(
             self.request,
             self.visitor,
@@ -146,7 +162,7 @@ class Visit:
             calls=self.calls,
             status=status,
             problem=problem,
-            notice=self.notice(),
+            notice=notice or self.notice(),
             **values,
         )
 
@@ -167,7 +183,7 @@ def right_of(method: str, path: str) -> Right:
     return Right.MANAGE if path.split("/")[1] in MANAGED else Right.USE
 
 
-def with_query(path: str, **values: str | None) -> str:
+def with_query(path: str, /, **values: str | None) -> str:
     """Return the path with these query parameters; None ones are left out."""
     given = {name: value for name, value in values.items() if value not in (None, "")}
     return f"{path}?{urlencode(given)}" if given else path

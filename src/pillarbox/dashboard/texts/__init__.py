@@ -13,7 +13,18 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Final
 
-from pillarbox.dashboard.texts import account, consent, emails, frame, overview, people, received, teams
+from pillarbox.dashboard.texts import (
+    account,
+    consent,
+    emails,
+    frame,
+    logs,
+    overview,
+    people,
+    received,
+    teams,
+    webhooks,
+)
 
 ENGLISH: Final = "en"
 
@@ -36,6 +47,8 @@ TEXTS: Final = _merged(
     overview.TEXTS,
     emails.TEXTS,
     received.TEXTS,
+    webhooks.TEXTS,
+    logs.TEXTS,
 )
 """Every text in English."""
 

@@ -67,6 +67,7 @@ TEXTS: Final[dict[str, str]] = {
     "state.disabled": "Disabled",
     "state.success": "Succeeded",
     "state.retrying": "Retrying",
+    "state.attempting": "Retrying",
     "state.active": "Active",
     "state.suspended": "Suspended",
     "state.blocked": "Blocked",

@@ -1,0 +1,55 @@
+"""One request of the log with its answer, and the code that sends it again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from pillarbox.dashboard import pages
+from pillarbox.dashboard.frame.code_samples import ApiExample, samples_of
+from pillarbox.dashboard.frame.screen_table import ScreenTable
+from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.logs.log_list import HERE, status_tone
+from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.logs.masking import MASK
+
+LISTED: Final = ("/emails", "/domains", "/webhooks", "/contacts", "/templates", "/broadcasts")
+"""Paths whose answers hold the id of something that has a screen."""
+
+
+@screen(f"{HERE}/{{log_id}}", title="log.title", query={"done": str})
+async def show(visit: Visit) -> Reply[Html]:
+    """Show a request with its answer."""
+    log = await visit.get(f"/logs/{visit.request.param('log_id')}")
+    body, answer = log["request_body"], log["response_body"]
+    request_text, request_is_cut = pages.beginning(_text(body))
+    answer_text, answer_is_cut = pages.beginning(_text(answer))
+    example = ApiExample(log["method"], log["endpoint"], {}, body)
+    [again] = samples_of([example], visit.request.use(ScreenTable).public_url)
+    return await visit.draw(
+        "logs/one.html",
+        log=log,
+        tone=status_tone(log["response_status"]),
+        request_text=request_text,
+        answer_text=answer_text,
+        is_cut=request_is_cut or answer_is_cut,
+        again=again,
+        is_masked=MASK in (request_text or ""),
+        thing=_thing(log["endpoint"], answer),
+        message=answer.get("message") if isinstance(answer, dict) and log["response_status"] >= 400 else None,
+    )
+
+
+def _text(body: Any) -> str | None:
+    return None if body is None else json.dumps(body, ensure_ascii=False, indent=2)
+
+
+def _thing(endpoint: str, answer: Any) -> str | None:
+    """The screen of what the request made or changed."""
+    thing_id = answer.get("id") if isinstance(answer, dict) else None
+    base = next((path for path in LISTED if endpoint == path or endpoint.startswith(f"{path}/")), None)
+    if base is None or not isinstance(thing_id, str) or not well_formed(thing_id):
+        return None
+    return f"/dashboard{base}/{thing_id}"

@@ -1,0 +1,69 @@
+"""SQL of the log of a webhook beside its resource: events that failed, and an event for one webhook alone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.webhooks.queries import LoggedEvent
+
+
+async def failed_events(
+    db: TeamDb, webhook_id: UUID, lower: UUID, upper: UUID, scanned: int, limit: int
+) -> list[LoggedEvent]:
+    """Return the newest failed events from `lower` up to but not including `upper`. It reads the newest
+    `scanned` ended events of that range."""
+    return await db.all(
+        LoggedEvent,
+        """
+        SELECT event_id, kind, at, status, NULL::timestamptz AS due_at, subject_id, position, detail
+          FROM (SELECT event_id, kind, at, status, subject_id, position, detail
+                  FROM webhook_outcomes
+                 WHERE team_id = $1 AND webhook_id = $2 AND event_id >= $3 AND event_id < $4
+                 ORDER BY event_id DESC
+                 LIMIT $5) AS ended
+         WHERE status = 'failed'
+        UNION ALL
+        (SELECT d.event_id, d.kind, d.at, 'failed', NULL, d.subject_id, d.position, d.detail
+           FROM webhook_deliveries d
+           JOIN webhooks w ON w.team_id = d.team_id AND w.id = d.webhook_id AND w.epoch <> d.epoch
+          WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id >= $3 AND d.event_id < $4
+            AND d.replay = '00000000-0000-0000-0000-000000000000'
+          ORDER BY d.event_id DESC
+          LIMIT $6)
+         ORDER BY event_id DESC
+         LIMIT $6
+        """,
+        webhook_id,
+        lower,
+        upper,
+        scanned,
+        limit,
+    )
+
+
+async def insert_event(
+    db: TeamDb, webhook_id: UUID, event_id: UUID, kind: str, now: datetime, payload: bytes
+) -> bool:
+    """Store an event and queue it for one webhook; return False where that takes none now."""
+    queued = await db.run(
+        """
+        WITH hook AS (
+            SELECT team_id, id, epoch
+              FROM webhooks
+             WHERE team_id = $1 AND id = $2 AND status = 'enabled' AND kind = 'endpoint'
+        ), stored AS (
+            INSERT INTO webhook_events (team_id, id, kind, at, payload)
+            SELECT team_id, $3, $4, $5, $6 FROM hook
+        )
+        INSERT INTO webhook_deliveries (team_id, webhook_id, event_id, kind, at, epoch, due_at)
+        SELECT team_id, id, $3, $4, $5, epoch, $5 FROM hook
+        """,
+        webhook_id,
+        event_id,
+        kind,
+        now,
+        payload,
+    )
+    return queued == 1
