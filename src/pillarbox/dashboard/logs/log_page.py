@@ -15,7 +15,15 @@ from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.logs.masking import MASK
 
-LISTED: Final = ("/emails", "/domains", "/webhooks", "/contacts", "/templates", "/broadcasts")
+LISTED: Final = (
+    "/emails/receiving",
+    "/emails",
+    "/domains",
+    "/webhooks",
+    "/contacts",
+    "/templates",
+    "/broadcasts",
+)
 """Paths whose answers hold the id of something that has a screen."""
 
 
