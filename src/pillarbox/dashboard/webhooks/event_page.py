@@ -10,7 +10,8 @@ from pillarbox.dashboard.frame.times import instant_of
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
-from pillarbox.dashboard.webhooks.webhook_page import HERE, ONE
+from pillarbox.dashboard.webhooks.webhook_list import HERE
+from pillarbox.dashboard.webhooks.webhook_page import ONE
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people.roles import Right

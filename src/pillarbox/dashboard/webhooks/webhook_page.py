@@ -158,7 +158,7 @@ async def _failed(visit: Visit) -> ListPage:
     ]
     older = None
     if len(events) > ROWS:
-        older = with_query(_here(visit), state="failed", after=rows[-1]["id"])
+        older = with_query(_here(visit), state="failed", after=str(rows[-1]["id"]))
     return ListPage(rows, PageLinks(None, older))
 
 
