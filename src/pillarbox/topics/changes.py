@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
@@ -26,15 +28,7 @@ class TopicChanges:
 
     async def create(self, db: TeamDb, new_topic: NewTopic) -> UUID:
         stamp = self.ids.stamp()
-        topic = TopicRow(
-            id=stamp.id,
-            name=new_topic.name,
-            description=new_topic.description or None,
-            default_subscription=new_topic.default_subscription,
-            visibility=new_topic.visibility,
-            created_at=stamp.at,
-            updated_at=stamp.at,
-        )
+        topic = TopicRow(id=stamp.id, created_at=stamp.at, updated_at=stamp.at, **_given(new_topic))
         await queries.insert(db, topic)
         await publish(db, self.publisher, CREATED, topic)
         return topic.id
@@ -54,9 +48,11 @@ class TopicChanges:
     async def delete(self, db: TeamDb, topic_id: UUID) -> None:
         """From the commit on the topic is gone for everybody. Its row and what contacts chose stay for mail
         that was accepted before (`collector`)."""
-        topic = await queries.delete(db, topic_id, self.ids.now())
+        topic = await queries.lock(db, topic_id)
         if topic is None:
             raise NotFound("Topic")
+        topic = replace(topic, updated_at=self.ids.now())
+        await queries.mark_deleted(db, topic.id, topic.updated_at)
         await publish(db, self.publisher, DELETED, topic)
 
 
@@ -64,10 +60,11 @@ def changed(topic: TopicRow, changed_topic: ChangedTopic) -> TopicRow:
     """The topic with what was asked for; 422 for another default: contacts that chose nothing rely on it."""
     if changed_topic.default_subscription not in (UNSET, topic.default_subscription):
         raise InvalidField("default_subscription", "It cannot be changed.")
-    if changed_topic.name is not UNSET:
-        topic = replace(topic, name=changed_topic.name)
-    if changed_topic.description is not UNSET:
-        topic = replace(topic, description=changed_topic.description or None)
-    if changed_topic.visibility is not UNSET:
-        topic = replace(topic, visibility=changed_topic.visibility)
-    return topic
+    return replace(topic, **_given(changed_topic))
+
+
+def _given(body: NewTopic | ChangedTopic) -> dict[str, Any]:
+    """Return the fields that the body gives, an empty text as null."""
+    return {
+        name: None if value == "" else value for name, value in asdict(body).items() if value is not UNSET
+    }

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from pillarbox.kernel.postgres.combined_statement import row_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRow:
     """A topic of a team that is not deleted."""
 
@@ -25,94 +26,80 @@ class TopicRow:
     updated_at: datetime
 
 
-async def insert(db: TeamDb, topic: TopicRow) -> None:
-    await db.run(
-        """
-        INSERT INTO topics (team_id, id, name, description, default_subscription, visibility, created_at,
-                            updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-        """,
-        topic.id,
-        topic.name,
-        topic.description,
-        topic.default_subscription,
-        topic.visibility,
-        topic.created_at,
-        topic.updated_at,
-    )
-
-
 async def page(db: TeamDb, page: Page) -> list[TopicRow]:
-    return await db.all(
-        TopicRow,
-        """
-        SELECT id, name, description, default_subscription, visibility, created_at, updated_at FROM (
-            (SELECT id, name, description, default_subscription, visibility, created_at, updated_at
-               FROM topics
-              WHERE team_id = $1 AND id < $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT $4)
-            UNION ALL
-            (SELECT id, name, description, default_subscription, visibility, created_at, updated_at
-               FROM topics
-              WHERE team_id = $1 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4)
-        ) AS page
-        """,
-        *page.args,
-    )
+    return await _read(db, *page.args, None)
 
 
 async def get(db: TeamDb, topic_id: UUID) -> TopicRow | None:
-    return await db.one(
+    topics = await _read(db, None, None, 1, topic_id)
+    return topics[0] if topics else None
+
+
+async def _read(
+    db: TeamDb, upper: UUID | None, lower: UUID | None, limit: int, topic_id: UUID | None
+) -> list[TopicRow]:
+    """Return the topics of a page, or the one with this id: the only list of the columns that are read."""
+    return await db.all(
         TopicRow,
         """
         SELECT id, name, description, default_subscription, visibility, created_at, updated_at
-          FROM topics
-         WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL
+          FROM (
+            (SELECT * FROM topics
+              WHERE team_id = $1 AND id < $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT * FROM topics
+              WHERE team_id = $1 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4)
+            UNION ALL
+            (SELECT * FROM topics
+              WHERE team_id = $1 AND id = $5 AND deleted_at IS NULL)
+        ) AS page
         """,
+        upper,
+        lower,
+        limit,
         topic_id,
     )
 
 
 async def lock(db: TeamDb, topic_id: UUID) -> TopicRow | None:
     """As `get`; nobody else changes or deletes the topic before the transaction ends."""
-    return await db.one(
-        TopicRow,
+    await db.run(
         """
-        SELECT id, name, description, default_subscription, visibility, created_at, updated_at
-          FROM topics
-         WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL
-           FOR NO KEY UPDATE
+        SELECT 1 FROM topics WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE
         """,
         topic_id,
+    )
+    return await get(db, topic_id)
+
+
+async def insert(db: TeamDb, topic: TopicRow) -> None:
+    await db.run(
+        """
+        INSERT INTO topics (team_id, id, created_at, updated_at, name, description, default_subscription,
+                            visibility)
+        SELECT $1, id, created_at, updated_at, name, description, default_subscription, visibility
+          FROM json_populate_record(NULL::topics, $2::text::json)
+        """,
+        row_json(topic),
     )
 
 
 async def update(db: TeamDb, topic: TopicRow) -> None:
     await db.run(
         """
-        UPDATE topics
-           SET name = $3, description = $4, visibility = $5, updated_at = $6
-         WHERE team_id = $1 AND id = $2
+        UPDATE topics t
+           SET updated_at = k.updated_at, name = k.name, description = k.description,
+               visibility = k.visibility
+          FROM json_populate_record(NULL::topics, $2::text::json) AS k
+         WHERE t.team_id = $1 AND t.id = k.id
         """,
-        topic.id,
-        topic.name,
-        topic.description,
-        topic.visibility,
-        topic.updated_at,
+        row_json(topic),
     )
 
 
-async def delete(db: TeamDb, topic_id: UUID, now: datetime) -> TopicRow | None:
-    """Mark it deleted; None where it is not there, or is deleted already."""
-    return await db.one(
-        TopicRow,
-        """
-        UPDATE topics
-           SET deleted_at = $3, updated_at = $3
-         WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL
-        RETURNING id, name, description, default_subscription, visibility, created_at, updated_at
-        """,
-        topic_id,
-        now,
+async def mark_deleted(db: TeamDb, topic_id: UUID, now: datetime) -> None:
+    await db.run(
+        "UPDATE topics SET deleted_at = $3, updated_at = $3 WHERE team_id = $1 AND id = $2", topic_id, now
     )
 
 

@@ -18,7 +18,7 @@ from pillarbox.topics.changes import TopicChanges
 async def create(request: Request, db: TeamDb) -> Reply[wire.TopicRef]:
     wanted = parse(wire.NewTopic, request.json())
     topic_id = await request.use(TopicChanges).create(db, wanted)
-    return Reply(wire.TopicRef("topic", topic_id))
+    return Reply(wire.TopicRef(object="topic", id=topic_id))
 
 
 @route("GET", "/topics", needs=Access.FULL, query=PAGING, summary="List topics")
@@ -40,11 +40,11 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.TopicRef]:
     wanted = parse(wire.ChangedTopic, request.json())
     topic_id = request.uuid("topic_id")
     await request.use(TopicChanges).change(db, topic_id, wanted)
-    return Reply(wire.TopicRef("topic", topic_id))
+    return Reply(wire.TopicRef(object="topic", id=topic_id))
 
 
 @route("DELETE", "/topics/{topic_id}", needs=Access.FULL, summary="Delete a topic")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.TopicDeleted]:
     topic_id = request.uuid("topic_id")
     await request.use(TopicChanges).delete(db, topic_id)
-    return Reply(wire.TopicDeleted("topic", topic_id, deleted=True))
+    return Reply(wire.TopicDeleted(object="topic", id=topic_id, deleted=True))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pillarbox.kernel.http.schemas import shown_as
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
-from pillarbox.topics.queries import TopicRow
+from pillarbox.kernel.wire.instants import DatabaseTime
+from pillarbox.kernel.wire.shapes import from_row
 
 Choice = Literal["opt_in", "opt_out"]
 Visibility = Literal["public", "private"]
@@ -20,14 +21,14 @@ ShownChoice = Annotated[str, shown_as(Choice)]
 ShownVisibility = Annotated[str, shown_as(Visibility)]
 
 
-class NewTopic(Struct):
+class NewTopic(Struct, kw_only=True):
     name: Name
     default_subscription: Choice
     description: Description | None = None
     visibility: Visibility = "private"
 
 
-class ChangedTopic(Struct):
+class ChangedTopic(Struct, kw_only=True):
     """`default_subscription` may be named, and must be what it is."""
 
     name: OtherName | UnsetType = UNSET
@@ -36,55 +37,34 @@ class ChangedTopic(Struct):
     default_subscription: Choice | UnsetType = UNSET
 
 
-class TopicRef(Struct):
+class TopicRef(Struct, kw_only=True):
     object: Literal["topic"]
     id: UUID
 
 
-class FullTopic(Struct):
-    object: Literal["topic"]
+class TopicFields(Struct, kw_only=True):
+    """What answers and events show of a topic first."""
+
     id: UUID
     name: str
     description: str | None
     default_subscription: ShownChoice
+
+
+class TopicsTopicItem(TopicFields, kw_only=True):
     visibility: ShownVisibility
     created_at: DatabaseTime
 
 
-class TopicsTopicItem(Struct):
-    id: UUID
-    name: str
-    description: str | None
-    default_subscription: ShownChoice
-    visibility: ShownVisibility
-    created_at: DatabaseTime
+class FullTopic(TopicsTopicItem, kw_only=True, tag_field="object", tag="topic"):
+    pass
 
 
-class TopicDeleted(Struct):
+class TopicDeleted(Struct, kw_only=True):
     object: Literal["topic"]
     id: UUID
     deleted: Literal[True]
 
 
-def item(topic: TopicRow) -> TopicsTopicItem:
-    return TopicsTopicItem(
-        topic.id,
-        topic.name,
-        topic.description,
-        topic.default_subscription,
-        topic.visibility,
-        database_style(topic.created_at),
-    )
-
-
-def full(topic: TopicRow) -> FullTopic:
-    shown = item(topic)
-    return FullTopic(
-        "topic",
-        shown.id,
-        shown.name,
-        shown.description,
-        shown.default_subscription,
-        shown.visibility,
-        shown.created_at,
-    )
+item = partial(from_row, TopicsTopicItem)
+full = partial(from_row, FullTopic)

@@ -118,3 +118,12 @@ def rows_json(rows: Sequence[Mapping[str, Any]]) -> str:
     No text in them may hold NUL, not even within a value for a `json` column.
     """
     return _encode(rows).decode()
+
+
+def row_json(row: object) -> str:
+    """Return a dataclass as JSON for `json_populate_record(NULL::things, $2::text::json)`.
+
+    Its fields have the names of columns. The statement names each column that it takes, so columns that the
+    row does not know keep their defaults. Texts may hold no NUL, as with `rows_json`.
+    """
+    return _encode(row).decode()
