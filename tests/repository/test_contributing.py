@@ -1,6 +1,6 @@
-"""The example "Add an endpoint in ten minutes" of CONTRIBUTING.md works as it stands there.
+"""The examples of CONTRIBUTING.md work as they stand there: an endpoint, and a field, in ten minutes.
 
-Its steps are followed on a copy of the tree, and the test that it writes is run against the copy.
+Their steps are followed on a copy of the tree, and the tests that they write are run against the copy.
 """
 
 from __future__ import annotations
@@ -9,20 +9,35 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TITLE = "\n## Add an endpoint in ten minutes\n"
-COPIED = ("src", "tests/kit", "tests/conftest.py", "tests/api/test_cross_team.py", "docs/contract")
+MIGRATIONS = ROOT / "src/pillarbox/schema/migrations"
+ENDPOINT = "\n## Add an endpoint in ten minutes\n"
+FIELD = "\n## Add a field in ten minutes\n"
+COPIED = (
+    "src",
+    "tests/kit",
+    "tests/conftest.py",
+    "tests/api/test_cross_team.py",
+    "tests/repository/test_contract_fields.py",
+    "tests/repository/test_migration_rules.py",
+    "tests/schema/test_schema.py",
+    "docs/contract",
+)
 TEST = "tests/api/test_api_key_example.py"
 MATRIX = "tests/api/test_cross_team.py::test_every_route_has_what_the_matrix_needs"
 
+MIGRATION = "src/pillarbox/schema/migrations/NNNN_color_of_topics.sql"
+FIELD_TEST = "tests/api/test_topic_color.py"
+MOST_EDITS = 9
+"""Places in `src` that a new nullable field needs."""
+
 STEP = re.compile(
-    r"(?P<where>[Aa]t the end of|among the imports of|[Ii]n the new file)\s+`(?P<path>[\w/.-]+)`:\n\n"
+    r"(?P<where>[Aa]t the end of|among the imports of|[Ii]n the new file|In)\s+`(?P<path>[\w/.-]+)`:\n\n"
     r"(?P<indent> *)```\w+\n(?P<block>.*?)\n(?P=indent)```\n",
     re.DOTALL,
 )
@@ -36,7 +51,7 @@ class Step(NamedTuple):
     text: str
 
     def apply(self, tree: Path) -> None:
-        file = tree / self.path
+        file = tree / self.path.replace("NNNN", f"{len(list(MIGRATIONS.glob('*.sql'))) + 1:04}")
         match self.where.lower():
             case "in the new file":
                 assert not file.exists()
@@ -44,22 +59,38 @@ class Step(NamedTuple):
             case "at the end of":
                 gap = "\n\n" if file.suffix == ".py" else ""
                 file.write_text(file.read_text(encoding="utf-8") + gap + self.text, encoding="utf-8")
+            case "in":
+                text, (before, after) = file.read_text(encoding="utf-8"), self.change()
+                assert text.count(before) == 1, f"{self.path} must have this once:\n{before}"
+                file.write_text(text.replace(before, after), encoding="utf-8")
             case _:
                 before, first, after = file.read_text(encoding="utf-8").partition("\nfrom pillarbox")
                 assert first
                 file.write_text(f"{before}\n{self.text.rstrip()}{first}{after}", encoding="utf-8")
 
+    def change(self) -> tuple[str, str]:
+        """Return the lines of a diff as they are before it and after it."""
+        lines = [(line[:1], line[1:] + "\n") for line in self.text.splitlines()]
+        return (
+            "".join(line for sign, line in lines if sign != "+"),
+            "".join(line for sign, line in lines if sign != "-"),
+        )
 
-def section() -> str:
+
+def section(title: str) -> str:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return page.partition(TITLE)[2].partition("\n## ")[0]
+    return page.partition(title)[2].partition("\n## ")[0]
 
 
-def steps() -> list[Step]:
+def steps(title: str) -> list[Step]:
     return [
-        Step(found["where"], found["path"], textwrap.dedent(found["block"]) + "\n")
-        for found in STEP.finditer(section())
+        Step(found["where"], found["path"], without_indent(found["block"], found["indent"]))
+        for found in STEP.finditer(section(title))
     ]
+
+
+def without_indent(block: str, indent: str) -> str:
+    return "".join(line.removeprefix(indent) + "\n" for line in block.split("\n"))
 
 
 def run(tree: Path, *arguments: str) -> None:
@@ -70,9 +101,17 @@ def run(tree: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def check_format(tree: Path, title: str) -> None:
+    """The changed modules have the order of imports and the format that the lint asks for."""
+    changed = sorted({step.path for step in steps(title) if step.path.endswith(".py")})
+    run(tree, "ruff", "check", "--no-cache", "--quiet", "--select", "I", "--fix", *changed)
+    run(tree, "ruff", "check", "--no-cache", "--quiet", *changed)
+    run(tree, "ruff", "format", "--no-cache", "--check", "--quiet", *changed)
+
+
 def test_no_step_is_left_out() -> None:
     """Each block of code is one of the steps, and each step says where it goes."""
-    assert [step.path for step in steps()] == [
+    assert [step.path for step in steps(ENDPOINT)] == [
         "src/pillarbox/api_keys/queries.py",
         "src/pillarbox/api_keys/wire.py",
         "src/pillarbox/api_keys/routes.py",
@@ -80,7 +119,14 @@ def test_no_step_is_left_out() -> None:
         TEST,
         "docs/contract/api-keys.md",
     ]
-    assert section().count("```") == 2 * len(steps())
+    for title in (ENDPOINT, FIELD):
+        assert section(title).count("```") == 2 * len(steps(title))
+
+
+def test_a_field_needs_few_edits() -> None:
+    edits = [step.path for step in steps(FIELD) if step.path.startswith("src/")]
+    assert len(edits) <= MOST_EDITS
+    assert {MIGRATION, "src/pillarbox/schema/schema.sql", "src/pillarbox/topics/queries.py"} < set(edits)
 
 
 @pytest.fixture
@@ -98,11 +144,16 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_the_endpoint_works_in_a_copy_of_the_tree(tree: Path) -> None:
-    """With the order of imports and the format that the lint asks for, and known to the matrix of teams."""
-    for step in steps():
+    """And it is known to the matrix of teams."""
+    for step in steps(ENDPOINT):
         step.apply(tree)
-    changed = sorted({step.path for step in steps() if step.path.endswith(".py")})
-    run(tree, "ruff", "check", "--no-cache", "--quiet", "--select", "I", "--fix", *changed)
-    run(tree, "ruff", "check", "--no-cache", "--quiet", *changed)
-    run(tree, "ruff", "format", "--no-cache", "--check", "--quiet", *changed)
+    check_format(tree, ENDPOINT)
     run(tree, "pytest", "-n0", TEST, MATRIX)
+
+
+def test_the_field_works_in_a_copy_of_the_tree(tree: Path) -> None:
+    """Its migration leads to the schema, and the contract names it."""
+    for step in steps(FIELD):
+        step.apply(tree)
+    check_format(tree, FIELD)
+    run(tree, "pytest", "-n0", FIELD_TEST, "tests/schema", "tests/repository")
