@@ -89,7 +89,7 @@ def measure(report: Report) -> None:
         return
     many = MANY_SHORT if report.short else MANY
     with serving(report, report.folder / "data", roles="api", processes=1) as server:
-        big = compare(report, server, Growth("contacts", FEW, many, grow, paths))
+        big = compare(report, server, Growth("contacts", FEW, many, grow=grow, paths=paths))
         whole_list(report, server, big[1], many)
 
 

@@ -214,10 +214,20 @@ async def _history(conn: asyncpg.Connection, kind: type[TimelineBatch], ids: Ids
         for _ in range(SETTLED):
             email, at = ids.new(), datetime.now(UTC)
             sent = TimelineEntry(
-                team, email, 0, EventKind.SENT, at, EventDetail(host="sink.example", attempt=1)
+                team_id=team,
+                email_id=email,
+                position=0,
+                kind=EventKind.SENT,
+                at=at,
+                detail=EventDetail(host="sink.example", attempt=1),
             )
             done = TimelineEntry(
-                team, email, 0, EventKind.DELIVERED, at, EventDetail(host="sink.example", code=250, attempt=1)
+                team_id=team,
+                email_id=email,
+                position=0,
+                kind=EventKind.DELIVERED,
+                at=at,
+                detail=EventDetail(host="sink.example", code=250, attempt=1),
             )
             first = step(RecipientFate(EventKind.QUEUED), sent)
             second = step(first.fate, done) if first else None

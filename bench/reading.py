@@ -33,7 +33,7 @@ def measure(report: Report) -> None:
         return
     many = MANY_SHORT if report.short else MANY
     with serving(report, report.folder / "data", roles="api") as server:
-        compare(report, server, Growth("emails", FEW, many, grow, paths))
+        compare(report, server, Growth("emails", FEW, many, grow=grow, paths=paths))
 
 
 def grow(server: Server, team_id: str, count: int) -> None:

@@ -101,7 +101,11 @@ async def links_of(server: Server, team: UUID, topic: UUID) -> list[str]:
     async with asyncpg.create_pool(server.database_url, min_size=1, max_size=1) as pool:
         key = await LinkKeys(pool, SystemClock(), ring).maker(datetime.now(UTC))
         rows = await pool.fetch("SELECT email_id, position, address FROM recipients")
-    return [f"/unsubscribe/{token(LinkToken(team, row[0], row[1], topic, row[2]), key)}" for row in rows]
+    links = [
+        LinkToken(team_id=team, email_id=row[0], position=row[1], topic_id=topic, address=row[2])
+        for row in rows
+    ]
+    return [f"/unsubscribe/{token(link, key)}" for link in links]
 
 
 async def paced(

@@ -187,7 +187,11 @@ def _messages(team_id: UUID, many: int, since: datetime) -> Iterator[tuple[tuple
             )
         )
         sender = f"Sender {number % 1000:03} <sender{number % 1000:03}@customer.example>"
-        searched = searched_text(SearchedMessage(subject, sender, ("help@harbor.example",), (), body))
+        searched = searched_text(
+            SearchedMessage(
+                subject=subject, sender=sender, recipients=("help@harbor.example",), filenames=(), text=body
+            )
+        )
         folder = "inbox" if number % 10 else "archive"
         yield (
             (

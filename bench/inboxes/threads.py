@@ -89,7 +89,7 @@ SAMPLE = """
 def measure(report: Report) -> None:
     many = MANY_SHORT if report.short else MANY
     with serving(report, report.folder / "threads", roles="api", processes=1) as server:
-        compare(report, server, Growth("threads", FEW, many, grow, paths))
+        compare(report, server, Growth("threads", FEW, many, grow=grow, paths=paths))
 
 
 def grow(server: Server, team_id: str, count: int) -> None:

@@ -149,7 +149,13 @@ async def _inserted(server: Server, mails: int, connections: int) -> Inserted:
         for conn in conns:
             await conn.close()
     wrong = [table for table in ROWS if after[table] - before[table] != len(batches) * batch.rows(table)]
-    return Inserted(len(batches) * batch.emails, took, used["postgres"], float(written), wrong)
+    return Inserted(
+        mails=len(batches) * batch.emails,
+        seconds=took,
+        postgres=used["postgres"],
+        wal=float(written),
+        wrong=wrong,
+    )
 
 
 async def _insert(

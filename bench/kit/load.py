@@ -154,14 +154,14 @@ def _answered(output: str, used: float) -> Answered:
         raise RuntimeError(f"wrk did not finish: {output.strip()[-500:]}")
     seen = json.loads(line)
     return Answered(
-        seen["requests"],
-        seen["microseconds"] / 1e6,
-        seen["refused"],
-        seen["broken"] + seen["timeout"],
-        seen["p50"] / 1000,
-        seen["p99"] / 1000,
-        seen["max"] / 1000,
-        used,
+        requests=seen["requests"],
+        seconds=seen["microseconds"] / 1e6,
+        refused=seen["refused"],
+        broken=seen["broken"] + seen["timeout"],
+        p50=seen["p50"] / 1000,
+        p99=seen["p99"] / 1000,
+        worst=seen["max"] / 1000,
+        cpu=used,
     )
 
 

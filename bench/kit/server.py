@@ -149,7 +149,7 @@ def serving(
     process, ready_after = start(
         data, log, route=route, roles=roles, processes=processes, more=more, python=python
     )
-    server = Server(process, data, log, ready_after, python)
+    server = Server(process, data, log, ready_after, python=python)
     try:
         yield server
     finally:

@@ -176,13 +176,13 @@ async def run(orders: dict[str, Any]) -> Submitted:
     seconds, after = time.perf_counter() - began, os.times()
     found = load.latencies
     return Submitted(
-        orders["mails"],
-        seconds,
-        percentile(found, 50) * 1000,
-        percentile(found, 99) * 1000,
-        max(found) * 1000,
-        dict(load.refused),
-        after.user + after.system - before.user - before.system,
+        mails=orders["mails"],
+        seconds=seconds,
+        p50=percentile(found, 50) * 1000,
+        p99=percentile(found, 99) * 1000,
+        worst=max(found) * 1000,
+        refused=dict(load.refused),
+        cpu=after.user + after.system - before.user - before.system,
     )
 
 

@@ -60,6 +60,10 @@ def record(path: Path, kind: str, found: dict[str, Seen], *, date: str, commit: 
     ours = machines.setdefault(kind, {})
     for name, seen in found.items():
         ratio, low, high = (round(value, 4) for value in (seen.median, seen.low, seen.high))
-        ours[name] = asdict(Recorded(ratio, low, high, seen.turns, date, commit, postfix))
+        ours[name] = asdict(
+            Recorded(
+                ratio=ratio, low=low, high=high, turns=seen.turns, date=date, commit=commit, postfix=postfix
+            )
+        )
     text = json.dumps(machines, ensure_ascii=False, indent=2, sort_keys=True)
     path.write_text(text + "\n", encoding="utf-8")

@@ -188,7 +188,9 @@ async def history_of(world: CaptureWorld, team: UUID, email: UUID, reply: str) -
     )
     async with pool.acquire() as conn, conn.transaction():
         detail = EventDetail(host="capture", reply=reply)
-        entry = TimelineEntry(team, email, 0, EventKind.DELIVERED, NOW, detail)
+        entry = TimelineEntry(
+            team_id=team, email_id=email, position=0, kind=EventKind.DELIVERED, at=NOW, detail=detail
+        )
         await timeline_of(SystemClock()).record(conn, [entry])
 
 

@@ -158,7 +158,15 @@ async def removed(team: Team, batch: int = 2) -> None:
     """Run the jobs that remove values."""
     rows = await team.world.pool.fetch("SELECT * FROM jobs WHERE kind = $1", JOB_REMOVE)
     for row in rows:
-        job = Job(row["team_id"], row["id"], row["kind"], row["subject_id"], 1, 1, row["created_at"])
+        job = Job(
+            team_id=row["team_id"],
+            id=row["id"],
+            kind=row["kind"],
+            subject_id=row["subject_id"],
+            attempt=1,
+            tries=1,
+            created_at=row["created_at"],
+        )
         done = await ValueRemoval(team.world.pool, batch).remove(job)
         assert isinstance(done, JobFinished)
         async with team.world.pool.acquire() as conn:

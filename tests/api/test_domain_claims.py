@@ -81,7 +81,7 @@ async def quay(database_url: str, folder: Path, **settings: Any) -> AsyncIterato
         owner, claimer = await pillarbox.team("Owner"), await pillarbox.team("Claimer")
         domain = await owner.domain(NAME)
         clock_of(pillarbox).advance(timedelta(days=8))
-        yield Quay(pillarbox, zone, owner, claimer, domain)
+        yield Quay(pillarbox=pillarbox, zone=zone, owner=owner, claimer=claimer, domain=domain)
 
 
 @pytest.fixture

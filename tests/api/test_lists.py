@@ -85,7 +85,7 @@ EVERYBODY = """
     SELECT s.team_id, s.id, c.id, now() FROM segments s JOIN contacts c USING (team_id)
     ON CONFLICT DO NOTHING
 """
-MEMBERS = Many(a_contact, "contacts", ADDRESSES, CONTACTS_BLOCK, EVERYBODY)
+MEMBERS = Many(make=a_contact, table="contacts", unique=ADDRESSES, block=CONTACTS_BLOCK, then=EVERYBODY)
 
 MANY = {
     "/emails/receiving": Many(a_received_email, "received_emails"),

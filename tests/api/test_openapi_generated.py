@@ -86,7 +86,13 @@ async def sweep(pillarbox: World, examples: int) -> dict[str, str]:
         for known in (ids, {}) if ids and examples > FEW else (ids,):
             modes = MODES if has_faults(entry, known) else {GenerationMode.POSITIVE: CHECKS}
             headers = await headers_of(team, entry)
-            trial = Trial(schema[entry.path][entry.method], known, headers, modes, examples)
+            trial = Trial(
+                operation=schema[entry.path][entry.method],
+                known=known,
+                headers=headers,
+                modes=modes,
+                examples=examples,
+            )
             fault = await asyncio.to_thread(trial.fault)
             if fault:
                 wrong[label(entry)] = fault

@@ -55,7 +55,14 @@ def to(number: int) -> dict[str, Any]:
 async def received(team: Team, subject: str = "x") -> str:
     """A mail from outside; its id."""
     raw = f"From: ann@quay.example\r\nSubject: {subject}\r\n\r\nhi {uuid4()}\r\n".encode()
-    arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, "help@harbor.example"),))
+    arrival = Arrival(
+        client="",
+        helo="",
+        protocol="LMTP",
+        tls=None,
+        mail_from="",
+        recipients=(AcceptedRecipient(team.id, "help@harbor.example"),),
+    )
     outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
     assert outcome.fate is ArrivalFate.STORED
     return str(outcome.ids[0])

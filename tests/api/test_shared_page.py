@@ -124,7 +124,16 @@ async def shared(database_url: str, folder: Path) -> AsyncIterator[Shared]:
         opened.services.add(SharedPages(work), SharedScreens)
         opened.services.add(SharedReceivedMail(MessageReader(blobs, ThreadPoolExecutor(1))), SharedMailSource)
         team = await opened.team()
-        yield Shared(client, opened.pool, clock, sharing, team.id, blobs, work, opened.port)
+        yield Shared(
+            client=client,
+            pool=opened.pool,
+            clock=clock,
+            sharing=sharing,
+            team=team.id,
+            blobs=blobs,
+            work=work,
+            port=opened.port,
+        )
         work.close()
         await blobs.close()
 

@@ -43,7 +43,10 @@ async def bounce(pillarbox: World, conn: Connection, team: Team, *addresses: str
     """What settling or a report does with bad addresses, in an open transaction."""
     app = pillarbox.app
     source, at = app.need(Ids).new(), app.kit.clock.now()
-    causes = [SuppressionCause(team.id, address, "bounce", source, at) for address in addresses]
+    causes = [
+        SuppressionCause(team_id=team.id, address=address, origin="bounce", source_id=source, at=at)
+        for address in addresses
+    ]
     added = await changes.add(conn, causes, app.need(Ids), app.need(Publisher))
     return [entry.id for entry in added]
 
@@ -93,7 +96,10 @@ async def test_a_bounce_waits_for_a_manual_addition_and_changes_nothing(pillarbo
 async def manually(pillarbox: World, db: TeamDb, *addresses: str) -> list[UUID]:
     app = pillarbox.app
     asked = [
-        SuppressionCause(db.team_id, address, "manual", None, app.kit.clock.now()) for address in addresses
+        SuppressionCause(
+            team_id=db.team_id, address=address, origin="manual", source_id=None, at=app.kit.clock.now()
+        )
+        for address in addresses
     ]
     return await changes.suppress(db, asked, app.kit.clock.now(), app.need(Ids), app.need(Publisher))
 

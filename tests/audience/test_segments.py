@@ -265,7 +265,15 @@ async def test_adding_a_member_while_the_segment_is_deleted(database_url: str, t
             UUID(str(one)) for one in await team.db.values("SELECT subject_id FROM jobs WHERE team_id = $1")
         ]
         for segment_id in left:
-            job = Job(team.id, uuid4(), "segment.remove", segment_id, 1, 0, team.world.clock.now())
+            job = Job(
+                team_id=team.id,
+                id=uuid4(),
+                kind="segment.remove",
+                subject_id=segment_id,
+                attempt=1,
+                tries=0,
+                created_at=team.world.clock.now(),
+            )
             await MemberRemoval(team.world.pool).remove(job)
         assert await members(team) == 0
 

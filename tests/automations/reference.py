@@ -86,7 +86,7 @@ class Reference:
                     self._end(run, key, "event_received", {"outcome": "event_received"})
             self._close(run)
         for index, step in starts:
-            run = Run(index, step["key"], number, contact, payload)
+            run = Run(automation=index, trigger=step["key"], event=number, contact=contact, payload=payload)
             self.runs.append(run)
             self._end(run, step["key"], "default", None)
             self._close(run)

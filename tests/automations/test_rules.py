@@ -16,13 +16,13 @@ from pillarbox.automations.graphs.resolving import Kind, Mismatch, MissingValue,
 from pillarbox.automations.graphs.rule_parsing import field, rule, value
 
 ADA = ContactFacts(
-    UUID("9f8e7d6c-5b4a-4938-8271-605f4e3d2c1b"),
-    "ada@quay.example",
-    "Ada",
-    None,
-    False,
-    datetime(2026, 10, 2, 7, tzinfo=UTC),
-    {"plan": "pro", "seats": 3},
+    id=UUID("9f8e7d6c-5b4a-4938-8271-605f4e3d2c1b"),
+    email="ada@quay.example",
+    first_name="Ada",
+    last_name=None,
+    unsubscribed=False,
+    created_at=datetime(2026, 10, 2, 7, tzinfo=UTC),
+    properties={"plan": "pro", "seats": 3},
 )
 
 FACTS = EvaluationInput(

@@ -105,7 +105,10 @@ def test_a_version_that_refuses_does_not_look_cheap(tmp_path: Path) -> None:
     report = Report("turns", short=False, folder=tmp_path)
 
     def answered(requests: int, refused: int) -> int:
-        return good(report, Answered(requests, 1.0, refused, 0, 1.0, 2.0, 3.0, 0.1))
+        measured = Answered(
+            requests=requests, seconds=1.0, refused=refused, broken=0, p50=1.0, p99=2.0, worst=3.0, cpu=0.1
+        )
+        return good(report, measured)
 
     assert (answered(100, 0), report.faults) == (100, 0)
     assert (answered(100, 90), report.faults) == (10, 1)

@@ -74,7 +74,9 @@ async def test_each_contact_gets_one_copy_of_its_own(database_url: str, tmp_path
             link = str(mail["list-unsubscribe"]).strip("<>")
             assert mail["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
             read = await link_tokens.read(link.rpartition("/")[2], team.world.app.need(LinkKeys))
-            assert read == LinkToken(team.id, copy["email_id"], 0, None, address)
+            assert read == LinkToken(
+                team_id=team.id, email_id=copy["email_id"], position=0, topic_id=None, address=address
+            )
             found = bodies(messages[address])
             assert found["text/html"].strip() == f'<p>Hi {name}</p><a href="{link}">Leave</a>'
             assert found["text/plain"].split() == ["Hi", name, "Leave", f"({link})"]

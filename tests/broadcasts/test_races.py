@@ -84,7 +84,15 @@ async def test_a_change_and_the_beginning(pillarbox: World) -> None:
 async def start(pillarbox: World, team: Team, broadcast_id: str) -> None:
     """What the job does, beside a test that goes on."""
     now = pillarbox.clock.now()
-    job = Job(team.id, UUID(int=1), "broadcast.start", UUID(broadcast_id), 1, 0, now)
+    job = Job(
+        team_id=team.id,
+        id=UUID(int=1),
+        kind="broadcast.start",
+        subject_id=UUID(broadcast_id),
+        attempt=1,
+        tries=0,
+        created_at=now,
+    )
     await pillarbox.app.need(BroadcastStart).run(job)
 
 

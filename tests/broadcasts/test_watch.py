@@ -25,7 +25,18 @@ COUNT = """
 
 
 def so_far(sent: int, bounced: int = 0, complained: int = 0) -> CopyCounts:
-    return CopyCounts(sent, sent, sent - bounced, bounced, complained, 0, 0, 0, 0, 0)
+    return CopyCounts(
+        received=sent,
+        sent=sent,
+        delivered=sent - bounced,
+        bounced=bounced,
+        complained=complained,
+        suppressed=0,
+        failed=0,
+        opened=0,
+        clicked=0,
+        unsubscribed=0,
+    )
 
 
 @pytest.mark.parametrize(

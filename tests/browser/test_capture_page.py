@@ -240,7 +240,15 @@ async def test_a_shared_email_runs_nothing_and_loads_nothing(browser: Chromium) 
     async with canary() as bird, browser.tab() as tab:
         marker = f"</title></bdi></pre>\"'><img src={bird.url}/marker onerror=alert(1)>"
         shared = SharedEmail(
-            marker, [marker], [marker], NOW, marker, hostile(bird, SCRIPTS, LOADS), marker, [marker], {}
+            sender=marker,
+            to=[marker],
+            cc=[marker],
+            date=NOW,
+            subject=marker,
+            html=hostile(bird, SCRIPTS, LOADS),
+            text=marker,
+            attachments=[marker],
+            pictures={},
         )
         work = PageWork()
         reply = await SharedPages(work).email(uuid4(), shared, never)
@@ -306,15 +314,15 @@ async def test_a_shared_email_and_a_message_fit_on_a_phone(browser: Chromium) ->
     long = "a-subject-without-any-blank-" * 8
     name = "report-of-the-berths-of-all-quays-final-version.pdf"
     shared = SharedEmail(
-        long,
-        [f"{'harbor' * 9}@quay.example"],
-        [f"{'ada' * 20}@quay.example"],
-        NOW,
-        long,
-        None,
-        long,
-        [name],
-        {},
+        sender=long,
+        to=[f"{'harbor' * 9}@quay.example"],
+        cc=[f"{'ada' * 20}@quay.example"],
+        date=NOW,
+        subject=long,
+        html=None,
+        text=long,
+        attachments=[name],
+        pictures={},
     )
     work = PageWork()
     reply = await SharedPages(work).email(uuid4(), shared, never)

@@ -86,7 +86,14 @@ async def opened(url: str, folder: Path, browser: Chromium, **fields: object) ->
         team = await pillarbox.team()
         person = await a_person(team, "ada@quay.example", name="Ada")
         made = await register(pillarbox, redirect_uris=["http://127.0.0.1/cb"], **fields)
-        yield Scene(pillarbox, team, person, tab, program, made["client_id"])
+        yield Scene(
+            pillarbox=pillarbox,
+            team=team,
+            person=person,
+            tab=tab,
+            program=program,
+            client_id=made["client_id"],
+        )
 
 
 async def test_approving_gives_the_program_its_code(

@@ -152,7 +152,14 @@ def batch(*rows: str, skip: bool = False, errors_left: int = 1000) -> ImportBatc
     """The one batch of a file without a header row."""
     content = iter(["\n".join(rows).encode()])
     plan = ImportPlan(
-        "utf-8", ",", {name: at for at, name in enumerate(HEADER)}, PROPERTIES, skip, 0, 0, errors_left
+        encoding="utf-8",
+        delimiter=",",
+        fields={name: at for at, name in enumerate(HEADER)},
+        properties=PROPERTIES,
+        skip=skip,
+        offset=0,
+        row=0,
+        errors_left=errors_left,
     )
     [found] = batches(lambda: next(content, b""), plan, lambda: NOW)
     return found

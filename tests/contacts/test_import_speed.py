@@ -78,7 +78,16 @@ async def test_mail_that_another_process_accepts_is_known(database_url: str, tmp
 def test_each_batch_has_as_many_rows_as_are_wanted() -> None:
     """None is made that is not asked for, and together they are the file."""
     content = iter(["".join(f"r{number}@x.example\n" for number in range(10)).encode()])
-    plan = ImportPlan("utf-8", ",", {"email": 0}, (), False, 0, 0, 1000)
+    plan = ImportPlan(
+        encoding="utf-8",
+        delimiter=",",
+        fields={"email": 0},
+        properties=(),
+        skip=False,
+        offset=0,
+        row=0,
+        errors_left=1000,
+    )
     wanted = iter([3, 1, 4, 9])
     found = list(batches(lambda: next(content, b""), plan, lambda: 0, lambda: next(wanted)))
     assert [(one.rows, one.row, one.is_last) for one in found] == [

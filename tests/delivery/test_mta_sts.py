@@ -77,7 +77,7 @@ async def scene(
             ) as pillarbox:
                 team = await pillarbox.team()
                 await team.domain()
-                yield Scene(pillarbox, team, sink, site, found)
+                yield Scene(pillarbox=pillarbox, team=team, sink=sink, site=site, zone=found)
                 await pillarbox.app.need(Policies).close()
                 await pillarbox.app.need(Outbound).close()
 

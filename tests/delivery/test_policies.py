@@ -69,7 +69,7 @@ async def looking(
         tls = (trusted or authority).trust()
         outbound = Outbound(DnsAddresses(found), [ip_network("127.0.0.0/8")], tls=tls)
         policies = Policies(pool, clock, found, outbound, site.port, patience)
-        yield Outside(policies, clock, found, site, pool, outbound)
+        yield Outside(policies=policies, clock=clock, zone=found, site=site, pool=pool, outbound=outbound)
         await policies.close()
         await outbound.close()
     await pool.close()

@@ -102,7 +102,7 @@ async def test_the_route_is_that_of_the_processes_that_deliver(database_url: str
         pool, now = pillarbox.pool, clock_of(pillarbox).now()
         await pool.execute("DELETE FROM processes")
         settings = settings_of({"route": "direct", "data": str(tmp_path)}, SETTINGS)
-        here = CheckedInstallation(settings, pool, False, {}, 1)
+        here = CheckedInstallation(settings=settings, pool=pool, running=False, listeners={}, connections=1)
         assert await effective_route(here, now) == EffectiveRoute(kinds.route("direct"))
         relay = "relay:smtps://smart.example:465"
         await pool.execute(PROCESS, uuid4(), "another", "api,delivery", now, relay)
@@ -110,7 +110,7 @@ async def test_the_route_is_that_of_the_processes_that_deliver(database_url: str
         assert await effective_route(here, now) == EffectiveRoute(kinds.route(relay), is_elsewhere=True)
         await pool.execute(PROCESS, uuid4(), boot_id(), "delivery", now, "capture")
         assert await effective_route(here, now) == EffectiveRoute(kinds.route("capture"))
-        running = CheckedInstallation(settings, pool, True, {}, 1)
+        running = CheckedInstallation(settings=settings, pool=pool, running=True, listeners={}, connections=1)
         assert await effective_route(running, now) == EffectiveRoute(kinds.route("direct"))
         assert await effective_route(here, now + timedelta(hours=1)) == EffectiveRoute(kinds.route("direct"))
 

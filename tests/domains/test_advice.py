@@ -102,6 +102,8 @@ async def test_a_name_that_leaves_no_room_for_its_records() -> None:
     """253 characters: the domain is one, but `send.` before it is none any more."""
     name = ".".join(["a" * 63] * 3 + ["b" * 53, "example"])
     assert len(name) == 253
-    case = Broken("longest name", "spf_mx", "", "name_too_long", "253", name)
+    case = Broken(
+        what="longest name", record="spf_mx", zone="", code="name_too_long", says="253", domain=name
+    )
     result = await inspected(case)
     assert (result.match, result.advice[0].code) == ("absent", "name_too_long")

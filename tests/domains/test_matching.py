@@ -11,12 +11,26 @@ HOST = "mx.pillar.example"
 SPF = "v=spf1 a:mx.pillar.example include:spf.pillar.example ip4:192.0.2.7 ip6:2001:DB8:0::1 ~all"
 KEY = "MIIBIjANBgkqhkiG9w0BAQEF" + "Ab+/" * 80
 
-MX = ExpectedRecord(RecordKind.SPF_MX, "send.harbor.example", "send", "MX", HOST)
-TXT = ExpectedRecord(RecordKind.SPF_TXT, "send.harbor.example", "send", "TXT", SPF)
-DKIM = ExpectedRecord(RecordKind.DKIM, "k._domainkey.harbor.example", "k._domainkey", "TXT", f"p={KEY}")
-RECEIVING = ExpectedRecord(RecordKind.RECEIVING, "harbor.example", "harbor.example", "MX", HOST)
+MX = ExpectedRecord(kind=RecordKind.SPF_MX, owner="send.harbor.example", shown="send", type="MX", value=HOST)
+TXT = ExpectedRecord(
+    kind=RecordKind.SPF_TXT, owner="send.harbor.example", shown="send", type="TXT", value=SPF
+)
+DKIM = ExpectedRecord(
+    kind=RecordKind.DKIM,
+    owner="k._domainkey.harbor.example",
+    shown="k._domainkey",
+    type="TXT",
+    value=f"p={KEY}",
+)
+RECEIVING = ExpectedRecord(
+    kind=RecordKind.RECEIVING, owner="harbor.example", shown="harbor.example", type="MX", value=HOST
+)
 TRACKING = ExpectedRecord(
-    RecordKind.TRACKING, "links.harbor.example", "links", "CNAME", "track.pillar.example"
+    kind=RecordKind.TRACKING,
+    owner="links.harbor.example",
+    shown="links",
+    type="CNAME",
+    value="track.pillar.example",
 )
 
 ALL = "a:mx.pillar.example include:spf.pillar.example ip4:192.0.2.7 ip6:2001:db8::1"

@@ -72,7 +72,7 @@ async def test_each_copy_has_a_signed_link_of_its_own(database_url: str, tmp_pat
             assert parsed(message)["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
             assert link_of(message).startswith(f"{URL}/unsubscribe/")
             assert await read(team, link_of(message)) == LinkToken(
-                team.id, UUID(email), place, topic, address
+                team_id=team.id, email_id=UUID(email), position=place, topic_id=topic, address=address
             )
             assert dkim.verify(message.content, dnsfunc=lambda *_, **__: key)
             for name in (b"List-Unsubscribe", b"List-Unsubscribe-Post"):

@@ -279,7 +279,10 @@ async def test_without_room_on_the_disk_no_event_is_taken(database_url: str, tmp
         disk = DiskSpace(pillarbox.clock, [tmp_path], lambda _: Space(10**12, 0))
         sending = EventSender(pillarbox.pool, pillarbox.app.need(Ids), disk.check, lambda: None)
         with pytest.raises(DiskFull):
-            await sending.send(team.id, [SentEvent("x", None, email_address(ADA), {}, "{}")])
+            await sending.send(
+                team.id,
+                [SentEvent(name="x", contact_id=None, address=email_address(ADA), payload={}, text="{}")],
+            )
         assert await stored(team) == []
 
 

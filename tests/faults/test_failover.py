@@ -91,7 +91,7 @@ async def fleet(folder: Path) -> AsyncIterator[Fleet]:
             await stack.enter_async_context(LoadClient(node.ready(), KEY, journal, lines=10))
             for node in nodes
         ]
-        yield Fleet(nodes, clients, pair, far, folder)
+        yield Fleet(nodes=nodes, clients=clients, pair=pair, far=far, folder=folder)
 
 
 async def test_a_primary_that_dies_takes_nothing_with_it(tmp_path: Path) -> None:

@@ -100,7 +100,9 @@ async def harbor(
             folder / "data", fault=fault, http=http, route=route, processes=str(PROCESSES), **settings
         ) as running:
             async with LoadClient(running.ready(), KEY, Journal(folder / "ledger")) as courier:
-                yield Harbor(running, courier, far, folder, running.database_url)
+                yield Harbor(
+                    pillarbox=running, courier=courier, far=far, folder=folder, url=running.database_url
+                )
 
 
 async def regularly(deed: Callable[[], Awaitable[None]], every: float, times: int) -> None:
@@ -223,7 +225,9 @@ async def test_restarts_of_everything_lose_and_double_nothing(tmp_path: Path) ->
             with served(tmp_path / "data", **settings) as last:
                 over.set()
                 sent = await load
-                found = await Harbor(last, courier, far, tmp_path, last.database_url).compared(60)
+                found = await Harbor(
+                    pillarbox=last, courier=courier, far=far, folder=tmp_path, url=last.database_url
+                ).compared(60)
                 found.assert_sound(doubled=0)
                 assert found.accepted == sent
     verified(tmp_path / "data")

@@ -127,7 +127,14 @@ def test_workers_get_the_faults_and_nothing_else_of_the_environment(
 ) -> None:
     monkeypatch.setenv(faults.VARIABLE, "delivery.claimed=kill@2,timeline.events=delay:0.5%3")
     monkeypatch.setenv("PILLARBOX_SECRET_KEY", "not for the environment")
-    hand_over = HandOver(settings_of({"data": str(tmp_path)}), "", {}, 0, "", None)
+    hand_over = HandOver(
+        settings=settings_of({"data": str(tmp_path)}),
+        factory="",
+        listeners={},
+        shared_memory=0,
+        capture_token="",
+        metrics_folder=None,
+    )
     assert [name for name in environment() if name.startswith("PILLARBOX_")] == []
     first = json.loads(hand_over.request(replaces=False))
     assert first == {"listeners": [], "fault": "delivery.claimed=kill@2,timeline.events=delay:0.5%3"}

@@ -76,7 +76,7 @@ async def pair(url: str, folder: Path, temper: Behaviour) -> AsyncIterator[Pair]
             worker_processes(wire.url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
         ):
             async with LoadClient(workers.at, KEY, Journal(folder / "ledger")) as courier:
-                yield Pair(workers, courier, far, url, wire)
+                yield Pair(workers=workers, courier=courier, far=far, url=url, wire=wire)
 
 
 def is_stopped(pid: int) -> bool:

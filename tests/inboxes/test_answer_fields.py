@@ -125,7 +125,13 @@ To: help@harbor.example"""
 
 def original(html: str | None = None, text: str | None = None, cc: tuple[str, ...] = ()) -> QuotedMessage:
     return QuotedMessage(
-        "Iris <iris@customer.example>", AT, "Refund", ["help@harbor.example"], cc, html, text
+        sender="Iris <iris@customer.example>",
+        at=AT,
+        subject="Refund",
+        to=["help@harbor.example"],
+        cc=cc,
+        html=html,
+        text=text,
     )
 
 

@@ -227,7 +227,7 @@ async def test_what_is_wrong_is_refused_and_nothing_is_sent(inbox: Inbox) -> Non
         missing = email if where is other else inbox.new_id()
         answer = await answered(where, missing, "reply", text="x")
         assert (answer.status_code, answer.json()["message"]) == (404, "Email not found")
-    nowhere = Thread(inbox, inbox.new_id(), [])
+    nowhere = Thread(inbox=inbox, id=inbox.new_id(), messages=[])
     answer = await answered(nowhere, email, "reply", text="x")
     assert (answer.status_code, answer.json()["message"]) == (404, "Thread not found")
     assert (await answered(thread, "1", "reply", text="x")).json()["name"] == "invalid_parameter"

@@ -180,7 +180,7 @@ async def test_a_message_of_two_inboxes_is_shown_as_each_has_it(inbox: Inbox) ->
 async def test_what_happens_to_a_thread(inbox: Inbox) -> None:
     thread = await inbox.thread()
     label_id = await inbox.label("Late")
-    label = ThreadLabel(UUID(label_id), "Late", "#E93D82")
+    label = ThreadLabel(id=UUID(label_id), name="Late", color="#E93D82")
     shown = {"id": label_id, "name": "Late", "color": "#E93D82"}
     hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
     ref = ThreadRef(inbox.team.id, inbox.id, thread.id, "dashboard")
@@ -211,7 +211,9 @@ async def test_what_happens_to_a_draft(inbox: Inbox) -> None:
     alone, reply = await a_draft(inbox), await a_draft(inbox, thread)
     hooked = await hook(inbox.team, *KINDS_OF_INBOXES)
     of_alone = DraftOfEvent(inbox.team.id, inbox.id, alone)
-    of_reply = DraftOfEvent(inbox.team.id, inbox.id, reply, thread.id, "agent")
+    of_reply = DraftOfEvent(
+        team_id=inbox.team.id, inbox_id=inbox.id, draft_id=reply, thread_id=thread.id, source="agent"
+    )
     made = await told(
         hooked,
         inbox,

@@ -26,7 +26,7 @@ async def test_a_few_links_are_looked_up_at_once(tmp_path: Path) -> None:
         most = max(most, at_once)
         await asyncio.sleep(0)
         at_once -= 1
-        return FileToServe("a.txt", "text/plain", 1, b"a", None)
+        return FileToServe(filename="a.txt", media="text/plain", size=1, data=b"a", blob=None)
 
     files.register("attachment", opener)
     link, _ = files.link("attachment", uuid4(), uuid4())

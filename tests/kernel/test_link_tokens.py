@@ -26,7 +26,7 @@ AT = datetime(2026, 10, 3, 8, 0, tzinfo=UTC)
 TEAM = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c44")
 EMAIL = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c45")
 TOPIC = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c46")
-ADA = LinkToken(TEAM, EMAIL, 3, TOPIC, "ada@quay.example")
+ADA = LinkToken(team_id=TEAM, email_id=EMAIL, position=3, topic_id=TOPIC, address="ada@quay.example")
 
 
 @asynccontextmanager

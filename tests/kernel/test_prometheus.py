@@ -51,11 +51,25 @@ def written(folder: Path, pid: int, *numbers: Numbers) -> None:
 
 
 def requests(count: int) -> Numbers:
-    return Numbers("asked", "counter", "Asked.", ("route",), (), [(("GET /",), [count])])
+    return Numbers(
+        name="asked",
+        kind="counter",
+        meaning="Asked.",
+        labels=("route",),
+        bounds=(),
+        values=[(("GET /",), [count])],
+    )
 
 
 def test_the_numbers_of_all_processes_are_added_up(tmp_path: Path) -> None:
-    seconds = Numbers("took", "histogram", "Took.", (), (0.5, 1.0), [((), [3, 2, 1, 4.5])])
+    seconds = Numbers(
+        name="took",
+        kind="histogram",
+        meaning="Took.",
+        labels=(),
+        bounds=(0.5, 1.0),
+        values=[((), [3, 2, 1, 4.5])],
+    )
     written(tmp_path, 1, requests(2), seconds)
     written(tmp_path, 2, requests(3), seconds)
     page = told(tmp_path).splitlines()
@@ -68,7 +82,7 @@ def test_the_numbers_of_all_processes_are_added_up(tmp_path: Path) -> None:
 
 
 def test_a_dead_process_keeps_its_counts_and_loses_its_gauges_and_its_file(tmp_path: Path) -> None:
-    gauge = Numbers("held", "gauge", "Held.", (), (), [((), [7])])
+    gauge = Numbers(name="held", kind="gauge", meaning="Held.", labels=(), bounds=(), values=[((), [7])])
     written(tmp_path, 1, requests(2), gauge)
     written(tmp_path, 2, requests(3), gauge)
     files = MetricsFiles(tmp_path)

@@ -107,7 +107,14 @@ async def go(pillarbox: World) -> None:
 async def happens(team: Team, email_id: str, kind: EventKind, detail: EventDetail | None = None) -> None:
     """Something happens to the first recipient of an email."""
     clock_of(team.world).advance(0.001)
-    entry = TimelineEntry(team.id, UUID(email_id), 0, kind, team.world.clock.now(), detail)
+    entry = TimelineEntry(
+        team_id=team.id,
+        email_id=UUID(email_id),
+        position=0,
+        kind=kind,
+        at=team.world.clock.now(),
+        detail=detail,
+    )
     async with transaction(team.world.pool) as conn:
         await team.world.app.need(Timeline).record(conn, [entry])
 

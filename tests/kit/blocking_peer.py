@@ -218,7 +218,14 @@ def blocking_peer(
     if reading.buffer is not None:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, reading.buffer)
     dialogue = SmtpDialogue if http is None else HttpDialogue
-    peer = BlockingPeer(tls, reading, authority.server, listener, dialogue, http or Writing())
+    peer = BlockingPeer(
+        tls=tls,
+        reading=reading,
+        context=authority.server,
+        listener=listener,
+        dialogue=dialogue,
+        writing=http or Writing(),
+    )
     threading.Thread(target=peer.accept, daemon=True).start()
     try:
         yield peer

@@ -61,7 +61,13 @@ async def a_domain(team: Team, made: Made) -> str:
         name=made_domain["name"],
         domain_id=UUID(made_domain["id"]),
         token=MARK,
-        options=ClaimOptions("us-east-1", "send", None, False, False),
+        options=ClaimOptions(
+            region="us-east-1",
+            return_path="send",
+            tracking_subdomain=None,
+            open_tracking=False,
+            click_tracking=False,
+        ),
         status=Status.COMPLETED,
         blocked_reason=None,
         failure_reason=None,
@@ -103,7 +109,14 @@ def a_message() -> bytes:
 async def a_received_email(team: Team, made: Made) -> str:
     """With an attachment."""
     raw = a_message()
-    arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, f"{MARK}@harbor.example"),))
+    arrival = Arrival(
+        client="",
+        helo="",
+        protocol="LMTP",
+        tls=None,
+        mail_from="",
+        recipients=(AcceptedRecipient(team.id, f"{MARK}@harbor.example"),),
+    )
     outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
     assert outcome.fate is ArrivalFate.STORED
     return str(outcome.ids[0])
@@ -270,7 +283,7 @@ async def an_inbox_with_a_thread(team: Team, made: Made) -> str:
 
 async def an_email_of_a_thread(team: Team, made: Made) -> str:
     """With an attachment."""
-    thread = Thread(_inbox(team, made), UUID(made["thread_id"]), [])
+    thread = Thread(inbox=_inbox(team, made), id=UUID(made["thread_id"]), messages=[])
     return await thread.received(a_message())
 
 

@@ -76,7 +76,19 @@ def settled(
         signing=None,
     )
     targets = [OpenRecipient(place, address, address.lower()) for place, address in enumerate(to)]
-    item = Item(team, email, grp, "quay.example", 1, 0, False, False, NOW, targets, loaded)
+    item = Item(
+        team_id=team,
+        email_id=email,
+        grp=grp,
+        destination="quay.example",
+        attempt=1,
+        tries=0,
+        reached=False,
+        uncertain=False,
+        first_attempt_at=NOW,
+        targets=targets,
+        email=loaded,
+    )
     report = Report(NOW, NOW, True, host="capture", captured=raw, mail_from="token@send.harbor.example")
     return AttemptSettlement(item, [], None, report=report)
 

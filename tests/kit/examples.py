@@ -65,7 +65,11 @@ def examples_of(page: str, text: str) -> Iterator[Example]:
         before = text[: found.start()]
         lines = before.rstrip("\n").splitlines()
         yield Example(
-            page, before.count("\n") + 1, found["language"], found["text"], lines[-1] if lines else ""
+            page=page,
+            line=before.count("\n") + 1,
+            language=found["language"],
+            text=found["text"],
+            mark=lines[-1] if lines else "",
         )
 
 

@@ -96,7 +96,14 @@ class Parent:
             faults.arm(fault)
             assert self._listener is not None
             listeners = {"http": self._listener.fileno()}
-            runtime = Runtime(Ids(SystemClock()).new(), 0, 1, self._memory, "token", listeners)
+            runtime = Runtime(
+                process_id=Ids(SystemClock()).new(),
+                index=0,
+                count=1,
+                shared_memory=self._memory,
+                capture_token="token",
+                listeners=listeners,
+            )
             given = asyncio.run(with_key_ring(settings_of(self._settings)))
             uvloop.run(worker.work(worker.WorkerConfig(given, runtime, FACTORY), channel))
             status = 0

@@ -79,7 +79,14 @@ async def insert(
             " VALUES ($1, $2, $3, 'to', 'a', 'a', 0, 'queued')",
             [(team_id, email_id, position) for position in range(recipients)],
         )
-        opening = FirstEntry(team_id, email_id, EventKind.QUEUED, at, recipients, *sender)
+        opening = FirstEntry(
+            team_id=team_id,
+            email_id=email_id,
+            kind=EventKind.QUEUED,
+            at=at,
+            recipients=recipients,
+            **sender._asdict(),
+        )
         await timeline.record(conn, openings=[opening])
     return email_id
 
@@ -127,7 +134,11 @@ def _fate(
     def then(kind: EventKind, most: timedelta, detail: EventDetail | None = None) -> None:
         nonlocal at
         at += timedelta(microseconds=chance.randrange(most // MICROSECOND))
-        entries.append(TimelineEntry(team_id, email_id, position, kind, at, detail))
+        entries.append(
+            TimelineEntry(
+                team_id=team_id, email_id=email_id, position=position, kind=kind, at=at, detail=detail
+            )
+        )
 
     if chance.random() < 0.1:
         then(EventKind.FAILED, timedelta(hours=3), EventDetail())

@@ -131,7 +131,7 @@ class Inbox:
         is_read: bool = False,
     ) -> Thread:
         """A thread with one message, so many minutes after the beginning."""
-        thread = Thread(self, self.new_id(), [])
+        thread = Thread(inbox=self, id=self.new_id(), messages=[])
         inbound = int(direction == "inbound")
         unread = 0 if is_read else inbound
         message_id, when = self.new_id(), BEGAN + timedelta(minutes=at)
@@ -208,7 +208,14 @@ class Thread:
     async def received(self, raw: bytes, *, at: float = 1) -> str:
         """One more message, which is a received email."""
         team = self.inbox.team
-        arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, ELSEWHERE),))
+        arrival = Arrival(
+            client="",
+            helo="",
+            protocol="LMTP",
+            tls=None,
+            mail_from="",
+            recipients=(AcceptedRecipient(team.id, ELSEWHERE),),
+        )
         outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
         email_id = outcome.ids[0]
         await team.db.run(KEEP_RECEIVED, self.inbox.id, email_id)

@@ -115,7 +115,13 @@ def acknowledged(path: Path) -> list[Acknowledged]:
 def arrivals(path: Path) -> list[Arrival]:
     """The mails of the far servers' ledger, one line per recipient."""
     return [
-        Arrival(line["token"], line["message_id"], recipient, line["session"], line.get("answered", True))
+        Arrival(
+            token=line["token"],
+            message_id=line["message_id"],
+            recipient=recipient,
+            session=line["session"],
+            answered=line.get("answered", True),
+        )
         for line in lines_of(path)
         if line["kind"] == "taken"
         for recipient in line["recipients"]
@@ -141,7 +147,13 @@ def of_run(run: str, found: Sequence[Record]) -> list[Record]:
 async def states(source: asyncpg.Pool | asyncpg.Connection) -> list[State]:
     """What the database says of every recipient."""
     return [
-        State(str(row["id"]), token_of(row["subject"]), row["message_id"], row["address"], row["state"])
+        State(
+            id=str(row["id"]),
+            token=token_of(row["subject"]),
+            message_id=row["message_id"],
+            recipient=row["address"],
+            state=row["state"],
+        )
         for row in await source.fetch(STATES)
     ]
 

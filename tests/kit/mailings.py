@@ -66,7 +66,14 @@ class Mailing:
     ) -> list[TimelineEntry]:
         """Events of copies, by their place in the list; returns those that took effect."""
         entries = [
-            TimelineEntry(self.team.id, self.copies[at].email_id, 0, kind, when, detail)
+            TimelineEntry(
+                team_id=self.team.id,
+                email_id=self.copies[at].email_id,
+                position=0,
+                kind=kind,
+                at=when,
+                detail=detail,
+            )
             for at, kind, when, detail in events
         ]
         async with transaction(self.team.world.pool) as conn:
@@ -144,7 +151,14 @@ async def _handed_over(made: Mailing) -> None:
         )
         openings = [
             FirstEntry(
-                team.id, copy.email_id, EventKind.QUEUED, made.started, 1, None, "harbor.example", made.id
+                team_id=team.id,
+                email_id=copy.email_id,
+                kind=EventKind.QUEUED,
+                at=made.started,
+                recipients=1,
+                domain_id=None,
+                domain_name="harbor.example",
+                broadcast_id=made.id,
             )
             for copy in made.copies
         ]

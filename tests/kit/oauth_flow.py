@@ -138,4 +138,4 @@ async def allowed(pillarbox: World, role: TeamRole = TeamRole.OWNER, **fields: A
     code = await (await ask(visit, client_id)).approve()
     answer = await exchange(pillarbox, client_id, code)
     assert answer.status_code == 200, answer.text
-    return Allowed(client_id, team, person, visit, answer.json())
+    return Allowed(client_id=client_id, team=team, person=person, visit=visit, tokens=answer.json())

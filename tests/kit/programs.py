@@ -128,4 +128,4 @@ async def program(
     person_id = person_id or await a_member(team, role)
     ref = await a_grant(team, person_id, scopes, name=name)
     token = await a_token(team, ref, person_id, scopes)
-    return Program(team, ref, person_id, scopes, team.using(token))
+    return Program(team=team, ref=ref, person_id=person_id, scopes=scopes, acting=team.using(token))

@@ -90,7 +90,15 @@ class Receiver:
         first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-        arrival = Arrival(first, lines, headers, body, time.monotonic(), number, writer)
+        arrival = Arrival(
+            target=first,
+            lines=lines,
+            headers=headers,
+            body=body,
+            at=time.monotonic(),
+            connection=number,
+            writer=writer,
+        )
         self.arrivals.append(arrival)
         async with self._came:
             self._came.notify_all()

@@ -90,7 +90,15 @@ async def came_back(
     clock = clock_of(pillarbox)
     clock.advance(seconds)
     to = f"{token}@send.harbor.example" if token else FEEDBACK
-    mail = BounceMail(token, to, sender, raw, clock.now(), client, "mail.quay.example")
+    mail = BounceMail(
+        token=token,
+        recipient=to,
+        sender=sender,
+        raw=raw,
+        at=clock.now(),
+        client=client,
+        helo="mail.quay.example",
+    )
     return await pillarbox.app.need(ReturnPath).take(mail)
 
 

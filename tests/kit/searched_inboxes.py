@@ -65,7 +65,13 @@ class Mail:
 
     def message(self, inbox: Inbox) -> NewMessage:
         recipients = [*self.to, *self.cc, *self.bcc]
-        searched = SearchedMessage(self.subject, self.sender, recipients, self.files, self.text)
+        searched = SearchedMessage(
+            subject=self.subject,
+            sender=self.sender,
+            recipients=recipients,
+            filenames=self.files,
+            text=self.text,
+        )
         return NewMessage(
             team_id=inbox.team.id,
             inbox_id=inbox.id,

@@ -70,11 +70,11 @@ class RecordingHandler:
         assert session.sender is not None
         self.messages.append(
             StoredMessage(
-                str(session.sender.sender),
-                list(session.recipients),
-                content.read(),
-                content.in_memory,
-                session.protocol,
+                sender=str(session.sender.sender),
+                recipients=list(session.recipients),
+                text=content.read(),
+                in_memory=content.in_memory,
+                protocol=session.protocol,
             )
         )
         return say.OK if self.verdict is None else self.verdict(session, content)

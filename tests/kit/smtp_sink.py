@@ -383,12 +383,12 @@ class _Talk:
     def _keep(self, content: bytes) -> None:
         session = self._session
         message = Message(
-            session.mail_from or "",
-            session.mail_parameters,
-            list(session.recipients),
-            content,
-            session,
-            session.mail_at,
+            mail_from=session.mail_from or "",
+            mail_parameters=session.mail_parameters,
+            recipients=list(session.recipients),
+            content=content,
+            session=session,
+            began=session.mail_at,
         )
         session.messages.append(message)
         self._sink.received.append(message)

@@ -124,6 +124,12 @@ async def recipient(
     at: datetime | None = None,
 ) -> Recipient:
     """Somebody who got a mail of this topic."""
-    link = LinkToken(team.id, UUID(str(email)) if email else uuid4(), position, topic, address)
+    link = LinkToken(
+        team_id=team.id,
+        email_id=UUID(str(email)) if email else uuid4(),
+        position=position,
+        topic_id=topic,
+        address=address,
+    )
     key = await team.world.app.need(LinkKeys).maker(at or team.world.clock.now())
     return Recipient(team, link, f"/unsubscribe/{token(link, key)}")

@@ -204,15 +204,22 @@ async def world(
         **settings,
     }
     memory = shared_memory.create()
-    runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token", listeners or {})
+    runtime = Runtime(
+        process_id=Ids(SystemClock()).new(),
+        index=0,
+        count=1,
+        shared_memory=memory,
+        capture_token="capture-token",
+        listeners=listeners or {},
+    )
     known = zone or Zone()
     externals = Externals(
-        clock or SystemClock(),
-        known,
-        lambda: chance,
-        lambda names: names.sort(),
-        trust,
-        https_port,
+        clock=clock or SystemClock(),
+        resolver=known,
+        random=lambda: chance,
+        shuffle=lambda names: names.sort(),
+        trust=trust,
+        https_port=https_port,
     )
     app = await build(
         await with_key_ring(settings_of(texts)), runtime, externals, {UncachedDns: asks or known}, slices

@@ -29,7 +29,7 @@ def by_spf(domain: str, result: str = "pass") -> Spf:
 
 
 def by_dkim(domain: str, result: str = "pass") -> Dkim:
-    return Dkim(result, domain, "s", "", "rsa-sha256", "")  # type: ignore[arg-type]
+    return Dkim(result=result, domain=domain, selector="s", identity="", algorithm="rsa-sha256", signature="")  # type: ignore[arg-type]
 
 
 async def judged(zone: Zone | str, domain: str, *, spf: str = "", dkim: str = "") -> Dmarc:
@@ -216,7 +216,17 @@ def test_nothing_from_the_mail_can_inject_a_result() -> None:
     written = results_header.value(
         "mx.harbor.test",
         Spf("fail", "mailfrom", evil, problem=evil),
-        [Dkim("fail", evil, evil, evil, evil, evil, evil)],
+        [
+            Dkim(
+                result="fail",
+                domain=evil,
+                selector=evil,
+                identity=evil,
+                algorithm=evil,
+                signature=evil,
+                reason=evil,
+            )
+        ],
         Dmarc("fail", evil, reason=evil),
     )
     assert written.isascii()
@@ -231,7 +241,18 @@ def test_the_field_is_folded_before_a_line_gets_too_long() -> None:
     field = results_header.field(
         OURS,
         Spf("fail", "mailfrom", long, problem=long),
-        [Dkim("fail", long, long, long, long, long, long)] * 10,
+        [
+            Dkim(
+                result="fail",
+                domain=long,
+                selector=long,
+                identity=long,
+                algorithm=long,
+                signature=long,
+                reason=long,
+            )
+        ]
+        * 10,
         Dmarc("fail", long, reason=long),
     )
     lines = field.split(b"\r\n")

@@ -34,7 +34,7 @@ SENDERS = (
     Sender(None, "sandbox.example", None),
 )
 ASKED = tuple(
-    Asked(FIRST, end, zone, granularity, dimensions, domains)
+    Asked(start=FIRST, end=end, zone=zone, granularity=granularity, dimensions=dimensions, domains=domains)
     for zone, granularity, dimensions, domains in (
         ("UTC", "daily", ("period", "domain"), ()),
         ("UTC", "daily", ("period", "domain"), (HARBOR,)),

@@ -150,14 +150,14 @@ def questions(draw: st.DrawFn, history: History) -> Asked:
         broadcasts = draw(st.lists(st.sampled_from((NEWS, TIDES, QUAY)), max_size=2))
     domains = draw(st.lists(st.sampled_from((HARBOR, QUAY, NEWS)), max_size=2))
     return Asked(
-        start,
-        end,
-        draw(st.sampled_from(ZONES)),
-        granularity,
-        dimensions,
-        tuple(dict.fromkeys(domains)),
-        tuple(dict.fromkeys(emails)),
-        tuple(dict.fromkeys(broadcasts)),
+        start=start,
+        end=end,
+        zone=draw(st.sampled_from(ZONES)),
+        granularity=granularity,
+        dimensions=dimensions,
+        domains=tuple(dict.fromkeys(domains)),
+        emails=tuple(dict.fromkeys(emails)),
+        broadcasts=tuple(dict.fromkeys(broadcasts)),
     )
 
 

@@ -59,7 +59,15 @@ def test_a_gauge_says_what_becomes_of_the_values_of_several_processes(
 ) -> None:
     """The time that a certificate is valid is no sum."""
     for pid, value in ((1, 3), (2, 4)):
-        held = Numbers("held", "gauge", "Held.", (), (), [((), [value])], over)
+        held = Numbers(
+            name="held",
+            kind="gauge",
+            meaning="Held.",
+            labels=(),
+            bounds=(),
+            values=[((), [value])],
+            over=over,
+        )
         (tmp_path / f"{pid}{SUFFIX}").write_bytes(msgspec.json.encode([held]))
     [value] = [sample.value for metric in MetricsFiles(tmp_path).collect() for sample in metric.samples]
     assert value == shown

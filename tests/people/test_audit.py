@@ -24,7 +24,14 @@ from pillarbox.people.audit import queries as audit_queries
 from pillarbox.people.audit.retention import AuditRetention
 from pillarbox.teams.bootstrap import create_team
 
-PROGRAM = Client("x", "Quill", ("http://127.0.0.1/cb",), ("authorization_code",), NONE, ("full_access",))
+PROGRAM = Client(
+    id="x",
+    name="Quill",
+    redirect_uris=("http://127.0.0.1/cb",),
+    grant_types=("authorization_code",),
+    auth_method=NONE,
+    scopes=("full_access",),
+)
 IDS = Ids(SystemClock())
 
 

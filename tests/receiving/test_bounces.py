@@ -86,7 +86,9 @@ async def test_a_bounce_counts_also_where_a_scanner_was_there_before(
     """A scanner opens mail and follows its links before the server behind it refuses the address."""
     team, email = await delivered(pillarbox)
     clock_of(pillarbox).advance(1)
-    seen = TimelineEntry(team.id, UUID(email), 0, kind, pillarbox.clock.now())
+    seen = TimelineEntry(
+        team_id=team.id, email_id=UUID(email), position=0, kind=kind, at=pillarbox.clock.now()
+    )
     async with transaction(pillarbox.pool) as conn:
         assert await pillarbox.app.need(Timeline).record(conn, [seen]) == [seen]
     clock_of(pillarbox).advance(1)
@@ -268,7 +270,15 @@ async def test_one_recipient_cannot_suppress_another(database_url: str, tmp_path
 async def test_who_may_send_for_a_domain_vouches_for_its_reports(record: str) -> None:
     """docs/decisions/0021: SPF decides; where it says nothing, or cannot be asked, nobody vouches."""
     zone = Zone('quay.example TXT "v=spf1 ip4:192.0.2.7 -all"')
-    mail = BounceMail("b-x", "b-x@send.harbor.example", "", b"", EPOCH, "192.0.2.7", "mail.quay.example")
+    mail = BounceMail(
+        token="b-x",
+        recipient="b-x@send.harbor.example",
+        sender="",
+        raw=b"",
+        at=EPOCH,
+        client="192.0.2.7",
+        helo="mail.quay.example",
+    )
     assert await is_from_authorised_host(mail, "quay.example", zone)
     assert await is_from_authorised_host(mail._replace(sender="MAILER-DAEMON"), "quay.example", zone)
     zone.remove("quay.example", "TXT")

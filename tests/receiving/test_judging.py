@@ -18,12 +18,12 @@ RECORDS = """
     _dmarc.quay.example TXT "v=DMARC1; p=reject"
 """
 ARRIVAL = Arrival(
-    "192.0.2.7",
-    "mta.quay.example",
-    "ESMTP",
-    None,
-    "ada@quay.example",
-    (AcceptedRecipient(UUID(int=1), "a@b.example"),),
+    client="192.0.2.7",
+    helo="mta.quay.example",
+    protocol="ESMTP",
+    tls=None,
+    mail_from="ada@quay.example",
+    recipients=(AcceptedRecipient(UUID(int=1), "a@b.example"),),
 )
 
 

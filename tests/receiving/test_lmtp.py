@@ -59,7 +59,7 @@ async def lmtp(database_url: str, folder: Path, **settings: str) -> AsyncIterato
         team = await receiving_team(pillarbox)
         async with dialog(port) as mta:
             assert (await mta.ask("LHLO mta.quay.example")).code == 250
-            yield HttpServer(pillarbox, team, zone, port, mta)
+            yield HttpServer(pillarbox=pillarbox, team=team, zone=zone, port=port, mta=mta)
 
 
 @pytest.fixture

@@ -59,7 +59,14 @@ async def turns(port: int, accepted: Callable[[], int]) -> int:
 async def of_http(folder: Path) -> int:
     http_server, memory = bound(), os.memfd_create("test")
     port = http_server.getsockname()[1]
-    runtime = Runtime(uuid4(), 0, 1, memory, "", {HTTP: http_server.detach()})
+    runtime = Runtime(
+        process_id=uuid4(),
+        index=0,
+        count=1,
+        shared_memory=memory,
+        capture_token="",
+        listeners={HTTP: http_server.detach()},
+    )
     server = HttpServer(
         WorkerConfig(read_settings(SETTINGS, {"data": str(folder)}, {}), runtime, ""), Nothing()
     )

@@ -78,15 +78,15 @@ async def test_the_demand_is_what_a_process_can_take(database_url: str, tmp_path
     ("limits", "words"),
     [
         (
-            ConnectionCounts(100, 5, None, None, 0),
+            ConnectionCounts(server=100, reserved=5, role=None, database=None, others=0),
             "95 connections (max_connections = 100, of which 5 are reserved)",
         ),
         (
-            ConnectionCounts(500, 3, 20, None, 0),
+            ConnectionCounts(server=500, reserved=3, role=20, database=None, others=0),
             "20 connections (the role's limit: ALTER ROLE … CONNECTION LIMIT)",
         ),
         (
-            ConnectionCounts(500, 3, 90, 30, 0),
+            ConnectionCounts(server=500, reserved=3, role=90, database=30, others=0),
             "30 connections (the database's limit: ALTER DATABASE … CONNECTION LIMIT)",
         ),
     ],
@@ -101,8 +101,13 @@ def test_too_few_connections_are_one_sentence(limits: ConnectionCounts, words: s
 
 def test_enough_connections_are_no_sentence() -> None:
     settings = read_settings(SETTINGS, {"processes": "4", "route": "direct"}, {})
-    assert too_few(settings, ConnectionCounts(200, 3, None, None, 0)) is None
-    assert too_few(settings, ConnectionCounts(126, 3, 123, None, 0)) is None
+    assert (
+        too_few(settings, ConnectionCounts(server=200, reserved=3, role=None, database=None, others=0))
+        is None
+    )
+    assert (
+        too_few(settings, ConnectionCounts(server=126, reserved=3, role=123, database=None, others=0)) is None
+    )
 
 
 def test_a_start_with_too_few_connections_ends_in_one_sentence(tmp_path: Path, limited_url: str) -> None:

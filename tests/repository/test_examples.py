@@ -235,7 +235,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory, program: str) -> Iterator
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     (folder / ".venv").symlink_to(sys.prefix)
-    made = Terminal(folder, "", "", "", program)
+    made = Terminal(folder=folder, http="", submission="", capture_token="", program=program)
     doors = ("--http", "127.0.0.1:0", "--smtp", "off", "--submission", "127.0.0.1:0", "--processes", "1")
     # Nobody answers at that DNS server: what looks up names is told so at once. No limit of requests: people
     # pause between the commands of a page, and this test does not.

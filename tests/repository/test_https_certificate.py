@@ -44,7 +44,18 @@ async def https(folder: Path) -> AsyncIterator[tuple[HttpServer, int]]:
     settings = read_settings(SETTINGS, {"data": str(folder), "tls_cert": path, "tls_key": path}, {})
     memory = os.memfd_create("test")
     server = HttpServer(
-        WorkerConfig(settings, Runtime(uuid4(), 0, 1, memory, "", {"http": http_server.detach()}), ""),
+        WorkerConfig(
+            settings,
+            Runtime(
+                process_id=uuid4(),
+                index=0,
+                count=1,
+                shared_memory=memory,
+                capture_token="",
+                listeners={"http": http_server.detach()},
+            ),
+            "",
+        ),
         Greeter(),
     )
     await server.open()

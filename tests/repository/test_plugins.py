@@ -88,7 +88,14 @@ async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
         link, _ = app.need(FileLinks).link("toy", team.id, uuid4())
         assert (await pillarbox.client(None).get(link)).text == "a to"
 
-        event = QueuedEvent(uuid4(), "toy.made", SystemClock().now(), uuid4(), None, None)
+        event = QueuedEvent(
+            event_id=uuid4(),
+            kind="toy.made",
+            at=SystemClock().now(),
+            subject_id=uuid4(),
+            position=None,
+            detail=None,
+        )
         async with pillarbox.pool.acquire() as conn:
             data = await app.need(WebhookBodies).data_of(conn, team.id, [event])
         assert bytes(data[event.event_id]) == b'{"toy_id":"7"}'

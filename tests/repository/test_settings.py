@@ -62,7 +62,9 @@ GOOD: dict[str, tuple[str, object]] = {
     "hostname": ("MX1.Example.com", "mx1.example.com"),
     "route": (
         "relay:smtp://ann:p%40ss@relay.example:2525",
-        DeliveryRoute(RouteKind.RELAY, Relay("relay.example", 2525, False, "ann", "p@ss")),
+        DeliveryRoute(
+            RouteKind.RELAY, Relay(host="relay.example", port=2525, smtps=False, user="ann", password="p@ss")
+        ),
     ),
     "dns": (
         "127.0.0.1:5353,9.9.9.9,::1",

@@ -130,7 +130,14 @@ async def http_server(folder: Path, *, tls: bool) -> AsyncIterator[int]:
     listening = bound()
     port = int(listening.getsockname()[1])
     memory = os.memfd_create("test")
-    runtime = Runtime(uuid4(), 0, 1, memory, "", {"http": listening.detach()})
+    runtime = Runtime(
+        process_id=uuid4(),
+        index=0,
+        count=1,
+        shared_memory=memory,
+        capture_token="",
+        listeners={"http": listening.detach()},
+    )
     server = HttpServer(WorkerConfig(read_settings(SETTINGS, given, {}), runtime, ""), Echo())
     await server.open()
     try:

@@ -60,11 +60,18 @@ MARKUP = [
 
 
 def variable(key: str, kind: str = "string", fallback: str | float | None = None) -> Variable:
-    return Variable(uuid4(), key, kind, fallback, NOW, NOW)  # type: ignore[arg-type]
+    return Variable(id=uuid4(), key=key, type=kind, fallback_value=fallback, created_at=NOW, updated_at=NOW)  # type: ignore[arg-type]
 
 
 def template(html: str, text: str | None = None, subject: str | None = None) -> TemplateContent:
-    return TemplateContent(None, subject, None, html, text, (variable("A", fallback=""), variable("B")))
+    return TemplateContent(
+        sender=None,
+        subject=subject,
+        reply_to=None,
+        html=html,
+        text=text,
+        variables=(variable("A", fallback=""), variable("B")),
+    )
 
 
 def expected(pieces: list[str], given: dict[str, str], first_name: str) -> str:
@@ -108,7 +115,14 @@ def test_a_subject_has_no_line_of_its_own() -> None:
 
 
 def test_each_variable_that_is_missing_is_named() -> None:
-    content = TemplateContent(None, "{{{S}}}", None, "{{{H}}}", "{{{T}}}", tuple(map(variable, "SHT")))
+    content = TemplateContent(
+        sender=None,
+        subject="{{{S}}}",
+        reply_to=None,
+        html="{{{H}}}",
+        text="{{{T}}}",
+        variables=tuple(map(variable, "SHT")),
+    )
     for missing in "SHT":
         given = {key: "v" for key in "SHT" if key != missing}
         with pytest.raises(Problem, match=f"`{missing}`"):

@@ -35,7 +35,14 @@ async def record_story(
     """Record a story of one recipient; returns how many of its events took effect."""
     at = clock_of(pillarbox).now() + timedelta(seconds=1)
     entries = [
-        TimelineEntry(team.id, email, position, kind, at + timedelta(milliseconds=turn), detail)
+        TimelineEntry(
+            team_id=team.id,
+            email_id=email,
+            position=position,
+            kind=kind,
+            at=at + timedelta(milliseconds=turn),
+            detail=detail,
+        )
         for turn, (kind, detail) in enumerate(STORIES[story])
     ]
     async with transaction(pillarbox.pool) as conn:
@@ -114,7 +121,7 @@ async def test_a_batch_settles_emails_that_were_met_and_others(pillarbox: World)
     await record_story(pillarbox, team, emails[1], "delayed", first=False)
     at = clock_of(pillarbox).now() + timedelta(seconds=1)
     entries = [
-        TimelineEntry(team.id, email, 0, kind, at)
+        TimelineEntry(team_id=team.id, email_id=email, position=0, kind=kind, at=at)
         for email in emails
         for kind in (EventKind.SENT, EventKind.DELIVERED)
     ]

@@ -28,7 +28,14 @@ BOUNCED = EventDetail(bounce=Bounce("Permanent", "NoEmail"))
 
 
 def entry(kind: EventKind, minute: int = 0) -> TimelineEntry:
-    return TimelineEntry(NOBODY, NOBODY, 0, kind, START + timedelta(minutes=minute), BOUNCED)
+    return TimelineEntry(
+        team_id=NOBODY,
+        email_id=NOBODY,
+        position=0,
+        kind=kind,
+        at=START + timedelta(minutes=minute),
+        detail=BOUNCED,
+    )
 
 
 def applied(

@@ -34,7 +34,17 @@ RULES = EndpointRules(allow_http=True, allow_private=LOOPBACK)
 
 
 def delivery(body: bytes = b"{}") -> Delivery:
-    return Delivery(uuid4(), uuid4(), uuid4(), SCHEDULED, NOW, 1, 0, body, float("inf"))
+    return Delivery(
+        team_id=uuid4(),
+        webhook_id=uuid4(),
+        event_id=uuid4(),
+        replay=SCHEDULED,
+        at=NOW,
+        attempt=1,
+        tries=0,
+        body=body,
+        deadline=float("inf"),
+    )
 
 
 @asynccontextmanager

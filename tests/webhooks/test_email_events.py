@@ -45,7 +45,14 @@ async def happens(
     clock_of(pillarbox).advance(1)
     app = pillarbox.app
     async with transaction(pillarbox.pool) as conn:
-        entry = TimelineEntry(team.id, UUID(email), to, kind, app.kit.clock.now(), detail)
+        entry = TimelineEntry(
+            team_id=team.id,
+            email_id=UUID(email),
+            position=to,
+            kind=kind,
+            at=app.kit.clock.now(),
+            detail=detail,
+        )
         assert await app.need(Timeline).record(conn, [entry]) == [entry]
 
 
@@ -209,7 +216,13 @@ async def test_a_suppressed_address_is_published_once(pillarbox: World) -> None:
     made = await hook(team, "suppression.added")
     email = await held(team, to=["gone@quay.example"])
     app = pillarbox.app
-    cause = SuppressionCause(team.id, "gone@quay.example", "bounce", UUID(email), app.kit.clock.now())
+    cause = SuppressionCause(
+        team_id=team.id,
+        address="gone@quay.example",
+        origin="bounce",
+        source_id=UUID(email),
+        at=app.kit.clock.now(),
+    )
     for _ in range(2):
         async with transaction(pillarbox.pool) as conn:
             await changes.add(conn, [cause, cause], app.need(Ids), app.need(Publisher))

@@ -26,11 +26,11 @@ FIRST, SECOND = UUID(int=11), UUID(int=12)
 
 def failed(after: timedelta | float = 0, event: UUID = FIRST, code: int = 500, **more: bool) -> AttemptEnd:
     hours = after if isinstance(after, timedelta) else timedelta(hours=after)
-    return AttemptEnd(TEAM, HOOK, event, START + hours, code, False, **more)
+    return AttemptEnd(TEAM, HOOK, event, START + hours, code=code, succeeded=False, **more)
 
 
 def answered(after: float, event: UUID = FIRST, **more: bool) -> AttemptEnd:
-    return AttemptEnd(TEAM, HOOK, event, START + timedelta(hours=after), 200, True, **more)
+    return AttemptEnd(TEAM, HOOK, event, START + timedelta(hours=after), code=200, succeeded=True, **more)
 
 
 def test_the_first_failure_starts_the_clock_and_a_success_stops_it() -> None:

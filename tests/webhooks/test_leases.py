@@ -209,7 +209,7 @@ async def overdue(database_url: str, tmp_path: Path) -> AsyncIterator[Overdue]:
         await dispatcher(pillarbox).look()
         await at.wait_for(2)
         clock.advance(60)
-        yield Overdue(at, on, clock, pillarbox, release)
+        yield Overdue(at=at, on=on, clock=clock, pillarbox=pillarbox, release=release)
 
 
 async def test_a_lease_that_is_over_is_not_trusted(overdue: Overdue) -> None:

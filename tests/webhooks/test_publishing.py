@@ -62,7 +62,14 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(pillarb
 
     async def record(kind: EventKind) -> None:
         async with transaction(pillarbox.pool) as conn:
-            await listening.record(conn, [TimelineEntry(team.id, email, 0, kind, app.kit.clock.now())])
+            await listening.record(
+                conn,
+                [
+                    TimelineEntry(
+                        team_id=team.id, email_id=email, position=0, kind=kind, at=app.kit.clock.now()
+                    )
+                ],
+            )
 
     await hook(await pillarbox.team("Quay"), *KINDS)
     await record(EventKind.SENT)
@@ -144,7 +151,9 @@ async def test_a_transaction_that_is_rolled_back_leaves_no_event(pillarbox: Worl
             await app.need(Publisher).publish(
                 conn, [WebhookEvent(team.id, "domain.updated", app.kit.clock.now(), {})]
             )
-            entry = TimelineEntry(team.id, email, 0, EventKind.DELIVERED, app.kit.clock.now())
+            entry = TimelineEntry(
+                team_id=team.id, email_id=email, position=0, kind=EventKind.DELIVERED, at=app.kit.clock.now()
+            )
             assert await app.need(Timeline).record(conn, [entry]) == [entry]
             after_commit(conn, lambda: woken.append(1))
             raise LookupError

@@ -180,7 +180,7 @@ async def test_a_job_that_is_locked_does_not_keep_others_from_being_renewed(pill
     assert [row["leased_until"] for row in found] == [now, until]
 
 
-IN_TURN = JobLimit((KIND,), 5, 5, 1.0, Turns(10.0, timedelta(seconds=1), 1))
+IN_TURN = JobLimit(kinds=(KIND,), running=5, batch=5, pause=1.0, turns=Turns(10.0, timedelta(seconds=1), 1))
 LOOK_AT = "SELECT FROM jobs WHERE kind = $1 FOR KEY SHARE"
 
 

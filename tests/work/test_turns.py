@@ -32,7 +32,10 @@ def due(team: int, site: str = "", count: int = 1) -> list[DueJob]:
 
 
 def held(team: int, site: str = "", count: int = 1, seconds: float = 0.0, tries: int = 0) -> list[TakenSlot]:
-    return [TakenSlot(TEAMS[team], site, uuid4(), seconds, tries) for _ in range(count)]
+    return [
+        TakenSlot(team_id=TEAMS[team], site=site, job=uuid4(), seconds=seconds, tries=tries)
+        for _ in range(count)
+    ]
 
 
 def test_one_team_and_one_host_have_half_of_the_slots() -> None:

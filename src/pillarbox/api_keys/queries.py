@@ -19,7 +19,7 @@ OWNER = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeyListRow:
     """A key as the API lists it."""
 
@@ -33,7 +33,7 @@ class ApiKeyListRow:
     display: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownKey:
     """A key as members of the team see it: with its domain, and the address of the person who made it. Its
     status is `ended` where it acts for somebody who may not have keys now, or its program was shut out."""

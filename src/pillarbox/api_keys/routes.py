@@ -41,7 +41,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedApiKey]:
     )
     if made is None:
         raise RoleMayNot
-    return Reply(wire.CreatedApiKey(made.id, made.token))
+    return Reply(wire.CreatedApiKey(id=made.id, token=made.token))
 
 
 @route(
@@ -70,7 +70,7 @@ async def rename(request: Request, db: TeamDb) -> Reply[wire.ApiKeyChanged]:
     key_id = request.uuid("api_key_id")
     change = await team_keys.rename(db, acting_caller(request), key_id, wanted.name)
     refuse_unless_done(change, "API key")
-    return Reply(wire.ApiKeyChanged("api_key", key_id))
+    return Reply(wire.ApiKeyChanged(object="api_key", id=key_id))
 
 
 @route(
@@ -85,7 +85,9 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.ApiKeyDeleted]:
     async with db.transaction() as inner:
         change = await team_keys.remove(inner, acting_caller(request), key_id)
         refuse_unless_done(change, "API key")
-        reply = await recorded(request, inner, Reply(wire.ApiKeyDeleted("api_key", key_id, True)))
+        reply = await recorded(
+            request, inner, Reply(wire.ApiKeyDeleted(object="api_key", id=key_id, deleted=True))
+        )
     # Only after the commit: an earlier look-up could have remembered the key once more.
     request.use(KeyCredentials).forget(db.team_id)
     return reply

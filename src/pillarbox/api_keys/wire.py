@@ -38,7 +38,7 @@ DomainId = Annotated[
 ]
 
 
-class NewApiKey(Struct):
+class NewApiKey(Struct, kw_only=True):
     """`domain_id` is read only with `sending_access`; otherwise it may be anything."""
 
     name: Name
@@ -48,28 +48,28 @@ class NewApiKey(Struct):
     rules: ClassVar[Rules] = {"domain_id": _domain_of_sending}
 
 
-class RenamedApiKey(Struct):
+class RenamedApiKey(Struct, kw_only=True):
     name: Name
 
 
-class CreatedApiKey(Struct):
+class CreatedApiKey(Struct, kw_only=True):
     id: UUID
     token: str
 
 
-class ApiKeyItem(Struct):
+class ApiKeyItem(Struct, kw_only=True):
     id: UUID
     name: str
     created_at: DatabaseTime
     last_used_at: DatabaseTime | None
 
 
-class ApiKeyChanged(Struct):
+class ApiKeyChanged(Struct, kw_only=True):
     object: Literal["api_key"]
     id: UUID
 
 
-class ApiKeyDeleted(Struct):
+class ApiKeyDeleted(Struct, kw_only=True):
     object: Literal["api_key"]
     id: UUID
     deleted: Literal[True]
@@ -78,4 +78,4 @@ class ApiKeyDeleted(Struct):
 def item(key: ApiKeyListRow) -> ApiKeyItem:
     """A key as the list shows it."""
     used = None if key.last_used_at is None else database_style(key.last_used_at)
-    return ApiKeyItem(key.id, key.name, database_style(key.created_at), used)
+    return ApiKeyItem(id=key.id, name=key.name, created_at=database_style(key.created_at), last_used_at=used)

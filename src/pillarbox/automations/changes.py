@@ -105,7 +105,16 @@ class AutomationChanges:
 
     async def _insert(self, db: TeamDb, name: str, graph: StoredGraph) -> UUID:
         stamp = self.ids.stamp()
-        new = Automation(stamp.id, name, "disabled", 1, 0, graph, stamp.at, stamp.at)
+        new = Automation(
+            id=stamp.id,
+            name=name,
+            status="disabled",
+            version=1,
+            epoch=0,
+            stored=graph,
+            created_at=stamp.at,
+            updated_at=stamp.at,
+        )
         await queries.insert(db, new)
         await queries.insert_version(db, new.id, new.version, graph, stamp.at)
         return new.id

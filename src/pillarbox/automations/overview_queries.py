@@ -9,7 +9,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AutomationOverview:
     """An automation, with how many of its runs are in each state."""
 
@@ -48,7 +48,7 @@ async def every(db: TeamDb) -> list[AutomationOverview]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepOverview:
     """A step of the newest graph: how many runs wait in it, and how many have failed there."""
 
@@ -83,7 +83,7 @@ async def steps(db: TeamDb, automation_id: UUID, version: int) -> list[StepOverv
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOverview:
     """A run, whose it is, and what it failed for or does next."""
 

@@ -21,7 +21,7 @@ JOB_END: Final = "automations.end"
 deleted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedAutomation:
     """An automation as lists show it."""
 

@@ -144,19 +144,23 @@ class FullAutomation(Struct):
 
 def item(row: ListedAutomation) -> AutomationItem:
     return AutomationItem(
-        row.id, row.name, row.status, database_style(row.created_at), database_style(row.updated_at)
+        id=row.id,
+        name=row.name,
+        status=row.status,
+        created_at=database_style(row.created_at),
+        updated_at=database_style(row.updated_at),
     )
 
 
 def full(row: Automation) -> FullAutomation:
     """Return the automation as it is shown. Its graph is stored in that form, so it is not decoded."""
     return FullAutomation(
-        "automation",
-        row.id,
-        row.name,
-        row.status,
-        database_style(row.created_at),
-        database_style(row.updated_at),
-        cast(list[ShownStep], msgspec.Raw(row.stored.steps.encode())),
-        cast(list[ShownConnection], msgspec.Raw(row.stored.connections.encode())),
+        object="automation",
+        id=row.id,
+        name=row.name,
+        status=row.status,
+        created_at=database_style(row.created_at),
+        updated_at=database_style(row.updated_at),
+        steps=cast(list[ShownStep], msgspec.Raw(row.stored.steps.encode())),
+        connections=cast(list[ShownConnection], msgspec.Raw(row.stored.connections.encode())),
     )

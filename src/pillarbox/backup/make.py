@@ -260,7 +260,13 @@ async def _write(
         files=files,
         tables=tables,
         open_work=work,
-        blobs=BlobCounts(copied.blobs, copied.octets, copied.copied, copied.missing, copied.missing_keys),
+        blobs=BlobCounts(
+            blobs=copied.blobs,
+            octets=copied.octets,
+            copied=copied.copied,
+            missing=copied.missing,
+            missing_keys=copied.missing_keys,
+        ),
         key_ring=KeyRingInfo(_key_ids(options.ring), included=KEYS in files),
         store_id=store_id or UNSET,
     )

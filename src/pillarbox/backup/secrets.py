@@ -42,8 +42,16 @@ def sealed(ring: str, passphrase: str, backup: str) -> bytes:
     salt, nonce = secrets.token_bytes(SALT_BYTES), secrets.token_bytes(NONCE_BYTES)
     key = _key(passphrase, salt, COST, BLOCK, PARALLEL)
     text = AESGCM(key).encrypt(nonce, ring.encode(), PURPOSE + backup.encode())
-    parts = [b64encode(part).decode() for part in (salt, nonce, text)]
-    return msgspec.json.encode(SealedKeys("scrypt", COST, BLOCK, PARALLEL, *parts)) + b"\n"
+    keys = SealedKeys(
+        kdf="scrypt",
+        cost=COST,
+        block=BLOCK,
+        parallel=PARALLEL,
+        salt=b64encode(salt).decode(),
+        nonce=b64encode(nonce).decode(),
+        sealed=b64encode(text).decode(),
+    )
+    return msgspec.json.encode(keys) + b"\n"
 
 
 def opened(file: bytes, passphrase: str, backup: str) -> str:

@@ -11,7 +11,7 @@ from pillarbox.timeline.levels import DAY, FINE
 from pillarbox.usage.windows import day_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CopyCounts:
     """Copies, as the metrics count them."""
 

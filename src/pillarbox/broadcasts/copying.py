@@ -165,13 +165,13 @@ class CopyMaker:
 
 def _shared(sending_broadcast: SendingBroadcast) -> SharedBy:
     return SharedBy(
-        sending_broadcast.team_id,
-        sending_broadcast.team_number,
-        sending_broadcast.id,
-        sending_broadcast.content_id,
-        sending_broadcast.topic_id,
-        sending_broadcast.domain_id,
-        sending_broadcast.domain_name,
+        team_id=sending_broadcast.team_id,
+        team_number=sending_broadcast.team_number,
+        broadcast_id=sending_broadcast.id,
+        content_id=sending_broadcast.content_id,
+        topic_id=sending_broadcast.topic_id,
+        domain_id=sending_broadcast.domain_id,
+        domain_name=sending_broadcast.domain_name,
     )
 
 
@@ -206,14 +206,18 @@ def _new(waiting_recipient: WaitingRecipient, properties: Sequence[Property]) ->
         return None
     own = _properties(waiting_recipient.properties or "{}")
     values = ContactValues(
-        waiting_recipient.email,
-        waiting_recipient.first_name,
-        waiting_recipient.last_name,
-        {known.key: own.get(str(known.number)) for known in properties},
-        {known.key: known.fallback for known in properties},
+        email=waiting_recipient.email,
+        first_name=waiting_recipient.first_name,
+        last_name=waiting_recipient.last_name,
+        properties={known.key: own.get(str(known.number)) for known in properties},
+        fallbacks={known.key: known.fallback for known in properties},
     )
     return NewCopy(
-        waiting_recipient.contact_id, waiting_recipient.address, mailbox, values, waiting_recipient.origin
+        contact_id=waiting_recipient.contact_id,
+        address=waiting_recipient.address,
+        mailbox=mailbox,
+        values=values,
+        origin=waiting_recipient.origin,
     )
 
 

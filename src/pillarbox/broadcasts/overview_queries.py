@@ -9,7 +9,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BroadcastOverview:
     """A broadcast with what is not on the wire: how it goes on."""
 
@@ -34,7 +34,7 @@ class BroadcastOverview:
         return "paused" if self.paused_at is not None else self.status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BroadcastCopyCounts:
     """The numbers of recipients whose copies were made, skipped, or are still waiting."""
 

@@ -53,11 +53,11 @@ def _broadcasts(kit: Container) -> Broadcasts:
 
 def _start(kit: Container) -> BroadcastStart:
     return BroadcastStart(
-        kit.pool,
-        kit.need(Ids),
-        kit.need(PermittedSenders),
-        kit.need(Quotas),
-        kit.need(DeliveryNotifier).notify,
+        pool=kit.pool,
+        ids=kit.need(Ids),
+        senders=kit.need(PermittedSenders),
+        quotas=kit.need(Quotas),
+        wake=kit.need(DeliveryNotifier).notify,
     )
 
 

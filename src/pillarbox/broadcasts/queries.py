@@ -20,7 +20,7 @@ JOB_START: Final = "broadcast.start"
 JOB_WATCH: Final = "broadcast.watch"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedBroadcast:
     """A broadcast in a list."""
 

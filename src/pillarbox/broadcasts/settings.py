@@ -21,29 +21,29 @@ def percent(text: str) -> Fraction:
 
 
 BROADCAST_BOUNCE_LIMIT = Setting(
-    "broadcast_bounce_limit",
-    percent,
-    "PERCENT",
-    "5",
-    "The share of bounced copies, of all that were sent, above which a broadcast stops until somebody lets "
-    "it go on; 0 never stops it.",
+    name="broadcast_bounce_limit",
+    parse=percent,
+    shape="PERCENT",
+    default="5",
+    meaning="The share of bounced copies, of all that were sent, above which a broadcast stops until "
+    "somebody lets it go on; 0 never stops it.",
 )
 
 BROADCAST_COMPLAINT_LIMIT = Setting(
-    "broadcast_complaint_limit",
-    percent,
-    "PERCENT",
-    "0.3",
-    "The share of complaints, of all copies that were delivered, above which a broadcast stops until "
+    name="broadcast_complaint_limit",
+    parse=percent,
+    shape="PERCENT",
+    default="0.3",
+    meaning="The share of complaints, of all copies that were delivered, above which a broadcast stops until "
     "somebody lets it go on; 0 never stops it.",
 )
 
 BROADCAST_LIMITS_AFTER = Setting(
-    "broadcast_limits_after",
-    kinds.whole_number(1, 1_000_000_000),
-    "COUNT",
-    "500",
-    "How many copies of a broadcast are sent before its bounces and complaints can stop it.",
+    name="broadcast_limits_after",
+    parse=kinds.whole_number(1, 1_000_000_000),
+    shape="COUNT",
+    default="500",
+    meaning="How many copies of a broadcast are sent before its bounces and complaints can stop it.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (

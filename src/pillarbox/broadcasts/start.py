@@ -128,7 +128,13 @@ class BroadcastStart:
         now = self.ids.now()
         await self._check_quota(db, count)
         stamp = self.ids.stamp()
-        found = StartSnapshot(now, count, stamp.id, domain.id if domain else None, content.domain)
+        found = StartSnapshot(
+            at=now,
+            recipients=count,
+            content_id=stamp.id,
+            domain_id=domain.id if domain else None,
+            domain_name=content.domain,
+        )
         if not await start_queries.resolve(db, broadcast_id, found):
             raise BegunElsewhere
         if count:

@@ -49,7 +49,7 @@ class BegunElsewhere(Exception):  # noqa: N818 - what another process has done, 
     """It was canceled, or another process has written its recipients; what was written is undone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartingBroadcast:
     """A queued broadcast of which nobody knows yet who gets it. Its segment and topic are those that it was
     given, whether they are still there or not."""

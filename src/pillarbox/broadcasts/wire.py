@@ -155,15 +155,15 @@ class FullBroadcast(Struct):
 
 def item(row: ListedBroadcast) -> BroadcastItem:
     return BroadcastItem(
-        row.id,
-        row.name,
-        row.segment_id,
-        row.segment_id,
-        row.status,
-        database_style(row.created_at),
-        _time(row.scheduled_at),
-        _time(row.sent_at),
-        row.topic_id,
+        id=row.id,
+        name=row.name,
+        audience_id=row.segment_id,
+        segment_id=row.segment_id,
+        status=row.status,
+        created_at=database_style(row.created_at),
+        scheduled_at=_time(row.scheduled_at),
+        sent_at=_time(row.sent_at),
+        topic_id=row.topic_id,
     )
 
 

@@ -86,10 +86,10 @@ def _numbered(parsed_message: parse.ParsedMessage) -> Iterator[tuple[int, Attach
 def _part(number: int, attachment: AttachedPart) -> CapturedPart:
     kind = attachment.content_type
     return CapturedPart(
-        number,
-        attachment.filename or f"part-{number}",
-        kind if _TYPE.fullmatch(kind) else "application/octet-stream",
-        attachment.content_id,
-        attachment.content_disposition == "inline",
-        attachment.size,
+        number=number,
+        filename=attachment.filename or f"part-{number}",
+        content_type=kind if _TYPE.fullmatch(kind) else "application/octet-stream",
+        cid=attachment.content_id,
+        inline=attachment.content_disposition == "inline",
+        size=attachment.size,
     )

@@ -133,16 +133,16 @@ BYTES = """
 """
 
 CAPTURED: Final = SealedColumn(
-    "captured",
-    "The captured mail {id}",
-    "it cannot be read any more: whoever it is for can ask for another one.",
-    """
+    table="captured",
+    sentence="The captured mail {id}",
+    cure="it cannot be read any more: whoever it is for can ask for another one.",
+    read="""
     SELECT team_id, id, data AS sealed, id::text AS owner
       FROM captured
      WHERE sealed AND data IS NOT NULL
      ORDER BY team_id, id
     """,
-    """
+    replace="""
     UPDATE captured SET data = $4 WHERE team_id = $1 AND id = $2 AND data = $3
     """,
 )

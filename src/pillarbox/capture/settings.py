@@ -8,19 +8,19 @@ from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
 
 CAPTURE_LIMIT = Setting(
-    "capture_limit",
-    kinds.size,
-    "SIZE",
-    "1GiB",
-    "How much captured mail is kept; beyond it the oldest mails go.",
+    name="capture_limit",
+    parse=kinds.size,
+    shape="SIZE",
+    default="1GiB",
+    meaning="How much captured mail is kept; beyond it the oldest mails go.",
 )
 
 CAPTURE_NETWORKS = Setting(
-    "capture_networks",
-    kinds.networks,
-    "CIDR[,…]",
-    "none",
-    "Networks besides this machine from which captured mail may be read by who has the token.",
+    name="capture_networks",
+    parse=kinds.networks,
+    shape="CIDR[,…]",
+    default="none",
+    meaning="Networks besides this machine from which captured mail may be read by who has the token.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (CAPTURE_LIMIT, CAPTURE_NETWORKS)

@@ -216,9 +216,15 @@ def _by_email(settlements: Sequence[AttemptSettlement]) -> list[_Mail]:
         key = (item.team_id, item.email_id)
         mail = mails.get(key)
         if mail is None:
-            sender, subject = shown(item.email.sender), item.email.subject
-            is_sealed = item.email.sealed is not None
-            mail = mails[key] = _Mail(*key, report.mail_from, sender, subject, report.captured, {}, is_sealed)
+            mail = mails[key] = _Mail(
+                *key,
+                mail_from=report.mail_from,
+                sender=shown(item.email.sender),
+                subject=item.email.subject,
+                raw=report.captured,
+                recipients={},
+                is_sealed=item.email.sealed is not None,
+            )
         mail.recipients.update(dict.fromkeys(target.mailbox for target in item.targets))
     return list(mails.values())
 

@@ -14,12 +14,12 @@ from pillarbox.capture.queries import CapturedRow
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 
-class HeaderOut(Struct):
+class HeaderOut(Struct, kw_only=True):
     name: str
     value: str
 
 
-class AttachmentOut(Struct):
+class AttachmentOut(Struct, kw_only=True):
     """`number` is the part's place in the message; `url` takes the same credential as the list."""
 
     number: int
@@ -31,7 +31,7 @@ class AttachmentOut(Struct):
     url: str
 
 
-class ShownCapture(Struct):
+class ShownCapture(Struct, kw_only=True):
     """One mail. `to` holds the recipients of the envelope, `from` the From of the header; `inbound` is mail
     that was received."""
 
@@ -58,28 +58,28 @@ class ClearedCount(Struct, kw_only=True):
 
 def captured(row: CapturedRow, message: CapturedMessage, origin: str) -> ShownCapture:
     return ShownCapture(
-        row.id,
-        row.email_id,
-        database_style(row.at),
-        row.sender,
-        row.recipients,
-        row.subject,
-        row.size,
-        row.inbound,
-        message.html,
-        message.text,
-        [HeaderOut(header.name, header.value) for header in message.headers],
-        [_attachment(row, part, origin) for part in message.parts],
+        id=row.id,
+        email_id=row.email_id,
+        created_at=database_style(row.at),
+        from_=row.sender,
+        to=row.recipients,
+        subject=row.subject,
+        size=row.size,
+        inbound=row.inbound,
+        html=message.html,
+        text=message.text,
+        headers=[HeaderOut(name=header.name, value=header.value) for header in message.headers],
+        attachments=[_attachment(row, part, origin) for part in message.parts],
     )
 
 
 def _attachment(row: CapturedRow, part: CapturedPart, origin: str) -> AttachmentOut:
     return AttachmentOut(
-        part.number,
-        part.filename,
-        part.content_type,
-        "inline" if part.inline else "attachment",
-        part.cid,
-        part.size,
-        f"{origin}/capture/{row.id}/parts/{part.number}",
+        number=part.number,
+        filename=part.filename,
+        content_type=part.content_type,
+        content_disposition="inline" if part.inline else "attachment",
+        content_id=part.cid,
+        size=part.size,
+        url=f"{origin}/capture/{row.id}/parts/{part.number}",
     )

@@ -78,7 +78,9 @@ def outside_of(settings: Settings) -> OutsideWorld:
     clock = SystemClock()
     servers = [(at.host, at.port) for at in settings.dns] or None
     dns = UncachedResolver(servers, clock, allowed=settings.allow_private)
-    return OutsideWorld(dns, clock, Tcp(), ours, Smarthost(settings.hostname))
+    return OutsideWorld(
+        dns=dns, clock=clock, connect=Tcp(), is_ours=ours, open_session=Smarthost(settings.hostname)
+    )
 
 
 def installation_to_check(connected: CommandDatabase) -> CheckedInstallation:

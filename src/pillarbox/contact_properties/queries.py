@@ -88,7 +88,7 @@ HOLD_NUMBERS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyDefinition:
     """The definition of a property. Values are kept under its `number`; `fallback_value` is JSON."""
 

@@ -24,7 +24,7 @@ from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 async def create(request: Request, db: TeamDb) -> Reply[wire.PropertyRef]:
     new = parse(wire.NewProperty, request.json())
     made = await defining.define(db, request.use(Ids), new.key, new.type, new.fallback_value)
-    return Reply(wire.PropertyRef("contact_property", made))
+    return Reply(wire.PropertyRef(object="contact_property", id=made))
 
 
 @route("GET", "/contact-properties", needs=Access.FULL, query=PAGING, summary="List contact properties")
@@ -54,7 +54,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.PropertyRef]:
     changed = parse(wire.ChangedProperty, request.json())
     property_id = request.uuid("contact_property_id")
     await defining.change(db, property_id, changed.fallback_value, changed.key, changed.type)
-    return Reply(wire.PropertyRef("contact_property", property_id))
+    return Reply(wire.PropertyRef(object="contact_property", id=property_id))
 
 
 @route(
@@ -66,4 +66,4 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.PropertyRef]:
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedProperty]:
     property_id = request.uuid("contact_property_id")
     await defining.delete(db, request.use(Ids), property_id)
-    return Reply(wire.DeletedProperty("contact_property", deleted=True, id=property_id))
+    return Reply(wire.DeletedProperty(object="contact_property", deleted=True, id=property_id))

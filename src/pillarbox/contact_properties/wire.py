@@ -19,7 +19,7 @@ Shown = Annotated[Raw, shown_as(Value | None)]
 Type = Annotated[str, shown_as(Literal["string", "number", "boolean"])]
 
 
-class NewProperty(Struct):
+class NewProperty(Struct, kw_only=True):
     """`fallback_value` is of the type of the property."""
 
     key: Key
@@ -27,7 +27,7 @@ class NewProperty(Struct):
     fallback_value: Value | None = None
 
 
-class ChangedProperty(Struct):
+class ChangedProperty(Struct, kw_only=True):
     """Null clears the fallback. `key` and `type` may only be what they are."""
 
     min_properties: ClassVar[int] = 1
@@ -37,18 +37,18 @@ class ChangedProperty(Struct):
     type: Annotated[Any, Meta(extra_json_schema={"type": "string"})] = None
 
 
-class PropertyRef(Struct):
+class PropertyRef(Struct, kw_only=True):
     object: Literal["contact_property"]
     id: UUID
 
 
-class DeletedProperty(Struct):
+class DeletedProperty(Struct, kw_only=True):
     object: Literal["contact_property"]
     deleted: Literal[True]
     id: UUID
 
 
-class PropertyItem(Struct):
+class PropertyItem(Struct, kw_only=True):
     id: UUID
     key: str
     type: Type
@@ -56,7 +56,7 @@ class PropertyItem(Struct):
     created_at: DatabaseTime
 
 
-class FullProperty(Struct):
+class FullProperty(Struct, kw_only=True):
     object: Literal["contact_property"]
     id: UUID
     key: str
@@ -67,21 +67,21 @@ class FullProperty(Struct):
 
 def item(property_definition: PropertyDefinition) -> PropertyItem:
     return PropertyItem(
-        property_definition.id,
-        property_definition.key,
-        property_definition.type,
-        property_definition.fallback,
-        database_style(property_definition.created_at),
+        id=property_definition.id,
+        key=property_definition.key,
+        type=property_definition.type,
+        fallback_value=property_definition.fallback,
+        created_at=database_style(property_definition.created_at),
     )
 
 
 def full(property_definition: PropertyDefinition) -> FullProperty:
     at = database_style(property_definition.created_at)
     return FullProperty(
-        "contact_property",
-        property_definition.id,
-        property_definition.key,
-        property_definition.type,
-        property_definition.fallback,
-        at,
+        object="contact_property",
+        id=property_definition.id,
+        key=property_definition.key,
+        type=property_definition.type,
+        fallback_value=property_definition.fallback,
+        created_at=at,
     )

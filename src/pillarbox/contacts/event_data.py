@@ -21,7 +21,7 @@ AUDIENCES: Final = UUID("5f3a7c52-64a1-4d0e-9d3e-0f6d9d7c3f11")
 """The name space of the audiences of teams."""
 
 
-class ContactData(Struct):
+class ContactData(Struct, kw_only=True):
     """The data of an event about a contact. `audience_id` is the same for all contacts of a team, and no
     segment's."""
 
@@ -41,7 +41,7 @@ class ChosenTopic(Struct):
     subscription: Subscription
 
 
-class TopicsData(Struct):
+class TopicsData(Struct, kw_only=True):
     """The topics whose subscription is another now."""
 
     email: str
@@ -76,4 +76,4 @@ def contact_data(team_id: UUID, contact: ContactRow, segment_ids: Sequence[UUID]
 
 
 def topics_data(email: str, changed: Mapping[UUID, Subscription]) -> TopicsData:
-    return TopicsData(email, [ChosenTopic(topic_id, word) for topic_id, word in changed.items()])
+    return TopicsData(email=email, topics=[ChosenTopic(topic_id, word) for topic_id, word in changed.items()])

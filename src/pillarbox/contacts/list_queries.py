@@ -120,7 +120,7 @@ COUNT = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedContact:
     """A contact as lists show it."""
 
@@ -132,7 +132,7 @@ class ListedContact:
     unsubscribed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedContact(ListedContact):
     """The same with its values by number, as JSON."""
 

@@ -20,7 +20,11 @@ async def mail_values(db: TeamDb, addresses: Collection[str]) -> Mapping[str, Co
     fallbacks = await definitions.fallbacks(db)
     return {
         one.address: ContactValues(
-            one.email, one.first_name, one.last_name, msgspec.json.decode(one.properties), fallbacks
+            email=one.email,
+            first_name=one.first_name,
+            last_name=one.last_name,
+            properties=msgspec.json.decode(one.properties),
+            fallbacks=fallbacks,
         )
         for one in found
     }

@@ -28,7 +28,7 @@ SUPPRESSED = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicInDetail:
     """A topic and the subscription that counts for a contact; `chosen_at` is None where the contact did not
     choose."""
@@ -39,7 +39,7 @@ class TopicInDetail:
     chosen_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuppressedAddress:
     origin: str
     created_at: datetime

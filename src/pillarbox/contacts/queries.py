@@ -148,7 +148,7 @@ class NamedInMail(NamedTuple):
     properties: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContactWithProperties(ListedContact):
     """The same with its properties as answers encode them, sorted and with commas between; None where it has
     none. They may be megabytes, so nothing else is made of them where a request waits."""
@@ -161,7 +161,7 @@ class ContactWithProperties(ListedContact):
         return Raw(f"{{{self.properties or ''}}}".encode())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContactRow:
     """A contact without its properties; `email` as it is shown."""
 

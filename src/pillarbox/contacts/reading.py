@@ -53,10 +53,10 @@ def full(contact: ContactWithProperties) -> wire.FullContact:
 
 def item(contact: ListedContact) -> wire.ContactItem:
     return wire.ContactItem(
-        contact.id,
-        contact.email,
-        contact.first_name,
-        contact.last_name,
-        database_style(contact.created_at),
-        contact.unsubscribed,
+        id=contact.id,
+        email=contact.email,
+        first_name=contact.first_name,
+        last_name=contact.last_name,
+        created_at=database_style(contact.created_at),
+        unsubscribed=contact.unsubscribed,
     )

@@ -33,7 +33,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.ContactRef]:
     new = parse(wire.NewContact, request.json())
     address, members, belonging = wire.address_of(new.email), wire.members_of(new), wire.belonging_of(new)
     stored = await request.use(Contacts).upsert(db, address, members, belonging)
-    return Reply(wire.ContactRef("contact", stored.id))
+    return Reply(wire.ContactRef(object="contact", id=stored.id))
 
 
 @route("GET", "/contacts", needs=Access.FULL, query=IN_SEGMENT, summary="List contacts", problems=(404,))
@@ -59,14 +59,14 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.ContactRef]:
     contact_id = await find(db, request.param("contact"))
     wire.refuse_new_address(changed, await queries.address_of(db, contact_id) or "")
     await request.use(Contacts).change(db, contact_id, change)
-    return Reply(wire.ContactRef("contact", contact_id))
+    return Reply(wire.ContactRef(object="contact", id=contact_id))
 
 
 @route("DELETE", "/contacts/{contact}", needs=Access.FULL, summary="Delete a contact")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedContact]:
     contact_id = await find(db, request.param("contact"))
     await request.use(Contacts).delete(db, contact_id)
-    return Reply(wire.DeletedContact("contact", contact_id, contact_id, deleted=True))
+    return Reply(wire.DeletedContact(object="contact", id=contact_id, contact=contact_id, deleted=True))
 
 
 @route(
@@ -83,7 +83,9 @@ async def segments(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactsSe
         await listed(
             partial(segment_queries.page, db, contact_id),
             page,
-            lambda one: wire.ContactsSegmentItem(one.id, one.name, database_style(one.created_at)),
+            lambda one: wire.ContactsSegmentItem(
+                id=one.id, name=one.name, created_at=database_style(one.created_at)
+            ),
         )
     )
 
@@ -98,7 +100,7 @@ async def join(request: Request, db: TeamDb) -> Reply[wire.JoinedSegment]:
     contact_id = await find(db, request.param("contact"))
     segment_id = request.uuid("segment_id")
     await request.use(Contacts).add_to_segments(db, contact_id, [segment_id])
-    return Reply(wire.JoinedSegment(segment_id))
+    return Reply(wire.JoinedSegment(id=segment_id))
 
 
 @route(
@@ -113,7 +115,7 @@ async def leave(request: Request, db: TeamDb) -> Reply[wire.LeftSegment]:
     if not await segment_queries.exists(db, segment_id):
         raise NotFound("Segment")
     await request.use(Contacts).remove_from_segment(db, contact_id, segment_id)
-    return Reply(wire.LeftSegment(segment_id, deleted=True))
+    return Reply(wire.LeftSegment(id=segment_id, deleted=True))
 
 
 @route(
@@ -130,7 +132,9 @@ async def topics(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactsTopi
         await listed(
             partial(topic_queries.page, db, contact_id),
             page,
-            lambda one: wire.ContactsTopicItem(one.id, one.name, one.description, one.subscription),
+            lambda one: wire.ContactsTopicItem(
+                id=one.id, name=one.name, description=one.description, subscription=one.subscription
+            ),
         )
     )
 
@@ -147,7 +151,7 @@ async def choose(request: Request, db: TeamDb) -> Reply[wire.ChosenRef]:
     choices = parse_value(wire.ChangedTopics, request.json())
     contact_id = await find(db, request.param("contact"))
     await request.use(Contacts).choose_topics(db, contact_id, choices)
-    return Reply(wire.ChosenRef(contact_id))
+    return Reply(wire.ChosenRef(id=contact_id))
 
 
 def _segment(request: Request) -> UUID | None:

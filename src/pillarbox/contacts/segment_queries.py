@@ -57,7 +57,7 @@ PAGE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOfContact:
     id: UUID
     name: str

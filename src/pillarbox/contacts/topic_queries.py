@@ -55,7 +55,7 @@ PAGE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOfContact:
     """`subscription` is what counts: the contact's choice, else the topic's default."""
 

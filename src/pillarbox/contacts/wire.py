@@ -24,11 +24,11 @@ GivenValues = Annotated[dict[str, Given], Meta(max_length=MOST)]
 """The value of each property, by its key; null clears it."""
 
 
-class ContactsSegmentRef(Struct):
+class ContactsSegmentRef(Struct, kw_only=True):
     id: UUID
 
 
-class TopicChoice(Struct):
+class TopicChoice(Struct, kw_only=True):
     id: UUID
     subscription: Subscription
 
@@ -39,7 +39,7 @@ Topics = Annotated[list[Any], shown_as(Annotated[list[TopicChoice], AtMost]), At
 SomeTopics = Annotated[list[TopicChoice], Meta(min_length=1, max_length=MOST_LISTED)]
 
 
-class MembersOfContact(Struct):
+class MembersOfContact(Struct, kw_only=True):
     """What belongs to the contact itself, wherever it is made."""
 
     email: str
@@ -49,7 +49,7 @@ class MembersOfContact(Struct):
     properties: GivenValues | None = None
 
 
-class NewContact(MembersOfContact):
+class NewContact(MembersOfContact, kw_only=True):
     """Of an address that is known, only what is given changes."""
 
     segments: Segments | None = None
@@ -57,7 +57,7 @@ class NewContact(MembersOfContact):
     audience_id: UUID | None = None
 
 
-class ChangedContact(Struct):
+class ChangedContact(Struct, kw_only=True):
     """`email` may only be the address that the contact has."""
 
     first_name: Name | UnsetType | None = UNSET
@@ -104,12 +104,12 @@ def _chosen(body: Any, _: str) -> Choices:
 ChangedTopics = Annotated[Choices, shown_as(SomeTopics | ChosenTopics), read_by(_chosen)]
 
 
-class ContactRef(Struct):
+class ContactRef(Struct, kw_only=True):
     object: Literal["contact"]
     id: UUID
 
 
-class ContactItem(Struct):
+class ContactItem(Struct, kw_only=True):
     id: UUID
     email: str
     first_name: str | None
@@ -118,12 +118,12 @@ class ContactItem(Struct):
     unsubscribed: bool
 
 
-class PropertyOfContact(Struct):
+class PropertyOfContact(Struct, kw_only=True):
     value: str | float | bool
     type: Literal["string", "number", "boolean"]
 
 
-class FullContact(Struct):
+class FullContact(Struct, kw_only=True):
     object: Literal["contact"]
     id: UUID
     email: str
@@ -134,40 +134,40 @@ class FullContact(Struct):
     properties: Annotated[Raw, shown_as(dict[str, PropertyOfContact])]
 
 
-class DeletedContact(Struct):
+class DeletedContact(Struct, kw_only=True):
     object: Literal["contact"]
     id: UUID
     contact: UUID
     deleted: Literal[True]
 
 
-class ContactsSegmentItem(Struct):
+class ContactsSegmentItem(Struct, kw_only=True):
     id: UUID
     name: str
     created_at: DatabaseTime
 
 
-class JoinedSegment(Struct):
+class JoinedSegment(Struct, kw_only=True):
     """The id of the segment."""
 
     id: UUID
 
 
-class LeftSegment(Struct):
+class LeftSegment(Struct, kw_only=True):
     """The id of the segment."""
 
     id: UUID
     deleted: Literal[True]
 
 
-class ContactsTopicItem(Struct):
+class ContactsTopicItem(Struct, kw_only=True):
     id: UUID
     name: str
     description: str | None
     subscription: Subscription
 
 
-class ChosenRef(Struct):
+class ChosenRef(Struct, kw_only=True):
     """The id of the contact."""
 
     id: UUID

@@ -138,11 +138,11 @@ def cleaned(html: str) -> SanitizedHtml:
     )
     styles = "\n".join(filter(None, map(mail_styles.sheet, whole.styles)))[:MOST_STYLES]
     return SanitizedHtml(
-        tuple(judge.pieces(body)),
-        styles,
-        _body_style(whole.body_attributes),
-        judge.left_out,
-        is_long or not whole.complete,
+        pieces=tuple(judge.pieces(body)),
+        styles=styles,
+        body_style=_body_style(whole.body_attributes),
+        left_out=judge.left_out,
+        is_cut=is_long or not whole.complete,
     )
 
 
@@ -167,7 +167,11 @@ def with_pictures(sanitized_html: SanitizedHtml, pictures: Pictures) -> ShownMai
             room -= len(address)
             body.append(f' src="{escape(address)}"')
     return ShownMail(
-        "".join(body), sanitized_html.styles, sanitized_html.body_style, sanitized_html.left_out, is_cut
+        body="".join(body),
+        styles=sanitized_html.styles,
+        body_style=sanitized_html.body_style,
+        left_out=sanitized_html.left_out,
+        is_cut=is_cut,
     )
 
 

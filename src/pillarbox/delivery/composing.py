@@ -166,7 +166,7 @@ class Composer:
             return
         is_copy = email.make is not None
         queue, most = (self._copies, self._most_copies) if is_copy else (self._queued, BATCH)
-        queue.append(_ComposeRequest(email, copy, attachments, key, done))
+        queue.append(_ComposeRequest(email=email, copy=copy, attachments=attachments, key=key, done=done))
         if self._batches == 0:
             self._batches = 1
             # One iteration of the event loop lets further emails join this batch.

@@ -205,7 +205,13 @@ def _next_hops(kit: Container) -> tuple[RelayHop | DirectHops, Greeting]:
         return RelayHop(relay.host, relay.port, relay_tls(relay)), Greeting(hello, relay_login(relay))
     allowed = HostPolicy(settings.allow_private, frozenset({hello}))
     policies = kit.need(Policies) if settings[MTA_STS] else None
-    hops = DirectHops(kit.resolver, allowed, outside.shuffle, settings[REMOTE_SMTP_PORT], policies)
+    hops = DirectHops(
+        lookup=kit.resolver,
+        reach=allowed,
+        shuffle=outside.shuffle,
+        remote_port=settings[REMOTE_SMTP_PORT],
+        policies=policies,
+    )
     return hops, Greeting(hello, trust=outside.trust)
 
 

@@ -98,12 +98,18 @@ def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], f
         entries.append(_entry(item, result.position, kind, report.ended_at, _with_attempt(item, detail)))
         if report.keeps_suppression and _is_bad_address(kind, detail):
             causes.append(
-                SuppressionCause(item.team_id, target.address, "bounce", item.email_id, report.ended_at)
+                SuppressionCause(
+                    team_id=item.team_id,
+                    address=target.address,
+                    origin="bounce",
+                    source_id=item.email_id,
+                    at=report.ended_at,
+                )
             )
     retry = None
     if waiting is not None and due is not None:
         retry = _retry(item, report, waiting, due, reached=reached)
-    return AttemptSettlement(item, entries, retry, causes, report)
+    return AttemptSettlement(item=item, entries=entries, retry=retry, causes=causes, report=report)
 
 
 def refuse(item: Item, kind: EventKind, detail: EventDetail, instant: datetime) -> AttemptSettlement:
@@ -158,7 +164,9 @@ def _sent(item: Item, report: Report) -> list[TimelineEntry]:
 def _entry(
     item: Item, position: int, kind: EventKind, instant: datetime, detail: EventDetail
 ) -> TimelineEntry:
-    return TimelineEntry(item.team_id, item.email_id, position, kind, instant, detail)
+    return TimelineEntry(
+        team_id=item.team_id, email_id=item.email_id, position=position, kind=kind, at=instant, detail=detail
+    )
 
 
 def _final(detail: EventDetail, *, reached: bool) -> tuple[EventKind, EventDetail]:
@@ -202,13 +210,13 @@ def _description(reason: str | None) -> str:
 def _retry(item: Item, report: Report, waiting: RecipientResult, due: datetime, *, reached: bool) -> Retry:
     reply = waiting.detail.reply
     return Retry(
-        item.team_id,
-        item.email_id,
-        item.grp,
-        item.attempt,
-        due,
-        reached,
-        report.host,
-        reply[:REPLY_KEPT] if reply else None,
-        _description(waiting.detail.reason),
+        team_id=item.team_id,
+        email_id=item.email_id,
+        grp=item.grp,
+        attempt=item.attempt,
+        due_at=due,
+        reached=reached,
+        last_host=report.host,
+        last_reply=reply[:REPLY_KEPT] if reply else None,
+        reason=_description(waiting.detail.reason),
     )

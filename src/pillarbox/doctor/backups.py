@@ -24,19 +24,28 @@ async def age(pool: asyncpg.Pool, now: datetime) -> Check:
     title, wanted = "Backups are made", f"at least every {LATE.days} days"
     if last is None:
         advice = "`pillarbox backup TARGET` makes one (docs/guide/backup.md)."
-        return Check("backup.age", Level.SKIPPED, title, "none was made by this program", wanted, advice)
+        return Check(
+            name="backup.age",
+            level=Level.SKIPPED,
+            title=title,
+            found="none was made by this program",
+            expected=wanted,
+            step=advice,
+        )
     found = f"the last is of {last:%Y-%m-%d %H:%M} UTC"
     if last > now + AHEAD:
         advice = "Look at the clocks: a backup is of the future, so nobody can tell how old the last one is."
-        return Check("backup.age", Level.WARNING, title, found, wanted, advice)
+        return Check(
+            name="backup.age", level=Level.WARNING, title=title, found=found, expected=wanted, step=advice
+        )
     late = now - last > LATE
     return Check(
-        "backup.age",
-        Level.WARNING if late else Level.OK,
-        title,
-        found,
-        wanted,
-        "Look at what your timer said, and run `pillarbox backup TARGET`." if late else None,
+        name="backup.age",
+        level=Level.WARNING if late else Level.OK,
+        title=title,
+        found=found,
+        expected=wanted,
+        step="Look at what your timer said, and run `pillarbox backup TARGET`." if late else None,
     )
 
 
@@ -44,10 +53,12 @@ async def put_aside(pool: asyncpg.Pool) -> Check:
     """Whether a restore has put work aside that nobody has decided about."""
     backup = await queries.restored_backup(pool)
     return Check(
-        "restored.open",
-        Level.OK if backup is None else Level.WARNING,
-        "Nothing waits that a restore has put aside",
-        "nothing" if backup is None else f"work of the backup {backup}",
-        "nothing",
-        None if backup is None else "`pillarbox restored` shows it; `restored release` or `drop` decides.",
+        name="restored.open",
+        level=Level.OK if backup is None else Level.WARNING,
+        title="Nothing waits that a restore has put aside",
+        found="nothing" if backup is None else f"work of the backup {backup}",
+        expected="nothing",
+        step=None
+        if backup is None
+        else "`pillarbox restored` shows it; `restored release` or `drop` decides.",
     )

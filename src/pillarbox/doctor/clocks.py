@@ -25,12 +25,12 @@ async def jumps(pool: asyncpg.Pool) -> Check:
         last = found[0]
         found_text = f"{len(found)} in {DAYS} days, the last to {_shown(last.at)} by {last.seconds:+.0f} s"
     return Check(
-        "clock.jumps",
-        Level.WARNING if found else Level.OK,
-        "Nobody sets the clock while we run",
-        found_text,
-        "none",
-        f"{NTP} What it did to the queue: docs/guide/queue-and-retention.md." if found else None,
+        name="clock.jumps",
+        level=Level.WARNING if found else Level.OK,
+        title="Nobody sets the clock while we run",
+        found=found_text,
+        expected="none",
+        step=f"{NTP} What it did to the queue: docs/guide/queue-and-retention.md." if found else None,
     )
 
 
@@ -42,12 +42,12 @@ async def future(pool: asyncpg.Pool, now: datetime) -> Check:
     if newest.at is not None:
         found_text = f"the newest of {newest.teams} teams is dated {_shown(newest.at)}"
     return Check(
-        "clock.future",
-        Level.WARNING if wrong else Level.OK,
-        "No email is dated in the future",
-        found_text,
-        "none",
-        "Compare the clock with another. If it is right now, it was wrong then." if wrong else None,
+        name="clock.future",
+        level=Level.WARNING if wrong else Level.OK,
+        title="No email is dated in the future",
+        found=found_text,
+        expected="none",
+        step="Compare the clock with another. If it is right now, it was wrong then." if wrong else None,
     )
 
 

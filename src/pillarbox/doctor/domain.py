@@ -34,22 +34,38 @@ async def tracking_host_check(outside: OutsideWorld, host: str, public_url: str)
     addresses = (await outside.addresses(host))[:MOST_ADDRESSES]
     if not addresses:
         return Check(
-            f"{NAME}.no_dns",
-            Level.PROBLEM,
-            title,
-            await outside.why_no_address(host),
-            expected,
-            AWAY.format(host=host, port=port),
+            name=f"{NAME}.no_dns",
+            level=Level.PROBLEM,
+            title=title,
+            found=await outside.why_no_address(host),
+            expected=expected,
+            step=AWAY.format(host=host, port=port),
         )
     for address in addresses:
         if not (await outside.connect(address, port, False)).connected:
             found, step = f"{address} port {port} does not answer", AWAY.format(host=host, port=port)
-            return Check(f"{NAME}.away", Level.PROBLEM, title, found, expected, step)
+            return Check(
+                name=f"{NAME}.away",
+                level=Level.PROBLEM,
+                title=title,
+                found=found,
+                expected=expected,
+                step=step,
+            )
         fault = await outside.handshake(address, port, host) if is_tls else None
         if fault is not None:
             found, step = f"{address} port {port}: {fault}", CERTIFICATE.format(host=host)
-            return Check(f"{NAME}.certificate", Level.PROBLEM, title, found, expected, step)
-    return Check(NAME, Level.OK, title, f"{', '.join(addresses)}: answers", expected)
+            return Check(
+                name=f"{NAME}.certificate",
+                level=Level.PROBLEM,
+                title=title,
+                found=found,
+                expected=expected,
+                step=step,
+            )
+    return Check(
+        name=NAME, level=Level.OK, title=title, found=f"{', '.join(addresses)}: answers", expected=expected
+    )
 
 
 LEVELS: Final = {
@@ -98,12 +114,12 @@ def _record(name: str, record_result: RecordResult) -> Check:
     where = f" (says {record_result.where})" if record_result.where else ""
     problem = f"{advice.problem} " if advice else ""
     return Check(
-        f"record.{name}",
-        level,
-        f"{record_result.type} {record_result.name}",
-        f"{problem}Found: {seen}{where}",
-        record_result.expected,
-        advice.step if advice else None,
+        name=f"record.{name}",
+        level=level,
+        title=f"{record_result.type} {record_result.name}",
+        found=f"{problem}Found: {seen}{where}",
+        expected=record_result.expected,
+        step=advice.step if advice else None,
     )
 
 
@@ -112,12 +128,12 @@ def _ability(domain: Domain, what: str, able: bool) -> Check:
     if able:
         return Check(f"domain.{what}", Level.OK, title, ABLE[what])
     return Check(
-        f"domain.{what}",
-        Level.PROBLEM,
-        title,
-        f"{what} has not been verified",
-        ABLE[what],
-        f"Publish the records that are missing, then run `pillarbox domains verify {domain.name}`.",
+        name=f"domain.{what}",
+        level=Level.PROBLEM,
+        title=title,
+        found=f"{what} has not been verified",
+        expected=ABLE[what],
+        step=f"Publish the records that are missing, then run `pillarbox domains verify {domain.name}`.",
     )
 
 
@@ -128,7 +144,9 @@ async def _dmarc(outside: OutsideWorld, domain: Domain) -> Check:
     records = [value for value in seen.values if value.lower().startswith("v=dmarc1")]
     title, expected = f"TXT {owner}", f"one record that starts with v=DMARC1, for example {DMARC}"
     if len(records) == 1:
-        return Check("record.dmarc", Level.OK, title, records[0], expected)
+        return Check(name="record.dmarc", level=Level.OK, title=title, found=records[0], expected=expected)
     found = seen.detail if seen.kind is AnswerKind.TROUBLE else " | ".join(records) or "nothing"
     step = "Keep one of the records." if records else f"Publish: {owner} TXT {DMARC}"
-    return Check("record.dmarc", Level.WARNING, title, found, expected, step)
+    return Check(
+        name="record.dmarc", level=Level.WARNING, title=title, found=found, expected=expected, step=step
+    )

@@ -57,7 +57,12 @@ def _check(failing: FailingEndpoint, now: datetime) -> Check:
         found = f"{place} was disabled: it failed since {failing.failing_since:%Y-%m-%d}, {answer}"
         return Check(f"{NAME}.disabled", Level.WARNING, TITLE, found, None, STEP)
     return Check(
-        f"{NAME}.failing", Level.WARNING, TITLE, f"{place} fails for {hours} h, {answer}", None, STEP
+        name=f"{NAME}.failing",
+        level=Level.WARNING,
+        title=TITLE,
+        found=f"{place} fails for {hours} h, {answer}",
+        expected=None,
+        step=STEP,
     )
 
 

@@ -49,14 +49,20 @@ async def _listener(outside: OutsideWorld, name: str, host_port: HostPort) -> Ch
     for address in addresses:
         contact = await outside.connect(address, host_port.port, name.partition("-")[0] in GREETS)
         if contact.connected:
-            return Check(f"{NAME}.{name}", Level.OK, title, f"{host_port}: {outcome(contact)}", expected)
+            return Check(
+                name=f"{NAME}.{name}",
+                level=Level.OK,
+                title=title,
+                found=f"{host_port}: {outcome(contact)}",
+                expected=expected,
+            )
     return Check(
-        f"{NAME}.{name}",
-        Level.PROBLEM,
-        title,
-        f"{host_port}: {outcome(contact)}",
-        expected,
-        "Look into the log of the server.",
+        name=f"{NAME}.{name}",
+        level=Level.PROBLEM,
+        title=title,
+        found=f"{host_port}: {outcome(contact)}",
+        expected=expected,
+        step="Look into the log of the server.",
     )
 
 
@@ -76,22 +82,33 @@ async def return_path_check(
     name, title = "return_path", "Bounces and mail find their way to this machine"
     expected = f"{hostname} greets on port {SMTP_PORT}"
     if route is None and not receives:
-        return Check(name, Level.SKIPPED, title, ROUTE_UNKNOWN, expected)
+        return Check(name=name, level=Level.SKIPPED, title=title, found=ROUTE_UNKNOWN, expected=expected)
     if route is RouteKind.CAPTURE and not receives:
-        return Check(name, Level.SKIPPED, title, "the route is `capture`: nothing comes back", expected)
+        return Check(
+            name=name,
+            level=Level.SKIPPED,
+            title=title,
+            found="the route is `capture`: nothing comes back",
+            expected=expected,
+        )
     trouble = Level.PROBLEM if receives and route is not RouteKind.CAPTURE else Level.WARNING
     contact = ConnectReport(ConnectStage.NO_ROUTE)
     addresses = await outside.addresses(hostname)
     if not addresses:
         found = await outside.why_no_address(hostname)
         step = f"Publish an A record of {hostname}, or give the server its name in DNS with `--hostname`."
-        return Check(name, trouble, title, found, expected, step)
+        return Check(name=name, level=trouble, title=title, found=found, expected=expected, step=step)
     for address in addresses:
         contact = await outside.connect(address, SMTP_PORT, True)
         if contact.line.startswith("220"):
-            return Check(name, Level.OK, title, contact.line, expected)
+            return Check(name=name, level=Level.OK, title=title, found=contact.line, expected=expected)
     return Check(
-        name, trouble, title, f"{hostname} port {SMTP_PORT}: {outcome(contact)}", expected, _step(host_port)
+        name=name,
+        level=trouble,
+        title=title,
+        found=f"{hostname} port {SMTP_PORT}: {outcome(contact)}",
+        expected=expected,
+        step=_step(host_port),
     )
 
 

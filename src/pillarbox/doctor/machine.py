@@ -83,19 +83,25 @@ async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
     apart = abs(before + (after - before) / 2 - theirs)
     level = Level.OK if apart <= ACCEPTABLE else Level.WARNING if apart <= BROKEN else Level.PROBLEM
     return Check(
-        "clock",
-        level,
-        "The clock agrees with the database's",
-        f"{apart.total_seconds():.1f} s apart",
-        f"at most {ACCEPTABLE.seconds} s",
-        None if level is Level.OK else "Let NTP set the clocks of both machines.",
+        name="clock",
+        level=level,
+        title="The clock agrees with the database's",
+        found=f"{apart.total_seconds():.1f} s apart",
+        expected=f"at most {ACCEPTABLE.seconds} s",
+        step=None if level is Level.OK else "Let NTP set the clocks of both machines.",
     )
 
 
 def interpreter() -> Check:
     """Which Python runs the program: those that are built without optimisations need a third more time."""
     found = f"{platform.python_version()}, {os.path.realpath(sys.executable)}"
-    return Check("python", Level.OK, "The program's Python is new enough", found, "3.11 or newer")
+    return Check(
+        name="python",
+        level=Level.OK,
+        title="The program's Python is new enough",
+        found=found,
+        expected="3.11 or newer",
+    )
 
 
 def disk(folders: Sequence[Path], measure: Callable[[Path], Space | None]) -> list[Check]:
@@ -114,12 +120,12 @@ def _disk(folder: Path, space: Space) -> Check:
     if space.free < least * SPARE:
         level = Level.WARNING if space.free >= least else Level.PROBLEM
     return Check(
-        "disk",
-        level,
-        "There is room on the disk",
-        f"{space.free // MIB:,} MiB free for {folder}",
-        f"{least * SPARE // MIB:,} MiB; below {least // MIB:,} MiB mail is refused",
-        None if level is Level.OK else "Make room, or shorten what is kept: `--email-retention-days`.",
+        name="disk",
+        level=level,
+        title="There is room on the disk",
+        found=f"{space.free // MIB:,} MiB free for {folder}",
+        expected=f"{least * SPARE // MIB:,} MiB; below {least // MIB:,} MiB mail is refused",
+        step=None if level is Level.OK else "Make room, or shorten what is kept: `--email-retention-days`.",
     )
 
 
@@ -133,12 +139,12 @@ def _setting(rule: DatabaseSettingRule, settings: Mapping[str, str]) -> Check:
     value = settings.get(rule.setting, "unknown")
     fine = value in rule.allowed
     return Check(
-        f"database.{rule.setting}",
-        Level.OK if fine else Level.PROBLEM,
-        f"The database has {rule.setting} {rule.allowed[0]}",
-        value if fine else f"{value}: {rule.risk}",
-        " or ".join(rule.allowed),
-        None if fine else rule.step,
+        name=f"database.{rule.setting}",
+        level=Level.OK if fine else Level.PROBLEM,
+        title=f"The database has {rule.setting} {rule.allowed[0]}",
+        found=value if fine else f"{value}: {rule.risk}",
+        expected=" or ".join(rule.allowed),
+        step=None if fine else rule.step,
     )
 
 
@@ -146,10 +152,10 @@ def _connections(settings: Mapping[str, str], needed: int) -> Check:
     there = int(settings["max_connections"]) - int(settings["superuser_reserved_connections"])
     fine = there >= needed
     return Check(
-        "database.max_connections",
-        Level.OK if fine else Level.WARNING,
-        "The database takes enough connections",
-        f"{there} connections",
-        f"{needed} for this machine",
-        None if fine else "Raise `max_connections`, or run fewer processes with `--processes`.",
+        name="database.max_connections",
+        level=Level.OK if fine else Level.WARNING,
+        title="The database takes enough connections",
+        found=f"{there} connections",
+        expected=f"{needed} for this machine",
+        step=None if fine else "Raise `max_connections`, or run fewer processes with `--processes`.",
     )

@@ -22,36 +22,37 @@ async def naming(outside: OutsideWorld, hostname: str, route: RouteKind | None) 
     if "." not in hostname or is_address(hostname):
         return [
             Check(
-                f"{HELO}.no_domain",
-                trouble if route is not RouteKind.CAPTURE else Level.SKIPPED,
-                HELO_TITLE,
-                f"the host name is {hostname}",
-                "a name such as mail.example.com",
-                "Give this machine a name in a domain of yours, and say so with `--hostname`.",
+                name=f"{HELO}.no_domain",
+                level=trouble if route is not RouteKind.CAPTURE else Level.SKIPPED,
+                title=HELO_TITLE,
+                found=f"the host name is {hostname}",
+                expected="a name such as mail.example.com",
+                step="Give this machine a name in a domain of yours, and say so with `--hostname`.",
             )
         ]
     seen = await outside.look_up(hostname, "ADDRESSES")
     if seen.kind is AnswerKind.TROUBLE:
         return [
             Check(
-                f"{HELO}.unknown",
-                Level.WARNING,
-                HELO_TITLE,
-                f"DNS does not say what the address of {hostname} is: {seen.detail}",
-                "an address of this machine",
-                "Try again later.",
+                name=f"{HELO}.unknown",
+                level=Level.WARNING,
+                title=HELO_TITLE,
+                found=f"DNS does not say what the address of {hostname} is: {seen.detail}",
+                expected="an address of this machine",
+                step="Try again later.",
             )
         ]
     addresses = seen.values
     if not addresses:
         return [
             Check(
-                f"{HELO}.no_address",
-                trouble,
-                HELO_TITLE,
-                absence(hostname, seen),
-                "an A record (and AAAA, where the machine has IPv6) with the address of this machine",
-                f"Publish it: {hostname} A <public address of this machine>.",
+                name=f"{HELO}.no_address",
+                level=trouble,
+                title=HELO_TITLE,
+                found=absence(hostname, seen),
+                expected="an A record (and AAAA, where the machine has IPv6) with the address of this "
+                "machine",
+                step=f"Publish it: {hostname} A <public address of this machine>.",
             )
         ]
     return [
@@ -63,14 +64,16 @@ async def naming(outside: OutsideWorld, hostname: str, route: RouteKind | None) 
 def _helo(outside: OutsideWorld, hostname: str, addresses: Sequence[str]) -> Check:
     found = f"{hostname} is {', '.join(addresses)}"
     if any(outside.is_ours(address) for address in addresses):
-        return Check(HELO, Level.OK, HELO_TITLE, found, "an address of this machine")
+        return Check(
+            name=HELO, level=Level.OK, title=HELO_TITLE, found=found, expected="an address of this machine"
+        )
     return Check(
-        f"{HELO}.elsewhere",
-        Level.WARNING,
-        HELO_TITLE,
-        f"{found}, which no network card of this machine has",
-        "an address of this machine",
-        "Right where addresses are translated on the way (NAT); otherwise correct the record.",
+        name=f"{HELO}.elsewhere",
+        level=Level.WARNING,
+        title=HELO_TITLE,
+        found=f"{found}, which no network card of this machine has",
+        expected="an address of this machine",
+        step="Right where addresses are translated on the way (NAT); otherwise correct the record.",
     )
 
 
@@ -80,16 +83,41 @@ async def _pointer(outside: OutsideWorld, hostname: str, address: str, trouble: 
     seen = await outside.pointers(address)
     if seen.kind is AnswerKind.TROUBLE:
         found = f"DNS does not say what the name of {address} is: {seen.detail}"
-        return Check(f"{PTR}.unknown", Level.WARNING, PTR_TITLE, found, expected, "Try again later.")
+        return Check(
+            name=f"{PTR}.unknown",
+            level=Level.WARNING,
+            title=PTR_TITLE,
+            found=found,
+            expected=expected,
+            step="Try again later.",
+        )
     if hostname in seen.values:
-        return Check(PTR, Level.OK, PTR_TITLE, f"{address} is {hostname}", expected)
+        return Check(
+            name=PTR, level=Level.OK, title=PTR_TITLE, found=f"{address} is {hostname}", expected=expected
+        )
     step = f"Ask the provider of this machine to set the PTR record of {address} to {hostname}."
     if not seen.values:
-        return Check(f"{PTR}.absent", trouble, PTR_TITLE, f"{address} has no name", expected, step)
+        return Check(
+            name=f"{PTR}.absent",
+            level=trouble,
+            title=PTR_TITLE,
+            found=f"{address} has no name",
+            expected=expected,
+            step=step,
+        )
     names = ", ".join(seen.values)
     for name in seen.values:
         if address in await outside.addresses(name):
             found = f"{address} is {names}: that agrees both ways, but it is not the name we greet with"
-            return Check(f"{PTR}.other", Level.WARNING, PTR_TITLE, found, expected, step)
+            return Check(
+                name=f"{PTR}.other",
+                level=Level.WARNING,
+                title=PTR_TITLE,
+                found=found,
+                expected=expected,
+                step=step,
+            )
     found = f"{address} is {names}, which does not have that address"
-    return Check(f"{PTR}.unconfirmed", trouble, PTR_TITLE, found, expected, step)
+    return Check(
+        name=f"{PTR}.unconfirmed", level=trouble, title=PTR_TITLE, found=found, expected=expected, step=step
+    )

@@ -137,9 +137,16 @@ async def judged(
     if good:
         found = f"{good[0].host} says {good[0].contact.line}"
         if len(good) == len(domains):
-            return Check(NAME, Level.OK, TITLE, found, expected)
+            return Check(name=NAME, level=Level.OK, title=TITLE, found=found, expected=expected)
         bad = ", ".join(domain for domain in domains if domain not in {one.domain for one in good})
-        return Check(NAME, Level.WARNING, TITLE, f"{found}; not reached: {bad}", expected, "Try again later.")
+        return Check(
+            name=NAME,
+            level=Level.WARNING,
+            title=TITLE,
+            found=f"{found}; not reached: {bad}",
+            expected=expected,
+            step="Try again later.",
+        )
     cause, line = await _cause(outside, tried, domains), _line(tried)
     return _problem(cause, port, line)
 
@@ -147,7 +154,14 @@ async def judged(
 def _problem(cause: str, port: int, line: str) -> Check:
     explanation = CAUSES[cause]
     found = explanation.found.format(port=port, line=line)
-    return Check(f"{NAME}.{cause}", Level.PROBLEM, TITLE, found, EXPECTED.format(port=port), explanation.step)
+    return Check(
+        name=f"{NAME}.{cause}",
+        level=Level.PROBLEM,
+        title=TITLE,
+        found=found,
+        expected=EXPECTED.format(port=port),
+        step=explanation.step,
+    )
 
 
 async def _cause(outside: OutsideWorld, tried: Sequence[TriedServer], domains: Sequence[str]) -> str:
@@ -185,22 +199,28 @@ async def smarthost(outside: OutsideWorld, relay: Relay) -> Check:
     addresses = await outside.addresses(relay.host)
     if not addresses:
         found, step = await outside.why_no_address(relay.host), "Check the host name in `--route`."
-        return Check(f"{NAME}.no_dns", Level.PROBLEM, title, found, expected, step)
+        return Check(
+            name=f"{NAME}.no_dns", level=Level.PROBLEM, title=title, found=found, expected=expected, step=step
+        )
     contact = ConnectReport(ConnectStage.TIMEOUT)
     for address in addresses[:MOST_ADDRESSES]:
         contact = await outside.connect(address, relay.port, not relay.smtps)
         if contact.connected:
             break
     if contact.line.startswith("220") or (relay.smtps and contact.connected):
-        return await _session(outside, relay, Check(NAME, Level.OK, title, contact.line or "ok", expected))
+        return await _session(
+            outside,
+            relay,
+            Check(name=NAME, level=Level.OK, title=title, found=contact.line or "ok", expected=expected),
+        )
     found, step = RELAY_TROUBLE[contact.reached]
     return Check(
-        f"{NAME}.{contact.reached.value}",
-        Level.PROBLEM,
-        title,
-        found.format(host=relay.host, port=relay.port, line=contact.line),
-        expected,
-        step,
+        name=f"{NAME}.{contact.reached.value}",
+        level=Level.PROBLEM,
+        title=title,
+        found=found.format(host=relay.host, port=relay.port, line=contact.line),
+        expected=expected,
+        step=step,
     )
 
 
@@ -214,7 +234,14 @@ async def _session(outside: OutsideWorld, relay: Relay, fine: Check) -> Check:
     else:
         name, found = str(failed.stage), f"no session could be opened: {failed.reply}"
         step = "Try again later; if it stays so, ask who runs the smarthost."
-    return Check(f"{NAME}.{name}", Level.PROBLEM, fine.title, found, fine.expected, step)
+    return Check(
+        name=f"{NAME}.{name}",
+        level=Level.PROBLEM,
+        title=fine.title,
+        found=found,
+        expected=fine.expected,
+        step=step,
+    )
 
 
 RELAY_TROUBLE: Final = {

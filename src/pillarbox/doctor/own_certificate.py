@@ -28,7 +28,7 @@ async def certificate(settings: Settings, now: datetime, *, is_known: bool) -> C
             if is_known
             else "no server runs, and `doctor` was not told of one"
         )
-        return Check(NAME, Level.SKIPPED, TITLE, found, EXPECTED)
+        return Check(name=NAME, level=Level.SKIPPED, title=TITLE, found=found, expected=EXPECTED)
     return await asyncio.to_thread(_of_files, settings.tls_cert, settings.tls_key, settings.hostname, now)
 
 
@@ -38,21 +38,51 @@ def _of_files(chain: Path, key: Path, hostname: str, now: datetime) -> Check:
         shown = x509.load_pem_x509_certificate(chain.read_bytes())
     except (ConfigError, OSError, ValueError) as fault:
         step = "Correct the files; a server that runs goes on with the last good ones."
-        return Check(f"{NAME}.unusable", Level.PROBLEM, TITLE, str(fault).removesuffix("."), EXPECTED, step)
+        return Check(
+            name=f"{NAME}.unusable",
+            level=Level.PROBLEM,
+            title=TITLE,
+            found=str(fault).removesuffix("."),
+            expected=EXPECTED,
+            step=step,
+        )
     ends = shown.not_valid_after_utc
     day = f"{ends:%Y-%m-%d}"
     if ends <= now:
-        return Check(f"{NAME}.expired", Level.PROBLEM, TITLE, f"it expired on {day}", EXPECTED, RENEW)
+        return Check(
+            name=f"{NAME}.expired",
+            level=Level.PROBLEM,
+            title=TITLE,
+            found=f"it expired on {day}",
+            expected=EXPECTED,
+            step=RENEW,
+        )
     if shown.not_valid_before_utc > now:
         found = f"it is not valid before {shown.not_valid_before_utc:%Y-%m-%d}"
-        return Check(f"{NAME}.early", Level.PROBLEM, TITLE, found, EXPECTED, "Set the clock, or wait.")
+        return Check(
+            name=f"{NAME}.early",
+            level=Level.PROBLEM,
+            title=TITLE,
+            found=found,
+            expected=EXPECTED,
+            step="Set the clock, or wait.",
+        )
     if ends - now <= WARNED_BEFORE:
-        return Check(f"{NAME}.expires", Level.WARNING, TITLE, f"it expires on {day}", EXPECTED, RENEW)
+        return Check(
+            name=f"{NAME}.expires",
+            level=Level.WARNING,
+            title=TITLE,
+            found=f"it expires on {day}",
+            expected=EXPECTED,
+            step=RENEW,
+        )
     if not _names(shown, hostname):
         found = f"it is valid until {day}, but not for {hostname}"
         step = "Get one for the name of `--hostname` too: mail servers and clients compare it."
-        return Check(f"{NAME}.name", Level.WARNING, TITLE, found, EXPECTED, step)
-    return Check(NAME, Level.OK, TITLE, f"it is valid until {day}", EXPECTED)
+        return Check(
+            name=f"{NAME}.name", level=Level.WARNING, title=TITLE, found=found, expected=EXPECTED, step=step
+        )
+    return Check(name=NAME, level=Level.OK, title=TITLE, found=f"it is valid until {day}", expected=EXPECTED)
 
 
 def _names(shown: x509.Certificate, hostname: str) -> bool:

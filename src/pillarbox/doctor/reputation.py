@@ -35,14 +35,18 @@ class RateLimitLevel:
 
 LIMITS: Final = (
     RateLimitLevel(
-        "bounced",
-        "sent",
-        4.0,
-        5,
-        "Send only to addresses that were confirmed, and see where the bad came from.",
+        part="bounced",
+        whole="sent",
+        percent=4.0,
+        least=5,
+        step="Send only to addresses that were confirmed, and see where the bad came from.",
     ),
     RateLimitLevel(
-        "complained", "delivered", 0.08, 3, "Send only what was asked for, with an unsubscribe link in it."
+        part="complained",
+        whole="delivered",
+        percent=0.08,
+        least=3,
+        step="Send only what was asked for, with an unsubscribe link in it.",
     ),
 )
 

@@ -36,14 +36,32 @@ async def key_ring(pool: asyncpg.Pool, settings: Settings, columns: Sequence[Sea
     try:
         ring_check.refuse_other_ring(settings, text, await ring_check.known_keys(pool))
     except OtherKeyRing as refused:
-        return [Check("key_ring", Level.PROBLEM, RING, "a key is missing", None, str(refused))]
+        return [
+            Check(
+                name="key_ring",
+                level=Level.PROBLEM,
+                title=RING,
+                found="a key is missing",
+                expected=None,
+                step=str(refused),
+            )
+        ]
     found = await sealed_values.counted(pool, columns, ring)
     total = sum(found.by_key.values())
     checks = [
         Check("key_ring", Level.OK, RING, f"{total - len(found.unopened)} of {total} secrets decrypted")
     ]
     for one in found.unopened[:MOST_SHOWN]:
-        checks.append(Check("key_ring.secret", Level.PROBLEM, OPENED, "it cannot be", None, one.sentence))
+        checks.append(
+            Check(
+                name="key_ring.secret",
+                level=Level.PROBLEM,
+                title=OPENED,
+                found="it cannot be",
+                expected=None,
+                step=one.sentence,
+            )
+        )
     return checks
 
 
@@ -54,18 +72,25 @@ async def blob_store(pool: asyncpg.Pool, settings: Settings) -> Check:
     try:
         found, wanted = await store_check.id_in(blobs), await store_check.known_id(pool)
     except BlobFailed as trouble:
-        return Check(name, Level.PROBLEM, title, f"it cannot be reached: {trouble.reason}", None, REACH)
+        return Check(
+            name=name,
+            level=Level.PROBLEM,
+            title=title,
+            found=f"it cannot be reached: {trouble.reason}",
+            expected=None,
+            step=REACH,
+        )
     finally:
         await blobs.close()
     if wanted is None:
         return Check(name, Level.SKIPPED, title, "no server has begun with one yet")
     if found != wanted:
         return Check(
-            name,
-            Level.PROBLEM,
-            title,
-            "it has no id" if found is None else f"it has the id {found}",
-            f"the id {wanted}",
-            str(BlobStoreRefused(settings, found, wanted)),
+            name=name,
+            level=Level.PROBLEM,
+            title=title,
+            found="it has no id" if found is None else f"it has the id {found}",
+            expected=f"the id {wanted}",
+            step=str(BlobStoreRefused(settings, found, wanted)),
         )
     return Check(name, Level.OK, title, f"it has the id {wanted}")

@@ -130,7 +130,13 @@ async def make_key(context: DomainContext) -> StoredKey:
     pair = await asyncio.to_thread(generate_rsa_key)
     key_id = context.ids.new()
     sealed = context.ring.seal(pair.private, seal_context(key_id))
-    return StoredKey(key_id, context.here.selector, pair.public, sealed, context.ids.now())
+    return StoredKey(
+        id=key_id,
+        selector=context.here.selector,
+        public_key=pair.public,
+        sealed=sealed,
+        created_at=context.ids.now(),
+    )
 
 
 def drafted(new_domain: NewDomain, name: str, key: StoredKey, domain_id: UUID, instant: datetime) -> Domain:

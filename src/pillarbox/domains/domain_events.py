@@ -22,7 +22,7 @@ UPDATED: Final = "domain.updated"
 DELETED: Final = "domain.deleted"
 
 
-class EventRecord(Struct):
+class EventRecord(Struct, kw_only=True):
     """As the API shows it, but for one name."""
 
     record: Literal["SPF", "DKIM", "Receiving MX", "Tracking", "TrackingCAA"]
@@ -34,7 +34,7 @@ class EventRecord(Struct):
     priority: int | UnsetType = UNSET
 
 
-class DomainData(Struct):
+class DomainData(Struct, kw_only=True):
     """The data of a domain event."""
 
     id: UUID
@@ -70,5 +70,11 @@ def event_data(domain: Domain, here: MailInstallation, *, proof: bool) -> Domain
 def _record(record: Record) -> EventRecord:
     name: Any = "Receiving MX" if record.record == "Receiving" else record.record
     return EventRecord(
-        name, record.name, record.type, record.ttl, record.status, record.value, record.priority
+        record=name,
+        name=record.name,
+        type=record.type,
+        ttl=record.ttl,
+        status=record.status,
+        value=record.value,
+        priority=record.priority,
     )

@@ -41,11 +41,11 @@ def installation(settings: Settings) -> MailInstallation:
     """Return the installation's own names and values in the records of domains, from the settings."""
     public_host = urlsplit(settings.public_url).hostname or settings.hostname
     return MailInstallation(
-        settings.hostname,
-        settings.hostname,
-        public_host,
-        frozenset(settings[SIMULATOR_DOMAINS]),
-        settings[INBOUND_DOMAIN],
+        hostname=settings.hostname,
+        tracking_host=settings.hostname,
+        public_host=public_host,
+        simulator_domains=frozenset(settings[SIMULATOR_DOMAINS]),
+        inbound_domain=settings[INBOUND_DOMAIN],
         spf_value=spf_value(settings),
         receiving_ownership_proof=OwnershipProof(settings[RECEIVING_OWNERSHIP_PROOF]),
         most_domains=settings[MOST_DOMAINS],
@@ -59,11 +59,11 @@ def _resolver(kit: Container) -> UncachedDns:
 
 def _context(kit: Container) -> DomainContext:
     return DomainContext(
-        kit.need(MailInstallation),
-        kit.need(KeyRing),
-        kit.need(Ids),
-        kit.need(Publisher),
-        kit.find(DomainDependents) or DomainDependents(),
+        here=kit.need(MailInstallation),
+        ring=kit.need(KeyRing),
+        ids=kit.need(Ids),
+        publisher=kit.need(Publisher),
+        dependents=kit.find(DomainDependents) or DomainDependents(),
     )
 
 

@@ -240,7 +240,7 @@ async def trust(db: TeamDb, domain_id: UUID, records: str, *, tracking: bool) ->
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SenderRow:
     """A domain as sending from it needs it, with its key."""
 

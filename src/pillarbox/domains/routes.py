@@ -83,7 +83,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
         changed = await change(inner, domain_id, wanted, request.use(DomainContext))
         if changed is not None:
             await record_call(request, inner, Act.DOMAIN_CHANGED, changed.name, {"id": domain_id})
-        reply = await recorded(request, inner, Reply(wire.DomainChanged("domain", domain_id)))
+        reply = await recorded(request, inner, Reply(wire.DomainChanged(object="domain", id=domain_id)))
     request.use(Senders).forget(db.team_id)
     return reply
 
@@ -100,7 +100,9 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.DomainDeleted]:
     async with db.transaction() as inner:
         name = await delete(inner, domain_id, request.use(DomainContext))
         await record_call(request, inner, Act.DOMAIN_DELETED, name, {"id": domain_id})
-        reply = await recorded(request, inner, Reply(wire.DomainDeleted("domain", domain_id, True)))
+        reply = await recorded(
+            request, inner, Reply(wire.DomainDeleted(object="domain", id=domain_id, deleted=True))
+        )
     # Only after the commit: an earlier look-up could have remembered the domain once more.
     request.use(Senders).forget(db.team_id)
     request.use(KeyCredentials).forget(db.team_id)
@@ -116,4 +118,4 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.DomainDeleted]:
 async def verify(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
     domain_id = request.uuid("domain_id")
     await start.begin(db, domain_id, request.use(DomainContext))
-    return Reply(wire.DomainChanged("domain", domain_id))
+    return Reply(wire.DomainChanged(object="domain", id=domain_id))

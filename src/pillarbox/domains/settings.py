@@ -9,37 +9,37 @@ from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.settings import Settings
 
 SIMULATOR_DOMAINS = Setting(
-    "simulator_domains",
-    kinds.domains,
-    "DOMAIN[,…]",
-    "pillarbox.test,resend.dev",
-    "Domains whose addresses stand for a fixed outcome; mail to them never leaves the machine. "
+    name="simulator_domains",
+    parse=kinds.domains,
+    shape="DOMAIN[,…]",
+    default="pillarbox.test,resend.dev",
+    meaning="Domains whose addresses stand for a fixed outcome; mail to them never leaves the machine. "
     "`none` for no such domain.",
 )
 
 SPF_VALUE: Setting[str | None] = Setting(
-    "spf_value",
-    kinds.spf_record,
-    "RECORD",
-    None,
-    "SPF record that customers' domains are asked to publish.",
-    "`v=spf1 a:<hostname> ~all`",
+    name="spf_value",
+    parse=kinds.spf_record,
+    shape="RECORD",
+    default=None,
+    meaning="SPF record that customers' domains are asked to publish.",
+    otherwise="`v=spf1 a:<hostname> ~all`",
 )
 
 RECEIVING_OWNERSHIP_PROOF = Setting(
-    "receiving_ownership_proof",
-    kinds.one_of("auto", "always", "never"),
-    "WHEN",
-    "auto",
-    "Whether a domain must show its DKIM record to receive; `auto`: as soon as there are two teams.",
+    name="receiving_ownership_proof",
+    parse=kinds.one_of("auto", "always", "never"),
+    shape="WHEN",
+    default="auto",
+    meaning="Whether a domain must show its DKIM record to receive; `auto`: as soon as there are two teams.",
 )
 
 INBOUND_DOMAIN = Setting(
-    "inbound_domain",
-    kinds.optional(kinds.domain),
-    "DOMAIN",
-    "off",
-    "Domain below which every team receives without one of its own, at the name that "
+    name="inbound_domain",
+    parse=kinds.optional(kinds.domain),
+    shape="DOMAIN",
+    default="off",
+    meaning="Domain below which every team receives without one of its own, at the name that "
     "`pillarbox teams list` shows; its MX is this machine. Or `off`.",
 )
 

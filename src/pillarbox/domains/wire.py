@@ -35,12 +35,12 @@ DomainStatus = Annotated[
 ]
 
 
-class WantedCapabilities(Struct):
+class WantedCapabilities(Struct, kw_only=True):
     sending: Switch = "enabled"
     receiving: Switch = "disabled"
 
 
-class NewDomain(Struct):
+class NewDomain(Struct, kw_only=True):
     name: Name
     region: Region = "us-east-1"
     custom_return_path: Label = "send"
@@ -51,12 +51,12 @@ class NewDomain(Struct):
     tracking_subdomain: Label | None = None
 
 
-class ChangedCapabilities(Struct):
+class ChangedCapabilities(Struct, kw_only=True):
     sending: Switch | UnsetType = UNSET
     receiving: Switch | UnsetType = UNSET
 
 
-class ChangedDomain(Struct):
+class ChangedDomain(Struct, kw_only=True):
     capabilities: ChangedCapabilities | UnsetType = UNSET
     open_tracking: bool | UnsetType = UNSET
     click_tracking: bool | UnsetType = UNSET
@@ -64,23 +64,23 @@ class ChangedDomain(Struct):
     tracking_subdomain: Label | UnsetType | None = UNSET
 
 
-class DomainChanged(Struct):
+class DomainChanged(Struct, kw_only=True):
     object: Literal["domain"]
     id: UUID
 
 
-class DomainDeleted(Struct):
+class DomainDeleted(Struct, kw_only=True):
     object: Literal["domain"]
     id: UUID
     deleted: Literal[True]
 
 
-class Capabilities(Struct):
+class Capabilities(Struct, kw_only=True):
     sending: Switch
     receiving: Switch
 
 
-class CreatedDomain(Struct):
+class CreatedDomain(Struct, kw_only=True):
     id: UUID
     name: str
     created_at: DatabaseTime
@@ -93,7 +93,7 @@ class CreatedDomain(Struct):
     tracking_subdomain: str | UnsetType = UNSET
 
 
-class DomainItem(Struct):
+class DomainItem(Struct, kw_only=True):
     id: UUID
     name: str
     status: DomainStatus
@@ -105,7 +105,7 @@ class DomainItem(Struct):
     capabilities: Capabilities
 
 
-class FullDomain(Struct):
+class FullDomain(Struct, kw_only=True):
     object: Literal["domain"]
     id: UUID
     name: str
@@ -177,7 +177,7 @@ def status_of(domain: Domain, *, proof: bool) -> str:
 
 
 def capabilities_of(domain: Domain) -> Capabilities:
-    return Capabilities(_switch(domain.sending), _switch(domain.receiving))
+    return Capabilities(sending=_switch(domain.sending), receiving=_switch(domain.receiving))
 
 
 def _switch(on: bool) -> Switch:

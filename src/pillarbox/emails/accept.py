@@ -229,7 +229,16 @@ class Accept:
             return body
         if have_files:
             await self._store_blobs(drafts)
-        acceptance = Acceptance(caller, drafts, idempotency, body, status, weight, asked, hook)
+        acceptance = Acceptance(
+            caller=caller,
+            drafts=drafts,
+            idempotency=idempotency,
+            answer=body,
+            status=status,
+            weight=weight,
+            asked=asked,
+            hook=hook,
+        )
         if hook is not None:
             await self._within.submit(hook.key, acceptance)
         elif not are_immediate and any(draft.outgoing.scheduled_at is not None for draft in drafts):
@@ -245,7 +254,15 @@ class Accept:
         it is committed. Returns the email's id."""
         self._admits()
         draft = await self._draft(caller, checked)
-        acceptance = Acceptance(caller, [draft], None, b"", 200, draft.weight, None)
+        acceptance = Acceptance(
+            caller=caller,
+            drafts=[draft],
+            idempotency=None,
+            answer=b"",
+            status=200,
+            weight=draft.weight,
+            asked=None,
+        )
         await self._writer.write_in(conn, acceptance)
         after_commit(conn, self._wake)
         return draft.id

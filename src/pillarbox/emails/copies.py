@@ -43,7 +43,13 @@ class TopicCopies:
     ) -> PersonalCopy:
         """The copy of one recipient, the same each time. Its link is about the topic, or about all mail where
         there is none; the header fields for it belong to mail of a topic."""
-        link = LinkToken(email.team_id, email.email_id, target.position, topic_id, target.address)
+        link = LinkToken(
+            team_id=email.team_id,
+            email_id=email.email_id,
+            position=target.position,
+            topic_id=topic_id,
+            address=target.address,
+        )
         url = f"{self._public_url}/unsubscribe/{token(link, await self._keys.maker(accepted_at))}"
         fields = () if topic_id is None else unsubscribe_fields(email.headers, url)
         return PersonalCopy(fields, links(url, is_html=True), links(url, is_html=False))

@@ -34,30 +34,30 @@ UNKNOWN: Final = "internal_error"
 UNDETERMINED: Final = "Undetermined"
 
 
-class HeaderData(Struct, frozen=True):
+class HeaderData(Struct, frozen=True, kw_only=True):
     name: str
     value: str
 
 
-class BounceData(Struct, frozen=True):
+class BounceData(Struct, frozen=True, kw_only=True):
     diagnostic_code: list[str] = msgspec.field(name="diagnosticCode")
     message: str
     sub_type: Annotated[str, shown_as(SubType)] = msgspec.field(name="subType")
     type: Annotated[str, shown_as(BounceType)]
 
 
-class ClickData(Struct, frozen=True, rename="camel"):
+class ClickData(Struct, frozen=True, rename="camel", kw_only=True):
     ip_address: str
     link: str
     timestamp: IsoTime
     user_agent: str
 
 
-class FailedData(Struct, frozen=True):
+class FailedData(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class SuppressedData(Struct, frozen=True):
+class SuppressedData(Struct, frozen=True, kw_only=True):
     diagnostic_code: list[str] = msgspec.field(name="diagnosticCode")
     message: str
     reason: str
@@ -123,14 +123,23 @@ def _tags(text: str | None) -> dict[str, str] | UnsetType:
 
 
 def _headers(text: str | None) -> list[HeaderData] | UnsetType:
-    return UNSET if text is None else [HeaderData(*header) for header in msgspec.json.decode(text)]
+    return (
+        UNSET
+        if text is None
+        else [HeaderData(name=name, value=value) for name, value in msgspec.json.decode(text)]
+    )
 
 
 def _bounce(detail: EventDetail) -> dict[str, Any]:
     kind = detail.bounce.type if detail.bounce else "Undetermined"
     sub_type = detail.bounce.sub_type if detail.bounce else "Undetermined"
     return {
-        "bounce": BounceData(_diagnosis(detail), BOUNCED.get(kind, BOUNCED["Undetermined"]), sub_type, kind)
+        "bounce": BounceData(
+            diagnostic_code=_diagnosis(detail),
+            message=BOUNCED.get(kind, BOUNCED["Undetermined"]),
+            sub_type=sub_type,
+            type=kind,
+        )
     }
 
 
@@ -138,17 +147,28 @@ def _click(detail: EventDetail) -> dict[str, Any]:
     click = detail.click
     if click is None:
         return {}
-    return {"click": ClickData(click.ip_address, click.link, iso_style(click.timestamp), click.user_agent)}
+    return {
+        "click": ClickData(
+            ip_address=click.ip_address,
+            link=click.link,
+            timestamp=iso_style(click.timestamp),
+            user_agent=click.user_agent,
+        )
+    }
 
 
 def _failed(detail: EventDetail) -> dict[str, Any]:
-    return {"failed": FailedData(detail.reason or UNKNOWN)}
+    return {"failed": FailedData(reason=detail.reason or UNKNOWN)}
 
 
 def _suppressed(detail: EventDetail) -> dict[str, Any]:
     reason = detail.suppressed or "manual"
     message = SUPPRESSED.get(reason, SUPPRESSED["manual"])
-    return {"suppressed": SuppressedData(_diagnosis(detail), message, reason, ON_THE_LIST)}
+    return {
+        "suppressed": SuppressedData(
+            diagnostic_code=_diagnosis(detail), message=message, reason=reason, type=ON_THE_LIST
+        )
+    }
 
 
 def _diagnosis(detail: EventDetail) -> list[str]:

@@ -111,7 +111,14 @@ class AttachmentFetcher:
         await self._timeline.record(
             conn,
             [
-                TimelineEntry(job.team_id, job.subject_id, at, EventKind.FAILED, now, detail)
+                TimelineEntry(
+                    team_id=job.team_id,
+                    email_id=job.subject_id,
+                    position=at,
+                    kind=EventKind.FAILED,
+                    at=now,
+                    detail=detail,
+                )
                 for at in positions
             ],
         )

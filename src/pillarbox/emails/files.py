@@ -21,4 +21,6 @@ class AttachmentFiles:
         row = await queries.attachment_bytes(TeamDb(self._pool, team_id), attachment_id)
         if row is None:
             return None
-        return FileToServe(row.filename, row.content_type, row.size, row.data, row.blob)
+        return FileToServe(
+            filename=row.filename, media=row.content_type, size=row.size, data=row.data, blob=row.blob
+        )

@@ -105,35 +105,35 @@ def drafted(
         waits_for_files = waits_for_files or row.url is not None
     is_immediate = outgoing.scheduled_at is None and not waits_for_files
     return PreparedEmail(
-        caller,
-        caller.team_id,
-        outgoing,
-        domain,
-        stamp.id,
-        stamp.at,
-        f"<{token}@{outgoing.sender.domain}>",
-        targets,
-        [destination for destination, _ in groups],
-        attachments,
-        weight,
-        waits_for_files,
-        is_immediate,
-        is_immediate and not outgoing.is_personal,
-        tracking,
+        caller=caller,
+        team_id=caller.team_id,
+        outgoing=outgoing,
+        domain=domain,
+        id=stamp.id,
+        at=stamp.at,
+        message_id=f"<{token}@{outgoing.sender.domain}>",
+        targets=targets,
+        groups=[destination for destination, _ in groups],
+        attachments=attachments,
+        weight=weight,
+        waits_for_files=waits_for_files,
+        is_immediate=is_immediate,
+        is_handed_over=is_immediate and not outgoing.is_personal,
+        tracking=tracking,
     )
 
 
 def _attachments(accepted: Sequence[NewAttachment], ids: Ids) -> list[AttachmentRow]:
     return [
         AttachmentRow(
-            ids.new(),
-            a.filename,
-            a.content_type,
-            a.cid,
-            None if a.data is None else len(a.data),
-            a.data,
-            None,
-            a.url,
+            id=ids.new(),
+            filename=a.filename,
+            content_type=a.content_type,
+            cid=a.cid,
+            size=None if a.data is None else len(a.data),
+            data=a.data,
+            blob=None,
+            url=a.url,
         )
         for a in accepted
     ]
@@ -222,7 +222,16 @@ class CommitRows:
         if draft.attachments:
             self._add_attachments(draft)
         self.openings.append(
-            FirstEntry(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None)
+            FirstEntry(
+                team_id=team_id,
+                email_id=email_id,
+                kind=kind,
+                at=at,
+                recipients=len(draft.targets),
+                domain_id=domain_id,
+                domain_name=name,
+                broadcast_id=None,
+            )
         )
 
     @property
@@ -391,27 +400,35 @@ def loaded_email_of(draft: PreparedEmail) -> LoadedEmail:
     """Return the email as composing it needs it."""
     out = draft.outgoing
     return LoadedEmail(
-        draft.team_id,
-        draft.caller.team_number,
-        draft.id,
-        draft.message_id,
-        out.sender,
-        out.to,
-        out.cc,
-        out.reply_to,
-        out.subject,
-        draft.at,
-        out.html,
-        out.text,
-        out.headers,
-        [
-            AttachmentRef(a.id, a.filename, a.content_type, a.cid, a.data, a.blob, a.size or 0)
+        team_id=draft.team_id,
+        team_number=draft.caller.team_number,
+        email_id=draft.id,
+        message_id=draft.message_id,
+        sender=out.sender,
+        to=out.to,
+        cc=out.cc,
+        reply_to=out.reply_to,
+        subject=out.subject,
+        date=draft.at,
+        html=out.html,
+        text=out.text,
+        headers=out.headers,
+        attachments=[
+            AttachmentRef(
+                id=a.id,
+                filename=a.filename,
+                content_type=a.content_type,
+                cid=a.cid,
+                data=a.data,
+                blob=a.blob,
+                size=a.size or 0,
+            )
             for a in draft.attachments
         ],
-        return_path_of(draft.domain, out.sender.domain),
-        bool(draft.domain and draft.domain.tls == "enforced"),
-        signing_of(draft.domain),
-        MetricDimensions(draft.domain.id if draft.domain else None, out.sender.domain, None),
+        return_path=return_path_of(draft.domain, out.sender.domain),
+        tls_required=bool(draft.domain and draft.domain.tls == "enforced"),
+        signing=signing_of(draft.domain),
+        dimensions=MetricDimensions(draft.domain.id if draft.domain else None, out.sender.domain, None),
     )
 
 

@@ -10,37 +10,37 @@ from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.settings import Settings
 
 REQUIRE_VERIFIED_DOMAIN = Setting(
-    "require_verified_domain",
-    kinds.one_of("auto", "always", "never"),
-    "WHEN",
-    "auto",
-    "Whether the sender's domain must be verified; `auto`: except with the route `capture`.",
+    name="require_verified_domain",
+    parse=kinds.one_of("auto", "always", "never"),
+    shape="WHEN",
+    default="auto",
+    meaning="Whether the sender's domain must be verified; `auto`: except with the route `capture`.",
 )
 
 REJECT_RESERVED_RECIPIENTS = Setting(
-    "reject_reserved_recipients",
-    kinds.switch,
-    "BOOL",
-    "false",
-    "Refuse recipients at reserved domains such as example.com.",
+    name="reject_reserved_recipients",
+    parse=kinds.switch,
+    shape="BOOL",
+    default="false",
+    meaning="Refuse recipients at reserved domains such as example.com.",
 )
 
 BODY_RETENTION_DAYS = Setting(
-    "body_retention_days",
-    kinds.whole_number(0, 36500),
-    "DAYS",
-    "0",
-    "For how many days after its last event an email's html, text and attachments are kept; 0 keeps them as "
-    "long as the email.",
+    name="body_retention_days",
+    parse=kinds.whole_number(0, 36500),
+    shape="DAYS",
+    default="0",
+    meaning="For how many days after its last event an email's html, text and attachments are kept; 0 "
+    "keeps them as long as the email.",
 )
 
 ORPHAN_BLOB_DAYS = Setting(
-    "orphan_blob_days",
-    kinds.whole_number(0, 36500),
-    "DAYS",
-    "1",
-    "For how many days blobs are kept that nothing in the database names (what a crash left behind); 0 "
-    "keeps them.",
+    name="orphan_blob_days",
+    parse=kinds.whole_number(0, 36500),
+    shape="DAYS",
+    default="1",
+    meaning="For how many days blobs are kept that nothing in the database names (what a crash left "
+    "behind); 0 keeps them.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (

@@ -95,12 +95,12 @@ class TrackedCopies:
         if domain is None or domain.tracking_host is None or not is_tracked(domain, html):
             return None
         return EmailTracking(
-            f"{self._scheme}://{domain.tracking_host}{self._port}",
-            await self._keys.maker(accepted_at),
-            domain.open_tracking,
-            domain.click_tracking,
-            (_compared(f"{self._public_url}/unsubscribe/"), _compared(f"{self._public_url}/shared")),
-            _to_unsubscribe(headers),
+            base=f"{self._scheme}://{domain.tracking_host}{self._port}",
+            key=await self._keys.maker(accepted_at),
+            opens=domain.open_tracking,
+            clicks=domain.click_tracking,
+            own=(_compared(f"{self._public_url}/unsubscribe/"), _compared(f"{self._public_url}/shared")),
+            untouched=_to_unsubscribe(headers),
         )
 
 

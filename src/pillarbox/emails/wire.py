@@ -233,38 +233,38 @@ A = TypeVar("A", bound=EmailsAttachmentItem)
 
 def listed(row: EmailListRow) -> EmailsListItem:
     return EmailsListItem(
-        row.id,
-        row.message_id,
-        _raw(row.to_list),
-        row.sender,
-        database_style(row.created_at),
-        row.subject,
-        _raw(row.bcc_list),
-        _raw(row.cc_list),
-        _raw(row.reply_to_list),
-        row.last_event,
-        _time(row.scheduled_at),
+        id=row.id,
+        message_id=row.message_id,
+        to=_raw(row.to_list),
+        from_=row.sender,
+        created_at=database_style(row.created_at),
+        subject=row.subject,
+        bcc=_raw(row.bcc_list),
+        cc=_raw(row.cc_list),
+        reply_to=_raw(row.reply_to_list),
+        last_event=row.last_event,
+        scheduled_at=_time(row.scheduled_at),
     )
 
 
 def email(row: EmailRow) -> EmailsEmail:
     return EmailsEmail(
-        "email",
-        row.id,
-        row.message_id,
-        _raw(row.to_list),
-        row.sender,
-        database_style(row.created_at),
-        row.subject,
-        row.html,
-        row.text,
-        _raw(row.bcc_list),
-        _raw(row.cc_list),
-        _raw(row.reply_to_list),
-        row.last_event,
-        _time(row.scheduled_at),
-        _raw(row.tags or "[]"),
-        row.topic_id,
+        object="email",
+        id=row.id,
+        message_id=row.message_id,
+        to=_raw(row.to_list),
+        from_=row.sender,
+        created_at=database_style(row.created_at),
+        subject=row.subject,
+        html=row.html,
+        text=row.text,
+        bcc=_raw(row.bcc_list),
+        cc=_raw(row.cc_list),
+        reply_to=_raw(row.reply_to_list),
+        last_event=row.last_event,
+        scheduled_at=_time(row.scheduled_at),
+        tags=_raw(row.tags or "[]"),
+        topic_id=row.topic_id,
     )
 
 
@@ -286,17 +286,17 @@ def event(row: HistoryEvent) -> Event:
     detail = msgspec.json.decode(row.detail, type=EventDetail) if row.detail else EventDetail()
     bounce = detail.bounce
     return Event(
-        row.id,
-        database_style(row.at),
-        row.kind,
-        row.recipient,
-        detail.host,
-        detail.reply,
-        detail.reason or detail.suppressed,
-        _time(detail.next_attempt_at),
-        detail.attempt,
-        EventBounce(bounce.type, bounce.sub_type) if bounce else None,
-        detail.uncertain,
+        id=row.id,
+        created_at=database_style(row.at),
+        event=row.kind,
+        recipient=row.recipient,
+        host=detail.host,
+        reply=detail.reply,
+        reason=detail.reason or detail.suppressed,
+        next_attempt_at=_time(detail.next_attempt_at),
+        attempt=detail.attempt,
+        bounce=EventBounce(bounce.type, bounce.sub_type) if bounce else None,
+        uncertain=detail.uncertain,
     )
 
 

@@ -46,7 +46,7 @@ DELETE: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventDefinitionRow:
     """A team's definition of an event; `schema` is JSON."""
 

@@ -212,7 +212,14 @@ class Distribution:
             else:
                 email = EmailAddress(event.address, event.email)
                 stored = StoredEvent(
-                    db.team_id, event.id, event.name, contact_id, email, event.payload, event.at, known
+                    team_id=db.team_id,
+                    id=event.id,
+                    name=event.name,
+                    contact_id=contact_id,
+                    email=email,
+                    payload=event.payload,
+                    at=event.at,
+                    known=known,
                 )
                 await self.receiver.receive(inside.connection, self.clock.now(), stored)
             await faults.point("events.told")

@@ -33,7 +33,7 @@ FAILED: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedEvent:
     """A name of events, with its definition where it has one, and how many events of it are here. `oldest` is
     when the first of those that wait was accepted."""
@@ -47,7 +47,7 @@ class NamedEvent:
     updated_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailedEvent:
     """An event that could not be distributed."""
 

@@ -23,7 +23,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.EventsEventRef]:
     name = definitions.event_name(wanted.name, "name")
     definitions.check_schema(wanted.schema or {})
     event_id = await definitions.define(db, request.use(Ids), name, wanted.schema)
-    return Reply(wire.EventsEventRef("event", event_id))
+    return Reply(wire.EventsEventRef(object="event", id=event_id))
 
 
 @route("GET", "/events", needs=Access.FULL, query=PAGING, summary="List events")
@@ -51,13 +51,13 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.EventsEventRef]:
         raise MissingField("schema")
     definitions.check_schema(wanted.schema or {})
     event_id = await definitions.change(db, request.param("identifier"), wanted.schema, request.at)
-    return Reply(wire.EventsEventRef("event", event_id))
+    return Reply(wire.EventsEventRef(object="event", id=event_id))
 
 
 @route("DELETE", "/events/{identifier}", needs=Access.FULL, by_name=True, summary="Delete an event")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.EventDeleted]:
     event_id = await definitions.delete(db, request.param("identifier"))
-    return Reply(wire.EventDeleted("event", event_id, deleted=True))
+    return Reply(wire.EventDeleted(object="event", id=event_id, deleted=True))
 
 
 @route(

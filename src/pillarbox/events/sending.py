@@ -111,14 +111,15 @@ class EventSender:
         """Store events of addresses in the caller's transaction, as they are; wakes after its commit."""
         rows = [
             EventRow(
-                team_id,
-                self._ids.new(),
-                partition_of(event.email.address),
-                event.name,
-                None,
-                *event.email,
-                event.text,
-                event.at,
+                team_id=team_id,
+                id=self._ids.new(),
+                partition=partition_of(event.email.address),
+                name=event.name,
+                contact_id=None,
+                address=event.email.address,
+                email=event.email.given,
+                payload=event.text,
+                at=event.at,
             )
             for event in events
         ]
@@ -193,7 +194,15 @@ class EventSender:
             raise EventRefused(index, problem) from None
         partition = partition_of(address)
         return EventRow(
-            team_id, self._ids.new(), partition, event.name, event.contact_id, address, email, text, None
+            team_id=team_id,
+            id=self._ids.new(),
+            partition=partition,
+            name=event.name,
+            contact_id=event.contact_id,
+            address=address,
+            email=email,
+            payload=text,
+            at=None,
         )
 
     async def _write(self, conn: Connection, rows: Sequence[EventRow]) -> int:

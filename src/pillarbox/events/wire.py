@@ -26,12 +26,12 @@ AnyJson = Annotated[Any, Meta(extra_json_schema={"description": "Any JSON."})]
 ShownSchema = Annotated[Raw, shown_as(dict[str, Kind] | None)]
 
 
-class NewDefinition(Struct):
+class NewDefinition(Struct, kw_only=True):
     name: Name
     schema: Schema | None = None
 
 
-class ChangedDefinition(Struct):
+class ChangedDefinition(Struct, kw_only=True):
     """Null takes the schema away. The name stays what it is."""
 
     must_be_given: ClassVar[tuple[str, ...]] = ("schema",)
@@ -39,7 +39,7 @@ class ChangedDefinition(Struct):
     schema: Schema | UnsetType | None = UNSET
 
 
-class NewEvent(Struct):
+class NewEvent(Struct, kw_only=True):
     """Exactly one of `contact_id` and `email` says whom it happened to."""
 
     event: Name
@@ -79,18 +79,18 @@ Several = Annotated[list[NewEvent], Meta(min_length=1, max_length=MOST_TOGETHER)
 NewEvents = Annotated[list[SentEvent], shown_as(NewEvent | Several), read_by(_events)]
 
 
-class EventsEventRef(Struct):
+class EventsEventRef(Struct, kw_only=True):
     object: Literal["event"]
     id: UUID
 
 
-class EventDeleted(Struct):
+class EventDeleted(Struct, kw_only=True):
     object: Literal["event"]
     id: UUID
     deleted: Literal[True]
 
 
-class EventDefinition(Struct):
+class EventDefinition(Struct, kw_only=True):
     object: Literal["event"]
     id: UUID
     name: str
@@ -99,7 +99,7 @@ class EventDefinition(Struct):
     updated_at: DatabaseTime
 
 
-class EventsEventItem(Struct):
+class EventsEventItem(Struct, kw_only=True):
     id: UUID
     name: str
     schema: ShownSchema
@@ -107,29 +107,36 @@ class EventsEventItem(Struct):
     updated_at: DatabaseTime
 
 
-class EventSent(Struct):
+class EventSent(Struct, kw_only=True):
     object: Literal["event"]
     event: str
 
 
-class EventsSent(Struct):
+class EventsSent(Struct, kw_only=True):
     data: list[EventSent]
 
 
 def item(definition: EventDefinitionRow) -> EventsEventItem:
     schema = Raw((definition.schema or "null").encode())
     return EventsEventItem(
-        definition.id,
-        definition.name,
-        schema,
-        database_style(definition.created_at),
-        database_style(definition.updated_at),
+        id=definition.id,
+        name=definition.name,
+        schema=schema,
+        created_at=database_style(definition.created_at),
+        updated_at=database_style(definition.updated_at),
     )
 
 
 def full(definition: EventDefinitionRow) -> EventDefinition:
     shown = item(definition)
-    return EventDefinition("event", shown.id, shown.name, shown.schema, shown.created_at, shown.updated_at)
+    return EventDefinition(
+        object="event",
+        id=shown.id,
+        name=shown.name,
+        schema=shown.schema,
+        created_at=shown.created_at,
+        updated_at=shown.updated_at,
+    )
 
 
 def sent(events: Sequence[SentEvent], *, is_array: bool) -> EventSent | EventsSent:

@@ -32,7 +32,7 @@ FolderName = Literal["inbox", "archive", "spam", "sent", "trash"]
 Texts = Annotated[Raw, shown_as(list[str])]
 
 
-class ThreadData(Struct):
+class ThreadData(Struct, kw_only=True):
     object: Annotated[str, shown_as(Literal["inbox_thread"])]
     id: UUID
     subject: str | None
@@ -41,13 +41,13 @@ class ThreadData(Struct):
     read: bool
 
 
-class FileData(Struct):
+class FileData(Struct, kw_only=True):
     id: UUID
     filename: str | None
     size: int
 
 
-class MessageData(Struct):
+class MessageData(Struct, kw_only=True):
     id: UUID
     direction: Annotated[str, shown_as(Literal["inbound", "outbound"])]
     from_: str = msgspec.field(name="from")
@@ -62,7 +62,7 @@ class MessageData(Struct):
     received_at: IsoTime
 
 
-class DraftFileData(Struct):
+class DraftFileData(Struct, kw_only=True):
     """As the JSON of the database has it."""
 
     id: UUID
@@ -71,7 +71,7 @@ class DraftFileData(Struct):
     size: int
 
 
-class DraftData(Struct):
+class DraftData(Struct, kw_only=True):
     object: Annotated[str, shown_as(Literal["inbox_draft"])]
     id: UUID
     type: Annotated[str, shown_as(Literal["standalone", "reply"])]
@@ -234,11 +234,13 @@ async def _objects(
     )
     with_files = {one.id for one in messages.values() if one.attachments}
     return _Objects(
-        await inbox_queries.some(db, list(of_inbox)) if of_inbox else {},
-        await event_queries.threads(db, {one.thread_id for one in details if one.thread_id is not None}),
-        messages,
-        await event_queries.files(db, list(with_files)),
-        await event_queries.drafts(db, {one.draft_id for one in details if one.draft_id is not None}),
+        inboxes=await inbox_queries.some(db, list(of_inbox)) if of_inbox else {},
+        threads=await event_queries.threads(
+            db, {one.thread_id for one in details if one.thread_id is not None}
+        ),
+        messages=messages,
+        files=await event_queries.files(db, list(with_files)),
+        drafts=await event_queries.drafts(db, {one.draft_id for one in details if one.draft_id is not None}),
     )
 
 
@@ -266,7 +268,14 @@ _SHOWN: Final = frozenset({"inbox", "thread", "email", "draft"})
 
 def _thread(row: EventThread) -> ThreadData:
     labels = NONE if row.labels is None else Raw(row.labels.encode())
-    return ThreadData("inbox_thread", row.id, row.subject, row.folder, labels, row.unread == 0)
+    return ThreadData(
+        object="inbox_thread",
+        id=row.id,
+        subject=row.subject,
+        folder=row.folder,
+        labels=labels,
+        read=row.unread == 0,
+    )
 
 
 def _message(row: EventMessage, files: Sequence[EventFile]) -> MessageData:
@@ -280,7 +289,7 @@ def _message(row: EventMessage, files: Sequence[EventFile]) -> MessageData:
         reply_to=_raw(row.reply_to_list),
         subject=row.subject,
         message_id=row.message_id,
-        attachments=[FileData(file.id, file.filename, file.size) for file in files],
+        attachments=[FileData(id=file.id, filename=file.filename, size=file.size) for file in files],
         read=row.is_read,
         received_at=iso_style(row.received_at),
     )

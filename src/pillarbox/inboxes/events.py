@@ -40,7 +40,7 @@ DRAFT_DELETED: Final = "inbox.draft.deleted"
 DRAFT_SENT: Final = "inbox.draft.sent"
 
 
-class ThreadLabel(Struct, frozen=True):
+class ThreadLabel(Struct, frozen=True, kw_only=True):
     """A label as a thread shows it."""
 
     id: UUID
@@ -197,14 +197,23 @@ def draft_sent(ref: DraftOfEvent, instant: datetime, email_id: UUID) -> Referenc
 
 def _of_inbox(kind: str, ref: InboxOfEvent, instant: datetime) -> Reference:
     detail = InboxEventDetail(source=ref.source, inbox_id=ref.inbox_id)
-    return Reference(ref.team_id, kind, instant, ref.inbox_id, None, _stored(detail))
+    return Reference(
+        team_id=ref.team_id,
+        kind=kind,
+        at=instant,
+        subject_id=ref.inbox_id,
+        position=None,
+        detail=_stored(detail),
+    )
 
 
 def _of_message(
     kind: str, team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
 ) -> Reference:
     detail = InboxEventDetail(source=SYSTEM, inbox_id=inbox_id, thread_id=thread_id, email_id=email_id)
-    return Reference(team_id, kind, instant, email_id, None, _stored(detail))
+    return Reference(
+        team_id=team_id, kind=kind, at=instant, subject_id=email_id, position=None, detail=_stored(detail)
+    )
 
 
 def _thread_detail(
@@ -233,7 +242,14 @@ def _thread_detail(
 
 
 def _of_thread(kind: str, ref: ThreadRef, instant: datetime, detail: InboxEventDetail) -> Reference:
-    return Reference(ref.team_id, kind, instant, ref.thread_id, None, _stored(detail))
+    return Reference(
+        team_id=ref.team_id,
+        kind=kind,
+        at=instant,
+        subject_id=ref.thread_id,
+        position=None,
+        detail=_stored(detail),
+    )
 
 
 def _of_draft(kind: str, ref: DraftOfEvent, instant: datetime, email_id: UUID | None = None) -> Reference:
@@ -244,11 +260,18 @@ def _of_draft(kind: str, ref: DraftOfEvent, instant: datetime, email_id: UUID | 
         email_id=email_id,
         draft_id=ref.draft_id,
     )
-    return Reference(ref.team_id, kind, instant, ref.draft_id, None, _stored(detail))
+    return Reference(
+        team_id=ref.team_id,
+        kind=kind,
+        at=instant,
+        subject_id=ref.draft_id,
+        position=None,
+        detail=_stored(detail),
+    )
 
 
 def _shown(label: LabelOfInbox | None) -> tuple[ThreadLabel, ...]:
-    return () if label is None else (ThreadLabel(label.id, label.name, label.color),)
+    return () if label is None else (ThreadLabel(id=label.id, name=label.name, color=label.color),)
 
 
 def _stored(detail: InboxEventDetail) -> str:

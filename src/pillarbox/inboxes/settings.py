@@ -8,11 +8,11 @@ from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
 
 MOST_INBOXES = Setting(
-    "most_inboxes",
-    kinds.whole_number(0, 1_000_000),
-    "N",
-    "1000",
-    "How many inboxes a team may have. What exists stays.",
+    name="most_inboxes",
+    parse=kinds.whole_number(0, 1_000_000),
+    shape="N",
+    default="1000",
+    meaning="How many inboxes a team may have. What exists stays.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (MOST_INBOXES,)

@@ -18,7 +18,7 @@ Body = Annotated[
 ]
 
 
-class LogsListItem(Struct):
+class LogsListItem(Struct, kw_only=True):
     id: UUID
     created_at: DatabaseTime
     endpoint: str
@@ -27,7 +27,7 @@ class LogsListItem(Struct):
     user_agent: str | None
 
 
-class Log(Struct):
+class Log(Struct, kw_only=True):
     object: Literal["log"]
     id: UUID
     created_at: DatabaseTime
@@ -41,21 +41,26 @@ class Log(Struct):
 
 def listed(row: ListedLog) -> LogsListItem:
     return LogsListItem(
-        row.id, database_style(row.created_at), row.endpoint, row.method, row.response_status, row.user_agent
+        id=row.id,
+        created_at=database_style(row.created_at),
+        endpoint=row.endpoint,
+        method=row.method,
+        response_status=row.response_status,
+        user_agent=row.user_agent,
     )
 
 
 def log(row: StoredLog, request_body: str | None) -> Log:
     return Log(
-        "log",
-        row.id,
-        database_style(row.created_at),
-        row.endpoint,
-        row.method,
-        row.response_status,
-        row.user_agent,
-        _raw(request_body),
-        _raw(row.response_body),
+        object="log",
+        id=row.id,
+        created_at=database_style(row.created_at),
+        endpoint=row.endpoint,
+        method=row.method,
+        response_status=row.response_status,
+        user_agent=row.user_agent,
+        request_body=_raw(request_body),
+        response_body=_raw(row.response_body),
     )
 
 

@@ -63,7 +63,7 @@ REMOVE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPiece:
     """A piece whose days are in the state in which it was made."""
 

@@ -86,7 +86,16 @@ def read(query: Query, now: datetime, retention_days: int) -> MetricsQuery:
     domains, emails, broadcasts = (_ids(query, name) for name in ("domain_id", "email_id", "broadcast_id"))
     _combinable(dimensions, emails, broadcasts)
     asked = _range(start, end, now, 0 if broadcasts else retention_days)
-    return MetricsQuery(asked, timezone, granularity, metrics, dimensions, domains, emails, broadcasts)
+    return MetricsQuery(
+        range=asked,
+        timezone=timezone,
+        granularity=granularity,
+        metrics=metrics,
+        dimensions=dimensions,
+        domains=domains,
+        emails=emails,
+        broadcasts=broadcasts,
+    )
 
 
 def _edge(query: Query, name: str) -> RangeBound | None:

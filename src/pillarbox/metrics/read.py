@@ -332,7 +332,7 @@ def _parts(read_plan: ReadPlan, periods: Sequence[Period], asked: Sequence[int])
     return (
         queries.RollupColumns(*map(list, zip(*rows, strict=True)))
         if rows
-        else queries.RollupColumns([], [], [], [], [])
+        else queries.RollupColumns(levels=[], starts=[], ends=[], added=[], taken=[])
     )
 
 

@@ -8,11 +8,11 @@ from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
 
 METRICS_CACHE_SECONDS = Setting(
-    "metrics_cache_seconds",
-    kinds.whole_number(0, 900),
-    "SECONDS",
-    "0",
-    "For how long an answer of `GET /emails/metrics` may be given again; 0 computes each.",
+    name="metrics_cache_seconds",
+    parse=kinds.whole_number(0, 900),
+    shape="SECONDS",
+    default="0",
+    meaning="For how long an answer of `GET /emails/metrics` may be given again; 0 computes each.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (METRICS_CACHE_SECONDS,)

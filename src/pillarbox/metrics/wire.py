@@ -56,7 +56,7 @@ MetricsRow = msgspec.defstruct(
 """All that a row may have; what it has, `_struct` makes of the question."""
 
 
-class Metrics(msgspec.Struct):
+class Metrics(msgspec.Struct, kw_only=True):
     """Totals over the range, and rows for each combination of the dimensions."""
 
     object: Literal["metrics"]
@@ -147,14 +147,14 @@ def _joined(question: MetricsQuery, counts: Sequence[int], rows: list[bytes]) ->
     """The head of the answer with these totals, and the rows, which are copied once."""
     totals = shown(question.metrics, [(count,) for count in counts])
     head = Metrics(
-        "metrics",
-        iso_style(question.range.start),
-        iso_style(question.range.end),
-        list(question.metrics),
-        list(question.dimensions),
-        question.granularity,
-        dict(zip(question.metrics, (column[0] for column in totals), strict=True)),
-        [],
+        object="metrics",
+        start_date=iso_style(question.range.start),
+        end_date=iso_style(question.range.end),
+        metrics=list(question.metrics),
+        dimensions=list(question.dimensions),
+        granularity=question.granularity,
+        totals=dict(zip(question.metrics, (column[0] for column in totals), strict=True)),
+        data=[],
     )
     parts = [encode(head).removesuffix(END)]
     for text in rows:

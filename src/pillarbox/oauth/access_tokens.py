@@ -139,14 +139,14 @@ def _read(claims: dict[str, Any], instant: datetime, issuer: str) -> AccessToken
         if claims["iss"] != issuer or claims["aud"] != issuer:
             return None
         found = AccessToken(
-            UUID(claims["sub"]),
-            str(claims["client_id"]),
-            tuple(str(claims["scope"]).split()),
-            UUID(claims["team_id"]),
-            UUID(claims["grant_id"]),
-            datetime.fromtimestamp(int(claims["iat"]), UTC),
-            datetime.fromtimestamp(int(claims["exp"]), UTC),
-            str(claims["jti"]),
+            person_id=UUID(claims["sub"]),
+            client_id=str(claims["client_id"]),
+            scopes=tuple(str(claims["scope"]).split()),
+            team_id=UUID(claims["team_id"]),
+            grant_id=UUID(claims["grant_id"]),
+            issued_at=datetime.fromtimestamp(int(claims["iat"]), UTC),
+            expires_at=datetime.fromtimestamp(int(claims["exp"]), UTC),
+            jti=str(claims["jti"]),
         )
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError, OSError):
         return None

@@ -232,5 +232,9 @@ def checked(parameters: Parameters, client: Client, uri: str) -> AuthorizationRe
     if parameters.get("code_challenge_method") != "S256":
         raise InvalidRequest("code_challenge_method: must be S256")
     return AuthorizationRequest(
-        client, uri, subset(parameters.get("scope"), client.scopes, "this client"), state, challenge
+        client=client,
+        redirect_uri=uri,
+        scopes=subset(parameters.get("scope"), client.scopes, "this client"),
+        state=state,
+        challenge=challenge,
     )

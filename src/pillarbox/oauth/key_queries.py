@@ -13,15 +13,15 @@ from pillarbox.kernel.work.collectors import changed
 LOCK: Final = 0x70696C6C_6F617574
 
 OAUTH_KEYS: Final = SealedColumn(
-    "oauth_keys",
-    "The private key {owner} of access tokens",
-    "no new tokens are signed with it: `pillarbox oauth rotate-keys` makes another key.",
-    """
+    table="oauth_keys",
+    sentence="The private key {owner} of access tokens",
+    cure="no new tokens are signed with it: `pillarbox oauth rotate-keys` makes another key.",
+    read="""
     SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id, id, private AS sealed, kid AS owner
       FROM oauth_keys
      ORDER BY id
     """,
-    """
+    replace="""
     UPDATE oauth_keys SET private = $4 WHERE $1::uuid IS NOT NULL AND id = $2 AND private = $3
     """,
 )

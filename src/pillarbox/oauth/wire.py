@@ -203,21 +203,21 @@ def server_metadata(issuer: str, *, documents: bool) -> ServerMetadata:
     """Return the metadata that programs read first (oauth.md 2)."""
     methods = ("none", "client_secret_basic", "client_secret_post")
     return ServerMetadata(
-        issuer,
-        f"{issuer}/oauth/authorize",
-        f"{issuer}/oauth/token",
-        f"{issuer}/.well-known/jwks.json",
-        f"{issuer}/oauth/register",
-        f"{issuer}/oauth/revoke",
-        SUPPORTED,
-        ("code",),
-        ("query",),
-        ("authorization_code", "refresh_token"),
-        methods,
-        ("S256",),
-        methods,
-        documents,
-        True,
+        issuer=issuer,
+        authorization_endpoint=f"{issuer}/oauth/authorize",
+        token_endpoint=f"{issuer}/oauth/token",
+        jwks_uri=f"{issuer}/.well-known/jwks.json",
+        registration_endpoint=f"{issuer}/oauth/register",
+        revocation_endpoint=f"{issuer}/oauth/revoke",
+        scopes_supported=SUPPORTED,
+        response_types_supported=("code",),
+        response_modes_supported=("query",),
+        grant_types_supported=("authorization_code", "refresh_token"),
+        token_endpoint_auth_methods_supported=methods,
+        code_challenge_methods_supported=("S256",),
+        revocation_endpoint_auth_methods_supported=methods,
+        client_id_metadata_document_supported=documents,
+        authorization_response_iss_parameter_supported=True,
     )
 
 
@@ -227,7 +227,12 @@ def resource_metadata(issuer: str) -> ResourceMetadata:
 
 def key_list(keys: Iterable[PublicKey]) -> KeyList:
     return KeyList(
-        [SigningKeyShown("EC", "P-256", key["x"], key["y"], "sig", "ES256", key["kid"]) for key in keys]
+        [
+            SigningKeyShown(
+                kty="EC", crv="P-256", x=key["x"], y=key["y"], use="sig", alg="ES256", kid=key["kid"]
+            )
+            for key in keys
+        ]
     )
 
 
@@ -235,21 +240,27 @@ def registered(new_client: NewClient, issued_at: int) -> RegisteredClient:
     """The answer to a registration; a secret is shown here and never again."""
     client = new_client.client
     return RegisteredClient(
-        client.id,
-        issued_at,
-        client.name,
-        client.redirect_uris,
-        client.grant_types,
-        ("code",),
-        client.auth_method,
-        " ".join(client.scopes),
-        client.client_uri or UNSET,
-        client.logo_uri or UNSET,
-        new_client.secret or UNSET,
-        UNSET if new_client.secret is None else 0,
+        client_id=client.id,
+        client_id_issued_at=issued_at,
+        client_name=client.name,
+        redirect_uris=client.redirect_uris,
+        grant_types=client.grant_types,
+        response_types=("code",),
+        token_endpoint_auth_method=client.auth_method,
+        scope=" ".join(client.scopes),
+        client_uri=client.client_uri or UNSET,
+        logo_uri=client.logo_uri or UNSET,
+        client_secret=new_client.secret or UNSET,
+        client_secret_expires_at=UNSET if new_client.secret is None else 0,
     )
 
 
 def token_answer(issued: IssuedTokens, seconds: int) -> TokenAnswer:
     refresh_token = issued.refresh_token or UNSET
-    return TokenAnswer(issued.access_token, "Bearer", seconds, refresh_token, " ".join(issued.scopes))
+    return TokenAnswer(
+        access_token=issued.access_token,
+        token_type="Bearer",  # noqa: S106 - a kind of token
+        expires_in=seconds,
+        refresh_token=refresh_token,
+        scope=" ".join(issued.scopes),
+    )

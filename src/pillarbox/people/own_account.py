@@ -60,7 +60,14 @@ class AccountChange:
     @property
     def actor(self) -> Actor:
         who = self.visitor
-        return Actor(who.person_id, None, None, who.email, self.origin.address, self.origin.user_agent)
+        return Actor(
+            person_id=who.person_id,
+            key_id=None,
+            grant_id=None,
+            name=who.email,
+            address=self.origin.address,
+            user_agent=self.origin.user_agent,
+        )
 
     async def record(self, conn: Connection, what: Act, details: Mapping[str, object] | None = None) -> None:
         await record(

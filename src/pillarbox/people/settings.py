@@ -17,20 +17,20 @@ def sender(text: str) -> str:
 
 
 SYSTEM_SENDER = Setting(
-    "system_sender",
-    kinds.optional(sender),
-    "ADDRESS",
-    "off",
-    "Who invitations and links for lost passwords come from: an address of a domain that the oldest team has "
-    "verified; `off`: `no-reply` at the host's name.",
+    name="system_sender",
+    parse=kinds.optional(sender),
+    shape="ADDRESS",
+    default="off",
+    meaning="Who invitations and links for lost passwords come from: an address of a domain that the "
+    "oldest team has verified; `off`: `no-reply` at the host's name.",
 )
 
 AUDIT_RETENTION_DAYS = Setting(
-    "audit_retention_days",
-    kinds.whole_number(30, 36500),
-    "DAYS",
-    "365",
-    "For how many days the log of acts is kept: who logged in, made a key, deleted a domain.",
+    name="audit_retention_days",
+    parse=kinds.whole_number(30, 36500),
+    shape="DAYS",
+    default="365",
+    meaning="For how many days the log of acts is kept: who logged in, made a key, deleted a domain.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (SYSTEM_SENDER, AUDIT_RETENTION_DAYS)

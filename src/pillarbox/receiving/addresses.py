@@ -232,4 +232,10 @@ def _meaning_of(
     team_id: UUID | None, senders: Collection[UUID], operators: UUID | None, is_full: bool
 ) -> _DomainUse:
     takes_feedback = bool(senders) and (team_id is None or team_id in senders)
-    return _DomainUse(team_id, bool(senders), takes_feedback, operators, is_full)
+    return _DomainUse(
+        team_id=team_id,
+        is_return_path=bool(senders),
+        takes_feedback=takes_feedback,
+        operators=operators,
+        is_full=is_full,
+    )

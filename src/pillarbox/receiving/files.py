@@ -36,7 +36,14 @@ class ReceivedFiles:
         if source is None:
             return None
         size = len(source.trace) + source.size
-        return FileToServe(f"{email_id}.eml", "message/rfc822", size, None, None, self._reading.whole(source))
+        return FileToServe(
+            filename=f"{email_id}.eml",
+            media="message/rfc822",
+            size=size,
+            data=None,
+            blob=None,
+            read=self._reading.whole(source),
+        )
 
     async def attachment(self, team_id: UUID, attachment_id: UUID) -> FileToServe | None:
         """One attachment, decoded."""
@@ -46,5 +53,10 @@ class ReceivedFiles:
             return None
         media = part.content_type if _TYPE.fullmatch(part.content_type) else ANY_TYPE
         return FileToServe(
-            part.filename or UNNAMED, media, part.size, None, None, self._reading.part(db, part)
+            filename=part.filename or UNNAMED,
+            media=media,
+            size=part.size,
+            data=None,
+            blob=None,
+            read=self._reading.part(db, part),
         )

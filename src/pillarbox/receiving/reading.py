@@ -188,14 +188,21 @@ def _shown_images(html: str, parts: Sequence[AttachmentPart]) -> Mapping[str, At
 
 def _as_attachment(part: AttachmentPart) -> AttachedPart:
     place = MimePart(
-        part.content_type,
-        {},
-        part.encoding,
-        part.disposition,
-        part.filename,
-        part.content_id,
-        part.starts,
-        part.starts,
-        part.ends,
+        content_type=part.content_type,
+        parameters={},
+        encoding=part.encoding,
+        disposition=part.disposition,
+        filename=part.filename,
+        content_id=part.content_id,
+        start=part.starts,
+        content_start=part.starts,
+        end=part.ends,
     )
-    return AttachedPart(part.filename, part.content_type, part.disposition, part.content_id, part.size, place)
+    return AttachedPart(
+        filename=part.filename,
+        content_type=part.content_type,
+        content_disposition=part.disposition,
+        content_id=part.content_id,
+        size=part.size,
+        part=place,
+    )

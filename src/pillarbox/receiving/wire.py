@@ -36,7 +36,7 @@ NONE = Raw(b"[]")
 Texts = Annotated[Raw, shown_as(list[str])]
 
 
-class Embedded(Struct):
+class Embedded(Struct, kw_only=True):
     """An attachment as the email shows it; the disposition is as in the part."""
 
     id: UUID
@@ -47,12 +47,12 @@ class Embedded(Struct):
     size: int
 
 
-class RawLink(Struct):
+class RawLink(Struct, kw_only=True):
     download_url: str
     expires_at: IsoTime
 
 
-class ReceivingListItem(Struct):
+class ReceivingListItem(Struct, kw_only=True):
     id: UUID
     to: Texts
     from_: str = msgspec.field(name="from")
@@ -66,7 +66,7 @@ class ReceivingListItem(Struct):
     attachments: list[Embedded]
 
 
-class ReceivingEmail(Struct):
+class ReceivingEmail(Struct, kw_only=True):
     object: Literal["email"]
     id: UUID
     to: Texts
@@ -106,7 +106,7 @@ class ReceivingAttachment(ReceivingAttachmentItem, kw_only=True, tag_field="obje
 A = TypeVar("A", bound=ReceivingAttachmentItem)
 
 
-class EventAttachment(Struct):
+class EventAttachment(Struct, kw_only=True):
     id: UUID
     filename: str | None
     content_type: str
@@ -146,17 +146,17 @@ _embedded = msgspec.json.Decoder(list[Embedded]).decode
 
 def listed(row: ReceivedEmailListRow) -> ReceivingListItem:
     return ReceivingListItem(
-        row.id,
-        _raw(row.to_list),
-        row.sender,
-        iso_style(row.created_at),
-        row.subject,
-        _raw(row.bcc_list),
-        _raw(row.cc_list),
-        _raw(row.reply_to_list),
-        _raw(row.received_for),
-        row.message_id,
-        [] if row.attachments is None else _embedded(row.attachments),
+        id=row.id,
+        to=_raw(row.to_list),
+        from_=row.sender,
+        created_at=iso_style(row.created_at),
+        subject=row.subject,
+        bcc=_raw(row.bcc_list),
+        cc=_raw(row.cc_list),
+        reply_to=_raw(row.reply_to_list),
+        received_for=_raw(row.received_for),
+        message_id=row.message_id,
+        attachments=[] if row.attachments is None else _embedded(row.attachments),
     )
 
 
@@ -169,30 +169,46 @@ def email(
     parts: list[AttachmentPart],
 ) -> ReceivingEmail:
     return ReceivingEmail(
-        "email",
-        row.id,
-        _raw(row.to_list),
-        row.sender,
-        iso_style(row.created_at),
-        row.subject,
-        html,
-        html_format,
-        parsed.text,
-        parsed.headers,
-        _raw(row.bcc_list),
-        _raw(row.cc_list),
-        _raw(row.reply_to_list),
-        _raw(row.received_for),
-        row.message_id,
-        None if raw is None else RawLink(raw[0], iso_style(raw[1])),
-        [Embedded(p.id, p.filename, p.content_type, p.disposition, p.content_id, p.size) for p in parts],
+        object="email",
+        id=row.id,
+        to=_raw(row.to_list),
+        from_=row.sender,
+        created_at=iso_style(row.created_at),
+        subject=row.subject,
+        html=html,
+        html_format=html_format,
+        text=parsed.text,
+        headers=parsed.headers,
+        bcc=_raw(row.bcc_list),
+        cc=_raw(row.cc_list),
+        reply_to=_raw(row.reply_to_list),
+        received_for=_raw(row.received_for),
+        message_id=row.message_id,
+        raw=None if raw is None else RawLink(download_url=raw[0], expires_at=iso_style(raw[1])),
+        attachments=[
+            Embedded(
+                id=p.id,
+                filename=p.filename,
+                content_type=p.content_type,
+                content_disposition=p.disposition,
+                content_id=p.content_id,
+                size=p.size,
+            )
+            for p in parts
+        ],
     )
 
 
 def verdicts(row: VerdictsRow) -> EmailVerdicts:
     stored = _stored_verdicts(row)
     return EmailVerdicts(
-        "email_verdicts", row.id, stored.spf, stored.dkim, stored.dmarc, stored.spam, stored.automatic
+        object="email_verdicts",
+        id=row.id,
+        spf=stored.spf,
+        dkim=stored.dkim,
+        dmarc=stored.dmarc,
+        spam=stored.spam,
+        automatic=stored.automatic,
     )
 
 
@@ -240,7 +256,14 @@ def email_data(row: ReceivedEmailOfEvent, parts: list[EventPart]) -> EventData:
         message_id=row.message_id,
         subject=row.subject,
         attachments=[
-            EventAttachment(p.id, p.filename, p.content_type, p.disposition, p.content_id) for p in parts
+            EventAttachment(
+                id=p.id,
+                filename=p.filename,
+                content_type=p.content_type,
+                content_disposition=p.disposition,
+                content_id=p.content_id,
+            )
+            for p in parts
         ],
     )
 

@@ -15,7 +15,7 @@ from pillarbox.segments.queries import Segment
 async def create(db: TeamDb, ids: Ids, name: str) -> Segment:
     """A new segment without members; names may repeat."""
     stamp = ids.stamp()
-    segment = Segment(stamp.id, name, stamp.at)
+    segment = Segment(id=stamp.id, name=name, created_at=stamp.at)
     await queries.insert(db, segment)
     return segment
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOverview:
     """A segment, with how many members it has."""
 

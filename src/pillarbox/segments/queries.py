@@ -15,7 +15,7 @@ from pillarbox.kernel.wire.paging import Page
 JOB_REMOVE: Final = "segment.remove"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """A segment of a team."""
 

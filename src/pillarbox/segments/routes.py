@@ -19,7 +19,7 @@ from pillarbox.segments import changes, queries, wire
 async def create(request: Request, db: TeamDb) -> Reply[wire.SegmentCreated]:
     wanted = parse(wire.NamedSegment, request.json())
     segment = await changes.create(db, request.use(Ids), wanted.name)
-    return Reply(wire.SegmentCreated("segment", segment.id, segment.name))
+    return Reply(wire.SegmentCreated(object="segment", id=segment.id, name=segment.name))
 
 
 @route("GET", "/segments", needs=Access.FULL, query=PAGING, summary="List segments")
@@ -44,14 +44,14 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.SegmentsSegmentRef]
     wanted = parse(wire.NamedSegment, request.json())
     segment_id = request.uuid("segment_id")
     await changes.rename(db, segment_id, wanted.name)
-    return Reply(wire.SegmentsSegmentRef("segment", segment_id))
+    return Reply(wire.SegmentsSegmentRef(object="segment", id=segment_id))
 
 
 @route("DELETE", "/segments/{segment_id}", needs=Access.FULL, summary="Delete a segment")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.SegmentDeleted]:
     segment_id = request.uuid("segment_id")
     await changes.delete(db, request.use(Ids), segment_id)
-    return Reply(wire.SegmentDeleted("segment", segment_id, deleted=True))
+    return Reply(wire.SegmentDeleted(object="segment", id=segment_id, deleted=True))
 
 
 @route(

@@ -13,45 +13,49 @@ from pillarbox.segments.queries import Segment
 Name = Annotated[str, Meta(max_length=255, extra={"trimmed": True})]
 
 
-class NamedSegment(Struct):
+class NamedSegment(Struct, kw_only=True):
     """A new segment, or the new name of one."""
 
     name: Name
 
 
-class SegmentCreated(Struct):
+class SegmentCreated(Struct, kw_only=True):
     object: Literal["segment"]
     id: UUID
     name: str
 
 
-class SegmentsSegmentItem(Struct):
-    id: UUID
-    name: str
-    created_at: DatabaseTime
-
-
-class FullSegment(Struct):
-    object: Literal["segment"]
+class SegmentsSegmentItem(Struct, kw_only=True):
     id: UUID
     name: str
     created_at: DatabaseTime
 
 
-class SegmentsSegmentRef(Struct):
+class FullSegment(Struct, kw_only=True):
+    object: Literal["segment"]
+    id: UUID
+    name: str
+    created_at: DatabaseTime
+
+
+class SegmentsSegmentRef(Struct, kw_only=True):
     object: Literal["segment"]
     id: UUID
 
 
-class SegmentDeleted(Struct):
+class SegmentDeleted(Struct, kw_only=True):
     object: Literal["segment"]
     id: UUID
     deleted: Literal[True]
 
 
 def item(segment: Segment) -> SegmentsSegmentItem:
-    return SegmentsSegmentItem(segment.id, segment.name, database_style(segment.created_at))
+    return SegmentsSegmentItem(
+        id=segment.id, name=segment.name, created_at=database_style(segment.created_at)
+    )
 
 
 def full(segment: Segment) -> FullSegment:
-    return FullSegment("segment", segment.id, segment.name, database_style(segment.created_at))
+    return FullSegment(
+        object="segment", id=segment.id, name=segment.name, created_at=database_style(segment.created_at)
+    )

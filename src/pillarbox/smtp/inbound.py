@@ -143,13 +143,13 @@ class InboundHandler:
             with TimeLimit():
                 await self._bounces(
                     BounceMail(
-                        report.token,
-                        report.address,
-                        _sender(session),
-                        raw,
-                        self._clock.now(),
-                        session.peer,
-                        session.helo or "",
+                        token=report.token,
+                        recipient=report.address,
+                        sender=_sender(session),
+                        raw=raw,
+                        at=self._clock.now(),
+                        client=session.peer,
+                        helo=session.helo or "",
                     )
                 )
         except TooManyReports:
@@ -163,12 +163,12 @@ class InboundHandler:
 def arrival_of(session: SmtpSession) -> Arrival:
     places = [place for place in session.recipients if isinstance(place, ForTeam)]
     return Arrival(
-        session.peer,
-        session.helo or "",
-        session.protocol,
-        session.tls,
-        _sender(session),
-        tuple([AcceptedRecipient(place.team_id, place.address) for place in places]),
+        client=session.peer,
+        helo=session.helo or "",
+        protocol=session.protocol,
+        tls=session.tls,
+        mail_from=_sender(session),
+        recipients=tuple([AcceptedRecipient(place.team_id, place.address) for place in places]),
     )
 
 

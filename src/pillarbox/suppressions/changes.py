@@ -42,7 +42,7 @@ class SuppressionCause(NamedTuple):
     given: str | None = None
 
 
-class SuppressionData(Struct):
+class SuppressionData(Struct, kw_only=True):
     """The data of the events (webhooks.md 7.4)."""
 
     id: UUID
@@ -90,7 +90,15 @@ async def suppress(
     wanted: dict[str, SuppressionCause] = {}
     for one in asked:
         wanted.setdefault(
-            one.address, SuppressionCause(db.team_id, one.address, "manual", None, now, one.given)
+            one.address,
+            SuppressionCause(
+                team_id=db.team_id,
+                address=one.address,
+                origin="manual",
+                source_id=None,
+                at=now,
+                given=one.given,
+            ),
         )
     await add(db.connection, list(wanted.values()), ids, publisher)
     return await queries.ids_of(db, list(wanted))
@@ -127,7 +135,13 @@ async def find(db: TeamDb, named: UUID | str | None) -> SuppressionRow | None:
 def data_of(entry: SuppressionRow) -> SuppressionData:
     """The `data` of an event about this entry."""
     origin: Any = entry.origin
-    return SuppressionData(entry.id, entry.shown, origin, entry.source_id, iso_style(entry.created_at))
+    return SuppressionData(
+        id=entry.id,
+        email=entry.shown,
+        origin=origin,
+        source_id=entry.source_id,
+        created_at=iso_style(entry.created_at),
+    )
 
 
 def _count(conn: Connection, change: str, changed: Sequence[SuppressionRow]) -> None:

@@ -14,7 +14,7 @@ Row = tuple[UUID, UUID, str, str | None, str, UUID | None, datetime]
 """Team, id, address, the address as it was given where it differs, origin, source, time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuppressionRow:
     """An address on the list. `email` is null where it is shown as it is compared."""
 

@@ -117,13 +117,24 @@ class SuppressionsDeleted(Struct):
 def suppression(entry: SuppressionRow) -> Suppression:
     origin: Any = entry.origin
     return Suppression(
-        "suppression", entry.id, entry.shown, origin, entry.source_id, iso_style(entry.created_at)
+        object="suppression",
+        id=entry.id,
+        email=entry.shown,
+        origin=origin,
+        source_id=entry.source_id,
+        created_at=iso_style(entry.created_at),
     )
 
 
 def item(entry: SuppressionRow) -> SuppressionItem:
     origin: Any = entry.origin
-    return SuppressionItem(entry.id, entry.shown, origin, entry.source_id, iso_style(entry.created_at))
+    return SuppressionItem(
+        id=entry.id,
+        email=entry.shown,
+        origin=origin,
+        source_id=entry.source_id,
+        created_at=iso_style(entry.created_at),
+    )
 
 
 def ref(entry_id: UUID) -> SuppressionRef:

@@ -12,7 +12,7 @@ from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.teams.team import Team
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceCount:
     """How many there are of something, and how many the team may have where it has a number of its own."""
 

@@ -8,53 +8,53 @@ from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
 
 MOST_DOMAINS = Setting(
-    "most_domains",
-    kinds.optional(kinds.whole_number(1, 1_000_000)),
-    "N",
-    "off",
-    "How many domains a team may have; or `off`.",
+    name="most_domains",
+    parse=kinds.optional(kinds.whole_number(1, 1_000_000)),
+    shape="N",
+    default="off",
+    meaning="How many domains a team may have; or `off`.",
 )
 
 MOST_WEBHOOKS = Setting(
-    "most_webhooks",
-    kinds.whole_number(0, 500),
-    "N",
-    "50",
-    "How many webhooks a team may have: each event is a delivery to each of them. What exists stays.",
+    name="most_webhooks",
+    parse=kinds.whole_number(0, 500),
+    shape="N",
+    default="50",
+    meaning="How many webhooks a team may have: each event is a delivery to each of them. What exists stays.",
 )
 
 MOST_API_KEYS = Setting(
-    "most_api_keys",
-    kinds.whole_number(0, 100_000),
-    "N",
-    "1000",
-    "How many API keys a team may have. What exists stays.",
+    name="most_api_keys",
+    parse=kinds.whole_number(0, 100_000),
+    shape="N",
+    default="1000",
+    meaning="How many API keys a team may have. What exists stays.",
 )
 
 EMAIL_RETENTION_DAYS = Setting(
-    "email_retention_days",
-    kinds.whole_number(0, 36500),
-    "DAYS",
-    "0",
-    "For how many days after its last event an email is kept, with its recipients, history, content and "
-    "attachments; 0 keeps it.",
+    name="email_retention_days",
+    parse=kinds.whole_number(0, 36500),
+    shape="DAYS",
+    default="0",
+    meaning="For how many days after its last event an email is kept, with its recipients, history, "
+    "content and attachments; 0 keeps it.",
 )
 
 LOG_RETENTION_DAYS = Setting(
-    "log_retention_days",
-    kinds.whole_number(0, 36500),
-    "DAYS",
-    "30",
-    "For how many days the log of API requests is kept; 0: no log.",
+    name="log_retention_days",
+    parse=kinds.whole_number(0, 36500),
+    shape="DAYS",
+    default="30",
+    meaning="For how many days the log of API requests is kept; 0: no log.",
 )
 
 METRICS_RETENTION_DAYS = Setting(
-    "metrics_retention_days",
-    kinds.whole_number(0, 36500),
-    "DAYS",
-    "0",
-    "For how many UTC days the numbers of `GET /emails/metrics` are kept (those of broadcasts always); 0 "
-    "keeps them.",
+    name="metrics_retention_days",
+    parse=kinds.whole_number(0, 36500),
+    shape="DAYS",
+    default="0",
+    meaning="For how many UTC days the numbers of `GET /emails/metrics` are kept (those of broadcasts "
+    "always); 0 keeps them.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (

@@ -180,7 +180,7 @@ def _text_of(html: str, places: Sequence[Span]) -> tuple[str, tuple[Span, ...]]:
         return text_of(html), ()
     url = next(url for url in (f"https://link-{n}.invalid" for n in count()) if url not in html)
     texts = text_of(filled_at(html, places, url)).split(url)
-    link = Placeholder(0, 0, "", None, LINK)
+    link = Placeholder(start=0, end=0, name="", fallback=None, source=LINK)
     return partly_rendered(
         ParsedTemplate(tuple(texts), (link,) * (len(texts) - 1)), lambda _: None, RenderTarget.TEXT
     )

@@ -20,7 +20,7 @@ EVERY: Final = """
 """
 
 
-class TemplateOverview(Struct):
+class TemplateOverview(Struct, kw_only=True):
     """A template as the operator sees it."""
 
     id: UUID

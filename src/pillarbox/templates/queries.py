@@ -42,7 +42,7 @@ class Template:
         return "draft" if self.published_at is None else "published"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTemplate:
     """A template as lists show it."""
 
@@ -245,7 +245,14 @@ def _content(
     variables: str,
 ) -> TemplateContent:
     replies = None if reply_to_list is None else tuple(msgspec.json.decode(reply_to_list))
-    return TemplateContent(sender, subject, replies, html, text, tuple(of_stored(variables)))
+    return TemplateContent(
+        sender=sender,
+        subject=subject,
+        reply_to=replies,
+        html=html,
+        text=text,
+        variables=tuple(of_stored(variables)),
+    )
 
 
 def _template(
@@ -261,7 +268,15 @@ def _template(
     **content: Any,
 ) -> Template:
     return Template(
-        id, name, alias, version_id, has_draft, _content(**content), published_at, created_at, updated_at
+        id=id,
+        name=name,
+        alias=alias,
+        version_id=version_id,
+        has_draft=has_draft,
+        content=_content(**content),
+        published_at=published_at,
+        created_at=created_at,
+        updated_at=updated_at,
     )
 
 

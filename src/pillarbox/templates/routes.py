@@ -59,7 +59,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.TemplateRef]:
 @route("DELETE", "/templates/{template}", needs=Access.FULL, summary="Delete a template")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.TemplateDeleted]:
     template_id = await request.use(TemplateChanges).delete(db, named(request.param("template")))
-    return Reply(wire.TemplateDeleted("template", template_id, deleted=True))
+    return Reply(wire.TemplateDeleted(object="template", id=template_id, deleted=True))
 
 
 @route("POST", "/templates/{template}/publish", needs=Access.FULL, summary="Publish a template")

@@ -89,22 +89,22 @@ def _declared(
 ) -> Variable:
     if before is None:
         return Variable(
-            ids.new(),
-            declared_variable.key,
-            declared_variable.type,
-            declared_variable.fallback_value,
-            now,
-            now,
+            id=ids.new(),
+            key=declared_variable.key,
+            type=declared_variable.type,
+            fallback_value=declared_variable.fallback_value,
+            created_at=now,
+            updated_at=now,
         )
     if (before.type, before.fallback_value) == (declared_variable.type, declared_variable.fallback_value):
         return before
     return Variable(
-        before.id,
-        declared_variable.key,
-        declared_variable.type,
-        declared_variable.fallback_value,
-        before.created_at,
-        now,
+        id=before.id,
+        key=declared_variable.key,
+        type=declared_variable.type,
+        fallback_value=declared_variable.fallback_value,
+        created_at=before.created_at,
+        updated_at=now,
     )
 
 

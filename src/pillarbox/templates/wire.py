@@ -37,7 +37,7 @@ Key = Annotated[
 ]
 
 
-class NewVariable(Struct):
+class NewVariable(Struct, kw_only=True):
     key: Key
     type: Kind
     fallback_value: Scalar | None = None
@@ -46,7 +46,7 @@ class NewVariable(Struct):
 Variables = Annotated[list[NewVariable], Meta(max_length=MOST_VARIABLES)]
 
 
-class NewTemplate(Struct):
+class NewTemplate(Struct, kw_only=True):
     name: Name
     html: Annotated[str, Meta(extra={"empty": True})]
     alias: Alias | None = None
@@ -57,7 +57,7 @@ class NewTemplate(Struct):
     variables: Variables | None = None
 
 
-class ChangedTemplate(Struct):
+class ChangedTemplate(Struct, kw_only=True):
     """What is not named stays; null takes away."""
 
     name: OtherName | UnsetType = UNSET
@@ -70,18 +70,18 @@ class ChangedTemplate(Struct):
     variables: Variables | UnsetType | None = UNSET
 
 
-class TemplateRef(Struct):
+class TemplateRef(Struct, kw_only=True):
     id: UUID
     object: Literal["template"]
 
 
-class TemplateDeleted(Struct):
+class TemplateDeleted(Struct, kw_only=True):
     object: Literal["template"]
     id: UUID
     deleted: Literal[True]
 
 
-class ShownVariable(Struct):
+class ShownVariable(Struct, kw_only=True):
     id: UUID
     key: str
     type: Annotated[str, shown_as(Kind)]
@@ -90,7 +90,7 @@ class ShownVariable(Struct):
     updated_at: DatabaseTime
 
 
-class FullTemplate(Struct):
+class FullTemplate(Struct, kw_only=True):
     object: Literal["template"]
     id: UUID
     current_version_id: UUID
@@ -109,7 +109,7 @@ class FullTemplate(Struct):
     has_unpublished_versions: bool
 
 
-class TemplateItem(Struct):
+class TemplateItem(Struct, kw_only=True):
     id: UUID
     name: str
     status: Annotated[str, shown_as(Status)]
@@ -120,18 +120,18 @@ class TemplateItem(Struct):
 
 
 def ref(template_id: UUID) -> TemplateRef:
-    return TemplateRef(template_id, "template")
+    return TemplateRef(id=template_id, object="template")
 
 
 def item(template: ListedTemplate) -> TemplateItem:
     return TemplateItem(
-        template.id,
-        template.name,
-        template.status,
-        None if template.published_at is None else database_style(template.published_at),
-        database_style(template.created_at),
-        database_style(template.updated_at),
-        template.alias,
+        id=template.id,
+        name=template.name,
+        status=template.status,
+        published_at=None if template.published_at is None else database_style(template.published_at),
+        created_at=database_style(template.created_at),
+        updated_at=database_style(template.updated_at),
+        alias=template.alias,
     )
 
 
@@ -159,10 +159,10 @@ def full(template: Template) -> FullTemplate:
 
 def _variable(variable: Variable) -> ShownVariable:
     return ShownVariable(
-        variable.id,
-        variable.key,
-        variable.type,
-        variable.fallback_value,
-        database_style(variable.created_at),
-        database_style(variable.updated_at),
+        id=variable.id,
+        key=variable.key,
+        type=variable.type,
+        fallback_value=variable.fallback_value,
+        created_at=database_style(variable.created_at),
+        updated_at=database_style(variable.updated_at),
     )

@@ -47,5 +47,13 @@ def _references(event: PublishedEvent) -> list[Reference]:
     detail = None if shown is None else _encode(shown).decode()
     positions: Sequence[int | None] = (None,) if event.positions is None else event.positions
     return [
-        Reference(event.team_id, kind, event.at, event.email_id, position, detail) for position in positions
+        Reference(
+            team_id=event.team_id,
+            kind=kind,
+            at=event.at,
+            subject_id=event.email_id,
+            position=position,
+            detail=detail,
+        )
+        for position in positions
     ]

@@ -72,16 +72,23 @@ class TimelineBatch:
     def count_opening(self, opening: FirstEntry) -> None:
         """All of a first entry but its line of history."""
         where = _MetricIncrement(
-            opening.team_id,
-            self._slot(opening.at),
-            opening.domain_id,
-            opening.domain_name,
-            opening.broadcast_id,
+            team_id=opening.team_id,
+            start=self._slot(opening.at),
+            domain_id=opening.domain_id,
+            domain_name=opening.domain_name,
+            broadcast_id=opening.broadcast_id,
         )
         self._count(where, "received", opening.recipients)
         if opening.kind is EventKind.SCHEDULED:
             self.published.append(
-                PublishedEvent(opening.team_id, opening.email_id, None, opening.kind, opening.at, None)
+                PublishedEvent(
+                    team_id=opening.team_id,
+                    email_id=opening.email_id,
+                    positions=None,
+                    kind=opening.kind,
+                    at=opening.at,
+                    detail=None,
+                )
             )
 
     def add_known(self, row: LockedRecipient) -> None:
@@ -160,12 +167,26 @@ class TimelineBatch:
         if entry.kind is EventKind.SENT:
             if first_sent:
                 self.published.append(
-                    PublishedEvent(entry.team_id, entry.email_id, None, entry.kind, entry.at, entry.detail)
+                    PublishedEvent(
+                        team_id=entry.team_id,
+                        email_id=entry.email_id,
+                        positions=None,
+                        kind=entry.kind,
+                        at=entry.at,
+                        detail=entry.detail,
+                    )
                 )
             return
         positions = (entry.position,) if entry.position is not None else None
         self.published.append(
-            PublishedEvent(entry.team_id, entry.email_id, positions, entry.kind, entry.at, entry.detail)
+            PublishedEvent(
+                team_id=entry.team_id,
+                email_id=entry.email_id,
+                positions=positions,
+                kind=entry.kind,
+                at=entry.at,
+                detail=entry.detail,
+            )
         )
 
     def _add_row(

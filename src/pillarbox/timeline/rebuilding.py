@@ -84,7 +84,7 @@ def _of_levels(
         for metric, written, beneath in zip(METRICS, row.written, row.beneath, strict=True):
             counted = beneath + lacks[*row[:5], metric]
             if written != counted:
-                yield Difference(*row[1:5], metric, written, counted, row.level)
+                yield Difference(*row[1:5], metric=metric, written=written, counted=counted, level=row.level)
 
 
 def _increments(ids: Ids, team_id: UUID, differences: Sequence[Difference]) -> list[tuple[object, ...]]:

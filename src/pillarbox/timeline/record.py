@@ -307,4 +307,12 @@ def _first(
     if position is None or any(fate[4:]):
         return None
     team_id, email_id = entries[0][:2]
-    return FirstEventColumns(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at), steps
+    return FirstEventColumns(
+        team_id=team_id,
+        email_id=email_id,
+        position=position,
+        fate=fate,
+        last_event=head[0].value,
+        last_event_at=head[1],
+        sent_at=fate.sent_at,
+    ), steps

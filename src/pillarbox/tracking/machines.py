@@ -176,7 +176,9 @@ def _read(row: Mapping[str, Any], number: int) -> Machine:
     agent = part if whole is None else whole
     if agent is None and not networks:
         raise WrongRow(f"has neither a user_agent nor networks in {where}")
-    return Machine(name, kind or "scanner", agent, whole is not None, networks)
+    return Machine(
+        name=name, kind=kind or "scanner", agent=agent, is_whole=whole is not None, networks=networks
+    )
 
 
 def _networks(texts: object, where: str) -> tuple[Network, ...]:

@@ -28,11 +28,11 @@ def machines_of(text: str) -> tuple[Machine, ...]:
 
 
 TRACKING_MACHINES = Setting(
-    "tracking_machines",
-    machines_of,
-    "FILE",
-    "none",
-    "More programs whose opens and clicks are marked as those of machines.",
+    name="tracking_machines",
+    parse=machines_of,
+    shape="FILE",
+    default="none",
+    meaning="More programs whose opens and clicks are marked as those of machines.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (TRACKING_MACHINES,)

@@ -143,7 +143,13 @@ class SubscriptionChoices:
         topic = next((row for row in rows if row.id == link.topic_id), None)
         shown = [row for row in rows if row.is_public or row.is_subscribed]
         shown.sort(key=lambda row: (row.name.lower(), row.id))
-        preferences = Preferences(link.address, who.sender, who.is_unsubscribed, topic, shown)
+        preferences = Preferences(
+            address=link.address,
+            sender=who.sender,
+            is_unsubscribed=who.is_unsubscribed,
+            topic=topic,
+            topics=shown,
+        )
         return {row.id: row for row in rows}, preferences
 
     async def _write(self, db: TeamDb, link: LinkToken, before: Preferences, effect: _Effect) -> None:
@@ -165,7 +171,11 @@ class SubscriptionChoices:
     async def _count(self, db: TeamDb, link: LinkToken) -> None:
         """Unsubscribing counts once for a recipient of an email."""
         entry = TimelineEntry(
-            link.team_id, link.email_id, link.position, EventKind.UNSUBSCRIBED, self._clock.now()
+            team_id=link.team_id,
+            email_id=link.email_id,
+            position=link.position,
+            kind=EventKind.UNSUBSCRIBED,
+            at=self._clock.now(),
         )
         await self._timeline.record(db.connection, [entry])
 

@@ -16,7 +16,7 @@ UNLIMITED: Final = 9007199254740991
 """Where official clients expect a number; the largest that all of them read exactly."""
 
 
-class Emails(Struct):
+class Emails(Struct, kw_only=True):
     used: int
     limit: int | None
     sent: int
@@ -24,34 +24,34 @@ class Emails(Struct):
     resets_at: IsoTime
 
 
-class EmailWindows(Struct):
+class EmailWindows(Struct, kw_only=True):
     daily: Emails
     monthly: Emails
 
 
-class Counted(Struct):
+class Counted(Struct, kw_only=True):
     used: int
     limit: int | None
 
 
-class Credits(Struct):
+class Credits(Struct, kw_only=True):
     used: int
     limit: int | None
     next_increase_at: IsoTime | None
 
 
-class Runs(Struct):
+class Runs(Struct, kw_only=True):
     used: int
     limit: int
     resets_at: IsoTime
 
 
-class RateLimit(Struct):
+class RateLimit(Struct, kw_only=True):
     limit: int
     duration: str
 
 
-class Usage(Struct):
+class Usage(Struct, kw_only=True):
     object: Literal["usage"]
     emails: EmailWindows
     contacts: Counted
@@ -76,24 +76,31 @@ def usage(
 ) -> Usage:
     """Return the usage of a team; runs of automations count from the beginning of the month of `now`."""
     day, month = iso_style(next_day(now)), iso_style(next_month(now))
-    daily = Emails(used.day_sent + used.day_received, used.daily_quota, used.day_sent, used.day_received, day)
+    daily = Emails(
+        used=used.day_sent + used.day_received,
+        limit=used.daily_quota,
+        sent=used.day_sent,
+        received=used.day_received,
+        resets_at=day,
+    )
     monthly = Emails(
-        used.month_sent + used.month_received,
-        UNLIMITED if used.monthly_quota is None else used.monthly_quota,
-        used.month_sent,
-        used.month_received,
-        month,
+        used=used.month_sent + used.month_received,
+        limit=UNLIMITED if used.monthly_quota is None else used.monthly_quota,
+        sent=used.month_sent,
+        received=used.month_received,
+        resets_at=month,
     )
     return Usage(
-        "usage",
-        EmailWindows(daily, monthly),
-        contacts=Counted(owned.contacts, UNLIMITED),
-        segments=Counted(owned.segments, None),
-        broadcasts=Counted(owned.broadcasts, None),
-        ai_credits=Credits(0, None, None),
-        automation_runs=Runs(owned.automation_runs, UNLIMITED, month),
+        object="usage",
+        emails=EmailWindows(daily=daily, monthly=monthly),
+        contacts=Counted(used=owned.contacts, limit=UNLIMITED),
+        segments=Counted(used=owned.segments, limit=None),
+        broadcasts=Counted(used=owned.broadcasts, limit=None),
+        ai_credits=Credits(used=0, limit=None, next_increase_at=None),
+        automation_runs=Runs(used=owned.automation_runs, limit=UNLIMITED, resets_at=month),
         domains=Counted(
-            owned.domains, limits.most_domains if owned.most_domains is None else owned.most_domains
+            used=owned.domains,
+            limit=limits.most_domains if owned.most_domains is None else owned.most_domains,
         ),
-        rate_limit=RateLimit(rate_limit, "1000ms"),
+        rate_limit=RateLimit(limit=rate_limit, duration="1000ms"),
     )

@@ -53,7 +53,12 @@ class DeliveryLog:
         if event.payload is not None:
             return event.payload
         queued = QueuedEvent(
-            event.event_id, event.kind, event.at, event.subject_id, event.position, event.detail
+            event_id=event.event_id,
+            kind=event.kind,
+            at=event.at,
+            subject_id=event.subject_id,
+            position=event.position,
+            detail=event.detail,
         )
         async with db.transaction() as inner:
             return (await self.bodies.of(inner.connection, db.team_id, [queued]))[event.event_id]

@@ -122,7 +122,9 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
 
 def _delivery_log(kit: Container) -> DeliveryLog:
     days = kit.settings[WEBHOOKS_RETENTION_DAYS]
-    return DeliveryLog(kit.need(WebhookBodies), kit.need(Ids), kit.clock, _waking(kit), days)
+    return DeliveryLog(
+        bodies=kit.need(WebhookBodies), ids=kit.need(Ids), clock=kit.clock, wake=_waking(kit), days=days
+    )
 
 
 def _retention(kit: Container) -> WebhookRetention:

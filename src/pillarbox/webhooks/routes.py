@@ -41,7 +41,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     sealed = signing_secrets.seal(request.use(KeyRing), stamp.id, secret)
     await queries.insert(db, stamp.id, stamp.at, endpoint, kinds, sealed)
     await record_call(request, db, Act.WEBHOOK_CREATED, str(stamp.id))
-    return Reply(wire.WebhookSecret("webhook", stamp.id, secret))
+    return Reply(wire.WebhookSecret(object="webhook", id=stamp.id, signing_secret=secret))
 
 
 @route("GET", "/webhooks", needs=Access.FULL, query=PAGING, summary="List webhooks")
@@ -74,7 +74,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.WebhookRef]:
     if not await queries.change(db, webhook_id, endpoint, kinds, status, now):
         raise NotFound("Webhook")
     await record_call(request, db, Act.WEBHOOK_CHANGED, str(webhook_id))
-    return Reply(wire.WebhookRef("webhook", webhook_id))
+    return Reply(wire.WebhookRef(object="webhook", id=webhook_id))
 
 
 @route(
@@ -89,7 +89,7 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedWebhook]:
     if not await queries.delete(db, webhook_id, ids.new(), ids.now()):
         raise NotFound("Webhook")
     await record_call(request, db, Act.WEBHOOK_DELETED, str(webhook_id))
-    return Reply(wire.DeletedWebhook("webhook", webhook_id, deleted=True))
+    return Reply(wire.DeletedWebhook(object="webhook", id=webhook_id, deleted=True))
 
 
 @route(
@@ -105,7 +105,7 @@ async def rotate(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     if not await queries.rotate(db, webhook_id, sealed, request.use(Ids).now()):
         raise NotFound("Webhook")
     await record_call(request, db, Act.WEBHOOK_SECRET_ROTATED, str(webhook_id))
-    return Reply(wire.WebhookSecret("webhook", webhook_id, secret))
+    return Reply(wire.WebhookSecret(object="webhook", id=webhook_id, signing_secret=secret))
 
 
 @route(
@@ -148,7 +148,7 @@ async def replay(request: Request, db: TeamDb) -> Reply[wire.WebhooksEventRef]:
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     found = await log.event(db, webhook, wire.event_id(request.param("event")))
     await log.replay(db, webhook, found)
-    return Reply(wire.WebhooksEventRef("webhook_event", request.param("event")))
+    return Reply(wire.WebhooksEventRef(object="webhook_event", id=request.param("event")))
 
 
 @route(

@@ -8,35 +8,37 @@ from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
 
 WEBHOOKS_ALLOW_HTTP = Setting(
-    "webhooks_allow_http",
-    kinds.switch,
-    "BOOL",
-    "false",
-    "Whether webhooks may have `http` endpoints; anybody on the way can then read what they are sent.",
+    name="webhooks_allow_http",
+    parse=kinds.switch,
+    shape="BOOL",
+    default="false",
+    meaning="Whether webhooks may have `http` endpoints; anybody on the way can then read what they are "
+    "sent.",
 )
 
 WEBHOOKS_ALLOWED_PORTS = Setting(
-    "webhooks_allowed_ports",
-    kinds.ports,
-    "PORT[,…]",
-    "any",
-    "Ports that webhooks may call; `any`: all but those of mail servers (25, 465, 587).",
+    name="webhooks_allowed_ports",
+    parse=kinds.ports,
+    shape="PORT[,…]",
+    default="any",
+    meaning="Ports that webhooks may call; `any`: all but those of mail servers (25, 465, 587).",
 )
 
 WEBHOOKS_RETENTION_DAYS = Setting(
-    "webhooks_retention_days",
-    kinds.whole_number(0, 36500),
-    "DAYS",
-    "90",
-    "For how many days the events, deliveries and answers of webhooks are kept; 0 keeps them.",
+    name="webhooks_retention_days",
+    parse=kinds.whole_number(0, 36500),
+    shape="DAYS",
+    default="90",
+    meaning="For how many days the events, deliveries and answers of webhooks are kept; 0 keeps them.",
 )
 
 WEBHOOKS_RETRIES = Setting(
-    "webhooks_retries",
-    kinds.each(kinds.duration),
-    "DURATION[,…]",
-    "5s,5m,30m,2h,5h,10h,10h",
-    "How long a delivery to a webhook waits after each failed attempt; after the last one it has failed.",
+    name="webhooks_retries",
+    parse=kinds.each(kinds.duration),
+    shape="DURATION[,…]",
+    default="5s,5m,30m,2h,5h,10h,10h",
+    meaning="How long a delivery to a webhook waits after each failed attempt; after the last one it has "
+    "failed.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (

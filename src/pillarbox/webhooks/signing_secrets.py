@@ -25,16 +25,16 @@ MOST_EARLIER = 5
 
 # Across teams: what the key ring has sealed.
 WEBHOOK_SECRETS: Final = SealedColumn(
-    "webhooks",
-    "A signing secret of the webhook {id} ({owner})",
-    "`POST /webhooks/{id}/signing-secret/rotate` makes a new one.",
-    """
+    table="webhooks",
+    sentence="A signing secret of the webhook {id} ({owner})",
+    cure="`POST /webhooks/{id}/signing-secret/rotate` makes a new one.",
+    read="""
     SELECT w.team_id, w.id, secret AS sealed, w.endpoint AS owner
       FROM webhooks w
      CROSS JOIN LATERAL unnest(w.secrets) AS secret
      ORDER BY w.team_id, w.id
     """,
-    """
+    replace="""
     UPDATE webhooks SET secrets = array_replace(secrets, $3, $4)
      WHERE team_id = $1 AND id = $2 AND $3 = ANY (secrets)
     """,

@@ -28,12 +28,12 @@ EventId = Annotated[str, Meta(pattern=f"^{EVENT}[0-9A-Za-z]{{{TAG_DIGITS}}}$")]
 AttemptId = Annotated[str, Meta(pattern=f"^{ATTEMPT}[0-9A-Za-z]{{{TAG_DIGITS}}}$")]
 
 
-class NewWebhook(Struct):
+class NewWebhook(Struct, kw_only=True):
     endpoint: Url
     events: WantedKinds
 
 
-class ChangedWebhook(Struct):
+class ChangedWebhook(Struct, kw_only=True):
     min_properties: ClassVar[int] = 1
 
     endpoint: Url | UnsetType = UNSET
@@ -41,18 +41,18 @@ class ChangedWebhook(Struct):
     status: Status | UnsetType = UNSET
 
 
-class WebhookRef(Struct):
+class WebhookRef(Struct, kw_only=True):
     object: Literal["webhook"]
     id: UUID
 
 
-class WebhookSecret(Struct):
+class WebhookSecret(Struct, kw_only=True):
     object: Literal["webhook"]
     id: UUID
     signing_secret: str
 
 
-class FullWebhook(Struct):
+class FullWebhook(Struct, kw_only=True):
     object: Literal["webhook"]
     id: UUID
     created_at: DatabaseTime
@@ -62,7 +62,7 @@ class FullWebhook(Struct):
     signing_secret: str
 
 
-class WebhookItem(Struct):
+class WebhookItem(Struct, kw_only=True):
     id: UUID
     endpoint: str
     created_at: DatabaseTime
@@ -70,20 +70,20 @@ class WebhookItem(Struct):
     events: list[Kind]
 
 
-class DeletedWebhook(Struct):
+class DeletedWebhook(Struct, kw_only=True):
     object: Literal["webhook"]
     id: UUID
     deleted: Literal[True]
 
 
-class WebhooksEventItem(Struct):
+class WebhooksEventItem(Struct, kw_only=True):
     id: EventId
     type: Kind
     created_at: IsoTime
     status: DeliveryStatus
 
 
-class Payload(Struct):
+class Payload(Struct, kw_only=True):
     """What was sent."""
 
     type: Kind
@@ -91,7 +91,7 @@ class Payload(Struct):
     data: Annotated[Any, Meta(extra_json_schema={"type": "object", "additionalProperties": True})]
 
 
-class FullEvent(Struct):
+class FullEvent(Struct, kw_only=True):
     object: Literal["webhook_event"]
     id: EventId
     type: Kind
@@ -101,12 +101,12 @@ class FullEvent(Struct):
     payload: Annotated[Raw, shown_as(Payload)]
 
 
-class WebhooksEventRef(Struct):
+class WebhooksEventRef(Struct, kw_only=True):
     object: Literal["webhook_event"]
     id: EventId
 
 
-class AttemptItem(Struct):
+class AttemptItem(Struct, kw_only=True):
     """`http_status_code` 0: there was no answer, and `response` says why."""
 
     id: AttemptId
@@ -145,12 +145,18 @@ def full(webhook: Webhook, secret: str) -> FullWebhook:
 
 def item(webhook: Webhook) -> WebhookItem:
     return WebhookItem(
-        webhook.id, webhook.endpoint, database_style(webhook.created_at), webhook.status, webhook.events
+        id=webhook.id,
+        endpoint=webhook.endpoint,
+        created_at=database_style(webhook.created_at),
+        status=webhook.status,
+        events=webhook.events,
     )
 
 
 def event_item(event: LoggedEvent) -> WebhooksEventItem:
-    return WebhooksEventItem(tagged(EVENT, event.event_id), event.kind, iso_style(event.at), event.status)
+    return WebhooksEventItem(
+        id=tagged(EVENT, event.event_id), type=event.kind, created_at=iso_style(event.at), status=event.status
+    )
 
 
 def full_event(event: LoggedEvent, body: bytes) -> FullEvent:
@@ -167,7 +173,10 @@ def full_event(event: LoggedEvent, body: bytes) -> FullEvent:
 
 def attempt_item(attempt: Attempt) -> AttemptItem:
     return AttemptItem(
-        tagged(ATTEMPT, attempt.id), attempt.http_status_code, attempt.response, iso_style(attempt.sent_at)
+        id=tagged(ATTEMPT, attempt.id),
+        http_status_code=attempt.http_status_code,
+        response=attempt.response,
+        sent_at=iso_style(attempt.sent_at),
     )
 
 

@@ -17,7 +17,11 @@ def a_message(dice: random.Random, words: int) -> IndexedMessage:
     text = " ".join(dice.choices(WORDS, k=words)) + f" number{dice.randrange(10**6)}"
     subject = f"Größe {dice.randrange(1000)}"
     sender = dice.choice(("Iris Vale <iris@customer.example>", "山田 太郎 <t@quay.example>", "x@y.example"))
-    searched = searched_text(SearchedMessage(subject, sender, ("help@harbor.example",), (), text))
+    searched = searched_text(
+        SearchedMessage(
+            subject=subject, sender=sender, recipients=("help@harbor.example",), filenames=(), text=text
+        )
+    )
     to_list = '["help@harbor.example"' + ', "Ops <ops@harbor.example>"' * dice.randrange(40) + "]"
     return described(
         uuid4(), uuid4(), sender, to_list, '["cc@é.example"]', None, subject, dice.randrange(2), searched
@@ -80,7 +84,9 @@ def test_a_block_of_short_messages_is_full() -> None:
 
 
 def test_a_message_without_anything_has_a_column() -> None:
-    nothing = IndexedMessage(UUID(int=1), UUID(int=1), b"\n\n\n\n", [], False)
+    nothing = IndexedMessage(
+        id=UUID(int=1), thread_id=UUID(int=1), searched=b"\n\n\n\n", parts=[], has_attachment=False
+    )
     something = a_message(random.Random(5), 3)
     assert missing([nothing, something, nothing]) == []
     assert sum(signatures.matrix([nothing])) == 0
@@ -88,7 +94,13 @@ def test_a_message_without_anything_has_a_column() -> None:
 
 def test_the_longest_message_stays_in_its_columns() -> None:
     words = terms.WORDS_OF_COLUMN * (COLUMNS + 5)
-    long = IndexedMessage(UUID(int=1), UUID(int=1), b" w" * words, [(SearchField.TO, b"abc\0" * 10)], True)
+    long = IndexedMessage(
+        id=UUID(int=1),
+        thread_id=UUID(int=1),
+        searched=b" w" * words,
+        parts=[(SearchField.TO, b"abc\0" * 10)],
+        has_attachment=True,
+    )
     assert long.columns == COLUMNS
     assert missing([long]) == []
 

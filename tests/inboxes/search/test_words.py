@@ -124,7 +124,13 @@ def test_a_query_has_at_most_32_words() -> None:
 
 def test_a_searched_text_has_its_parts_on_lines() -> None:
     text = searched_text(
-        SearchedMessage("Re: Refund", "Iris <i@a.example>", ("help@b.example",), ("a_b.pdf",), "One\nTwo")
+        SearchedMessage(
+            subject="Re: Refund",
+            sender="Iris <i@a.example>",
+            recipients=("help@b.example",),
+            filenames=("a_b.pdf",),
+            text="One\nTwo",
+        )
     )
     assert text.split("\n") == [
         " re refund ",
@@ -173,7 +179,11 @@ def test_a_text_without_octets_is_everywhere() -> None:
 def test_a_message_of_any_size_has_room_in_a_block() -> None:
     columns = [
         described.IndexedMessage(
-            _ID, _ID, b" w" * count, [(terms.SearchField.SUBJECT, b"s" * octets)], False
+            id=_ID,
+            thread_id=_ID,
+            searched=b" w" * count,
+            parts=[(terms.SearchField.SUBJECT, b"s" * octets)],
+            has_attachment=False,
         ).columns
         for count, octets in ((10, 10), (terms.WORDS_OF_COLUMN * 3, 0), (10, 5000), (10**7, 0))
     ]

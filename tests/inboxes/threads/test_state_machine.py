@@ -173,7 +173,13 @@ class Player:
         shown = (await self.thread.get()).json()
         labels = frozenset(self._numbers(shown["labels"]))
         outbound = row["messages"] - row["inbound"]
-        return Model(row["folder"], row["inbound"], outbound, row["unread"], labels)
+        return Model(
+            folder=row["folder"],
+            inbound=row["inbound"],
+            outbound=outbound,
+            unread=row["unread"],
+            labels=labels,
+        )
 
 
 def same(left: Model, right: Model) -> bool:

@@ -158,7 +158,14 @@ async def _reply(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
 async def _receive(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
     team = inbox.team
     raw = b"From: bo@quay.example\r\nSubject: Delivery\r\n\r\nWhen?\r\n"
-    arrival = Arrival("", "", "LMTP", None, "", (AcceptedRecipient(team.id, inbox.address),))
+    arrival = Arrival(
+        client="",
+        helo="",
+        protocol="LMTP",
+        tls=None,
+        mail_from="",
+        recipients=(AcceptedRecipient(team.id, inbox.address),),
+    )
     await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
     return await inbox.get("/threads")
 

@@ -34,7 +34,11 @@ REPLACE_SECRET = """
     UPDATE toys SET secret = $4 WHERE team_id = $1 AND id = $2 AND secret = $3
 """
 SECRETS = SealedColumn(
-    "toys", "The secret of the toy {id} ({owner})", "Buy another one.", READ_SECRETS, REPLACE_SECRET
+    table="toys",
+    sentence="The secret of the toy {id} ({owner})",
+    cure="Buy another one.",
+    read=READ_SECRETS,
+    replace=REPLACE_SECRET,
 )
 JOB, ROUND, RETENTION = "toys.paint", "toys.count", "toys.retention"
 
@@ -108,7 +112,7 @@ LISTED, SECRET, SHELF, CUPBOARD = collect(sys.modules[__name__])
 
 
 async def opened(team_id: UUID, file_id: UUID) -> FileToServe:
-    return FileToServe("toy.txt", "text/plain", 4, b"a to", None)
+    return FileToServe(filename="toy.txt", media="text/plain", size=4, data=b"a to", blob=None)
 
 
 async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[object]) -> list[bytes]:

@@ -42,7 +42,13 @@ class RunFacts:
 
     def event(self) -> EvaluationInput:
         """As rules and values of steps see it."""
-        return EvaluationInput(self.payload, self.contact, self.waited, self.event_name, self.dates)
+        return EvaluationInput(
+            event=self.payload,
+            contact=self.contact,
+            waited=self.waited,
+            event_name=self.event_name,
+            dates=self.dates,
+        )
 
 
 async def facts_of(db: TeamDb, runs: Sequence[RunSubject], graphs: Iterable[Graph]) -> dict[UUID, RunFacts]:
@@ -56,12 +62,12 @@ async def facts_of(db: TeamDb, runs: Sequence[RunSubject], graphs: Iterable[Grap
         data = stored.get(run.run_id, NO_DATA)
         contact = contacts.get(run.contact_id)
         found[run.run_id] = RunFacts(
-            run.event_name,
-            msgspec.json.decode(data.payload),
-            {} if data.waited is None else msgspec.json.decode(data.waited),
-            None if contact is None else contact[0],
-            None if contact is None else contact[1],
-            dates,
+            event_name=run.event_name,
+            payload=msgspec.json.decode(data.payload),
+            waited={} if data.waited is None else msgspec.json.decode(data.waited),
+            contact=None if contact is None else contact[0],
+            address=None if contact is None else contact[1],
+            dates=dates,
         )
     return found
 
@@ -79,11 +85,11 @@ async def _contacts(db: TeamDb, ids: set[UUID]) -> dict[UUID, tuple[ContactFacts
 
 def _facts(row: AutomationContact, other: Mapping[str, Any]) -> ContactFacts:
     return ContactFacts(
-        row.id,
-        row.email,
-        row.first_name,
-        row.last_name,
-        row.unsubscribed,
-        row.created_at,
-        {**other, **msgspec.json.decode(row.properties)},
+        id=row.id,
+        email=row.email,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        unsubscribed=row.unsubscribed,
+        created_at=row.created_at,
+        properties={**other, **msgspec.json.decode(row.properties)},
     )

@@ -40,7 +40,14 @@ async def offer_past(db: TeamDb, walks: Sequence[Walk]) -> None:
     if sought:
         events = await history.first_of(db, sought)
         past = [
-            PastEvent(event.id, f"email.{event.kind}", event.at, event.email_id, event.position, event.detail)
+            PastEvent(
+                id=event.id,
+                kind=f"email.{event.kind}",
+                at=event.at,
+                subject_id=event.email_id,
+                position=event.position,
+                detail=event.detail,
+            )
             for event in events
         ]
         await offer(db, NAME, past)

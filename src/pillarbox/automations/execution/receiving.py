@@ -100,7 +100,15 @@ class AutomationTriggers:
         event: StoredEvent,
         trigger: FoundTrigger,
     ) -> None:
-        new = NewRun(self.ids.new(), trigger, event.id, event.name, contact_id, event.payload, now)
+        new = NewRun(
+            id=self.ids.new(),
+            trigger=trigger,
+            event_id=event.id,
+            event_name=event.name,
+            contact_id=contact_id,
+            payload=event.payload,
+            at=now,
+        )
         if await state_queries.insert_run(db, new):
             graph = await self.versions.graph(db, trigger.automation_id, trigger.version)
             position = graph.positions[trigger.trigger_key]

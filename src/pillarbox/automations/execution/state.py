@@ -62,7 +62,14 @@ async def open_runs(
     for run in runs:
         graph = await versions.graph(db, run.automation_id, run.version)
         positions = frozenset(row.position for row in work[run.id])
-        walk = Walk(run, graph, now, frozenset(reached[run.id]), positions, run.status)
+        walk = Walk(
+            run=run,
+            graph=graph,
+            now=now,
+            reached=frozenset(reached[run.id]),
+            work=positions,
+            status=run.status,
+        )
         if walk.is_over:
             walk.done |= positions
         elif run.epoch < epochs.get(run.automation_id, run.epoch + 1):

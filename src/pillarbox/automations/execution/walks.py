@@ -115,7 +115,12 @@ class Walk:
 
     def fail(self, position: int, failure: StepFailure) -> None:
         """A step failed, and the run with it."""
-        self._end(position, StepChange("failed", self.now, self.now, None, failure))
+        self._end(
+            position,
+            StepChange(
+                status="failed", started_at=self.now, completed_at=self.now, output=None, error=failure
+            ),
+        )
         self._stop("failed")
 
     def cancel(self) -> None:

@@ -62,13 +62,13 @@ async def found_owner(db: TeamDb, automation_id: UUID) -> RunOwner:
 def full(run: FoundRun, graph: Graph, owner: RunOwner, rows: Sequence[StepRow]) -> wire.FullRun:
     status, completed_at = _status(run, owner), _completed(run, owner)
     return wire.FullRun(
-        "automation_run",
-        run.id,
-        status,
-        _shown(run.started_at),
-        _shown(completed_at),
-        database_style(run.created_at),
-        _steps(graph, run, rows, has_ended=status != "running"),
+        object="automation_run",
+        id=run.id,
+        status=status,
+        started_at=_shown(run.started_at),
+        completed_at=_shown(completed_at),
+        created_at=database_style(run.created_at),
+        steps=_steps(graph, run, rows, has_ended=status != "running"),
     )
 
 
@@ -89,17 +89,26 @@ def _reached(step: GraphStep, row: StepRow) -> ReachedStep:
 
 def _step(step: GraphStep, status: StepStatus, row: StepRow | None, created_at: str) -> wire.RunStep:
     if row is None:
-        return wire.RunStep(step.key, step.type, status, None, None, None, None, created_at)
+        return wire.RunStep(
+            key=step.key,
+            type=step.type,
+            status=status,
+            started_at=None,
+            completed_at=None,
+            output=None,
+            error=None,
+            created_at=created_at,
+        )
     error = None if row.error is None else msgspec.json.decode(row.error, type=wire.StepError)
     return wire.RunStep(
-        step.key,
-        step.type,
-        status,
-        _shown(row.started_at),
-        _shown(row.completed_at),
-        _decoded(row.output),
-        error,
-        created_at,
+        key=step.key,
+        type=step.type,
+        status=status,
+        started_at=_shown(row.started_at),
+        completed_at=_shown(row.completed_at),
+        output=_decoded(row.output),
+        error=error,
+        created_at=created_at,
     )
 
 
@@ -113,11 +122,11 @@ def _parts(owner: RunOwner, only: Sequence[RunStatus]) -> list[RunFilter]:
 
 def _item(row: ListedRun, owner: RunOwner) -> wire.RunItem:
     return wire.RunItem(
-        row.id,
-        _status(row, owner),
-        _shown(row.started_at),
-        _shown(_completed(row, owner)),
-        database_style(row.created_at),
+        id=row.id,
+        status=_status(row, owner),
+        started_at=_shown(row.started_at),
+        completed_at=_shown(_completed(row, owner)),
+        created_at=database_style(row.created_at),
     )
 
 

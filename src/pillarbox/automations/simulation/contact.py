@@ -42,20 +42,26 @@ class SimulatedContact:
         if self.is_deleted:
             return None
         return ContactFacts(
-            self.id,
-            self.email,
-            self.first_name,
-            self.last_name,
-            self.unsubscribed,
-            self.created_at,
-            {**self.fallbacks, **self.properties},
+            id=self.id,
+            email=self.email,
+            first_name=self.first_name,
+            last_name=self.last_name,
+            unsubscribed=self.unsubscribed,
+            created_at=self.created_at,
+            properties={**self.fallbacks, **self.properties},
         )
 
     async def values(self, _: TeamDb, addresses: Collection[str]) -> Mapping[str, ContactValues]:
         """As mail sees it, where it is asked for; nobody else is known."""
         if self.is_deleted or self.address not in addresses:
             return {}
-        made = ContactValues(self.email, self.first_name, self.last_name, self.properties, self.fallbacks)
+        made = ContactValues(
+            email=self.email,
+            first_name=self.first_name,
+            last_name=self.last_name,
+            properties=self.properties,
+            fallbacks=self.fallbacks,
+        )
         return {self.address: made}
 
     def change(self, change: ContactChange) -> None:
@@ -79,17 +85,24 @@ async def contact_of(db: TeamDb, address: EmailAddress, new_id: UUID, now: datet
     contact_id = await store.id_of(db, address.address)
     rows = [] if contact_id is None else await contact_queries.contacts(db, [contact_id])
     if not rows:
-        return SimulatedContact(new_id, address.address, address.shown, now, True, fallbacks=other)
+        return SimulatedContact(
+            id=new_id,
+            address=address.address,
+            email=address.shown,
+            created_at=now,
+            is_new=True,
+            fallbacks=other,
+        )
     [row] = rows
     return SimulatedContact(
-        row.id,
-        row.address,
-        row.email,
-        row.created_at,
-        False,
-        row.first_name,
-        row.last_name,
-        row.unsubscribed,
-        msgspec.json.decode(row.properties),
-        other,
+        id=row.id,
+        address=row.address,
+        email=row.email,
+        created_at=row.created_at,
+        is_new=False,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        unsubscribed=row.unsubscribed,
+        properties=msgspec.json.decode(row.properties),
+        fallbacks=other,
     )

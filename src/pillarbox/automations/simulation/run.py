@@ -124,17 +124,25 @@ class SimulatedRun:
             return
         walk = self._walk(event.at)
         rows = [
-            WorkRow(walk.run.id, position, None, 0, one.due_at, one.event_name, one.waits_from)
+            WorkRow(
+                run_id=walk.run.id,
+                position=position,
+                owner=None,
+                attempt=0,
+                due_at=one.due_at,
+                event_name=one.event_name,
+                waits_from=one.waits_from,
+            )
             for position, one in sorted(self.work.items())
         ]
         stored = StoredEvent(
-            self.db.team_id,
-            NOBODY,
-            event.name,
-            self.contact.id,
-            EmailAddress(self.contact.address, None),
-            msgspec.json.encode(event.payload).decode(),
-            event.at,
+            team_id=self.db.team_id,
+            id=NOBODY,
+            name=event.name,
+            contact_id=self.contact.id,
+            email=EmailAddress(self.contact.address, None),
+            payload=msgspec.json.encode(event.payload).decode(),
+            at=event.at,
         )
         facts = EvaluationInput(stored.values, event_name=event.name, dates=self.dates)
         has_ended = await end_waits(OpenedRun(walk, rows), stored, Waits([walk.run.id], facts))
@@ -212,16 +220,18 @@ class SimulatedRun:
             started_at=self.event.at,
             contact_deleted_at=self.deleted_at,
         )
-        return Walk(run, self.graph, now, frozenset(self.steps), frozenset(self.work))
+        return Walk(
+            run=run, graph=self.graph, now=now, reached=frozenset(self.steps), work=frozenset(self.work)
+        )
 
     def _facts(self) -> RunFacts:
         return RunFacts(
-            self.event.name,
-            dict(self.event.payload),
-            self.waited,
-            self.contact.facts(),
-            self.contact.address,
-            self.dates,
+            event_name=self.event.name,
+            payload=dict(self.event.payload),
+            waited=self.waited,
+            contact=self.contact.facts(),
+            address=self.contact.address,
+            dates=self.dates,
         )
 
     async def _take(self, walk: Walk, mail: OutgoingEmail | None = None) -> None:

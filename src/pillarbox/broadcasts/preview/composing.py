@@ -114,15 +114,21 @@ class Previews:
         domain = await self._senders.find(db.team_id, content.domain)
         stamp = self._ids.stamp()
         shared = SharedBy(
-            db.team_id,
-            team_number,
-            broadcast_id,
-            stamp.id,
-            content.topic_id,
-            None if domain is None else domain.id,
-            content.domain,
+            team_id=db.team_id,
+            team_number=team_number,
+            broadcast_id=broadcast_id,
+            content_id=stamp.id,
+            topic_id=content.topic_id,
+            domain_id=None if domain is None else domain.id,
+            domain_name=content.domain,
         )
-        row = CopyRow(stamp.id, stamp.at, contact.address, parse_mailbox(contact.email), personal)
+        row = CopyRow(
+            id=stamp.id,
+            created_at=stamp.at,
+            address=contact.address,
+            mailbox=parse_mailbox(contact.email),
+            personal=personal,
+        )
         loader = self._tracked if is_tracked else self._untracked
         [email] = await loader.load(shared, parts, [row])
         return Preview(contact.id, email, *await self._made(email))
@@ -164,11 +170,11 @@ async def _personal(db: TeamDb, parts: SharedParts, contact: PreviewContact) -> 
         properties = await copying_queries.properties(db.source, db.team_id, needed.properties)
     own = _properties(contact.properties)
     values = ContactValues(
-        contact.email,
-        contact.first_name,
-        contact.last_name,
-        {known.key: own.get(str(known.number)) for known in properties},
-        {known.key: known.fallback for known in properties},
+        email=contact.email,
+        first_name=contact.first_name,
+        last_name=contact.last_name,
+        properties={known.key: own.get(str(known.number)) for known in properties},
+        fallbacks={known.key: known.fallback for known in properties},
     )
     return needed.of(contact.id, values)
 

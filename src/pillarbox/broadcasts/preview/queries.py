@@ -8,7 +8,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewContact:
     """A contact with its values as they are now; `properties` by their numbers."""
 

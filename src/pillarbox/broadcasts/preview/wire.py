@@ -48,17 +48,17 @@ def shown(broadcast_id: UUID, sender: str, preview: Preview, email_id: UUID | No
     """The preview, and the email that is its test copy."""
     email = preview.email
     return ShownPreview(
-        "broadcast_preview",
-        broadcast_id,
-        preview.contact_id,
-        sender,
-        email.to[0].addr_spec,
-        [one.addr_spec for one in email.reply_to] or None,
-        email.subject,
-        preview.bodies.html,
-        preview.bodies.text,
-        message_text(preview.message),
-        email_id,
+        object="broadcast_preview",
+        broadcast_id=broadcast_id,
+        contact_id=preview.contact_id,
+        from_=sender,
+        to=email.to[0].addr_spec,
+        reply_to=[one.addr_spec for one in email.reply_to] or None,
+        subject=email.subject,
+        html=preview.bodies.html,
+        text=preview.bodies.text,
+        message=message_text(preview.message),
+        email_id=email_id,
     )
 
 

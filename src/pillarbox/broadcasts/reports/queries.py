@@ -13,7 +13,7 @@ from pillarbox.broadcasts.reports.positions import PageWindow, RowSpan
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedBroadcast:
     """A broadcast as far as its reports go; `queued_at` is null before it has begun. `copies` is None where
     they were not counted yet."""

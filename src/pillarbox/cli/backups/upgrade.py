@@ -140,7 +140,17 @@ async def examined(
         advice.append("The database knows of no backup: make one with `pillarbox backup TARGET`.")
     elif pending and last is not None and now - last > FRESH:
         reasons.append(f"The last backup is {span(now - last)} old; make one with `pillarbox backup TARGET`.")
-    return Review(schema, len(migrations), pending, locked_tables, octets, free, last, reasons, advice)
+    return Review(
+        schema=schema,
+        knows=len(migrations),
+        pending=pending,
+        locked_tables=locked_tables,
+        octets=octets,
+        free=free,
+        last_backup=last,
+        reasons=reasons,
+        advice=advice,
+    )
 
 
 def unsafe(migration: Migration, schema: int) -> list[str]:

@@ -82,7 +82,14 @@ def import_contacts(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Import the contacts of a CSV file, and wait until it is done; exit status 1 where a row failed."""
-    wanted = ImportArguments(file, columns or (), segment or (), topic or (), on_conflict, errors)
+    wanted = ImportArguments(
+        file=file,
+        columns=columns or (),
+        segments=segment or (),
+        topics=topic or (),
+        on_conflict=on_conflict,
+        errors=errors,
+    )
     perform(lambda connected: import_file(connected, team, wanted), data=data, database_url=database_url)
 
 

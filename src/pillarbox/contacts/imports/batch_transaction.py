@@ -161,11 +161,11 @@ async def fail(pool: asyncpg.Pool, job: Job, running: RunningImport, reason: str
 def replace_place(checkpoint: Checkpoint, head: BatchHead) -> Checkpoint:
     """The place behind a batch."""
     return Checkpoint(
-        checkpoint.encoding,
-        checkpoint.delimiter,
-        head.offset,
-        head.row,
-        checkpoint.errors + len(head.errors),
+        encoding=checkpoint.encoding,
+        delimiter=checkpoint.delimiter,
+        offset=head.offset,
+        row=head.row,
+        errors=checkpoint.errors + len(head.errors),
     )
 
 

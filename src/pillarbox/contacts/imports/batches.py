@@ -170,7 +170,9 @@ class _RowReader:
             if cell := record[column].strip():
                 properties[key] = value = made(cell)
                 size += len(value)
-        row = _Row(given, first, last, unsubscribed, properties)
+        row = _Row(
+            given=given, first_name=first, last_name=last, unsubscribed=unsubscribed, properties=properties
+        )
         if (before := self._found.setdefault(address, row)) is not row and not self._skip:
             _merge(before, row)
         return size

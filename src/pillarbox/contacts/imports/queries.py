@@ -125,7 +125,7 @@ HOLD_TOPICS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCounts:
     """An import as it is answered."""
 
@@ -139,7 +139,7 @@ class ImportCounts:
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedError:
     """A row error as it is answered."""
 
@@ -149,7 +149,7 @@ class ListedError:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedImport:
     """An import that is being done. What is JSON here is read by `jobs`."""
 

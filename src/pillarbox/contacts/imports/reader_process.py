@@ -87,16 +87,16 @@ def write(batch: ImportBatch) -> None:
     lines = text.encode()
     del text
     said = BatchHead(
-        batch.rows,
-        batch.failed,
-        batch.given,
-        batch.staged,
-        batch.row,
-        batch.offset,
-        batch.at,
-        batch.is_last,
-        batch.fault,
-        batch.errors,
+        rows=batch.rows,
+        failed=batch.failed,
+        given=batch.given,
+        staged=batch.staged,
+        row=batch.row,
+        offset=batch.offset,
+        at=batch.at,
+        is_last=batch.is_last,
+        fault=batch.fault,
+        errors=batch.errors,
     )
     head = json.dumps(asdict(said)).encode()
     sys.stdout.buffer.write(LENGTHS.pack(len(head), len(lines)) + head)

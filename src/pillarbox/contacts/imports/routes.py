@@ -28,7 +28,9 @@ LISTED: dict[str, Any] = {**PAGING, "status": wire.Status}
     summary="Import contacts from a CSV file",
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.ImportRef]:
-    return Reply(wire.ImportRef("contact_import", await request.use(ImportIntake).take(request, db)))
+    return Reply(
+        wire.ImportRef(object="contact_import", id=await request.use(ImportIntake).take(request, db))
+    )
 
 
 @route("GET", "/contacts/imports", needs=Access.FULL, query=LISTED, summary="List imports of contacts")

@@ -54,12 +54,12 @@ def options_of(form: Mapping[str, str]) -> ImportOptions:
     return parse(NewImport, given).options()
 
 
-class ImportRef(Struct):
+class ImportRef(Struct, kw_only=True):
     object: Literal["contact_import"]
     id: UUID
 
 
-class Counts(Struct):
+class Counts(Struct, kw_only=True):
     """Data rows of the file so far; `total` is the sum of the others."""
 
     total: int
@@ -69,7 +69,7 @@ class Counts(Struct):
     failed: int
 
 
-class Import(Struct):
+class Import(Struct, kw_only=True):
     object: Literal["contact_import"]
     id: UUID
     status: Status
@@ -78,7 +78,7 @@ class Import(Struct):
     counts: Counts
 
 
-class RowError(Struct):
+class RowError(Struct, kw_only=True):
     """A data row that was not applied, or in which the file ended."""
 
     id: UUID
@@ -90,16 +90,22 @@ class RowError(Struct):
 def shown(import_counts: ImportCounts) -> Import:
     total = import_counts.created + import_counts.updated + import_counts.skipped + import_counts.failed
     return Import(
-        "contact_import",
-        import_counts.id,
-        import_counts.status,  # type: ignore[arg-type]
-        iso_style(import_counts.created_at),
-        None if import_counts.completed_at is None else iso_style(import_counts.completed_at),
-        Counts(
-            total, import_counts.created, import_counts.updated, import_counts.skipped, import_counts.failed
+        object="contact_import",
+        id=import_counts.id,
+        status=import_counts.status,  # type: ignore[arg-type]
+        created_at=iso_style(import_counts.created_at),
+        completed_at=None if import_counts.completed_at is None else iso_style(import_counts.completed_at),
+        counts=Counts(
+            total=total,
+            created=import_counts.created,
+            updated=import_counts.updated,
+            skipped=import_counts.skipped,
+            failed=import_counts.failed,
         ),
     )
 
 
 def shown_error(listed_error: ListedError) -> RowError:
-    return RowError(listed_error.id, listed_error.row_number, listed_error.email, listed_error.reason)
+    return RowError(
+        id=listed_error.id, row=listed_error.row_number, email=listed_error.email, reason=listed_error.reason
+    )

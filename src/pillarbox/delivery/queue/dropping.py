@@ -46,12 +46,12 @@ async def ends(conn: Connection, gone: Sequence[Any], now: datetime) -> list[Tim
     doubtful = {_key(row) for row in gone if row["uncertain"]}
     return [
         TimelineEntry(
-            row["team_id"],
-            row["email_id"],
-            row["position"],
-            EventKind.FAILED,
-            now,
-            EventDetail(reason=REASON, uncertain=_key(row) in doubtful),
+            team_id=row["team_id"],
+            email_id=row["email_id"],
+            position=row["position"],
+            kind=EventKind.FAILED,
+            at=now,
+            detail=EventDetail(reason=REASON, uncertain=_key(row) in doubtful),
         )
         for row in rows
     ]

@@ -147,7 +147,13 @@ class SmtpTransport:
         """Try the destination's servers in order until every recipient has a final reply."""
         wire = await self._composer.wire(item.email, item.copy)
         started = self._clock.now()
-        attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
+        attempt = _Attempt(
+            item=item,
+            wire=wire,
+            mail_from=self._return_path(item),
+            fence=fence,
+            left={t.position: t for t in item.targets},
+        )
         found = await self._next_hops.hosts(item.destination)
         try:
             if isinstance(found, NoHosts):
@@ -160,13 +166,16 @@ class SmtpTransport:
             raise
         host = next((said.host for said in attempt.said.values() if said.host), None)
         return Report(
-            started,
-            self._clock.now(),
-            attempt.offered,
-            [RecipientResult(position, *_result_of(said)) for position, said in sorted(attempt.said.items())],
-            host,
-            attempt.abandoned,
-            attempt.held,
+            started_at=started,
+            ended_at=self._clock.now(),
+            offered=attempt.offered,
+            results=[
+                RecipientResult(position, *_result_of(said))
+                for position, said in sorted(attempt.said.items())
+            ],
+            host=host,
+            abandoned=attempt.abandoned,
+            held=attempt.held,
             mail_from=attempt.mail_from,
             signal=attempt.signal,
             on_settled=lambda: self._release(attempt, settled=True),
@@ -351,7 +360,12 @@ class SmtpTransport:
                 attempt.signal = SiteSignal.SLOW
             uncertain = done.uncertain and verdict.outcome is DeliveryOutcome.DELAYED
             attempt.said[position] = _RecipientReply(
-                connection.host, answer.stage, answer.reply, verdict, uncertain, tls
+                host=connection.host,
+                stage=answer.stage,
+                reply=answer.reply,
+                verdict=verdict,
+                uncertain=uncertain,
+                tls=tls,
             )
             if uncertain or not verdict.retry_host:
                 del attempt.left[position]

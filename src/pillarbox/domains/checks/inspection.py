@@ -70,20 +70,32 @@ def expected_of(key: RecordKey, domain: Domain, here: MailInstallation) -> Expec
         case RecordKey.DKIM:
             return _dkim(domain, domain.selector, domain.public_key)
         case RecordKey.RECEIVING:
-            return ExpectedRecord(RecordKind.RECEIVING, domain.name, domain.name, "MX", here.hostname)
+            return ExpectedRecord(
+                kind=RecordKind.RECEIVING,
+                owner=domain.name,
+                shown=domain.name,
+                type="MX",
+                value=here.hostname,
+            )
         case _:
             label = domain.tracking_subdomain or ""
             return _expected(RecordKind.TRACKING, label, domain, "CNAME", here.tracking_host)
 
 
 def _expected(kind: RecordKind, label: str, domain: Domain, type: Type, value: str) -> ExpectedRecord:
-    return ExpectedRecord(kind, f"{label}.{domain.name}", relative(label, domain.name), type, value.lower())
+    return ExpectedRecord(
+        kind=kind,
+        owner=f"{label}.{domain.name}",
+        shown=relative(label, domain.name),
+        type=type,
+        value=value.lower(),
+    )
 
 
 def _dkim(domain: Domain, selector: str, public_key: str) -> ExpectedRecord:
     label = f"{selector}._domainkey"
     owner, shown = f"{label}.{domain.name}", relative(label, domain.name)
-    return ExpectedRecord(RecordKind.DKIM, owner, shown, "TXT", f"p={public_key}")
+    return ExpectedRecord(kind=RecordKind.DKIM, owner=owner, shown=shown, type="TXT", value=f"p={public_key}")
 
 
 class Inspector:

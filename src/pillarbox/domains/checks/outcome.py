@@ -107,7 +107,12 @@ class CheckOutcome:
         rows = await check_queries.keys(db, domain_id)
         proof = proof_asked(self.context.here, several_teams=checked.several_teams)
         return CurrentDomain(
-            domain, checked, rows, proof, wanted_of(domain, rows, self.context.here, proof=proof), now
+            domain=domain,
+            checked=checked,
+            keys=rows,
+            proof=proof,
+            wanted=wanted_of(domain, rows, self.context.here, proof=proof),
+            at=now,
         )
 
     async def _owns_name(

@@ -14,7 +14,7 @@ from pillarbox.kernel.http.schemas import one_of
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 
-class NewClaim(Struct):
+class NewClaim(Struct, kw_only=True):
     name: Name
     region: Region = "us-east-1"
     custom_return_path: Label = "send"
@@ -23,7 +23,7 @@ class NewClaim(Struct):
     tracking_subdomain: Label | None = None
 
 
-class Proof(Struct):
+class Proof(Struct, kw_only=True):
     """The TXT record that proves control of the name."""
 
     type: Literal["TXT"]
@@ -32,7 +32,7 @@ class Proof(Struct):
     ttl: Literal["Auto"]
 
 
-class ShownClaim(Struct):
+class ShownClaim(Struct, kw_only=True):
     object: Literal["domain_claim"]
     id: UUID
     name: str
@@ -66,7 +66,7 @@ def shown(claim: DomainClaim) -> ShownClaim:
         status=claim.status.value,
         domain_id=claim.domain_id,
         region=claim.options.region,
-        record=Proof("TXT", claim.name, claim.token, "Auto"),
+        record=Proof(type="TXT", name=claim.name, value=claim.token, ttl="Auto"),
         blocked_reason=claim.blocked_reason,
         failure_reason=claim.failure_reason,
         created_at=database_style(claim.created_at),

@@ -54,14 +54,34 @@ def _record(key: RecordKey, domain: Domain, here: MailInstallation) -> Record:
     state = state_of(key, domain.states).value
     if key is RecordKey.SPF_MX:
         owner = relative(domain.return_path, domain.name)
-        return Record("SPF", owner, "MX", "Auto", state, here.hostname, MX_PRIORITY)
+        return Record(
+            record="SPF",
+            name=owner,
+            type="MX",
+            ttl="Auto",
+            status=state,
+            value=here.hostname,
+            priority=MX_PRIORITY,
+        )
     if key is RecordKey.SPF_TXT:
         owner = relative(domain.return_path, domain.name)
-        return Record("SPF", owner, "TXT", "Auto", state, f'"{here.spf}"')
+        return Record(record="SPF", name=owner, type="TXT", ttl="Auto", status=state, value=f'"{here.spf}"')
     if key is RecordKey.DKIM:
         owner = relative(f"{domain.selector}._domainkey", domain.name)
-        return Record("DKIM", owner, "TXT", "Auto", state, f"p={domain.public_key}")
+        return Record(
+            record="DKIM", name=owner, type="TXT", ttl="Auto", status=state, value=f"p={domain.public_key}"
+        )
     if key is RecordKey.RECEIVING:
-        return Record("Receiving", domain.name, "MX", "Auto", state, here.hostname, MX_PRIORITY)
+        return Record(
+            record="Receiving",
+            name=domain.name,
+            type="MX",
+            ttl="Auto",
+            status=state,
+            value=here.hostname,
+            priority=MX_PRIORITY,
+        )
     owner = relative(domain.tracking_subdomain or "", domain.name)
-    return Record("Tracking", owner, "CNAME", "Auto", state, here.tracking_host)
+    return Record(
+        record="Tracking", name=owner, type="CNAME", ttl="Auto", status=state, value=here.tracking_host
+    )

@@ -111,13 +111,13 @@ def _line(record: Record, domain: Domain) -> ZoneLine:
     if record.record != "Receiving":
         owner = ".".join(part for part in (owner, registrable(domain.name)) if part)
     return ZoneLine(
-        record.record,
-        owner,
-        record.type,
-        record.value.strip('"') if record.type == "TXT" else record.value,
-        record.priority if isinstance(record.priority, int) else None,
-        record.status,
-        TRACKING_NOTE if record.record == "Tracking" else "",
+        purpose=record.record,
+        owner=owner,
+        type=record.type,
+        value=record.value.strip('"') if record.type == "TXT" else record.value,
+        priority=record.priority if isinstance(record.priority, int) else None,
+        status=record.status,
+        note=TRACKING_NOTE if record.record == "Tracking" else "",
     )
 
 

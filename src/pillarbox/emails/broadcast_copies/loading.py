@@ -113,31 +113,40 @@ class CopyLoader:
         domain: SenderDomain | None,
         refusal: str | None,
     ) -> LoadedEmail:
-        link = LinkToken(shared.team_id, row.id, 0, shared.topic_id, row.address)
+        link = LinkToken(
+            team_id=shared.team_id, email_id=row.id, position=0, topic_id=shared.topic_id, address=row.address
+        )
         key = await self._keys.maker(row.created_at)
         tracker = await self._tracker(shared.team_id, parts, row, domain)
-        making = _CopyMaking(parts.bodies, row.personal, link, key, self._public_url, tracker)
+        making = _CopyMaking(
+            shared=parts.bodies,
+            personal=row.personal,
+            link=link,
+            key=key,
+            public_url=self._public_url,
+            tracker=tracker,
+        )
         subject = row.personal.subject
         return LoadedEmail(
-            shared.team_id,
-            shared.team_number,
-            row.id,
-            message_id_of(row.id, shared.domain_name),
-            parts.sender,
-            [row.mailbox],
-            (),
-            parts.reply_to,
-            parts.subject.source if subject is None else subject,
-            row.created_at,
-            None,
-            None,
-            (),
-            (),
-            return_path_of(domain, shared.domain_name),
-            bool(domain and domain.tls == "enforced"),
-            signing_of(domain),
-            MetricDimensions(shared.domain_id, shared.domain_name, shared.broadcast_id),
-            refusal,
+            team_id=shared.team_id,
+            team_number=shared.team_number,
+            email_id=row.id,
+            message_id=message_id_of(row.id, shared.domain_name),
+            sender=parts.sender,
+            to=[row.mailbox],
+            cc=(),
+            reply_to=parts.reply_to,
+            subject=parts.subject.source if subject is None else subject,
+            date=row.created_at,
+            html=None,
+            text=None,
+            headers=(),
+            attachments=(),
+            return_path=return_path_of(domain, shared.domain_name),
+            tls_required=bool(domain and domain.tls == "enforced"),
+            signing=signing_of(domain),
+            dimensions=MetricDimensions(shared.domain_id, shared.domain_name, shared.broadcast_id),
+            refusal=refusal,
             contact_id=row.personal.contact,
             make=making.bodies,
             shared=parts.octets,

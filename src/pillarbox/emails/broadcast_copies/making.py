@@ -90,11 +90,11 @@ class MakingCopies:
     def _row(self, new_copy: NewCopy, needed: NeededValues) -> CopyRow:
         stamp = self._ids.stamp()
         return CopyRow(
-            stamp.id,
-            stamp.at,
-            new_copy.address,
-            new_copy.mailbox,
-            needed.of(new_copy.contact_id, new_copy.values),
+            id=stamp.id,
+            created_at=stamp.at,
+            address=new_copy.address,
+            mailbox=new_copy.mailbox,
+            personal=needed.of(new_copy.contact_id, new_copy.values),
         )
 
     def _stored(self, shared: SharedBy, rows: Sequence[CopyRow]) -> Statement:
@@ -114,9 +114,17 @@ class MakingCopies:
 
 
 def _openings(shared: SharedBy, rows: Sequence[CopyRow]) -> list[FirstEntry]:
-    team_id, domain = shared.team_id, (shared.domain_id, shared.domain_name)
     return [
-        FirstEntry(team_id, row.id, EventKind.QUEUED, row.created_at, 1, *domain, shared.broadcast_id)
+        FirstEntry(
+            team_id=shared.team_id,
+            email_id=row.id,
+            kind=EventKind.QUEUED,
+            at=row.created_at,
+            recipients=1,
+            domain_id=shared.domain_id,
+            domain_name=shared.domain_name,
+            broadcast_id=shared.broadcast_id,
+        )
         for row in rows
     ]
 

@@ -24,7 +24,13 @@ class PersonalValues(msgspec.Struct, omit_defaults=True):
 
     @property
     def values(self) -> ContactValues:
-        return ContactValues(self.email, self.first_name, self.last_name, self.properties, self.fallbacks)
+        return ContactValues(
+            email=self.email,
+            first_name=self.first_name,
+            last_name=self.last_name,
+            properties=self.properties,
+            fallbacks=self.fallbacks,
+        )
 
 
 class NeededValues:
@@ -41,13 +47,13 @@ class NeededValues:
         own = {key: values.properties.get(key) for key in self.properties}
         kept = {key: value for key, value in own.items() if value is not None and value != ""}
         personal = PersonalValues(
-            contact_id,
-            None,
-            values.email if "email" in self.fields else None,
-            values.first_name if "first_name" in self.fields else None,
-            values.last_name if "last_name" in self.fields else None,
-            kept,
-            _fallbacks(self.properties - kept.keys(), values.fallbacks),
+            contact=contact_id,
+            subject=None,
+            email=values.email if "email" in self.fields else None,
+            first_name=values.first_name if "first_name" in self.fields else None,
+            last_name=values.last_name if "last_name" in self.fields else None,
+            properties=kept,
+            fallbacks=_fallbacks(self.properties - kept.keys(), values.fallbacks),
         )
         if self._parts.subject.placeholders:
             personal.subject = self._parts.subject_for(personal.values)

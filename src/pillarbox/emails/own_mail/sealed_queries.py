@@ -19,15 +19,15 @@ REMOVE_DONE: Final = """
 """
 
 SEALED_MAILS: Final = SealedColumn(
-    "sealed_mails",
-    "The text of the mail {id} to a person",
-    "it waits in the queue until the key is there: whoever it is for can ask for another one.",
-    """
+    table="sealed_mails",
+    sentence="The text of the mail {id} to a person",
+    cure="it waits in the queue until the key is there: whoever it is for can ask for another one.",
+    read="""
     SELECT team_id, email_id AS id, text AS sealed, email_id::text AS owner
       FROM sealed_mails
      ORDER BY team_id, email_id
     """,
-    """
+    replace="""
     UPDATE sealed_mails SET text = $4 WHERE team_id = $1 AND email_id = $2 AND text = $3
     """,
 )

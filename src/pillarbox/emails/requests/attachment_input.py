@@ -99,7 +99,11 @@ def _one(item: object, index: int) -> NewAttachment:
     else:
         url = _path(item.get("path"), field)
     return NewAttachment(
-        filename, _content_type(item.get("content_type"), filename, field), _cid(item, field), data, url
+        filename=filename,
+        content_type=_content_type(item.get("content_type"), filename, field),
+        cid=_cid(item, field),
+        data=data,
+        url=url,
     )
 
 

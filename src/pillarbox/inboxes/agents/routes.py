@@ -33,4 +33,4 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.AgentRef]:
         raise NotFound("Inbox")
     agent = wire.applied(change, await queries.get(db, inbox_id) or Agent(ids.new()))
     await queries.put(db, inbox_id, agent, ids.now())
-    return Reply(wire.AgentRef("inbox_agent", agent.id))
+    return Reply(wire.AgentRef(object="inbox_agent", id=agent.id))

@@ -38,7 +38,7 @@ ACTIONS: Final = (
 Instructions = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": LONGEST_INSTRUCTIONS})]
 
 
-class AgentChange(Struct):
+class AgentChange(Struct, kw_only=True):
     """At least one of them."""
 
     min_properties: ClassVar[int] = 1
@@ -48,12 +48,12 @@ class AgentChange(Struct):
     actions: list[Action] | UnsetType = UNSET
 
 
-class AgentRef(Struct):
+class AgentRef(Struct, kw_only=True):
     object: Literal["inbox_agent"]
     id: UUID
 
 
-class AgentSettings(Struct):
+class AgentSettings(Struct, kw_only=True):
     object: Literal["inbox_agent"]
     instructions: str | None
     tone: Annotated[str, shown_as(Tone)] | None
@@ -63,8 +63,10 @@ class AgentSettings(Struct):
 def settings(agent: Agent | None) -> AgentSettings:
     """The settings; of an inbox that never had any, empty ones."""
     if agent is None:
-        return AgentSettings("inbox_agent", None, None, [])
-    return AgentSettings("inbox_agent", agent.instructions, agent.tone, list(agent.actions))
+        return AgentSettings(object="inbox_agent", instructions=None, tone=None, actions=[])
+    return AgentSettings(
+        object="inbox_agent", instructions=agent.instructions, tone=agent.tone, actions=list(agent.actions)
+    )
 
 
 def applied(change: AgentChange, agent: Agent) -> Agent:

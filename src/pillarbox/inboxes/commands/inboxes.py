@@ -74,7 +74,7 @@ def create(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Create an inbox: mail to its address is sorted into threads from then on."""
-    wanted = wire.NewInbox(address, name, from_name, forwarding=forwarding)
+    wanted = wire.NewInbox(email_address=address, name=name, from_name=from_name, forwarding=forwarding)
     perform(
         lambda connected: created(connected, team, wanted, json=json), data=data, database_url=database_url
     )
@@ -114,7 +114,9 @@ async def parts(connected: CommandDatabase) -> AsyncIterator[Container]:
     settings = replace(connected.settings, roles=(ProcessRole.API,))
     memory = shared_memory.create()
     try:
-        runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
+        runtime = Runtime(
+            process_id=Ids(SystemClock()).new(), index=0, count=1, shared_memory=memory, capture_token=""
+        )
         pools = Pools(connected.pool, connected.pool)
         yield Container(running_program().slices(), settings, runtime, pools, Externals.real(settings))
     finally:

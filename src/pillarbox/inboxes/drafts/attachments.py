@@ -78,7 +78,13 @@ class DraftFiles:
             return
         async with self._turns.of(db.team_id, 2 * size, is_gone):
             yield [
-                NewAttachment(file.filename, file.content_type, None, await self._octets(file), None)
+                NewAttachment(
+                    filename=file.filename,
+                    content_type=file.content_type,
+                    cid=None,
+                    data=await self._octets(file),
+                    url=None,
+                )
                 for file in await queries.files(db, draft_id)
             ]
 
@@ -103,11 +109,23 @@ class DraftFiles:
         file_id = self._ids.new()
         if len(data) <= INLINE:
             return NewFile(
-                file_id, new_attachment.filename, new_attachment.content_type, len(data), data, None
+                id=file_id,
+                filename=new_attachment.filename,
+                content_type=new_attachment.content_type,
+                size=len(data),
+                data=data,
+                blob=None,
             )
         blob = f"{FOLDER}/{file_id}"
         await self._blobs.put(blob, data)
-        return NewFile(file_id, new_attachment.filename, new_attachment.content_type, len(data), None, blob)
+        return NewFile(
+            id=file_id,
+            filename=new_attachment.filename,
+            content_type=new_attachment.content_type,
+            size=len(data),
+            data=None,
+            blob=blob,
+        )
 
     async def _download(self, index: int, url: str, limit: int, seconds: float) -> bytes:
         if seconds <= 0:

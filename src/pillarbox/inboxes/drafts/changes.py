@@ -165,7 +165,13 @@ class Drafts:
             if fields.attachments is not UNSET:
                 dropped += await queries.detach(held, draft_id)
                 await queries.attach(held, draft_id, files)
-            ref = DraftOfEvent(db.team_id, inbox_id, draft_id, draft.thread_id, source)
+            ref = DraftOfEvent(
+                team_id=db.team_id,
+                inbox_id=inbox_id,
+                draft_id=draft_id,
+                thread_id=draft.thread_id,
+                source=source,
+            )
             await self._publisher.refer(held.connection, [events.draft_updated(ref, now)])
             await finish(held)
         await self._files.forget(db.source, dropped)
@@ -188,7 +194,13 @@ class Drafts:
                 return
             blobs = await queries.detach(held, draft_id)
             await queries.count(held, inbox_id, removed.thread_id, -1)
-            ref = DraftOfEvent(db.team_id, inbox_id, draft_id, removed.thread_id, source)
+            ref = DraftOfEvent(
+                team_id=db.team_id,
+                inbox_id=inbox_id,
+                draft_id=draft_id,
+                thread_id=removed.thread_id,
+                source=source,
+            )
             await self._publisher.refer(held.connection, [events.draft_deleted(ref, self._clock.now())])
             await finish(held)
         await self._files.forget(db.source, blobs)
@@ -208,7 +220,9 @@ class Drafts:
         await queries.attach(db, stamp.id, files)
         if await queries.count(db, inbox_id, thread_id, 1) > MOST_UNSENT:
             raise TooManyDrafts
-        ref = DraftOfEvent(db.team_id, inbox_id, stamp.id, thread_id, source)
+        ref = DraftOfEvent(
+            team_id=db.team_id, inbox_id=inbox_id, draft_id=stamp.id, thread_id=thread_id, source=source
+        )
         await self._publisher.refer(db.connection, [events.draft_created(ref, stamp.at)])
         return CreatedDraft(stamp.id, is_new=True)
 
@@ -227,7 +241,9 @@ class Drafts:
             return []
         await queries.attach(db, draft.id, files)
         await queries.touch(db, draft.id, now)
-        ref = DraftOfEvent(db.team_id, inbox_id, draft.id, draft.thread_id, source)
+        ref = DraftOfEvent(
+            team_id=db.team_id, inbox_id=inbox_id, draft_id=draft.id, thread_id=draft.thread_id, source=source
+        )
         await self._publisher.refer(db.connection, [events.draft_updated(ref, now)])
         return dropped
 

@@ -38,7 +38,7 @@ class DraftContent(NamedTuple):
             raise NothingInIt
 
 
-EMPTY: Final = DraftContent(None, (), (), None, None, None)
+EMPTY: Final = DraftContent(to=None, cc=(), bcc=(), subject=None, html=None, text=None)
 
 
 # Fields ------------------------------------------------------------------------------------------

@@ -33,4 +33,4 @@ class DraftAttachments:
             if held is None:
                 return None
             data, blob = held
-        return FileToServe(row.filename, row.content_type, row.size, data, blob)
+        return FileToServe(filename=row.filename, media=row.content_type, size=row.size, data=data, blob=blob)

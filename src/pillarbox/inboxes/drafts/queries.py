@@ -185,7 +185,7 @@ class StoredDraft(NamedTuple):
     def content(self) -> DraftContent:
         to = None if self.to_list is None else texts_of(self.to_list)
         cc, bcc = texts_of(self.cc_list), texts_of(self.bcc_list)
-        return DraftContent(to, cc, bcc, self.subject, self.html, self.text)
+        return DraftContent(to=to, cc=cc, bcc=bcc, subject=self.subject, html=self.html, text=self.text)
 
 
 class ListedDraft(NamedTuple):

@@ -72,7 +72,13 @@ class DraftSending:
                     await refuse_change(inside, inbox_id, draft_id)
                 if attachments:
                     dropped.extend(await queries.empty_files(inside, draft_id))
-                ref = DraftOfEvent(db.team_id, inbox_id, draft_id, thread_id, source)
+                ref = DraftOfEvent(
+                    team_id=db.team_id,
+                    inbox_id=inbox_id,
+                    draft_id=draft_id,
+                    thread_id=thread_id,
+                    source=source,
+                )
                 await self._publisher.refer(inside.connection, [events.draft_sent(ref, email.at, email.id)])
 
             answer = await self._sending.store(

@@ -206,51 +206,51 @@ _files = msgspec.json.Decoder(list[DraftFile]).decode
 
 def draft(row: StoredDraft) -> Draft:
     return Draft(
-        "inbox_draft",
-        row.id,
-        type_of(row.reply_to_email_id),
-        _raw(row.to_list),
-        _raw(row.cc_list),
-        _raw(row.bcc_list),
-        row.subject,
-        row.html,
-        row.text,
-        row.thread_id,
-        row.reply_to_email_id,
-        row.email_id,
-        iso_style(row.created_at),
-        iso_style(row.updated_at),
-        files_of(row.attachments),
+        object="inbox_draft",
+        id=row.id,
+        type=type_of(row.reply_to_email_id),
+        to=_raw(row.to_list),
+        cc=_raw(row.cc_list),
+        bcc=_raw(row.bcc_list),
+        subject=row.subject,
+        html=row.html,
+        text=row.text,
+        thread_id=row.thread_id,
+        reply_to_email_id=row.reply_to_email_id,
+        email_id=row.email_id,
+        created_at=iso_style(row.created_at),
+        updated_at=iso_style(row.updated_at),
+        attachments=files_of(row.attachments),
     )
 
 
 def listed(row: ListedDraft) -> DraftItem:
     return DraftItem(
-        row.id,
-        type_of(row.reply_to_email_id),
-        _raw(row.to_list),
-        _raw(row.cc_list),
-        _raw(row.bcc_list),
-        row.subject,
-        snippet(row.text, row.html),
-        row.thread_id,
-        row.reply_to_email_id,
-        iso_style(row.updated_at),
-        files_of(row.attachments),
+        id=row.id,
+        type=type_of(row.reply_to_email_id),
+        to=_raw(row.to_list),
+        cc=_raw(row.cc_list),
+        bcc=_raw(row.bcc_list),
+        subject=row.subject,
+        snippet=snippet(row.text, row.html),
+        thread_id=row.thread_id,
+        reply_to_email_id=row.reply_to_email_id,
+        updated_at=iso_style(row.updated_at),
+        attachments=files_of(row.attachments),
     )
 
 
 def linked(file: DraftAttachmentFile, url: str, expires_at: datetime) -> LinkedFile:
     return LinkedFile(
-        "attachment",
-        file.id,
-        file.filename,
-        file.size,
-        file.content_type,
-        "attachment",
-        None,
-        url,
-        iso_style(expires_at),
+        object="attachment",
+        id=file.id,
+        filename=file.filename,
+        size=file.size,
+        content_type=file.content_type,
+        content_disposition="attachment",
+        content_id=None,
+        download_url=url,
+        expires_at=iso_style(expires_at),
     )
 
 

@@ -65,7 +65,16 @@ class Inboxes:
         stamp = self.ids.stamp()
         await self._take(db, stamp.id, address.address, receiving)
         await queries.insert(
-            db, NewInboxRow(stamp.id, name, address.address, receiving, from_name, domain.id, stamp.at)
+            db,
+            NewInboxRow(
+                id=stamp.id,
+                name=name,
+                email_address=address.address,
+                receiving_address=receiving,
+                from_name=from_name,
+                domain_id=domain.id,
+                created_at=stamp.at,
+            ),
         )
         ref = InboxOfEvent(db.team_id, stamp.id, source)
         await self.publisher.refer(db.connection, [events.created(ref, self.ids.now())])

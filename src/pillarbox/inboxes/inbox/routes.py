@@ -55,4 +55,4 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.InboxRef]:
 async def remove(request: Request, db: TeamDb) -> Reply[wire.InboxDeleted]:
     inbox_id = await inbox_of(request, db)
     await request.use(Inboxes).delete(db, inbox_id)
-    return Reply(wire.InboxDeleted("inbox", inbox_id, deleted=True))
+    return Reply(wire.InboxDeleted(object="inbox", id=inbox_id, deleted=True))

@@ -18,7 +18,7 @@ Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": LONGE
 FromName = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_FROM_NAME})]
 
 
-class NewInbox(Struct):
+class NewInbox(Struct, kw_only=True):
     """`friendly_name` is the older name of `from_name`."""
 
     email_address: Annotated[str, Meta(extra={"trimmed": True})]
@@ -28,7 +28,7 @@ class NewInbox(Struct):
     forwarding: bool | None = None
 
 
-class InboxChange(Struct):
+class InboxChange(Struct, kw_only=True):
     """At least one of them. An empty `from_name`, or null, clears it."""
 
     min_properties: ClassVar[int] = 1
@@ -38,18 +38,18 @@ class InboxChange(Struct):
     friendly_name: FromName | UnsetType | None = UNSET
 
 
-class InboxRef(Struct):
+class InboxRef(Struct, kw_only=True):
     object: Literal["inbox"]
     id: UUID
 
 
-class InboxDeleted(Struct):
+class InboxDeleted(Struct, kw_only=True):
     object: Literal["inbox"]
     id: UUID
     deleted: Literal[True]
 
 
-class InboxItem(Struct):
+class InboxItem(Struct, kw_only=True):
     id: UUID
     name: str
     email_address: str
@@ -61,7 +61,7 @@ class InboxItem(Struct):
     updated_at: IsoTime
 
 
-class FullInbox(Struct):
+class FullInbox(Struct, kw_only=True):
     object: Annotated[str, shown_as(Literal["inbox"])]
     id: UUID
     name: str
@@ -79,7 +79,7 @@ class FullInbox(Struct):
 
 
 def ref(inbox_id: UUID) -> InboxRef:
-    return InboxRef("inbox", inbox_id)
+    return InboxRef(object="inbox", id=inbox_id)
 
 
 def item(inbox: InboxRow) -> InboxItem:

@@ -51,4 +51,4 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.LabelRef]:
 async def remove(request: Request, db: TeamDb) -> Reply[wire.LabelDeleted]:
     inbox_id, label_id = await inbox_of(request, db), request.uuid("label_id")
     await request.use(Labels).delete(db, inbox_id, label_id)
-    return Reply(wire.LabelDeleted("inbox_label", label_id, deleted=True))
+    return Reply(wire.LabelDeleted(object="inbox_label", id=label_id, deleted=True))

@@ -20,14 +20,14 @@ Name = Annotated[
 ]
 
 
-class NewLabel(Struct):
+class NewLabel(Struct, kw_only=True):
     """Without a colour it gets one of the palette."""
 
     name: Name
     color: Color | None = None
 
 
-class LabelChange(Struct):
+class LabelChange(Struct, kw_only=True):
     """At least one of them."""
 
     min_properties: ClassVar[int] = 1
@@ -36,18 +36,18 @@ class LabelChange(Struct):
     color: Color | UnsetType = UNSET
 
 
-class LabelRef(Struct):
+class LabelRef(Struct, kw_only=True):
     object: Literal["inbox_label"]
     id: UUID
 
 
-class LabelDeleted(Struct):
+class LabelDeleted(Struct, kw_only=True):
     object: Literal["inbox_label"]
     id: UUID
     deleted: Literal[True]
 
 
-class LabelItem(Struct):
+class LabelItem(Struct, kw_only=True):
     id: UUID
     name: str
     color: str
@@ -55,11 +55,11 @@ class LabelItem(Struct):
 
 
 def ref(label_id: UUID) -> LabelRef:
-    return LabelRef("inbox_label", label_id)
+    return LabelRef(object="inbox_label", id=label_id)
 
 
 def item(label: Label) -> LabelItem:
-    return LabelItem(label.id, label.name, label.color, iso_style(label.created_at))
+    return LabelItem(id=label.id, name=label.name, color=label.color, created_at=iso_style(label.created_at))
 
 
 def refuse_nothing(change: LabelChange) -> None:

@@ -160,11 +160,11 @@ class MessageReading:
 
 def _file(attached: EmailFile) -> MessageFile:
     return MessageFile(
-        attached.id,
-        attached.filename,
-        attached.size,
-        attached.content_type,
-        "attachment" if attached.cid is None else "inline",
-        attached.cid,
-        inbox_mail.FILE_KIND,
+        id=attached.id,
+        filename=attached.filename,
+        size=attached.size,
+        content_type=attached.content_type,
+        disposition="attachment" if attached.cid is None else "inline",
+        content_id=attached.cid,
+        kind=inbox_mail.FILE_KIND,
     )

@@ -18,7 +18,7 @@ from pillarbox.kernel.wire.instants import IsoTime, iso_style
 Direction = Literal["inbound", "outbound"]
 
 
-class MessageAttachment(Struct):
+class MessageAttachment(Struct, kw_only=True):
     """An attachment as its message shows it."""
 
     id: UUID
@@ -26,7 +26,7 @@ class MessageAttachment(Struct):
     size: int
 
 
-class Message(Struct):
+class Message(Struct, kw_only=True):
     """A message with its bodies. `extracted_text` is an extension: what is new in it, without what it quotes
     and without signature."""
 
@@ -73,21 +73,21 @@ def message(
     row: StoredMessage, body: MessageBody, files: Sequence[MessageFile], extracted_text: str | None
 ) -> Message:
     return Message(
-        row.id,
-        "inbound" if row.is_inbound else "outbound",
-        row.sender,
-        raw(row.to_list),
-        raw(row.cc_list),
-        NONE if row.is_inbound else raw(row.bcc_list),
-        raw(row.reply_to_list) if row.is_inbound else NONE,
-        row.subject,
-        row.message_id,
-        body.html,
-        body.text,
-        [MessageAttachment(file.id, file.filename, file.size) for file in files],
-        row.is_read,
-        iso_style(row.received_at),
-        extracted_text,
+        id=row.id,
+        direction="inbound" if row.is_inbound else "outbound",
+        from_=row.sender,
+        to=raw(row.to_list),
+        cc=raw(row.cc_list),
+        bcc=NONE if row.is_inbound else raw(row.bcc_list),
+        reply_to=raw(row.reply_to_list) if row.is_inbound else NONE,
+        subject=row.subject,
+        message_id=row.message_id,
+        html=body.html,
+        text=body.text,
+        attachments=[MessageAttachment(id=file.id, filename=file.filename, size=file.size) for file in files],
+        read=row.is_read,
+        received_at=iso_style(row.received_at),
+        extracted_text=extracted_text,
     )
 
 

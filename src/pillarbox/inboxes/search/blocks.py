@@ -149,14 +149,14 @@ class MessageBlocks:
         columns += columns[-COLUMN_OCTETS:] * (COLUMNS - len(columns) // COLUMN_OCTETS)
         part = len(matrix) // PARTS
         return NewBlock(
-            self._ids.new(),
-            VERSION,
-            COLUMNS,
-            messages[0].id,
-            messages[-1].id,
-            begins.to_bytes(COLUMNS // 8),
-            bytes(columns),
-            [matrix[at : at + part] for at in range(0, len(matrix), part)],
+            id=self._ids.new(),
+            version=VERSION,
+            columns=COLUMNS,
+            oldest_id=messages[0].id,
+            newest_id=messages[-1].id,
+            begins=begins.to_bytes(COLUMNS // 8),
+            messages=bytes(columns),
+            parts=[matrix[at : at + part] for at in range(0, len(matrix), part)],
         )
 
     async def _join(self, db: TeamDb, inbox_id: UUID) -> bool:
@@ -181,14 +181,14 @@ class MessageBlocks:
                 raise _BlockChanged
             parts.append(await asyncio.to_thread(side_by_side, found))
         block = NewBlock(
-            self._ids.new(),
-            VERSION,
-            COLUMNS * len(blocks),
-            min(block.oldest_id for block in blocks),
-            max(block.newest_id for block in blocks),
-            b"".join([block.begins for block in blocks]),
-            b"".join([block.messages for block in blocks]),
-            parts,
+            id=self._ids.new(),
+            version=VERSION,
+            columns=COLUMNS * len(blocks),
+            oldest_id=min(block.oldest_id for block in blocks),
+            newest_id=max(block.newest_id for block in blocks),
+            begins=b"".join([block.begins for block in blocks]),
+            messages=b"".join([block.messages for block in blocks]),
+            parts=parts,
         )
         await queries.add_block(db, inbox_id, block)
         # Late, because mail that comes in waits for it.

@@ -54,7 +54,11 @@ def described(
         (SearchField.BCC, _all(bcc_list)),
     ]
     return IndexedMessage(
-        id, thread_id, searched.encode(), [part for part in parts if part[1]], attachments > 0
+        id=id,
+        thread_id=thread_id,
+        searched=searched.encode(),
+        parts=[part for part in parts if part[1]],
+        has_attachment=attachments > 0,
     )
 
 

@@ -98,7 +98,15 @@ async def find(
     max_count: SearchLimits = SearchLimits(),
 ) -> list[ThreadHit]:
     """The first threads behind `start` that fit, in the order in which they are read. `db` is a snapshot."""
-    search = _Search(db, inbox_id, question, thread_filter, start, limit, max_count)
+    search = _Search(
+        db=db,
+        inbox_id=inbox_id,
+        question=question,
+        wanted=thread_filter,
+        start=start,
+        limit=limit,
+        most=max_count,
+    )
     return await search.hits()
 
 

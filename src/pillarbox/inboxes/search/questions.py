@@ -84,13 +84,13 @@ class OfMessages:
         messages, threads = self.messages, self.threads
         folders = threads.folders - {ThreadFolder.SENT} if threads.with_sent else threads.folders
         return MessageCondition(
-            messages.words.wanted,
-            messages.words.excluded,
-            messages.has_attachment,
-            messages.since,
-            messages.until,
-            [folder.value for folder in folders],
-            threads.with_sent,
+            words=messages.words.wanted,
+            excluded=messages.words.excluded,
+            has_attachment=messages.has_attachment,
+            since=messages.since,
+            until=messages.until,
+            folders=[folder.value for folder in folders],
+            with_sent=threads.with_sent,
         )
 
     def _has_people(self, message: MatchingMessage) -> bool:

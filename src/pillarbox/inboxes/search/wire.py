@@ -12,7 +12,7 @@ from pillarbox.inboxes.search.pages import ThreadSearchPage
 from pillarbox.inboxes.threads import wire
 
 
-class FoundThread(wire.ThreadItem):
+class FoundThread(wire.ThreadItem, kw_only=True):
     """A thread as lists show it, with the message that was found; null where none was looked for."""
 
     matched_email_id: UUID | None

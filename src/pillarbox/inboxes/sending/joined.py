@@ -68,7 +68,11 @@ def _searched(draft: PreparedEmail) -> str:
     out = draft.outgoing
     recipients = (*out.to_texts, *out.cc_texts, *out.bcc_texts)
     files = [row.filename for row in draft.attachments]
-    return searched_text(SearchedMessage(out.subject, out.sender_text, recipients, files, out.text))
+    return searched_text(
+        SearchedMessage(
+            subject=out.subject, sender=out.sender_text, recipients=recipients, filenames=files, text=out.text
+        )
+    )
 
 
 def _text(texts: Sequence[str]) -> str | None:

@@ -130,16 +130,18 @@ class Originals:
         """The message with its header fields."""
         fields = await self.received.fields(db, target.id) if target.is_inbound else None
         if fields is not None:
-            found = MessageAddressees(True, target.sender, fields.to, fields.cc, fields.reply_to)
+            found = MessageAddressees(
+                is_inbound=True, sender=target.sender, to=fields.to, cc=fields.cc, reply_to=fields.reply_to
+            )
             before = message_ids(fields.references or "") or message_ids(fields.in_reply_to or "")
             return AnsweredMessage(found, before, target.message_id, was_received=True)
         written = await sent.fields(db, target.id)
         found = MessageAddressees(
-            target.is_inbound,
-            target.sender,
-            texts_of(target.to_list),
-            texts_of(target.cc_list),
-            texts_of(written.reply_to_list),
+            is_inbound=target.is_inbound,
+            sender=target.sender,
+            to=texts_of(target.to_list),
+            cc=texts_of(target.cc_list),
+            reply_to=texts_of(written.reply_to_list),
         )
         return AnsweredMessage(
             found, message_ids(written.references or ""), target.message_id, was_received=False

@@ -146,13 +146,13 @@ class InboxSender:
             room = MOST_ATTACHED - sum([len(one.data or b"") for one in answer.attachments])
             content = await self.originals.content(db, target, was_received=original.was_received, limit=room)
             quoted = forwarded.QuotedMessage(
-                target.sender,
-                target.received_at,
-                target.subject,
-                original.addressed.to or texts_of(target.to_list),
-                original.addressed.cc,
-                content.html,
-                content.text,
+                sender=target.sender,
+                at=target.received_at,
+                subject=target.subject,
+                to=original.addressed.to or texts_of(target.to_list),
+                cc=original.addressed.cc,
+                html=content.html,
+                text=content.text,
             )
             octets = len(content.html or "") + len(content.text or "")
             html, text = await in_thread_if_large(octets, forwarded.bodies, quoted, answer.html, answer.text)
@@ -256,7 +256,15 @@ def _attached(content: OriginalContent) -> list[NewAttachment]:
         extension = name.rpartition(".")[2].lower() if "." in name else ""
         if extension in BLOCKED:
             raise BlockedFile("attachments", extension)
-        found.append(NewAttachment(name, _type(file.content_type), _cid(file.cid), file.data, None))
+        found.append(
+            NewAttachment(
+                filename=name,
+                content_type=_type(file.content_type),
+                cid=_cid(file.cid),
+                data=file.data,
+                url=None,
+            )
+        )
     return found
 
 

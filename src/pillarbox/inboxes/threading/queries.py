@@ -239,13 +239,13 @@ async def by_ids(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, str]]) -
     rows = await conn.fetch(BY_IDS, *zip(*keys, strict=True), MOST_SAME)
     messages = [
         KnownMessage(
-            (row["team_id"], row["inbox_id"]),
-            row["id"],
-            row["thread_id"],
-            row["direction"] == "inbound",
-            row["sender_key"],
-            bare_id(row["message_id"]),
-            row["body_key"],
+            inbox=(row["team_id"], row["inbox_id"]),
+            id=row["id"],
+            thread_id=row["thread_id"],
+            is_inbound=row["direction"] == "inbound",
+            sender_key=row["sender_key"],
+            message_id=bare_id(row["message_id"]),
+            body_key=row["body_key"],
         )
         for row in rows
     ]
@@ -335,18 +335,18 @@ async def follow(conn: Connection, plan: ThreadPlan) -> None:
 
 def _thread(row: Any) -> ThreadState:
     return ThreadState(
-        (row["team_id"], row["inbox_id"]),
-        row["thread_id"],
-        row["subject"],
-        ThreadFolder(row["folder"]),
-        row["messages"],
-        row["inbound"],
-        row["unread"],
-        row["has_attachment"],
-        row["last_message_id"],
-        row["received_at"],
-        row["created_at"],
-        row["marks"],
+        inbox=(row["team_id"], row["inbox_id"]),
+        id=row["thread_id"],
+        subject=row["subject"],
+        folder=ThreadFolder(row["folder"]),
+        messages=row["messages"],
+        inbound=row["inbound"],
+        unread=row["unread"],
+        has_attachment=row["has_attachment"],
+        last_message_id=row["last_message_id"],
+        received_at=row["received_at"],
+        created_at=row["created_at"],
+        marks=row["marks"],
     )
 
 

@@ -321,13 +321,13 @@ class _ThreadPlanner:
         if message.message_id is not None:
             self._known.add(
                 KnownMessage(
-                    message.inbox,
-                    message.id,
-                    thread.id,
-                    message.is_inbound,
-                    message.sender_key,
-                    bare_id(message.message_id),
-                    message.body_key,
+                    inbox=message.inbox,
+                    id=message.id,
+                    thread_id=thread.id,
+                    is_inbound=message.is_inbound,
+                    sender_key=message.sender_key,
+                    message_id=bare_id(message.message_id),
+                    body_key=message.body_key,
                 )
             )
 

@@ -76,7 +76,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.Thread]:
 async def remove(request: Request, db: TeamDb) -> Reply[wire.ThreadDeleted]:
     inbox_id, thread_id = await _thread(request, db)
     deleted = await request.use(Threads).trash(db, inbox_id, thread_id)
-    return Reply(wire.ThreadDeleted("inbox_thread", thread_id, deleted))
+    return Reply(wire.ThreadDeleted(object="inbox_thread", id=thread_id, deleted=deleted))
 
 
 @route("POST", LABELS, needs=Access.FULL, body=wire.AddedLabels, summary="Add labels to a thread")
@@ -111,14 +111,14 @@ async def assign(request: Request, db: TeamDb) -> Reply[wire.ThreadAssignee]:
     wanted = parse(wire.Assigned, request.json())
     inbox_id, thread_id = await _thread(request, db)
     assignee = await request.use(Threads).assign(db, inbox_id, thread_id, wanted.email)
-    return Reply(wire.ThreadAssignee("inbox_thread", thread_id, assignee))
+    return Reply(wire.ThreadAssignee(object="inbox_thread", id=thread_id, assignee_email=assignee))
 
 
 @route("DELETE", ASSIGNEE, needs=Access.FULL, summary="Assign a thread to nobody")
 async def unassign(request: Request, db: TeamDb) -> Reply[wire.ThreadAssignee]:
     inbox_id, thread_id = await _thread(request, db)
     await request.use(Threads).assign(db, inbox_id, thread_id, None)
-    return Reply(wire.ThreadAssignee("inbox_thread", thread_id, None))
+    return Reply(wire.ThreadAssignee(object="inbox_thread", id=thread_id, assignee_email=None))
 
 
 async def _thread(request: Request, db: TeamDb) -> tuple[UUID, UUID]:

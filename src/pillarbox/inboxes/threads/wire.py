@@ -24,7 +24,7 @@ MOST_SET = 100
 MOST_ADDED = 10
 
 
-class ThreadItem(Struct):
+class ThreadItem(Struct, kw_only=True):
     id: UUID
     subject: str | None
     from_: str = msgspec.field(name="from")
@@ -50,7 +50,7 @@ class ThreadList(Struct, kw_only=True):
     change: str | UnsetType = UNSET
 
 
-class Thread(Struct):
+class Thread(Struct, kw_only=True):
     """The summary of a thread."""
 
     object: Literal["inbox_thread"]
@@ -61,26 +61,26 @@ class Thread(Struct):
     read: bool
 
 
-class ThreadDeleted(Struct):
+class ThreadDeleted(Struct, kw_only=True):
     object: Literal["inbox_thread"]
     id: UUID
     deleted: bool
 
 
-class ThreadAssignee(Struct):
+class ThreadAssignee(Struct, kw_only=True):
     object: Literal["inbox_thread"]
     id: UUID
     assignee_email: str | None
 
 
-class ThreadLabels(Struct):
+class ThreadLabels(Struct, kw_only=True):
     """All labels of a thread."""
 
     object: Literal["list"]
     data: list[ThreadLabel]
 
 
-class ThreadChange(Struct):
+class ThreadChange(Struct, kw_only=True):
     """At least one of them; null is refused."""
 
     min_properties: ClassVar[int] = 1
@@ -90,43 +90,50 @@ class ThreadChange(Struct):
     label_id: UUID | UnsetType = UNSET
 
 
-class AddedLabels(Struct):
+class AddedLabels(Struct, kw_only=True):
     labels: Annotated[list[str], Meta(min_length=1, max_length=MOST_ADDED)]
 
 
-class SetLabels(Struct):
+class SetLabels(Struct, kw_only=True):
     labels: Annotated[list[str], Meta(max_length=MOST_SET)]
 
 
-class Assigned(Struct):
+class Assigned(Struct, kw_only=True):
     email: str
 
 
 def item(row: ListedThread) -> ThreadItem:
     return ThreadItem(
-        row.id,
-        row.subject,
-        row.sender,
-        raw(row.to_list),
-        raw(row.cc_list),
-        raw(row.bcc_list),
-        labels_of(row.labels),
-        row.messages,
-        row.has_attachment,
-        row.drafts > 0,
-        row.unread == 0,
-        iso_style(row.received_at),
-        row.messages,
-        row.folder,
+        id=row.id,
+        subject=row.subject,
+        from_=row.sender,
+        to=raw(row.to_list),
+        cc=raw(row.cc_list),
+        bcc=raw(row.bcc_list),
+        labels=labels_of(row.labels),
+        message_count=row.messages,
+        has_attachment=row.has_attachment,
+        has_draft=row.drafts > 0,
+        read=row.unread == 0,
+        received_at=iso_style(row.received_at),
+        email_count=row.messages,
+        folder=row.folder,
     )
 
 
 def thread(row: StoredThread) -> Thread:
-    return Thread("inbox_thread", row.id, row.subject, row.folder, labels_of(row.labels), row.unread == 0)
+    return Thread(
+        object="inbox_thread",
+        id=row.id,
+        subject=row.subject,
+        folder=row.folder,
+        labels=labels_of(row.labels),
+        read=row.unread == 0,
+    )
 
 
 def all_labels(row: StoredThread) -> ThreadLabels:
-    return ThreadLabels("list", labels_of(row.labels))
+    return ThreadLabels(object="list", data=labels_of(row.labels))
 
 
 def raw(text: str | None) -> Raw:

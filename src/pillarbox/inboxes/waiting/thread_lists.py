@@ -83,7 +83,13 @@ async def awaited(
     def is_news(page: wire.ThreadList) -> bool:
         return page.change != wait.after_change if wait.after_change else bool(page.data)
 
-    found = WaitingRequest(team_id, inbox_id, key, float(wait.seconds), request.is_client_gone)
+    found = WaitingRequest(
+        team_id=team_id,
+        inbox_id=inbox_id,
+        page=key,
+        seconds=float(wait.seconds),
+        is_gone=request.is_client_gone,
+    )
     return await waiters.first(found, with_change, is_news)
 
 

@@ -95,7 +95,14 @@ def parse_url(text: str) -> WebAddress:
     port = int(digits) if digits else PORTS[scheme]
     if not 0 < port < 65536:
         raise BadUrl("no such port")
-    return WebAddress(scheme, host, port, _encoded(match[3]) or "/", _encoded(match[4] or ""), address)
+    return WebAddress(
+        scheme=scheme,
+        host=host,
+        port=port,
+        path=_encoded(match[3]) or "/",
+        query=_encoded(match[4] or ""),
+        address=address,
+    )
 
 
 def _host(name: str) -> str:

@@ -75,7 +75,14 @@ class Counter:
 
     def numbers(self) -> Numbers:
         values = [(labels, [value]) for labels, value in self._values.items()]
-        return Numbers(self._name, self.kind, self._meaning, self._labels, (), values)
+        return Numbers(
+            name=self._name,
+            kind=self.kind,
+            meaning=self._meaning,
+            labels=self._labels,
+            bounds=(),
+            values=values,
+        )
 
 
 class Gauge:
@@ -96,7 +103,15 @@ class Gauge:
     def numbers(self) -> Numbers:
         # A bool is a number to Python, but not in JSON.
         values = [(labels, [float(value)]) for labels, value in self.read().items()]
-        return Numbers(self._name, self.kind, self._meaning, self._labels, (), values, self._over)
+        return Numbers(
+            name=self._name,
+            kind=self.kind,
+            meaning=self._meaning,
+            labels=self._labels,
+            bounds=(),
+            values=values,
+            over=self._over,
+        )
 
 
 class Histogram:
@@ -126,7 +141,12 @@ class Histogram:
 
     def numbers(self) -> Numbers:
         return Numbers(
-            self._name, self.kind, self._meaning, self._labels, self._bounds, list(self._cells.items())
+            name=self._name,
+            kind=self.kind,
+            meaning=self._meaning,
+            labels=self._labels,
+            bounds=self._bounds,
+            values=list(self._cells.items()),
         )
 
 

@@ -163,4 +163,6 @@ def _fault(part: str) -> Fault:
     if nth < 1:
         raise ValueError(f"{part!r} counts from 1")
     deed, _, seconds = match["deed"].partition(":")
-    return Fault(match["point"], deed, nth, when[0] == "%", float(seconds or 0))
+    return Fault(
+        point=match["point"], deed=deed, nth=nth, is_lasting=when[0] == "%", seconds=float(seconds or 0)
+    )

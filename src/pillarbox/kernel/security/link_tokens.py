@@ -51,9 +51,9 @@ async def read(text: str, keys: LinkKeys) -> LinkToken | None:
         return None
     topic = UUID(bytes=plain[34:FIXED])
     return LinkToken(
-        UUID(bytes=plain[:16]),
-        UUID(bytes=plain[16:32]),
-        int.from_bytes(plain[32:34], "big"),
-        None if topic == NO_TOPIC else topic,
-        plain[FIXED:].decode(),
+        team_id=UUID(bytes=plain[:16]),
+        email_id=UUID(bytes=plain[16:32]),
+        position=int.from_bytes(plain[32:34], "big"),
+        topic_id=None if topic == NO_TOPIC else topic,
+        address=plain[FIXED:].decode(),
     )

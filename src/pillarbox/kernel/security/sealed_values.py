@@ -86,7 +86,13 @@ async def counted(source: asyncpg.Pool, columns: Sequence[SealedColumn], ring: K
                 except KeyRingError as trouble:
                     missing = trouble.key_id if isinstance(trouble, KeyMissing) else None
                     found.unopened.append(
-                        UnreadableValue(column, row["team_id"], row["id"], row["owner"], missing)
+                        UnreadableValue(
+                            column=column,
+                            team_id=row["team_id"],
+                            id=row["id"],
+                            owner=row["owner"],
+                            key_id=missing,
+                        )
                     )
     return found
 

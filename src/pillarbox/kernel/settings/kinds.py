@@ -221,11 +221,11 @@ def relay(text: str) -> Relay:
         raise WrongValue("holds a relay URL with a user or a password alone")
     smtps = parts.scheme == "smtps"
     return Relay(
-        parts.hostname,
-        port or (465 if smtps else 587),
-        smtps,
-        None if parts.username is None else unquote(parts.username),
-        None if parts.password is None else unquote(parts.password),
+        host=parts.hostname,
+        port=port or (465 if smtps else 587),
+        smtps=smtps,
+        user=None if parts.username is None else unquote(parts.username),
+        password=None if parts.password is None else unquote(parts.password),
     )
 
 

@@ -163,7 +163,9 @@ async def connect(settings: Settings) -> AsyncIterator[CommandDatabase]:
         try:
             found, trouble = await with_ring(found, pool)
             server, listeners = (note["http"], note.get("listeners")) if note else (None, None)
-            yield CommandDatabase(found, pool, server, listeners, trouble)
+            yield CommandDatabase(
+                settings=found, pool=pool, server=server, listeners=listeners, ring_trouble=trouble
+            )
         finally:
             await close_within(pool, CLOSE_SECONDS)
 

@@ -285,7 +285,8 @@ class Jobs:
         kind, slots = track.limit.kinds[0], track.limit.running
         candidates = await claim_queries.candidates(self._pool, kind, now, slots)
         taken = [
-            TakenSlot(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()
+            TakenSlot(team_id=j.team_id, site=j.site, job=j.id, seconds=at - since, tries=j.tries)
+            for j, since in track.running.values()
         ]
         found = chosen(candidates, taken, slots, free_slots) if free_slots > 0 else []
         track.backlog = bool(candidates)

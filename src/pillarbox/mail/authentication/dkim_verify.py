@@ -135,14 +135,14 @@ async def _checked(message: _Message, index: int, lookup: KeyLookup, seconds: in
     except (_SignatureRefused, KeyRefused) as wrong:
         result, reason = wrong.result, wrong.reason
     return Dkim(
-        result,
-        _shown(tags.get("d", "")).lower(),
-        _shown(tags.get("s", "")),
-        _shown(tags.get("i", "")),
-        _shown(tags.get("a", "")).lower(),
-        _SPACES.sub("", tags.get("b", ""))[:16],
-        reason,
-        testing,
+        result=result,
+        domain=_shown(tags.get("d", "")).lower(),
+        selector=_shown(tags.get("s", "")),
+        identity=_shown(tags.get("i", "")),
+        algorithm=_shown(tags.get("a", "")).lower(),
+        signature=_SPACES.sub("", tags.get("b", ""))[:16],
+        reason=reason,
+        testing=testing,
     )
 
 
@@ -192,16 +192,16 @@ def _signature(tags: dict[str, str]) -> _Signature:
     if created is not None and expires is not None and expires < created:
         raise _SignatureRefused("permerror", "it expires before it was made")
     return _Signature(
-        domain,
-        selector,
-        _identity(tags, domain),
-        algorithm,
-        _forms(tags.get("c", "simple/simple").lower()),
-        names,
-        _octets(tags["bh"]),
-        _octets(tags["b"]),
-        _number(tags, "l"),
-        expires,
+        domain=domain,
+        selector=selector,
+        identity=_identity(tags, domain),
+        algorithm=algorithm,
+        forms=_forms(tags.get("c", "simple/simple").lower()),
+        names=names,
+        body_hash=_octets(tags["bh"]),
+        signature=_octets(tags["b"]),
+        length=_number(tags, "l"),
+        expires=expires,
     )
 
 

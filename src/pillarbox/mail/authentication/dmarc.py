@@ -76,7 +76,14 @@ async def evaluate(authors: AddressFields, spf: Spf | None, dkim: Sequence[Dkim]
         return Dmarc("temperror", domain, reason="the policy cannot be looked up at the moment")
     policy = record.wanted(is_own=policy_domain == domain, exists=exists)
     result: Result = "pass" if passed else "fail"
-    return Dmarc(result, domain, policy, policy_domain, aligned_spf, aligned_dkim)
+    return Dmarc(
+        result=result,
+        domain=domain,
+        policy=policy,
+        policy_domain=policy_domain,
+        aligned_spf=aligned_spf,
+        aligned_dkim=aligned_dkim,
+    )
 
 
 def author_domain(authors: AddressFields) -> str | None:

@@ -58,11 +58,11 @@ def parse(text: str) -> DmarcRecord | None:
         policy = "none"
         tags = {name: value for name, value in tags.items() if name not in ("sp", "np")}
     return DmarcRecord(
-        policy,
-        _POLICIES.get(tags.get("sp", "").lower(), policy),
-        _POLICIES.get(tags.get("np", "").lower()),
-        tags.get("adkim", "").lower() == "s",
-        tags.get("aspf", "").lower() == "s",
-        _PSDS.get(tags.get("psd", "").lower(), "u"),
-        tags.get("t", "").lower() == "y",
+        policy=policy,
+        subdomain_policy=_POLICIES.get(tags.get("sp", "").lower(), policy),
+        missing_policy=_POLICIES.get(tags.get("np", "").lower()),
+        strict_dkim=tags.get("adkim", "").lower() == "s",
+        strict_spf=tags.get("aspf", "").lower() == "s",
+        psd=_PSDS.get(tags.get("psd", "").lower(), "u"),
+        testing=tags.get("t", "").lower() == "y",
     )

@@ -68,30 +68,30 @@ def verdicts(results: AuthenticationResults, spam: SpamVerdict, *, automatic: bo
     """The verdicts as they are stored."""
     spf, dmarc = results.spf, results.dmarc
     return MailVerdicts(
-        SpfVerdict(spf.result, spf.identity, _cut(spf.domain), _cut(spf.problem)),
-        [DkimVerdict(d.result, _cut(d.domain), _cut(d.selector), _cut(d.reason)) for d in results.dkim],
-        DmarcVerdict(
-            dmarc.result,
-            _cut(dmarc.domain),
-            dmarc.policy if dmarc.result in ("pass", "fail") else None,
-            _cut(dmarc.policy_domain),
-            dmarc.aligned_spf,
-            dmarc.aligned_dkim,
-            _cut(dmarc.reason),
+        spf=SpfVerdict(spf.result, spf.identity, _cut(spf.domain), _cut(spf.problem)),
+        dkim=[DkimVerdict(d.result, _cut(d.domain), _cut(d.selector), _cut(d.reason)) for d in results.dkim],
+        dmarc=DmarcVerdict(
+            result=dmarc.result,
+            domain=_cut(dmarc.domain),
+            policy=dmarc.policy if dmarc.result in ("pass", "fail") else None,
+            policy_domain=_cut(dmarc.policy_domain),
+            spf_aligned=dmarc.aligned_spf,
+            dkim_aligned=dmarc.aligned_dkim,
+            reason=_cut(dmarc.reason),
         ),
-        spam,
-        automatic,
+        spam=spam,
+        automatic=automatic,
     )
 
 
 def bare_verdicts(spf: str, dkim: str, dmarc: str, spam_reason: str | None) -> MailVerdicts:
     """Return the verdicts of a mail of which the results alone were stored."""
     return MailVerdicts(
-        SpfVerdict(spf),
-        [] if dkim == "none" else [DkimVerdict(dkim)],
-        DmarcVerdict(dmarc),
-        SpamVerdict(spam_reason is not None, spam_reason),
-        None,
+        spf=SpfVerdict(spf),
+        dkim=[] if dkim == "none" else [DkimVerdict(dkim)],
+        dmarc=DmarcVerdict(dmarc),
+        spam=SpamVerdict(spam_reason is not None, spam_reason),
+        automatic=None,
     )
 
 

@@ -96,13 +96,25 @@ async def check(
         local, domain = ("postmaster", helo) if not mail_from else ("postmaster", mail_from)
     sender = f"{local or 'postmaster'}@{domain}"
     facts = MacroValues(
-        sender, domain, _plain_ip(client_ip), helo, receiver, int(time.time()) if seconds is None else seconds
+        sender=sender,
+        domain=domain,
+        ip=_plain_ip(client_ip),
+        helo=helo,
+        receiver=receiver,
+        seconds=int(time.time()) if seconds is None else seconds,
     )
     try:
         answer = await _Check(lookup, facts).host(domain, facts)
     except _CheckEnded as ended:
         return Spf(ended.result, identity, domain, problem=ended.problem)
-    return Spf(answer.result, identity, domain, answer.mechanism, answer.explanation, answer.problem)
+    return Spf(
+        result=answer.result,
+        identity=identity,
+        domain=domain,
+        mechanism=answer.mechanism,
+        explanation=answer.explanation,
+        problem=answer.problem,
+    )
 
 
 @dataclass(frozen=True, slots=True)

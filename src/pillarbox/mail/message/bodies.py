@@ -202,8 +202,15 @@ def _without_files(raw: bytes, part: ParsedPart) -> tuple[bytes | None, list[Att
 def _uuencoded_part(block: re.Match[bytes]) -> ParsedPart:
     name = attachments.clean_filename(header_text.clean(charsets.decode(block[1].strip())))
     return ParsedPart(
-        attachments.DEFAULT_TYPE, {}, "x-uuencode", "attachment", name, None,
-        block.start(), block.start(), block.end(),
+        content_type=attachments.DEFAULT_TYPE,
+        parameters={},
+        encoding="x-uuencode",
+        disposition="attachment",
+        filename=name,
+        content_id=None,
+        start=block.start(),
+        content_start=block.start(),
+        end=block.end(),
     )  # fmt: skip
 
 
@@ -214,7 +221,14 @@ def _attachment(raw: bytes, part: ParsedPart) -> AttachedPart:
     filename = part.filename
     if filename is None and part.content_type == "message/rfc822":
         filename = _named_by_subject(raw, part)
-    return AttachedPart(filename, part.content_type, part.disposition, part.content_id, size, part)
+    return AttachedPart(
+        filename=filename,
+        content_type=part.content_type,
+        content_disposition=part.disposition,
+        content_id=part.content_id,
+        size=size,
+        part=part,
+    )
 
 
 def _named_by_subject(raw: bytes, part: ParsedPart) -> str:

@@ -96,16 +96,16 @@ class _Splitter:
             children = self._children(kind, content_start, end, depth)
         disposition, filename = _disposition(head.get("content-disposition"), kind)
         return ParsedPart(
-            kind.value,
-            kind.parameters,
-            transfer_decoding.encoding_named(head.get("content-transfer-encoding")),
-            disposition,
-            filename,
-            _content_id(head.get("content-id")),
-            start,
-            content_start,
-            end,
-            children,
+            content_type=kind.value,
+            parameters=kind.parameters,
+            encoding=transfer_decoding.encoding_named(head.get("content-transfer-encoding")),
+            disposition=disposition,
+            filename=filename,
+            content_id=_content_id(head.get("content-id")),
+            start=start,
+            content_start=content_start,
+            end=end,
+            children=children,
         )
 
     def _children(self, kind: ParameterizedValue, start: int, end: int, depth: int) -> tuple[ParsedPart, ...]:

@@ -105,7 +105,7 @@ def placeholders(source: str) -> Iterator[Placeholder]:
         if close_here >= 0 and not source.startswith("}", close_here + 3):
             fallback = source[at + 1 : close_here].strip(" \t") if close_here > at else None
             at = close_here + 3
-            yield Placeholder(start, at, begin[1], fallback, source[start:at])
+            yield Placeholder(start=start, end=at, name=begin[1], fallback=fallback, source=source[start:at])
 
 
 Span = tuple[int, int]

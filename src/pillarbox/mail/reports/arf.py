@@ -85,13 +85,13 @@ def _report(
     raw_fields = "\n".join(fields.fields.values()).encode()
     message_id = headers.get("message-id")
     return FeedbackReport(
-        kind[0] if kind else "other",
-        tuple(dict.fromkeys(address for address in recipients if address)),
-        _tokens(enclosed, raw_fields, _to(message)),
-        header_block.message_id(message_id) if message_id else None,
-        headers,
-        fields.host("reporting-mta") or fields.get("user-agent") or None,
-        fields.get("source-ip") or None,
+        feedback_type=kind[0] if kind else "other",
+        recipients=tuple(dict.fromkeys(address for address in recipients if address)),
+        bounce_tokens=_tokens(enclosed, raw_fields, _to(message)),
+        original_message_id=header_block.message_id(message_id) if message_id else None,
+        original_headers=headers,
+        reporter=fields.host("reporting-mta") or fields.get("user-agent") or None,
+        source_ip=fields.get("source-ip") or None,
     )
 
 

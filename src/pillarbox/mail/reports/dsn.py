@@ -95,11 +95,11 @@ def read(message: ParsedMessage) -> DeliveryReport | None:
         recipients = _of_text(message, text, subjects)
     about = next((group for group in found if not group.is_recipient), DsnFieldGroup())
     return DeliveryReport(
-        tuple(recipients),
-        about.host("reporting-mta"),
-        about.get("original-envelope-id") or None,
-        _original_id(message, leaves),
-        bool(found),
+        recipients=tuple(recipients),
+        reporting_host=about.host("reporting-mta"),
+        envelope_id=about.get("original-envelope-id") or None,
+        original_message_id=_original_id(message, leaves),
+        is_structured=bool(found),
     )
 
 
@@ -130,13 +130,13 @@ def _of_group(
                 subjects,
             )
     return RecipientReport(
-        action,
-        group.address("original-recipient") or final,
-        final,
-        group.status or said.enhanced,
-        said,
-        group.host("remote-mta"),
-        verdict,
+        action=action,
+        recipient=group.address("original-recipient") or final,
+        final_recipient=final,
+        status=group.status or said.enhanced,
+        reply=said,
+        remote_host=group.host("remote-mta"),
+        verdict=verdict,
     )
 
 
@@ -199,7 +199,13 @@ def _of_words(
         subjects,
     )
     return RecipientReport(
-        action, text_verdict.recipient, text_verdict.recipient, reply.enhanced, reply, None, verdict
+        action=action,
+        recipient=text_verdict.recipient,
+        final_recipient=text_verdict.recipient,
+        status=reply.enhanced,
+        reply=reply,
+        remote_host=None,
+        verdict=verdict,
     )
 
 

@@ -90,7 +90,14 @@ class SmtpConnection:
         authorities where the mode verifies certificates.
         """
         opening = SessionOpening(
-            address, server_name, hello, tls, timeouts or Timeouts(), login, trust, connect
+            address=address,
+            server_name=server_name,
+            hello=hello,
+            tls=tls,
+            timeouts=timeouts or Timeouts(),
+            login=login,
+            trust=trust,
+            connect=connect,
         )
         opened = await opening.run()
         return opened if isinstance(opened, ConnectFailed) else cls(opened, opening)

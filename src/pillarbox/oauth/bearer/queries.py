@@ -32,7 +32,7 @@ class LiveGrant:
     metrics_days: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGrant:
     """A grant as the API lists it; `client` is the JSON of what was known of the program."""
 
@@ -51,7 +51,7 @@ class ListedGrant:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRevocation:
     """When a grant was revoked, and why."""
 

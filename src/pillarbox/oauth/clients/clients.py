@@ -65,16 +65,16 @@ class Client:
 def from_snapshot(client_id: str, kept: Mapping[str, Any]) -> Client:
     """The program as it was when `snapshot` was made."""
     return Client(
-        client_id,
-        kept["name"],
-        tuple(kept["redirect_uris"]),
-        tuple(kept["grant_types"]),
-        kept["token_endpoint_auth_method"],
-        tuple(kept["scopes"]),
-        kept["client_uri"],
-        kept["logo_uri"],
-        kept["host"],
-        kept["is_verified"],
+        id=client_id,
+        name=kept["name"],
+        redirect_uris=tuple(kept["redirect_uris"]),
+        grant_types=tuple(kept["grant_types"]),
+        auth_method=kept["token_endpoint_auth_method"],
+        scopes=tuple(kept["scopes"]),
+        client_uri=kept["client_uri"],
+        logo_uri=kept["logo_uri"],
+        host=kept["host"],
+        is_verified=kept["is_verified"],
     )
 
 

@@ -74,7 +74,14 @@ class FactorLogins:
             return TooManyTries(taken.reset)
         async with transaction(self.pool) as conn:
             factor = await self.factor.accept(conn, now, pending.person_id, code)
-            actor = Actor(pending.person_id, None, None, pending.email, origin.address, origin.user_agent)
+            actor = Actor(
+                person_id=pending.person_id,
+                key_id=None,
+                grant_id=None,
+                name=pending.email,
+                address=origin.address,
+                user_agent=origin.user_agent,
+            )
             if factor is None:
                 await record(conn, now, Act.LOGIN_FAILED, team_id=None, actor=actor, details={"way": "code"})
                 return LoginRefused()

@@ -151,12 +151,12 @@ class Passkeys:
         if made is None:
             return False
         passkey = NewPasskey(
-            made.credential_id,
-            person_id,
-            made.credential_public_key,
-            made.sign_count,
-            _transports(answer),
-            name[:MOST_NAME],
+            id=made.credential_id,
+            person_id=person_id,
+            public_key=made.credential_public_key,
+            sign_count=made.sign_count,
+            transports=_transports(answer),
+            name=name[:MOST_NAME],
         )
         return await queries.store(conn, passkey, now, MOST_PASSKEYS)
 

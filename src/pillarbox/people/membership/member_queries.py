@@ -11,7 +11,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import Source, TeamDb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """Somebody who belongs to the team. Without a person it is an address alone."""
 

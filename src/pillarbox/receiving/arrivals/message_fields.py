@@ -48,12 +48,12 @@ class MessageFields(msgspec.Struct, frozen=True):
             sha256(memoryview(message.raw)[message.root.content_start :]).digest()[:BODY_OCTETS],
             searched_text(
                 SearchedMessage(
-                    message.subject,
-                    message.author,
-                    [str(one) for one in (*message.to, *message.cc)],
-                    [one.filename for one in message.attachments if one.filename],
-                    message.text,
-                    message.html,
+                    subject=message.subject,
+                    sender=message.author,
+                    recipients=[str(one) for one in (*message.to, *message.cc)],
+                    filenames=[one.filename for one in message.attachments if one.filename],
+                    text=message.text,
+                    html=message.html,
                 )
             ),
         )

@@ -77,7 +77,7 @@ def command(
         raise stopped("The message is too big.", UNAVAILABLE)
     if not is_clean(raw):
         raise stopped("The message holds a bare CR, a bare LF or a NUL.", UNAVAILABLE)
-    arrival = Arrival(client, helo, PROTOCOL, None, sender, ())
+    arrival = Arrival(client=client, helo=helo, protocol=PROTOCOL, tls=None, mail_from=sender, recipients=())
     perform(
         lambda connected: receive(connected, rcpt, arrival, raw, json=json),
         data=data,
@@ -96,7 +96,9 @@ async def receive(
     settings = replace(connected.settings, roles=(ProcessRole.API,))
     memory = shared_memory.create()
     try:
-        runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
+        runtime = Runtime(
+            process_id=Ids(SystemClock()).new(), index=0, count=1, shared_memory=memory, capture_token=""
+        )
         pools = Pools(connected.pool, connected.pool)
         kit = Container(running_program().slices(), settings, runtime, pools, Externals.real(settings))
         return await receive_message(kit, rcpt, arrival, raw, json=json)
@@ -119,7 +121,11 @@ async def receive_message(
             reports.append(place)
     now = kit.clock.now()
     for report in reports:
-        await kit.need(ReturnPath).take(BounceMail(report.token, report.address, arrival.mail_from, raw, now))
+        await kit.need(ReturnPath).take(
+            BounceMail(
+                token=report.token, recipient=report.address, sender=arrival.mail_from, raw=raw, at=now
+            )
+        )
     if not teams:
         return 0
     content = ReceivedText(raw, None, len(raw))

@@ -46,13 +46,13 @@ class InboxMail:
         for file in await inbox_queries.files(db, ids) if ids else ():
             found.setdefault(file.email_id, []).append(
                 MessageFile(
-                    file.id,
-                    file.filename,
-                    file.size,
-                    file.content_type,
-                    "inline" if file.inline else "attachment",
-                    file.content_id,
-                    files.ATTACHMENT,
+                    id=file.id,
+                    filename=file.filename,
+                    size=file.size,
+                    content_type=file.content_type,
+                    disposition="inline" if file.inline else "attachment",
+                    content_id=file.content_id,
+                    kind=files.ATTACHMENT,
                 )
             )
         return found

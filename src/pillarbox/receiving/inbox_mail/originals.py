@@ -35,7 +35,7 @@ class InboxOriginals:
             named = header_block.first_of_each(header_block.split_message(row.head).fields)
             references, in_reply_to = _text(named, "references"), _text(named, "in-reply-to")
         to, cc, reply_to = _list(row.to_list), _list(row.cc_list), _list(row.reply_to_list)
-        return ReceivedFields(to, cc, reply_to, references, in_reply_to)
+        return ReceivedFields(to=to, cc=cc, reply_to=reply_to, references=references, in_reply_to=in_reply_to)
 
     async def size(self, db: TeamDb, email_id: UUID) -> int | None:
         return await inbox_queries.size(db, email_id)

@@ -50,7 +50,11 @@ def consequences(
         found.entries += _entries(recipient, part, report, instant)
         if part.verdict.suppresses and may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = SuppressionCause(
-                recipient.team_id, recipient.address, "bounce", recipient.email_id, instant
+                team_id=recipient.team_id,
+                address=recipient.address,
+                origin="bounce",
+                source_id=recipient.email_id,
+                at=instant,
             )
     return found
 

@@ -50,6 +50,10 @@ def consequences(
         ]
         if is_trusted and may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = SuppressionCause(
-                recipient.team_id, recipient.address, "complaint", recipient.email_id, instant
+                team_id=recipient.team_id,
+                address=recipient.address,
+                origin="complaint",
+                source_id=recipient.email_id,
+                at=instant,
             )
     return found

@@ -24,7 +24,7 @@ from pillarbox.segments.wire import NamedSegment, SegmentsSegmentItem, item
 async def create(request: Request, db: TeamDb) -> Reply[wire.AudienceCreated]:
     wanted = parse(NamedSegment, request.json())
     segment = await changes.create(db, request.use(Ids), wanted.name)
-    return Reply(wire.AudienceCreated("audience", segment.id, segment.name))
+    return Reply(wire.AudienceCreated(object="audience", id=segment.id, name=segment.name))
 
 
 @route("GET", "/audiences", needs=Access.FULL, query=PAGING, summary="List audiences")
@@ -45,14 +45,14 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.AudienceRef]:
     wanted = parse(NamedSegment, request.json())
     audience_id = request.uuid("audience_id")
     await changes.rename(db, audience_id, wanted.name, AUDIENCE)
-    return Reply(wire.AudienceRef("audience", audience_id))
+    return Reply(wire.AudienceRef(object="audience", id=audience_id))
 
 
 @route("DELETE", "/audiences/{audience_id}", needs=Access.FULL, summary="Delete an audience")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.AudienceDeleted]:
     audience_id = request.uuid("audience_id")
     await changes.delete(db, request.use(Ids), audience_id)
-    return Reply(wire.AudienceDeleted("audience", audience_id, deleted=True))
+    return Reply(wire.AudienceDeleted(object="audience", id=audience_id, deleted=True))
 
 
 @route(
@@ -68,7 +68,7 @@ async def create_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.Co
     address, wanted = contacts_wire.address_of(new.email), contacts_wire.members_of(new)
     audience_id = request.uuid("audience_id")
     contact_id = await members.add(db, request.use(Contacts), audience_id, address, wanted)
-    return Reply(contacts_wire.ContactRef("contact", contact_id))
+    return Reply(contacts_wire.ContactRef(object="contact", id=contact_id))
 
 
 @route(
@@ -110,7 +110,7 @@ async def update_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.Co
     address = email_address((await shown(db, contact_id)).email).address
     contacts_wire.refuse_new_address(changed, address)
     await request.use(Contacts).change(db, contact_id, change)
-    return Reply(contacts_wire.ContactRef("contact", contact_id))
+    return Reply(contacts_wire.ContactRef(object="contact", id=contact_id))
 
 
 @route(
@@ -123,4 +123,4 @@ async def remove_contact(request: Request, db: TeamDb) -> Reply[wire.ContactLeft
     """The contact lives on."""
     named = request.param("contact")
     await members.remove(db, request.use(Contacts), request.uuid("audience_id"), named)
-    return Reply(wire.ContactLeft("contact", named, deleted=True))
+    return Reply(wire.ContactLeft(object="contact", contact=named, deleted=True))

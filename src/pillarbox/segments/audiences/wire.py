@@ -11,31 +11,31 @@ from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 from pillarbox.segments.queries import Segment
 
 
-class AudienceCreated(Struct):
+class AudienceCreated(Struct, kw_only=True):
     object: Literal["audience"]
     id: UUID
     name: str
 
 
-class FullAudience(Struct):
+class FullAudience(Struct, kw_only=True):
     object: Literal["audience"]
     id: UUID
     name: str
     created_at: DatabaseTime
 
 
-class AudienceRef(Struct):
+class AudienceRef(Struct, kw_only=True):
     object: Literal["audience"]
     id: UUID
 
 
-class AudienceDeleted(Struct):
+class AudienceDeleted(Struct, kw_only=True):
     object: Literal["audience"]
     id: UUID
     deleted: Literal[True]
 
 
-class ContactLeft(Struct):
+class ContactLeft(Struct, kw_only=True):
     """`contact` is what the path named."""
 
     object: Literal["contact"]
@@ -44,4 +44,6 @@ class ContactLeft(Struct):
 
 
 def full(segment: Segment) -> FullAudience:
-    return FullAudience("audience", segment.id, segment.name, database_style(segment.created_at))
+    return FullAudience(
+        object="audience", id=segment.id, name=segment.name, created_at=database_style(segment.created_at)
+    )

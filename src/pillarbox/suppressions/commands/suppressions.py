@@ -183,7 +183,15 @@ async def suppress(connected: CommandDatabase, texts: Sequence[str], team: str |
     ids = Ids(SystemClock())
     async with TeamDb(connected.pool, owner.id).transaction() as db:
         causes = [
-            SuppressionCause(owner.id, one.address, "manual", None, ids.now(), one.given) for one in addresses
+            SuppressionCause(
+                team_id=owner.id,
+                address=one.address,
+                origin="manual",
+                source_id=None,
+                at=ids.now(),
+                given=one.given,
+            )
+            for one in addresses
         ]
         added = {entry.address for entry in await changes.add(db.connection, causes, ids, Publisher(ids))}
     for address in dict.fromkeys(addresses):

@@ -140,7 +140,17 @@ async def written(connected: CommandDatabase, owner: Team, rows: Sequence[Addres
     ids = Ids(SystemClock())
     for left in reversed(range(TRIES)):
         at = ids.now()
-        causes = [SuppressionCause(owner.id, row.address, row.origin, None, at, row.given) for row in rows]
+        causes = [
+            SuppressionCause(
+                team_id=owner.id,
+                address=row.address,
+                origin=row.origin,
+                source_id=None,
+                at=at,
+                given=row.given,
+            )
+            for row in rows
+        ]
         try:
             async with transaction(connected.pool) as conn:
                 return len(await changes.add(conn, causes, ids, Publisher(ids)))

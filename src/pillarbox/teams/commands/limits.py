@@ -54,33 +54,41 @@ class TeamLimitOption:
 
 
 LIMITS: Final = (
-    TeamLimitOption("rate_limit", "Requests/s", 1_000_000, DEFAULT, RATE_LIMIT),
+    TeamLimitOption(
+        column="rate_limit", title="Requests/s", most=1_000_000, absent=DEFAULT, setting=RATE_LIMIT
+    ),
     TeamLimitOption("daily_quota", "Emails a day", 10**15, NONE),
     TeamLimitOption("monthly_quota", "Emails a month", 10**15, NONE),
     TeamLimitOption(
-        "email_retention_days",
-        "Days emails are kept",
-        36_500,
-        DEFAULT,
-        EMAIL_RETENTION_DAYS,
+        column="email_retention_days",
+        title="Days emails are kept",
+        most=36_500,
+        absent=DEFAULT,
+        setting=EMAIL_RETENTION_DAYS,
     ),
     TeamLimitOption(
-        "log_retention_days",
-        "Days logs are kept",
-        36_500,
-        DEFAULT,
-        LOG_RETENTION_DAYS,
+        column="log_retention_days",
+        title="Days logs are kept",
+        most=36_500,
+        absent=DEFAULT,
+        setting=LOG_RETENTION_DAYS,
     ),
     TeamLimitOption(
-        "metrics_retention_days",
-        "Days metrics are kept",
-        36_500,
-        DEFAULT,
-        METRICS_RETENTION_DAYS,
+        column="metrics_retention_days",
+        title="Days metrics are kept",
+        most=36_500,
+        absent=DEFAULT,
+        setting=METRICS_RETENTION_DAYS,
     ),
-    TeamLimitOption("most_domains", "Domains", 1_000_000, DEFAULT, MOST_DOMAINS),
-    TeamLimitOption("most_webhooks", "Webhooks", 500, DEFAULT, MOST_WEBHOOKS),
-    TeamLimitOption("most_api_keys", "API keys", 100_000, DEFAULT, MOST_API_KEYS),
+    TeamLimitOption(
+        column="most_domains", title="Domains", most=1_000_000, absent=DEFAULT, setting=MOST_DOMAINS
+    ),
+    TeamLimitOption(
+        column="most_webhooks", title="Webhooks", most=500, absent=DEFAULT, setting=MOST_WEBHOOKS
+    ),
+    TeamLimitOption(
+        column="most_api_keys", title="API keys", most=100_000, absent=DEFAULT, setting=MOST_API_KEYS
+    ),
 )
 
 

@@ -139,7 +139,16 @@ class DeliveryClaims:
         if missing:
             bodies |= await self._bodies.made(conn, webhook[0], missing)
         return [
-            Delivery(*webhook, r.event_id, r.replay, r.at, r.attempt, r.tries, bodies[r.event_id], deadline)
+            Delivery(
+                *webhook,
+                event_id=r.event_id,
+                replay=r.replay,
+                at=r.at,
+                attempt=r.attempt,
+                tries=r.tries,
+                body=bodies[r.event_id],
+                deadline=deadline,
+            )
             for r in rows
         ]
 

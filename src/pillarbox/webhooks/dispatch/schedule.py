@@ -36,4 +36,12 @@ def settlement(
         verdict = AttemptVerdict.SUCCESS
     elif not delivery.is_replay and delivery.tries < len(retries):
         verdict, due_at = AttemptVerdict.RETRY, ended_at + retries[delivery.tries]
-    return DeliverySettlement(delivery, attempt_id, sent_at, ended_at, answer, verdict, due_at)
+    return DeliverySettlement(
+        delivery=delivery,
+        attempt_id=attempt_id,
+        sent_at=sent_at,
+        ended_at=ended_at,
+        answer=answer,
+        verdict=verdict,
+        due_at=due_at,
+    )

@@ -57,7 +57,17 @@ class WebhookListener:
 
     def delivery(self, event: ReceivedEvent, url: str) -> tuple[Delivery, Endpoint]:
         """The event as a delivery to a program of the listener's own."""
-        made = Delivery(self._db.team_id, self.id, event.event_id, SCHEDULED, event.at, 1, 0, event.body, FAR)
+        made = Delivery(
+            team_id=self._db.team_id,
+            webhook_id=self.id,
+            event_id=event.event_id,
+            replay=SCHEDULED,
+            at=event.at,
+            attempt=1,
+            tries=0,
+            body=event.body,
+            deadline=FAR,
+        )
         return made, Endpoint(url, [signing_secrets.key_of(self.secret)])
 
     async def close(self, ids: Ids) -> None:
