@@ -169,7 +169,14 @@ def some_events(random: Random, emails: list[str], most: int) -> list[Event]:
     for number in range(random.randint(1, most)):
         minutes += random.choice([1, 3, 10, 50, 200, 1000, 5000])
         name = "e0" if number == 0 else random.choice(NAMES)
-        found.append(Event(minutes * 60 + 3.0 * number, random.choice(emails), name, a_payload(random)))
+        found.append(
+            Event(
+                at=minutes * 60 + 3.0 * number,
+                email=random.choice(emails),
+                name=name,
+                payload=a_payload(random),
+            )
+        )
     return found
 
 

@@ -112,7 +112,7 @@ async def generate(
         recipients = chance.choice((1, 1, 1, 2, 3))
         email_id = await insert(pool, timeline, team_id, at, recipients, sender, number)
         made.emails.append(email_id)
-        made.events += [Event(at, email_id, sender, ("received",))] * recipients
+        made.events += [Event(at=at, email_id=email_id, sender=sender, metrics=("received",))] * recipients
         entries = [
             entry
             for position in range(recipients)
@@ -175,7 +175,9 @@ def _counted(taken: Sequence[TimelineEntry], sender: Sender) -> list[Event]:
     for entry in taken:
         first = (entry.position, entry.kind) not in seen
         seen.add((entry.position, entry.kind))
-        found.append(Event(entry.at, entry.email_id, sender, _metrics(entry, first=first)))
+        found.append(
+            Event(at=entry.at, email_id=entry.email_id, sender=sender, metrics=_metrics(entry, first=first))
+        )
     return found
 
 

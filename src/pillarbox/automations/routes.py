@@ -27,7 +27,7 @@ MOST_BODY: Final = 5 * 1024 * 1024
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
     automation_id = await request.use(AutomationChanges).create(db, request.wanted)
-    return Reply(wire.AutomationRef("automation", automation_id))
+    return Reply(wire.AutomationRef(object="automation", id=automation_id))
 
 
 @route(
@@ -60,14 +60,14 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullAutomation]:
 async def update(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
     automation_id = request.uuid("automation_id")
     await request.use(AutomationChanges).change(db, automation_id, request.wanted)
-    return Reply(wire.AutomationRef("automation", automation_id))
+    return Reply(wire.AutomationRef(object="automation", id=automation_id))
 
 
 @route("DELETE", "/automations/{automation_id}", needs=Access.FULL, summary="Delete an automation")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.AutomationDeleted]:
     automation_id = request.uuid("automation_id")
     await request.use(AutomationChanges).delete(db, automation_id)
-    return Reply(wire.AutomationDeleted("automation", automation_id, deleted=True))
+    return Reply(wire.AutomationDeleted(object="automation", id=automation_id, deleted=True))
 
 
 @route(
@@ -79,11 +79,11 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.AutomationDeleted]:
 )
 async def duplicate(request: Request, db: TeamDb) -> Reply[wire.AutomationRef]:
     copy_id = await request.use(AutomationChanges).duplicate(db, request.uuid("automation_id"))
-    return Reply(wire.AutomationRef("automation", copy_id))
+    return Reply(wire.AutomationRef(object="automation", id=copy_id))
 
 
 @route("POST", "/automations/{automation_id}/stop", needs=Access.FULL, summary="Stop an automation")
 async def stop(request: Request, db: TeamDb) -> Reply[wire.AutomationStopped]:
     automation_id = request.uuid("automation_id")
     await request.use(AutomationChanges).stop(db, automation_id)
-    return Reply(wire.AutomationStopped("automation", automation_id, "disabled"))
+    return Reply(wire.AutomationStopped(object="automation", id=automation_id, status="disabled"))

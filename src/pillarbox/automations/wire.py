@@ -29,7 +29,7 @@ Name = Annotated[str, Meta(max_length=MOST_NAME, extra={"trimmed": True})]
 OtherName = Annotated[str, Meta(min_length=1, max_length=MOST_NAME, extra={"trimmed": True})]
 
 
-class ShownStep(Struct):
+class ShownStep(Struct, kw_only=True):
     key: str
     type: StepType
     config: Config
@@ -83,7 +83,7 @@ class NewAutomation(Struct):
         return found
 
 
-class ChangedAutomation(Struct):
+class ChangedAutomation(Struct, kw_only=True):
     """`steps` and `connections` go together. An enabled automation keeps its steps."""
 
     min_properties: ClassVar[int] = 1
@@ -106,24 +106,24 @@ class ChangedAutomation(Struct):
             raise MissingField("connections" if "steps" in body else "steps")
 
 
-class AutomationRef(Struct):
+class AutomationRef(Struct, kw_only=True):
     object: Literal["automation"]
     id: UUID
 
 
-class AutomationStopped(Struct):
+class AutomationStopped(Struct, kw_only=True):
     object: Literal["automation"]
     id: UUID
     status: Literal["disabled"]
 
 
-class AutomationDeleted(Struct):
+class AutomationDeleted(Struct, kw_only=True):
     object: Literal["automation"]
     id: UUID
     deleted: Literal[True]
 
 
-class AutomationItem(Struct):
+class AutomationItem(Struct, kw_only=True):
     id: UUID
     name: str
     status: Status
@@ -131,7 +131,7 @@ class AutomationItem(Struct):
     updated_at: DatabaseTime
 
 
-class FullAutomation(Struct):
+class FullAutomation(Struct, kw_only=True):
     object: Literal["automation"]
     id: UUID
     name: str

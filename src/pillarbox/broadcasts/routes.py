@@ -67,7 +67,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.CreatedBroadcast]:
 async def remove(request: Request, db: TeamDb) -> Reply[wire.BroadcastDeleted]:
     broadcast_id = request.uuid("broadcast_id")
     await request.use(Broadcasts).delete(db, broadcast_id)
-    return Reply(wire.BroadcastDeleted("broadcast", broadcast_id, deleted=True))
+    return Reply(wire.BroadcastDeleted(object="broadcast", id=broadcast_id, deleted=True))
 
 
 @route(
@@ -95,7 +95,7 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.BroadcastId]:
 async def cancel(request: Request, db: TeamDb) -> Reply[wire.BroadcastRef]:
     broadcast_id = request.uuid("broadcast_id")
     await request.use(Broadcasts).cancel(db, broadcast_id)
-    return Reply(wire.BroadcastRef("broadcast", broadcast_id))
+    return Reply(wire.BroadcastRef(object="broadcast", id=broadcast_id))
 
 
 @route(
@@ -107,4 +107,4 @@ async def cancel(request: Request, db: TeamDb) -> Reply[wire.BroadcastRef]:
 )
 async def duplicate(request: Request, db: TeamDb) -> Reply[wire.BroadcastRef]:
     duplicate_id = await request.use(Broadcasts).duplicate(db, request.uuid("broadcast_id"))
-    return Reply(wire.BroadcastRef("broadcast", duplicate_id))
+    return Reply(wire.BroadcastRef(object="broadcast", id=duplicate_id))

@@ -98,31 +98,31 @@ class ChangedBroadcast(Struct, kw_only=True):
         return {"sender" if field == "from_" else field: value for field, value in given.items()}
 
 
-class SendBroadcast(Struct):
+class SendBroadcast(Struct, kw_only=True):
     scheduled_at: When | None = None
 
 
-class CreatedBroadcast(Struct):
+class CreatedBroadcast(Struct, kw_only=True):
     id: UUID
     object: Literal["broadcast"]
 
 
-class BroadcastId(Struct):
+class BroadcastId(Struct, kw_only=True):
     id: UUID
 
 
-class BroadcastRef(Struct):
+class BroadcastRef(Struct, kw_only=True):
     object: Literal["broadcast"]
     id: UUID
 
 
-class BroadcastDeleted(Struct):
+class BroadcastDeleted(Struct, kw_only=True):
     object: Literal["broadcast"]
     id: UUID
     deleted: Literal[True]
 
 
-class BroadcastItem(Struct):
+class BroadcastItem(Struct, kw_only=True):
     id: UUID
     name: str | None
     audience_id: UUID | None
@@ -134,7 +134,7 @@ class BroadcastItem(Struct):
     topic_id: UUID | None
 
 
-class FullBroadcast(Struct):
+class FullBroadcast(Struct, kw_only=True):
     object: Literal["broadcast"]
     id: UUID
     name: str | None

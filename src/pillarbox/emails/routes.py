@@ -163,7 +163,7 @@ def _parsed(
 
 
 def _batch_body(ids: Sequence[UUID], errors: list[wire.BatchError] | None) -> bytes:
-    shape = wire.BatchOut([wire.EmailId(found) for found in ids])
+    shape = wire.BatchOut(data=[wire.EmailId(id=found) for found in ids])
     if errors is not None:
         shape.errors = errors
     return _encode(shape)
@@ -300,7 +300,7 @@ async def _must_exist(db: TeamDb, email_id: UUID) -> queries.EmailRow:
 
 
 def _ref(email_id: UUID) -> wire.EmailRef:
-    return wire.EmailRef("email", email_id)
+    return wire.EmailRef(object="email", id=email_id)
 
 
 def _linked(kind: type[wire.A], request: Request, db: TeamDb, row: queries.StoredAttachment) -> wire.A:

@@ -54,7 +54,7 @@ class TagIn(Struct):
     value: TagPart
 
 
-class Buffer(Struct):
+class Buffer(Struct, kw_only=True):
     """Bytes as older Node clients write them."""
 
     type: Literal["Buffer"]
@@ -66,7 +66,7 @@ Filename = Annotated[Any, Meta(extra_json_schema={"anyOf": [NAME, {"const": Fals
 """False is the same as absent."""
 
 
-class AttachmentIn(Struct):
+class AttachmentIn(Struct, kw_only=True):
     """`content` or `path` must be there; where both are, `content` counts. `path` is fetched later.
     `inline_content_id` is another name of `content_id`."""
 
@@ -78,7 +78,7 @@ class AttachmentIn(Struct):
     inline_content_id: Annotated[str, Meta(max_length=attachment_input.MOST_CID)] | None = None
 
 
-class TemplateIn(Struct):
+class TemplateIn(Struct, kw_only=True):
     id: str
     variables: Annotated[Any, Meta(extra_json_schema={"type": ["object", "null"]})] = None
 
@@ -125,28 +125,28 @@ class ShareIn(Struct):
     expires_in: Annotated[timedelta, shown_as(Expiry), read_by(lifetime)] = DEFAULT_LIFETIME
 
 
-class EmailId(Struct):
+class EmailId(Struct, kw_only=True):
     id: UUID
 
 
-class EmailRef(Struct):
+class EmailRef(Struct, kw_only=True):
     object: Literal["email"]
     id: UUID
 
 
-class BatchError(Struct):
+class BatchError(Struct, kw_only=True):
     index: int
     message: str
 
 
-class BatchOut(Struct):
+class BatchOut(Struct, kw_only=True):
     """`errors` is there with the validation mode `permissive`."""
 
     data: list[EmailId]
     errors: list[BatchError] | UnsetType = UNSET
 
 
-class EmailsListItem(Struct):
+class EmailsListItem(Struct, kw_only=True):
     id: UUID
     message_id: str
     to: Mailboxes
@@ -160,12 +160,12 @@ class EmailsListItem(Struct):
     scheduled_at: DatabaseTime | None
 
 
-class Tag(Struct):
+class Tag(Struct, kw_only=True):
     name: str
     value: str
 
 
-class EmailsEmail(Struct):
+class EmailsEmail(Struct, kw_only=True):
     object: Literal["email"]
     id: UUID
     message_id: str
@@ -201,12 +201,12 @@ class EmailsAttachment(EmailsAttachmentItem, kw_only=True, tag_field="object", t
     """One attachment by itself."""
 
 
-class EventBounce(Struct):
+class EventBounce(Struct, kw_only=True):
     type: Annotated[str, shown_as(BounceType)]
     sub_type: Annotated[str, shown_as(SubType)] = msgspec.field(name="subType")
 
 
-class Event(Struct):
+class Event(Struct, kw_only=True):
     """One step of an email's history (an extension of ours)."""
 
     id: UUID
@@ -222,7 +222,7 @@ class Event(Struct):
     uncertain: bool
 
 
-class SharedLink(Struct):
+class SharedLink(Struct, kw_only=True):
     object: Literal["email"]
     id: UUID
     url: str
@@ -295,7 +295,7 @@ def event(row: HistoryEvent) -> Event:
         reason=detail.reason or detail.suppressed,
         next_attempt_at=_time(detail.next_attempt_at),
         attempt=detail.attempt,
-        bounce=EventBounce(bounce.type, bounce.sub_type) if bounce else None,
+        bounce=EventBounce(type=bounce.type, sub_type=bounce.sub_type) if bounce else None,
         uncertain=detail.uncertain,
     )
 

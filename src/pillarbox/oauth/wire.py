@@ -23,7 +23,7 @@ SCOPES: Final = f"Of {' and '.join(SUPPORTED)}, with a blank between them."
 RedirectUri = Annotated[str, Meta(min_length=1, max_length=redirects.LONGEST)]
 
 
-class ServerMetadata(Struct):
+class ServerMetadata(Struct, kw_only=True):
     """RFC 8414."""
 
     issuer: str
@@ -43,7 +43,7 @@ class ServerMetadata(Struct):
     authorization_response_iss_parameter_supported: bool
 
 
-class ResourceMetadata(Struct):
+class ResourceMetadata(Struct, kw_only=True):
     """RFC 9728."""
 
     resource: str
@@ -52,7 +52,7 @@ class ResourceMetadata(Struct):
     scopes_supported: tuple[str, ...]
 
 
-class SigningKeyShown(Struct):
+class SigningKeyShown(Struct, kw_only=True):
     kty: Literal["EC"]
     crv: Literal["P-256"]
     x: str
@@ -62,7 +62,7 @@ class SigningKeyShown(Struct):
     kid: str
 
 
-class KeyList(Struct):
+class KeyList(Struct, kw_only=True):
     keys: list[SigningKeyShown]
 
 
@@ -137,7 +137,7 @@ def _or_empty(value: str | None, _: str) -> str:
 GivenGrantType = Literal["authorization_code", "refresh_token"]
 
 
-class TokenRequest(Struct):
+class TokenRequest(Struct, kw_only=True):
     """`authorization_code` needs `code`, `redirect_uri` and `code_verifier`; `refresh_token` needs
     `refresh_token`. A program that does not authenticate by the Authorization header names itself by
     `client_id`. An empty value is as none."""
@@ -153,7 +153,7 @@ class TokenRequest(Struct):
     resource: str | None = None
 
 
-class RevocationRequest(Struct):
+class RevocationRequest(Struct, kw_only=True):
     """RFC 7009. Access tokens cannot be revoked; their grant ends with its refresh token."""
 
     token: Annotated[str, read_by(_or_empty, absent=True)]
@@ -176,7 +176,7 @@ AUTHORIZATION_PARAMETERS: Final = {
 """RFC 6749, 4.1.1, with PKCE (RFC 7636, 4.3)."""
 
 
-class RegisteredClient(Struct):
+class RegisteredClient(Struct, kw_only=True):
     client_id: str
     client_id_issued_at: int
     client_name: str
@@ -191,7 +191,7 @@ class RegisteredClient(Struct):
     client_secret_expires_at: int | UnsetType = UNSET
 
 
-class TokenAnswer(Struct):
+class TokenAnswer(Struct, kw_only=True):
     access_token: str
     token_type: Literal["Bearer"]
     expires_in: int
@@ -222,12 +222,17 @@ def server_metadata(issuer: str, *, documents: bool) -> ServerMetadata:
 
 
 def resource_metadata(issuer: str) -> ResourceMetadata:
-    return ResourceMetadata(issuer, (issuer,), ("header",), SUPPORTED)
+    return ResourceMetadata(
+        resource=issuer,
+        authorization_servers=(issuer,),
+        bearer_methods_supported=("header",),
+        scopes_supported=SUPPORTED,
+    )
 
 
 def key_list(keys: Iterable[PublicKey]) -> KeyList:
     return KeyList(
-        [
+        keys=[
             SigningKeyShown(
                 kty="EC", crv="P-256", x=key["x"], y=key["y"], use="sig", alg="ES256", kid=key["kid"]
             )

@@ -101,4 +101,4 @@ async def remove_batch(request: Request, db: TeamDb) -> Reply[wire.SuppressionsD
     removed = await changes.remove(db, named, request.at, request.use(Publisher))
     if removed:
         await record_call(request, db, Act.SUPPRESSIONS_REMOVED, removed[0].shown, {"count": len(removed)})
-    return Reply(wire.SuppressionsDeleted([wire.deleted(entry) for entry in removed]))
+    return Reply(wire.SuppressionsDeleted(data=[wire.deleted(entry) for entry in removed]))

@@ -51,11 +51,11 @@ class NewSuppression(Struct):
     email: Email
 
 
-class NewSuppressions(Struct):
+class NewSuppressions(Struct, kw_only=True):
     emails: Emails
 
 
-class Removal(Struct):
+class Removal(Struct, kw_only=True):
     """Exactly one of the two."""
 
     min_properties: ClassVar[int] = 1
@@ -78,7 +78,7 @@ class Removal(Struct):
         return [] if self.ids is UNSET else list(self.ids)
 
 
-class Suppression(Struct):
+class Suppression(Struct, kw_only=True):
     object: Literal["suppression"]
     id: UUID
     email: str
@@ -87,7 +87,7 @@ class Suppression(Struct):
     created_at: IsoTime
 
 
-class SuppressionItem(Struct):
+class SuppressionItem(Struct, kw_only=True):
     id: UUID
     email: str
     origin: Origin
@@ -95,22 +95,22 @@ class SuppressionItem(Struct):
     created_at: IsoTime
 
 
-class SuppressionRef(Struct):
+class SuppressionRef(Struct, kw_only=True):
     object: Literal["suppression"]
     id: UUID
 
 
-class SuppressionDeleted(Struct):
+class SuppressionDeleted(Struct, kw_only=True):
     object: Literal["suppression"]
     id: UUID
     deleted: Literal[True]
 
 
-class SuppressionRefs(Struct):
+class SuppressionRefs(Struct, kw_only=True):
     data: list[SuppressionRef]
 
 
-class SuppressionsDeleted(Struct):
+class SuppressionsDeleted(Struct, kw_only=True):
     data: list[SuppressionDeleted]
 
 
@@ -138,7 +138,7 @@ def item(entry: SuppressionRow) -> SuppressionItem:
 
 
 def ref(entry_id: UUID) -> SuppressionRef:
-    return SuppressionRef("suppression", entry_id)
+    return SuppressionRef(object="suppression", id=entry_id)
 
 
 def deleted(entry: SuppressionRow) -> SuppressionDeleted:

@@ -18,7 +18,7 @@ Output = Annotated[
 ]
 
 
-class RunItem(Struct):
+class RunItem(Struct, kw_only=True):
     """`started_at` is null until its first step was carried out."""
 
     id: UUID
@@ -28,12 +28,12 @@ class RunItem(Struct):
     created_at: DatabaseTime
 
 
-class StepError(Struct):
+class StepError(Struct, kw_only=True):
     name: str
     message: str
 
 
-class RunStep(Struct):
+class RunStep(Struct, kw_only=True):
     key: str
     type: StepType
     status: StepStatus
@@ -44,7 +44,7 @@ class RunStep(Struct):
     created_at: DatabaseTime
 
 
-class FullRun(Struct):
+class FullRun(Struct, kw_only=True):
     """`steps` are all of the version that the run walks, in topological order."""
 
     object: Literal["automation_run"]

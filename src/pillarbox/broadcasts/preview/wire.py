@@ -15,14 +15,14 @@ from pillarbox.kernel.wire.problems import InvalidField
 Address = Annotated[str, Meta(min_length=1, max_length=320)]
 
 
-class PreviewBroadcast(Struct):
+class PreviewBroadcast(Struct, kw_only=True):
     """For whom it is composed, and to whom a test copy is sent, if to anybody."""
 
     contact: Address
     send_to: Address | None = None
 
 
-class ShownPreview(Struct):
+class ShownPreview(Struct, kw_only=True):
     object: Literal["broadcast_preview"]
     broadcast_id: UUID
     contact_id: UUID

@@ -70,4 +70,6 @@ def _shown(link_part: LinkPart) -> list[ClickedLink]:
 
 
 def _link(row: ClickedUrl) -> ClickedLink:
-    return ClickedLink(wire.cursor(row.place), row.url, row.clicks, row.unique_clicks)
+    return ClickedLink(
+        id=wire.cursor(row.place), url=row.url, clicks=row.clicks, unique_clicks=row.unique_clicks
+    )

@@ -132,7 +132,7 @@ async def _by_copies(
 
 
 async def _shown(db: TeamDb, kind: str, rows: Sequence[RecipientReportRow]) -> list[ReportRow]:
-    made = [ReportRow(wire.cursor(row.place), row.contact_id, row.email) for row in rows]
+    made = [ReportRow(id=wire.cursor(row.place), contact_id=row.contact_id, email=row.email) for row in rows]
     ids = [row.email_id for row in rows]
     if kind == "bounced":
         for row, shown in zip(rows, made, strict=True):
@@ -152,6 +152,6 @@ async def _shown(db: TeamDb, kind: str, rows: Sequence[RecipientReportRow]) -> l
 async def _links(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, list[LinkClicks]]:
     found = sorted(await queries.clicks(db, ids), key=lambda one: one.email_id)
     return {
-        email_id: [LinkClicks(one.url, one.clicks) for one in clicked]
+        email_id: [LinkClicks(url=one.url, clicks=one.clicks) for one in clicked]
         for email_id, clicked in groupby(found, key=lambda one: one.email_id)
     }

@@ -41,12 +41,12 @@ RECIPIENT_PARAMETERS = {
 }
 
 
-class LinkClicks(Struct):
+class LinkClicks(Struct, kw_only=True):
     url: str
     clicks: int
 
 
-class ReportRow(Struct):
+class ReportRow(Struct, kw_only=True):
     id: str
     contact_id: UUID | None
     email: str
@@ -55,7 +55,7 @@ class ReportRow(Struct):
     clicked_links: list[LinkClicks] | UnsetType = UNSET
 
 
-class ClickedLink(Struct):
+class ClickedLink(Struct, kw_only=True):
     id: str
     url: str
     clicks: int

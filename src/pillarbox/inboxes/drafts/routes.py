@@ -58,7 +58,9 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
     answers: list[Reply[wire.DraftRef]] = []
 
     async def finish(held: TeamDb, created_draft: CreatedDraft) -> None:
-        answer = Reply(wire.DraftRef("inbox_draft", created_draft.id), 201 if created_draft.is_new else 200)
+        answer = Reply(
+            wire.DraftRef(object="inbox_draft", id=created_draft.id), 201 if created_draft.is_new else 200
+        )
         answers.append(await kept(request, held, answer, request.use(Clock).now()))  # type: ignore[type-abstract]
 
     drafts = request.use(Drafts)
@@ -86,7 +88,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
     body = request.json()
     wanted = await in_thread_if_large(_octets(request, body), fields.parse, wire.DraftChange, body)
     inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
-    answer = Reply(wire.DraftRef("inbox_draft", draft_id))
+    answer = Reply(wire.DraftRef(object="inbox_draft", id=draft_id))
 
     async def finish(held: TeamDb) -> None:
         await recorded(request, held, answer)
@@ -99,7 +101,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
 @route("DELETE", DRAFT, needs=Access.FULL, transaction=False, problems=(409,), summary="Delete a draft")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DraftDeleted]:
     inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
-    answer = Reply(wire.DraftDeleted("inbox_draft", draft_id, True))
+    answer = Reply(wire.DraftDeleted(object="inbox_draft", id=draft_id, deleted=True))
 
     async def finish(held: TeamDb) -> None:
         await recorded(request, held, answer)

@@ -86,7 +86,9 @@ class DraftSending:
                 call,
                 mail,
                 SentMessagePlace(inbox_id, thread_id, is_new),
-                lambda email_id: _encode(wire.DraftSent("inbox_draft", draft_id, thread_id, email_id)),
+                lambda email_id: _encode(
+                    wire.DraftSent(object="inbox_draft", id=draft_id, thread_id=thread_id, email_id=email_id)
+                ),
                 mark,
             )
         await self._files.forget(db.source, dropped)

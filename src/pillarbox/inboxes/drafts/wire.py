@@ -50,7 +50,7 @@ class ReplyTo(NamedTuple):
     email_id: UUID
 
 
-class FileIn(Struct):
+class FileIn(Struct, kw_only=True):
     """`content` or `path` must be there; where both are, `content` counts. `path` is downloaded at once."""
 
     content: str | list[Annotated[int, Meta(ge=0, le=255)]] | None = None
@@ -130,14 +130,14 @@ class SendDraft(Struct):
     headers: Annotated[list[tuple[str, str]], shown_as(dict[str, str]), read_by(custom_headers)] | None = None
 
 
-class DraftFile(Struct):
+class DraftFile(Struct, kw_only=True):
     id: UUID
     filename: str
     content_type: str
     size: int
 
 
-class Draft(Struct):
+class Draft(Struct, kw_only=True):
     object: Literal["inbox_draft"]
     id: UUID
     type: DraftType
@@ -155,7 +155,7 @@ class Draft(Struct):
     attachments: list[DraftFile]
 
 
-class DraftItem(Struct):
+class DraftItem(Struct, kw_only=True):
     id: UUID
     type: DraftType
     to: SomeTexts
@@ -169,25 +169,25 @@ class DraftItem(Struct):
     attachments: list[DraftFile]
 
 
-class DraftRef(Struct):
+class DraftRef(Struct, kw_only=True):
     object: Literal["inbox_draft"]
     id: UUID
 
 
-class DraftDeleted(Struct):
+class DraftDeleted(Struct, kw_only=True):
     object: Literal["inbox_draft"]
     id: UUID
     deleted: Literal[True]
 
 
-class DraftSent(Struct):
+class DraftSent(Struct, kw_only=True):
     object: Literal["inbox_draft"]
     id: UUID
     thread_id: UUID
     email_id: UUID
 
 
-class LinkedFile(Struct):
+class LinkedFile(Struct, kw_only=True):
     """An attachment with its link."""
 
     object: Literal["attachment"]

@@ -11,12 +11,12 @@ from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style
 from pillarbox.oauth.bearer.queries import GrantRevocation, ListedGrant
 
 
-class GrantClient(Struct):
+class GrantClient(Struct, kw_only=True):
     name: str
     logo_uri: str | None
 
 
-class GrantItem(Struct):
+class GrantItem(Struct, kw_only=True):
     """`resource` is there for the sake of clients that read it."""
 
     id: UUID
@@ -29,7 +29,7 @@ class GrantItem(Struct):
     client: GrantClient
 
 
-class GrantRevoked(Struct):
+class GrantRevoked(Struct, kw_only=True):
     object: Literal["oauth_grant"]
     id: UUID
     revoked_at: IsoTime
@@ -47,12 +47,15 @@ def item(grant: ListedGrant) -> GrantItem:
         created_at=database_style(grant.created_at),
         revoked_at=None if grant.revoked_at is None else database_style(grant.revoked_at),
         revoked_reason=grant.revoked_reason,
-        client=GrantClient(program["name"], program.get("logo_uri")),
+        client=GrantClient(name=program["name"], logo_uri=program.get("logo_uri")),
     )
 
 
 def revoked(grant_id: UUID, grant_revocation: GrantRevocation) -> GrantRevoked:
     """A grant that was revoked, now or before."""
     return GrantRevoked(
-        "oauth_grant", grant_id, iso_style(grant_revocation.revoked_at), grant_revocation.revoked_reason
+        object="oauth_grant",
+        id=grant_id,
+        revoked_at=iso_style(grant_revocation.revoked_at),
+        revoked_reason=grant_revocation.revoked_reason,
     )
