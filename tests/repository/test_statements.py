@@ -209,6 +209,17 @@ def test_no_division_by_zero_stands_for_an_answer() -> None:
     assert caught == []
 
 
+def test_branches_do_not_repeat_their_columns() -> None:
+    repeated = {statement.where for statement in all_statements() if repeats_columns(statement.sql)}
+    assert repeated == REPEATED_COLUMNS.keys(), "SELECT * in the branches, and the columns once above them"
+
+
+def test_the_rule_of_columns_finds_a_violation() -> None:
+    branch = "(SELECT id, name, at\n FROM things WHERE team_id = $1)"
+    assert repeats_columns(f"SELECT id, name, at FROM ({branch} UNION ALL {branch}) AS page")
+    assert not repeats_columns(f"SELECT id, name, at FROM ({branch} UNION ALL (SELECT 1)) AS page")
+
+
 async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:
     conn = await asyncpg.connect(database_url)
     wrong = {}

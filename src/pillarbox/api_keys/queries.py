@@ -166,10 +166,10 @@ async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
         ApiKeyListRow,
         """
         SELECT id, name, created_at, last_used_at, permission, domain_id, status, display FROM (
-            (SELECT id, name, created_at, last_used_at, permission, domain_id, status, display
+            (SELECT *
                FROM api_keys WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT id, name, created_at, last_used_at, permission, domain_id, status, display
+            (SELECT *
                FROM api_keys WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
         ) AS page
         """,

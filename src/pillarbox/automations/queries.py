@@ -89,12 +89,12 @@ async def page(db: TeamDb, page: Page, status: str | None) -> list[ListedAutomat
         ListedAutomation,
         """
         SELECT id, name, status, created_at, updated_at FROM (
-            (SELECT id, name, status, created_at, updated_at
+            (SELECT *
                FROM automations
               WHERE team_id = $1 AND id < $2 AND deleted_at IS NULL AND ($5::text IS NULL OR status = $5)
               ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT id, name, status, created_at, updated_at
+            (SELECT *
                FROM automations
               WHERE team_id = $1 AND id > $3 AND deleted_at IS NULL AND ($5::text IS NULL OR status = $5)
               ORDER BY id LIMIT $4)

@@ -109,10 +109,10 @@ async def page(db: TeamDb, page: Page) -> list[ListedBroadcast]:
                (SELECT s.id FROM segments s WHERE s.team_id = $1 AND s.id = page.segment_id) AS segment_id,
                (SELECT t.id FROM topics t
                  WHERE t.team_id = $1 AND t.id = page.topic_id AND t.deleted_at IS NULL) AS topic_id
-          FROM ((SELECT id, name, segment_id, topic_id, status, created_at, scheduled_at, sent_at
+          FROM ((SELECT *
                    FROM broadcasts WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
                 UNION ALL
-                (SELECT id, name, segment_id, topic_id, status, created_at, scheduled_at, sent_at
+                (SELECT *
                    FROM broadcasts WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
         """,
         *page.args,

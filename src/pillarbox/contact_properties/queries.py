@@ -11,30 +11,23 @@ from uuid import UUID
 from msgspec import Raw
 
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.paging import NO_PAGE, Page
 
-PAGE = """
+# The properties of a page, the one with the id `$5`, or those with the keys `$6`.
+READ = """
     SELECT id, number, key, type, fallback_value, created_at FROM (
-        (SELECT id, number, key, type, fallback_value, created_at
-           FROM contact_properties
+        (SELECT * FROM contact_properties
           WHERE team_id = $1 AND id < $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT $4)
         UNION ALL
-        (SELECT id, number, key, type, fallback_value, created_at
-           FROM contact_properties
+        (SELECT * FROM contact_properties
           WHERE team_id = $1 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4)
+        UNION ALL
+        (SELECT * FROM contact_properties
+          WHERE team_id = $1 AND id = $5 AND deleted_at IS NULL)
+        UNION ALL
+        (SELECT * FROM contact_properties
+          WHERE team_id = $1 AND key = ANY ($6::text[]) AND deleted_at IS NULL)
     ) AS page
-"""
-
-ONE = """
-    SELECT id, number, key, type, fallback_value, created_at
-      FROM contact_properties
-     WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL
-"""
-
-NAMED = """
-    SELECT id, number, key, type, fallback_value, created_at
-      FROM contact_properties
-     WHERE team_id = $1 AND key = ANY ($2::text[]) AND deleted_at IS NULL
 """
 
 LIVING = """
@@ -113,16 +106,16 @@ class DeletedDefinition(NamedTuple):
 
 
 async def page(db: TeamDb, page: Page) -> list[PropertyDefinition]:
-    return await db.all(PropertyDefinition, PAGE, *page.args)
+    return await db.all(PropertyDefinition, READ, *page.args, None, None)
 
 
 async def one(db: TeamDb, property_id: UUID) -> PropertyDefinition | None:
-    return await db.one(PropertyDefinition, ONE, property_id)
+    return await db.one(PropertyDefinition, READ, *NO_PAGE, property_id, None)
 
 
 async def named(db: TeamDb, keys: Sequence[str]) -> list[PropertyDefinition]:
     """Those of these keys that are defined."""
-    return await db.all(PropertyDefinition, NAMED, keys)
+    return await db.all(PropertyDefinition, READ, *NO_PAGE, None, keys)
 
 
 async def hold(db: TeamDb) -> None:

@@ -96,12 +96,10 @@ async def page(db: TeamDb, page: Page) -> list[Domain]:
         SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
                click_tracking, tls, sending, receiving, '' AS selector, '' AS public_key, records, claim_id
           FROM (
-            (SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
-                    click_tracking, tls, sending, receiving, records, claim_id
+            (SELECT *
                FROM domains WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
-                    click_tracking, tls, sending, receiving, records, claim_id
+            (SELECT *
                FROM domains WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
         ) AS page
         """,

@@ -8,30 +8,23 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.paging import NO_PAGE, Page
 
 INSERT: Final = """
     INSERT INTO event_definitions (team_id, id, name, schema, created_at, updated_at)
     VALUES ($1, $2, $3, $4::text::json, $5, $5)
 """
 
-BY_ID: Final = """
-    SELECT id, name, schema, created_at, updated_at FROM event_definitions WHERE team_id = $1 AND id = $2
-"""
-
-BY_NAME: Final = """
-    SELECT id, name, schema, created_at, updated_at FROM event_definitions WHERE team_id = $1 AND name = $2
-"""
-
-PAGE: Final = """
+# The definitions of a page, the one with the id `$5`, or the one of the name `$6`.
+READ: Final = """
     SELECT id, name, schema, created_at, updated_at FROM (
-        (SELECT id, name, schema, created_at, updated_at
-           FROM event_definitions
-          WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+        (SELECT * FROM event_definitions WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
         UNION ALL
-        (SELECT id, name, schema, created_at, updated_at
-           FROM event_definitions
-          WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        (SELECT * FROM event_definitions WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        UNION ALL
+        (SELECT * FROM event_definitions WHERE team_id = $1 AND id = $5)
+        UNION ALL
+        (SELECT * FROM event_definitions WHERE team_id = $1 AND name = $6)
     ) AS page
 """
 
@@ -62,15 +55,15 @@ async def insert(db: TeamDb, definition_id: UUID, name: str, schema: str | None,
 
 
 async def by_id(db: TeamDb, definition_id: UUID) -> EventDefinitionRow | None:
-    return await db.one(EventDefinitionRow, BY_ID, definition_id)
+    return await db.one(EventDefinitionRow, READ, *NO_PAGE, definition_id, None)
 
 
 async def by_name(db: TeamDb, name: str) -> EventDefinitionRow | None:
-    return await db.one(EventDefinitionRow, BY_NAME, name)
+    return await db.one(EventDefinitionRow, READ, *NO_PAGE, None, name)
 
 
 async def page(db: TeamDb, page: Page) -> list[EventDefinitionRow]:
-    return await db.all(EventDefinitionRow, PAGE, *page.args)
+    return await db.all(EventDefinitionRow, READ, *page.args, None, None)
 
 
 async def change(db: TeamDb, definition_id: UUID, schema: str | None, now: datetime) -> bool:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pillarbox.contacts import segment_locks
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.paging import NO_PAGE, Page
 
 JOB_REMOVE: Final = "segment.remove"
 
@@ -33,26 +33,24 @@ async def insert(db: TeamDb, segment: Segment) -> None:
     )
 
 
+# The segments of a page, or the one with the id `$5`.
+READ: Final = """
+    SELECT id, name, created_at FROM (
+        (SELECT * FROM segments WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT * FROM segments WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        UNION ALL
+        (SELECT * FROM segments WHERE team_id = $1 AND id = $5)
+    ) AS page
+"""
+
+
 async def page(db: TeamDb, page: Page) -> list[Segment]:
-    return await db.all(
-        Segment,
-        """
-        SELECT id, name, created_at FROM (
-            (SELECT id, name, created_at
-               FROM segments WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
-            UNION ALL
-            (SELECT id, name, created_at
-               FROM segments WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
-        ) AS page
-        """,
-        *page.args,
-    )
+    return await db.all(Segment, READ, *page.args, None)
 
 
 async def get(db: TeamDb, segment_id: UUID) -> Segment | None:
-    return await db.one(
-        Segment, "SELECT id, name, created_at FROM segments WHERE team_id = $1 AND id = $2", segment_id
-    )
+    return await db.one(Segment, READ, *NO_PAGE, segment_id)
 
 
 async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:

@@ -97,10 +97,10 @@ async def page(db: TeamDb, page: Page) -> list[SuppressionRow]:
         SuppressionRow,
         """
         SELECT team_id, id, address, email, origin, source_id, created_at FROM (
-            (SELECT team_id, id, address, email, origin, source_id, created_at
+            (SELECT *
                FROM suppressions WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT team_id, id, address, email, origin, source_id, created_at
+            (SELECT *
                FROM suppressions WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
         ) AS page
         """,
@@ -113,10 +113,10 @@ async def page_of_origin(db: TeamDb, page: Page, origin: str) -> list[Suppressio
         SuppressionRow,
         """
         SELECT team_id, id, address, email, origin, source_id, created_at FROM (
-            (SELECT team_id, id, address, email, origin, source_id, created_at
+            (SELECT *
                FROM suppressions WHERE team_id = $1 AND origin = $5 AND id < $2 ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT team_id, id, address, email, origin, source_id, created_at
+            (SELECT *
                FROM suppressions WHERE team_id = $1 AND origin = $5 AND id > $3 ORDER BY id LIMIT $4)
         ) AS page
         """,

@@ -151,10 +151,10 @@ REMOVE_VERSIONS: Final = """
 
 PAGE: Final = """
     SELECT id, name, alias, published_at, created_at, updated_at FROM (
-        (SELECT id, name, alias, published_at, created_at, updated_at
+        (SELECT *
            FROM templates WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
         UNION ALL
-        (SELECT id, name, alias, published_at, created_at, updated_at
+        (SELECT *
            FROM templates WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
     ) AS page
 """

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.combined_statement import row_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
-from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.paging import NO_PAGE, Page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,39 +26,28 @@ class TopicRow:
     updated_at: datetime
 
 
+# The topics of a page, or the one with the id `$5`.
+READ: Final = """
+    SELECT id, name, description, default_subscription, visibility, created_at, updated_at
+      FROM (
+        (SELECT * FROM topics
+          WHERE team_id = $1 AND id < $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT * FROM topics
+          WHERE team_id = $1 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4)
+        UNION ALL
+        (SELECT * FROM topics
+          WHERE team_id = $1 AND id = $5 AND deleted_at IS NULL)
+    ) AS page
+"""
+
+
 async def page(db: TeamDb, page: Page) -> list[TopicRow]:
-    return await _read(db, *page.args, None)
+    return await db.all(TopicRow, READ, *page.args, None)
 
 
 async def get(db: TeamDb, topic_id: UUID) -> TopicRow | None:
-    topics = await _read(db, None, None, 1, topic_id)
-    return topics[0] if topics else None
-
-
-async def _read(
-    db: TeamDb, upper: UUID | None, lower: UUID | None, limit: int, topic_id: UUID | None
-) -> list[TopicRow]:
-    """Return the topics of a page, or the one with this id: the only list of the columns that are read."""
-    return await db.all(
-        TopicRow,
-        """
-        SELECT id, name, description, default_subscription, visibility, created_at, updated_at
-          FROM (
-            (SELECT * FROM topics
-              WHERE team_id = $1 AND id < $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT $4)
-            UNION ALL
-            (SELECT * FROM topics
-              WHERE team_id = $1 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4)
-            UNION ALL
-            (SELECT * FROM topics
-              WHERE team_id = $1 AND id = $5 AND deleted_at IS NULL)
-        ) AS page
-        """,
-        upper,
-        lower,
-        limit,
-        topic_id,
-    )
+    return await db.one(TopicRow, READ, *NO_PAGE, topic_id)
 
 
 async def lock(db: TeamDb, topic_id: UUID) -> TopicRow | None:

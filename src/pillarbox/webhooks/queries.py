@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.paging import NO_PAGE, Page
 from pillarbox.kernel.work import job_queries
 from pillarbox.webhooks.signing_secrets import MOST_EARLIER, OVERLAP
 
@@ -19,20 +19,18 @@ INSERT = """
     VALUES ($1, $2, $3, $3, $4, $5, ARRAY[$6::bytea], ARRAY[NULL::timestamptz])
 """
 
-PAGE = """
+# The webhooks of a page, or the one with the id `$5`.
+READ = """
     SELECT id, created_at, endpoint, events, status, secrets[1] AS sealed
-      FROM ((SELECT id, created_at, endpoint, events, status, secrets
-               FROM webhooks WHERE team_id = $1 AND id < $2 AND kind = 'endpoint' ORDER BY id DESC LIMIT $4)
+      FROM ((SELECT * FROM webhooks
+              WHERE team_id = $1 AND id < $2 AND kind = 'endpoint' ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT id, created_at, endpoint, events, status, secrets
-               FROM webhooks WHERE team_id = $1 AND id > $3 AND kind = 'endpoint' ORDER BY id LIMIT $4)
+            (SELECT * FROM webhooks
+              WHERE team_id = $1 AND id > $3 AND kind = 'endpoint' ORDER BY id LIMIT $4)
+            UNION ALL
+            (SELECT * FROM webhooks
+              WHERE team_id = $1 AND id = $5 AND kind = 'endpoint')
            ) AS page
-"""
-
-GET = """
-    SELECT id, created_at, endpoint, events, status, secrets[1] AS sealed
-      FROM webhooks
-     WHERE team_id = $1 AND id = $2 AND kind = 'endpoint'
 """
 
 # Disabling ends what is open, by the epoch; enabling starts the failure clock anew.
@@ -156,12 +154,12 @@ REPLAY = """
 
 ATTEMPTS = """
     SELECT id, sent_at, http_status_code, response
-      FROM ((SELECT id, sent_at, http_status_code, response
+      FROM ((SELECT *
                FROM webhook_attempts
               WHERE team_id = $1 AND webhook_id = $5 AND event_id = $6 AND id < $2
               ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT id, sent_at, http_status_code, response
+            (SELECT *
                FROM webhook_attempts
               WHERE team_id = $1 AND webhook_id = $5 AND event_id = $6 AND id > $3
               ORDER BY id LIMIT $4)) AS page
@@ -209,11 +207,11 @@ async def insert(
 
 
 async def page(db: TeamDb, page: Page) -> list[Webhook]:
-    return await db.all(Webhook, PAGE, *page.args)
+    return await db.all(Webhook, READ, *page.args, None)
 
 
 async def get(db: TeamDb, webhook_id: UUID) -> Webhook | None:
-    return await db.one(Webhook, GET, webhook_id)
+    return await db.one(Webhook, READ, *NO_PAGE, webhook_id)
 
 
 async def change(

@@ -11,7 +11,7 @@ import asyncpg
 
 from pillarbox.contacts import segment_queries
 from pillarbox.kernel.postgres.database import Connection, TeamDb
-from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.paging import NO_PAGE, Page
 from pillarbox.kernel.work.collectors import changed
 
 MOST_ERRORS = 1000
@@ -35,32 +35,31 @@ COUNT_OPEN = """
     SELECT count(*) FROM contact_imports WHERE team_id = $1 AND status IN ('queued', 'in_progress')
 """
 
-ONE = """
-    SELECT id, status, created_at, completed_at, created, updated, skipped, failed
-      FROM contact_imports
-     WHERE team_id = $1 AND id = $2
-"""
-
-PAGE = """
+# The imports of a page, of the status `$5` or of any; or the one with the id `$6`.
+READ = """
     SELECT id, status, created_at, completed_at, created, updated, skipped, failed FROM (
-        (SELECT id, status, created_at, completed_at, created, updated, skipped, failed
+        (SELECT *
            FROM contact_imports
           WHERE team_id = $1 AND id < $2 AND ($5::text IS NULL OR status = $5) ORDER BY id DESC LIMIT $4)
         UNION ALL
-        (SELECT id, status, created_at, completed_at, created, updated, skipped, failed
+        (SELECT *
            FROM contact_imports
           WHERE team_id = $1 AND id > $3 AND ($5::text IS NULL OR status = $5) ORDER BY id LIMIT $4)
+        UNION ALL
+        (SELECT *
+           FROM contact_imports
+          WHERE team_id = $1 AND id = $6)
     ) AS page
 """
 
 # The order is that of the file, so a cursor looks up to higher ids.
 ERRORS = """
     SELECT id, row_number, email, reason FROM (
-        (SELECT id, row_number, email, reason
+        (SELECT *
            FROM contact_import_errors
           WHERE team_id = $1 AND import_id = $5 AND id > $2 ORDER BY id LIMIT $4)
         UNION ALL
-        (SELECT id, row_number, email, reason
+        (SELECT *
            FROM contact_import_errors
           WHERE team_id = $1 AND import_id = $5 AND id < $3 ORDER BY id DESC LIMIT $4)
     ) AS page
@@ -188,11 +187,11 @@ async def count_open(db: TeamDb) -> int:
 
 
 async def one(db: TeamDb, import_id: UUID) -> ImportCounts | None:
-    return await db.one(ImportCounts, ONE, import_id)
+    return await db.one(ImportCounts, READ, *NO_PAGE, None, import_id)
 
 
 async def page(db: TeamDb, page: Page, status: str | None) -> list[ImportCounts]:
-    return await db.all(ImportCounts, PAGE, *page.args, status)
+    return await db.all(ImportCounts, READ, *page.args, status, None)
 
 
 async def errors(db: TeamDb, page: Page, import_id: UUID) -> list[ListedError]:

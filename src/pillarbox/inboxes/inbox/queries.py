@@ -30,12 +30,10 @@ PAGE: Final = """
            (SELECT max((SELECT max(t.received_at) FROM inbox_threads t
                          WHERE t.team_id = i.team_id AND t.inbox_id = i.id AND t.list_class = c.number))
               FROM generate_series(0, 19) AS c (number)) AS last_received
-      FROM ((SELECT team_id, id, name, email_address, receiving_address, from_name, domain_id, unread, drafts,
-                    created_at, updated_at
+      FROM ((SELECT *
                FROM inboxes WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT team_id, id, name, email_address, receiving_address, from_name, domain_id, unread, drafts,
-                    created_at, updated_at
+            (SELECT *
                FROM inboxes WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS i
 """
 

@@ -5,13 +5,17 @@ arguments from the page, `*page.args`, and is written as two branches of which o
 walks the index (team_id, id) from the cursor, and never past the page:
 
     SELECT id, name FROM (
-        (SELECT id, name FROM things WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+        (SELECT * FROM things WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
         UNION ALL
-        (SELECT id, name FROM things WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        (SELECT * FROM things WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        UNION ALL
+        (SELECT * FROM things WHERE team_id = $1 AND id = $5)
     ) AS page
 
 `$2` is the upper end (null while travelling to newer items), `$3` the lower end (null otherwise) and
-`$4` one more than the limit.
+`$4` one more than the limit. A third branch, for one row by its id, makes the statement that of
+`GET /things/{id}` as well: its arguments are `*NO_PAGE, id`, and those of a page `*page.args, None`. So the
+columns stand once. In lists of mail each branch names its columns: that is a tenth faster.
 
 A list that is wanted whole is read a block at a time and sent as it is read (`listed`): however long it is,
 it takes the memory of one block, and other requests are served between two blocks.
@@ -43,6 +47,9 @@ NEWEST = UUID(int=2**128 - 1)
 OLDEST = UUID(int=0)
 BEGIN, END = b'{"object":"list","has_more":false,"data":[', b"]}"
 LIMIT_REASON = "Use an integer from 1 to 100."
+
+NO_PAGE = (None, None, 0)
+"""What a statement gets in place of `page.args` where it is to find one row, or rows of other conditions."""
 
 PAGING = {"limit": Annotated[int, Meta(ge=1, le=MOST)], "after": UUID, "before": UUID}
 """The query parameters of a list whose cursors are UUIDs."""

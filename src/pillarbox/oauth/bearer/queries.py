@@ -109,12 +109,12 @@ async def page(db: TeamDb, person_id: UUID | None, page: Page) -> list[ListedGra
         ListedGrant,
         """
         SELECT id, client_id, client, scopes, created_at, revoked_at, revoked_reason FROM (
-            (SELECT id, client_id, client, scopes, created_at, revoked_at, revoked_reason
+            (SELECT *
                FROM oauth_grants
               WHERE team_id = $1 AND id < $2 AND ($5::uuid IS NULL OR person_id = $5)
               ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT id, client_id, client, scopes, created_at, revoked_at, revoked_reason
+            (SELECT *
                FROM oauth_grants
               WHERE team_id = $1 AND id > $3 AND ($5::uuid IS NULL OR person_id = $5)
               ORDER BY id LIMIT $4)

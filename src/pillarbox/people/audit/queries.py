@@ -87,10 +87,10 @@ async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
         AuditEntry,
         """
         SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details FROM (
-            (SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details
+            (SELECT *
                FROM audit_entries WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
             UNION ALL
-            (SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details
+            (SELECT *
                FROM audit_entries WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
         ) AS page
         """,
