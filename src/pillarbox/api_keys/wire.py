@@ -77,5 +77,4 @@ class ApiKeyDeleted(Struct, kw_only=True):
 
 def item(key: ApiKeyListRow) -> ApiKeyItem:
     """A key as the list shows it."""
-    used = None if key.last_used_at is None else database_style(key.last_used_at)
-    return ApiKeyItem(id=key.id, name=key.name, created_at=database_style(key.created_at), last_used_at=used)
+    return from_row(ApiKeyItem, key)

@@ -143,24 +143,15 @@ class FullAutomation(Struct, kw_only=True):
 
 
 def item(row: ListedAutomation) -> AutomationItem:
-    return AutomationItem(
-        id=row.id,
-        name=row.name,
-        status=row.status,
-        created_at=database_style(row.created_at),
-        updated_at=database_style(row.updated_at),
-    )
+    return from_row(AutomationItem, row)
 
 
 def full(row: Automation) -> FullAutomation:
     """Return the automation as it is shown. Its graph is stored in that form, so it is not decoded."""
-    return FullAutomation(
+    return from_row(
+        FullAutomation,
+        row,
         object="automation",
-        id=row.id,
-        name=row.name,
-        status=row.status,
-        created_at=database_style(row.created_at),
-        updated_at=database_style(row.updated_at),
         steps=cast(list[ShownStep], msgspec.Raw(row.stored.steps.encode())),
         connections=cast(list[ShownConnection], msgspec.Raw(row.stored.connections.encode())),
     )

@@ -154,17 +154,7 @@ class FullBroadcast(Struct, kw_only=True):
 
 
 def item(row: ListedBroadcast) -> BroadcastItem:
-    return BroadcastItem(
-        id=row.id,
-        name=row.name,
-        audience_id=row.segment_id,
-        segment_id=row.segment_id,
-        status=row.status,
-        created_at=database_style(row.created_at),
-        scheduled_at=_time(row.scheduled_at),
-        sent_at=_time(row.sent_at),
-        topic_id=row.topic_id,
-    )
+    return from_row(BroadcastItem, row, audience_id=row.segment_id)
 
 
 def full(row: Broadcast) -> FullBroadcast:
@@ -187,7 +177,3 @@ def full(row: Broadcast) -> FullBroadcast:
         shown.html,
         shown.topic_id,
     )
-
-
-def _time(instant: datetime | None) -> str | None:
-    return None if instant is None else database_style(instant)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from pillarbox.capture.message import CapturedMessage, CapturedPart
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.shapes import from_row
 
 
 class HeaderOut(Struct, kw_only=True):
@@ -57,15 +58,12 @@ class ClearedCount(Struct, kw_only=True):
 
 
 def captured(row: CapturedRow, message: CapturedMessage, origin: str) -> ShownCapture:
-    return ShownCapture(
-        id=row.id,
-        email_id=row.email_id,
+    return from_row(
+        ShownCapture,
+        row,
         created_at=database_style(row.at),
         from_=row.sender,
         to=row.recipients,
-        subject=row.subject,
-        size=row.size,
-        inbound=row.inbound,
         html=message.html,
         text=message.text,
         headers=[HeaderOut(name=header.name, value=header.value) for header in message.headers],

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from pillarbox.contact_properties.definitions import PropertyDefinition
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.shapes import from_row
 
 KEY_REASON = "Use 1 to 50 letters, digits and underscores."
 
@@ -66,22 +67,15 @@ class FullProperty(Struct, kw_only=True):
 
 
 def item(property_definition: PropertyDefinition) -> PropertyItem:
-    return PropertyItem(
-        id=property_definition.id,
-        key=property_definition.key,
-        type=property_definition.type,
-        fallback_value=property_definition.fallback,
-        created_at=database_style(property_definition.created_at),
-    )
+    return from_row(PropertyItem, property_definition, fallback_value=property_definition.fallback)
 
 
 def full(property_definition: PropertyDefinition) -> FullProperty:
     at = database_style(property_definition.created_at)
-    return FullProperty(
+    return from_row(
+        FullProperty,
+        property_definition,
         object="contact_property",
-        id=property_definition.id,
-        key=property_definition.key,
-        type=property_definition.type,
         fallback_value=property_definition.fallback,
         created_at=at,
     )

@@ -13,7 +13,8 @@ from pillarbox.domains.names import LONGEST_INPUT
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.status import DomainState, domain_state
 from pillarbox.kernel.http.schemas import one_of
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
+from pillarbox.kernel.wire.shapes import from_row
 
 Switch = Literal["enabled", "disabled"]
 Region = Annotated[
@@ -121,30 +122,22 @@ class FullDomain(Struct, kw_only=True):
 
 def created(domain: Domain, here: MailInstallation, *, proof: bool) -> CreatedDomain:
     """The answer to a creation."""
-    return CreatedDomain(
-        id=domain.id,
-        name=domain.name,
-        created_at=database_style(domain.created_at),
+    return from_row(
+        CreatedDomain,
+        domain,
         status=status_of(domain, proof=proof),
         capabilities=capabilities_of(domain),
         records=records_of(domain, here, proof=proof),
-        region=domain.region,
-        open_tracking=domain.open_tracking,
-        click_tracking=domain.click_tracking,
         tracking_subdomain=domain.tracking_subdomain or UNSET,
     )
 
 
 def item(domain: Domain, *, proof: bool) -> DomainItem:
     """A domain as the list shows it."""
-    return DomainItem(
-        id=domain.id,
-        name=domain.name,
+    return from_row(
+        DomainItem,
+        domain,
         status=status_of(domain, proof=proof),
-        created_at=database_style(domain.created_at),
-        region=domain.region,
-        open_tracking=domain.open_tracking,
-        click_tracking=domain.click_tracking,
         tracking_subdomain=domain.tracking_subdomain or UNSET,
         capabilities=capabilities_of(domain),
     )
@@ -152,15 +145,11 @@ def item(domain: Domain, *, proof: bool) -> DomainItem:
 
 def full(domain: Domain, here: MailInstallation, *, proof: bool) -> FullDomain:
     """A domain by itself."""
-    return FullDomain(
+    return from_row(
+        FullDomain,
+        domain,
         object="domain",
-        id=domain.id,
-        name=domain.name,
         status=status_of(domain, proof=proof),
-        created_at=database_style(domain.created_at),
-        region=domain.region,
-        open_tracking=domain.open_tracking,
-        click_tracking=domain.click_tracking,
         tracking_subdomain=domain.tracking_subdomain or UNSET,
         capabilities=capabilities_of(domain),
         records=records_of(domain, here, proof=proof),

@@ -117,26 +117,11 @@ class EventsSent(Struct, kw_only=True):
 
 
 def item(definition: EventDefinitionRow) -> EventsEventItem:
-    schema = Raw((definition.schema or "null").encode())
-    return EventsEventItem(
-        id=definition.id,
-        name=definition.name,
-        schema=schema,
-        created_at=database_style(definition.created_at),
-        updated_at=database_style(definition.updated_at),
-    )
+    return from_row(EventsEventItem, definition, schema=_schema(definition))
 
 
 def full(definition: EventDefinitionRow) -> EventDefinition:
-    shown = item(definition)
-    return EventDefinition(
-        object="event",
-        id=shown.id,
-        name=shown.name,
-        schema=shown.schema,
-        created_at=shown.created_at,
-        updated_at=shown.updated_at,
-    )
+    return from_row(EventDefinition, definition, object="event", schema=_schema(definition))
 
 
 def sent(events: Sequence[SentEvent], *, is_array: bool) -> EventSent | EventsSent:

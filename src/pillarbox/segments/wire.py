@@ -7,7 +7,8 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
+from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.segments.queries import Segment
 
 Name = Annotated[str, Meta(max_length=255, extra={"trimmed": True})]
@@ -50,12 +51,8 @@ class SegmentDeleted(Struct, kw_only=True):
 
 
 def item(segment: Segment) -> SegmentsSegmentItem:
-    return SegmentsSegmentItem(
-        id=segment.id, name=segment.name, created_at=database_style(segment.created_at)
-    )
+    return from_row(SegmentsSegmentItem, segment)
 
 
 def full(segment: Segment) -> FullSegment:
-    return FullSegment(
-        object="segment", id=segment.id, name=segment.name, created_at=database_style(segment.created_at)
-    )
+    return from_row(FullSegment, segment, object="segment")

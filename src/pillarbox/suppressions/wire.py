@@ -13,6 +13,7 @@ from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress
 from pillarbox.kernel.wire.fields import parse_value, read_by
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField
+from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.suppressions.addresses import listed_address
 from pillarbox.suppressions.changes import Origin
 from pillarbox.suppressions.queries import SuppressionRow
@@ -115,26 +116,11 @@ class SuppressionsDeleted(Struct, kw_only=True):
 
 
 def suppression(entry: SuppressionRow) -> Suppression:
-    origin: Any = entry.origin
-    return Suppression(
-        object="suppression",
-        id=entry.id,
-        email=entry.shown,
-        origin=origin,
-        source_id=entry.source_id,
-        created_at=iso_style(entry.created_at),
-    )
+    return from_row(Suppression, entry, object="suppression", email=entry.shown)
 
 
 def item(entry: SuppressionRow) -> SuppressionItem:
-    origin: Any = entry.origin
-    return SuppressionItem(
-        id=entry.id,
-        email=entry.shown,
-        origin=origin,
-        source_id=entry.source_id,
-        created_at=iso_style(entry.created_at),
-    )
+    return from_row(SuppressionItem, entry, email=entry.shown)
 
 
 def ref(entry_id: UUID) -> SuppressionRef:

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pillarbox.kernel.http.schemas import shown_as
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
+from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.templates.content import MOST_REPLIES, MOST_SUBJECT
 from pillarbox.templates.queries import ListedTemplate, Template
 from pillarbox.templates.variables import KEY_REASON, Kind, Scalar, Variable
@@ -124,45 +125,25 @@ def ref(template_id: UUID) -> TemplateRef:
 
 
 def item(template: ListedTemplate) -> TemplateItem:
-    return TemplateItem(
-        id=template.id,
-        name=template.name,
-        status=template.status,
-        published_at=None if template.published_at is None else database_style(template.published_at),
-        created_at=database_style(template.created_at),
-        updated_at=database_style(template.updated_at),
-        alias=template.alias,
-    )
+    return from_row(TemplateItem, template)
 
 
 def full(template: Template) -> FullTemplate:
     content = template.content
-    return FullTemplate(
+    return from_row(
+        FullTemplate,
+        template,
         object="template",
-        id=template.id,
         current_version_id=template.version_id,
-        name=template.name,
-        alias=template.alias,
         from_=content.sender,
         subject=content.subject,
         reply_to=None if content.reply_to is None else list(content.reply_to),
         html=content.html,
         text=content.text,
         variables=[_variable(variable) for variable in content.variables],
-        created_at=database_style(template.created_at),
-        updated_at=database_style(template.updated_at),
-        status=template.status,
-        published_at=None if template.published_at is None else database_style(template.published_at),
         has_unpublished_versions=template.has_draft,
     )
 
 
 def _variable(variable: Variable) -> ShownVariable:
-    return ShownVariable(
-        id=variable.id,
-        key=variable.key,
-        type=variable.type,
-        fallback_value=variable.fallback_value,
-        created_at=database_style(variable.created_at),
-        updated_at=database_style(variable.updated_at),
-    )
+    return from_row(ShownVariable, variable)

@@ -9,8 +9,9 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from pillarbox.kernel.http.schemas import one_of, shown_as
 from pillarbox.kernel.ids import TAG_DIGITS, tagged, untagged
-from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
+from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
+from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.webhooks.endpoints import LONGEST
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.queries import Attempt, LoggedEvent, Webhook
@@ -132,25 +133,11 @@ def refuse_empty(change: ChangedWebhook) -> None:
 
 
 def full(webhook: Webhook, secret: str) -> FullWebhook:
-    return FullWebhook(
-        object="webhook",
-        id=webhook.id,
-        created_at=database_style(webhook.created_at),
-        status=webhook.status,
-        endpoint=webhook.endpoint,
-        events=webhook.events,
-        signing_secret=secret,
-    )
+    return from_row(FullWebhook, webhook, object="webhook", signing_secret=secret)
 
 
 def item(webhook: Webhook) -> WebhookItem:
-    return WebhookItem(
-        id=webhook.id,
-        endpoint=webhook.endpoint,
-        created_at=database_style(webhook.created_at),
-        status=webhook.status,
-        events=webhook.events,
-    )
+    return from_row(WebhookItem, webhook)
 
 
 def event_item(event: LoggedEvent) -> WebhooksEventItem:
@@ -172,12 +159,7 @@ def full_event(event: LoggedEvent, body: bytes) -> FullEvent:
 
 
 def attempt_item(attempt: Attempt) -> AttemptItem:
-    return AttemptItem(
-        id=tagged(ATTEMPT, attempt.id),
-        http_status_code=attempt.http_status_code,
-        response=attempt.response,
-        sent_at=iso_style(attempt.sent_at),
-    )
+    return from_row(AttemptItem, attempt, id=tagged(ATTEMPT, attempt.id))
 
 
 def shown_event(event_id: UUID) -> str:

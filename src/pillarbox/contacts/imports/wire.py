@@ -89,12 +89,10 @@ class RowError(Struct, kw_only=True):
 
 def shown(import_counts: ImportCounts) -> Import:
     total = import_counts.created + import_counts.updated + import_counts.skipped + import_counts.failed
-    return Import(
+    return from_row(
+        Import,
+        import_counts,
         object="contact_import",
-        id=import_counts.id,
-        status=import_counts.status,  # type: ignore[arg-type]
-        created_at=iso_style(import_counts.created_at),
-        completed_at=None if import_counts.completed_at is None else iso_style(import_counts.completed_at),
         counts=Counts(
             total=total,
             created=import_counts.created,
@@ -106,6 +104,4 @@ def shown(import_counts: ImportCounts) -> Import:
 
 
 def shown_error(listed_error: ListedError) -> RowError:
-    return RowError(
-        id=listed_error.id, row=listed_error.row_number, email=listed_error.email, reason=listed_error.reason
-    )
+    return from_row(RowError, listed_error, row=listed_error.row_number)

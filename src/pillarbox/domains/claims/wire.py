@@ -11,7 +11,8 @@ from pillarbox.domains.claims.policy import ClaimBlock, ClaimFailure, Status
 from pillarbox.domains.claims.queries import ClaimOptions, DomainClaim
 from pillarbox.domains.wire import Label, Name, Region
 from pillarbox.kernel.http.schemas import one_of
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
+from pillarbox.kernel.wire.shapes import from_row
 
 
 class NewClaim(Struct, kw_only=True):
@@ -59,16 +60,11 @@ def options_of(new_claim: NewClaim) -> ClaimOptions:
 
 def shown(claim: DomainClaim) -> ShownClaim:
     """A claim as every endpoint answers it."""
-    return ShownClaim(
+    return from_row(
+        ShownClaim,
+        claim,
         object="domain_claim",
-        id=claim.id,
-        name=claim.name,
         status=claim.status.value,
-        domain_id=claim.domain_id,
         region=claim.options.region,
         record=Proof(type="TXT", name=claim.name, value=claim.token, ttl="Auto"),
-        blocked_reason=claim.blocked_reason,
-        failure_reason=claim.failure_reason,
-        created_at=database_style(claim.created_at),
-        expires_at=database_style(claim.expires_at),
     )

@@ -10,8 +10,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from pillarbox.inboxes.inbox.addresses import LONGEST_FROM_NAME, LONGEST_NAME
 from pillarbox.inboxes.inbox.queries import InboxRow
 from pillarbox.kernel.http.schemas import shown_as
-from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.instants import IsoTime
 from pillarbox.kernel.wire.problems import Invalid, InvalidField
+from pillarbox.kernel.wire.shapes import from_row
 
 # Lengths count without the blanks around, so they are counted by hand.
 Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": LONGEST_NAME})]
@@ -83,35 +84,16 @@ def ref(inbox_id: UUID) -> InboxRef:
 
 
 def item(inbox: InboxRow) -> InboxItem:
-    return InboxItem(
-        id=inbox.id,
-        name=inbox.name,
-        email_address=inbox.email_address,
-        friendly_name=inbox.from_name,
-        unread=inbox.unread,
-        last_received=_last(inbox),
-        from_name=inbox.from_name,
-        created_at=iso_style(inbox.created_at),
-        updated_at=iso_style(inbox.updated_at),
-    )
+    return from_row(InboxItem, inbox, friendly_name=inbox.from_name)
 
 
 def full(inbox: InboxRow) -> FullInbox:
-    return FullInbox(
+    return from_row(
+        FullInbox,
+        inbox,
         object="inbox",
-        id=inbox.id,
-        name=inbox.name,
-        email_address=inbox.email_address,
         forwarding_address=inbox.receiving_address,
         friendly_name=inbox.from_name,
-        unread=inbox.unread,
-        drafts=inbox.drafts,
-        last_received=_last(inbox),
-        domain_id=inbox.domain_id,
-        receiving_address=inbox.receiving_address,
-        from_name=inbox.from_name,
-        created_at=iso_style(inbox.created_at),
-        updated_at=iso_style(inbox.updated_at),
     )
 
 
@@ -138,7 +120,3 @@ def _one(given: list[str]) -> str:
     if len(names) > 1:
         raise InvalidField("friendly_name", "It must be the same as `from_name`, or be left out.")
     return names.pop() if names else ""
-
-
-def _last(inbox: InboxRow) -> IsoTime | None:
-    return None if inbox.last_received is None else iso_style(inbox.last_received)

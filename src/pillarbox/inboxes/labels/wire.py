@@ -9,8 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pillarbox.inboxes.labels.colors import Color
 from pillarbox.inboxes.labels.queries import Label
-from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.instants import IsoTime
 from pillarbox.kernel.wire.problems import Invalid
+from pillarbox.kernel.wire.shapes import from_row
 
 LONGEST_NAME = 64
 
@@ -59,7 +60,7 @@ def ref(label_id: UUID) -> LabelRef:
 
 
 def item(label: Label) -> LabelItem:
-    return LabelItem(id=label.id, name=label.name, color=label.color, created_at=iso_style(label.created_at))
+    return from_row(LabelItem, label)
 
 
 def refuse_nothing(change: LabelChange) -> None:

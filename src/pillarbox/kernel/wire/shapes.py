@@ -15,7 +15,7 @@ from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style
 S = TypeVar("S", bound=Struct)
 
 
-def from_row(kind: type[S], row: Any, **given: Any) -> S:
+def from_row(kind: type[S], row: Any, /, **given: Any) -> S:
     """Return the shape with the values of the row; `given` are those that the row lacks or has otherwise.
 
     An instant is written in the style of its field. A field that is neither in the row nor given is an error,

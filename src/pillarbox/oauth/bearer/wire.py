@@ -7,7 +7,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
+from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, iso_style
+from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.oauth.bearer.queries import GrantRevocation, ListedGrant
 
 
@@ -39,14 +40,11 @@ class GrantRevoked(Struct, kw_only=True):
 def item(grant: ListedGrant) -> GrantItem:
     """A grant as the list shows it."""
     program = grant.program
-    return GrantItem(
-        id=grant.id,
-        client_id=grant.client_id,
+    return from_row(
+        GrantItem,
+        grant,
         scopes=list(grant.scopes),
         resource=None,
-        created_at=database_style(grant.created_at),
-        revoked_at=None if grant.revoked_at is None else database_style(grant.revoked_at),
-        revoked_reason=grant.revoked_reason,
         client=GrantClient(name=program["name"], logo_uri=program.get("logo_uri")),
     )
 

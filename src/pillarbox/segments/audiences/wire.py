@@ -7,7 +7,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
+from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.segments.queries import Segment
 
 
@@ -44,6 +45,4 @@ class ContactLeft(Struct, kw_only=True):
 
 
 def full(segment: Segment) -> FullAudience:
-    return FullAudience(
-        object="audience", id=segment.id, name=segment.name, created_at=database_style(segment.created_at)
-    )
+    return from_row(FullAudience, segment, object="audience")
