@@ -157,7 +157,6 @@ SMALL_ON_PURPOSE = {
     "pillarbox.dashboard.icon": "a picture, drawn once",
     "pillarbox.delivery.retries": "the table of retries",
     "pillarbox.delivery.smtp.tls_modes": "the table of how TLS is wanted",
-    "pillarbox.doctor.backups": "each part of the examination is a module",
     "pillarbox.doctor.clocks": "as above",
     "pillarbox.emails.files": "handed to a higher slice by the plugin",
     "pillarbox.inboxes.drafts.lists": "lists are modules of their own in all packages of inboxes",
