@@ -231,7 +231,9 @@ class Commits:
         writes = [*queries.stores(rows), *opened.writes] if rows.openings else []
         if rows.fetches:
             jobs = [
-                NewJob(team, self._ids.new(), JOB_FETCH, email, at, site)
+                NewJob(
+                    team_id=team, id=self._ids.new(), kind=JOB_FETCH, subject_id=email, due_at=at, site=site
+                )
                 for team, email, at, site in rows.fetches
             ]
             writes.append(adding(jobs))

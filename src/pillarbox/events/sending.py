@@ -217,7 +217,13 @@ class EventSender:
             new_partitions += await add_several(
                 conn,
                 [
-                    NewJob(partition.team_id, job_id, JOB, partition.subject_id, now)
+                    NewJob(
+                        team_id=partition.team_id,
+                        id=job_id,
+                        kind=JOB,
+                        subject_id=partition.subject_id,
+                        due_at=now,
+                    )
                     for partition, job_id in zip(missing, self._ids.several(len(missing)), strict=True)
                 ],
             )

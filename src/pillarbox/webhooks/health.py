@@ -58,6 +58,6 @@ async def _queue_notices(
     jobs = []
     for kind, (team_id, webhook_id) in sorted(notices):
         log.warning(kind, team=team_id, webhook=webhook_id)
-        jobs.append(NewJob(team_id, ids.new(), kind, webhook_id, ids.now()))
+        jobs.append(NewJob(team_id=team_id, id=ids.new(), kind=kind, subject_id=webhook_id, due_at=ids.now()))
     if jobs:
         await add_several(conn, jobs)

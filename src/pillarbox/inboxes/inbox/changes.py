@@ -117,7 +117,16 @@ class Inboxes:
             return False
         await job_queries.add_several(
             db.connection,
-            [NewJob(db.team_id, self.ids.new(), queries.JOB_REMOVE, inbox_id, at) for inbox_id in gone],
+            [
+                NewJob(
+                    team_id=db.team_id,
+                    id=self.ids.new(),
+                    kind=queries.JOB_REMOVE,
+                    subject_id=inbox_id,
+                    due_at=at,
+                )
+                for inbox_id in gone
+            ],
         )
         await directory.remove(db, gone)
         await changed(db.connection, gone)

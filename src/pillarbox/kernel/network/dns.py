@@ -250,9 +250,15 @@ def dns_answer(server: Server | None, reply: ServerReply, through: tuple[str, ..
     """Return a reply as the answer to the question that led to it."""
     name = "" if server is None else str(server)
     if reply.summary == CIRCLE:
-        return DnsAnswer(reply.kind, (), name, CIRCLE, through)
+        return DnsAnswer(kind=reply.kind, values=(), server=name, detail=CIRCLE, through=through)
     detail = f"{name} {reply.detail}" if name and reply.detail else reply.detail
-    return DnsAnswer(reply.kind, reply.values[:MAX_VALUES], name, detail, through + reply.through)
+    return DnsAnswer(
+        kind=reply.kind,
+        values=reply.values[:MAX_VALUES],
+        server=name,
+        detail=detail,
+        through=through + reply.through,
+    )
 
 
 def _both(first: ResolverAnswer[str], second: ResolverAnswer[str]) -> ResolverAnswer[str]:

@@ -40,7 +40,9 @@ class NewJob(NamedTuple):
 
 async def add(db: TeamDb, job_id: UUID, kind: str, subject_id: UUID, now: datetime) -> None:
     """Add a job that is due at once."""
-    await add_several(db.source, [NewJob(db.team_id, job_id, kind, subject_id, now)])
+    await add_several(
+        db.source, [NewJob(team_id=db.team_id, id=job_id, kind=kind, subject_id=subject_id, due_at=now)]
+    )
 
 
 async def add_several(source: Source, jobs: Sequence[NewJob]) -> int:

@@ -58,7 +58,10 @@ async def ensure(source: Source, periodic_jobs: Sequence[Periodic], ids: Ids, cl
     (`bring_forward`)."""
     if periodic_jobs:
         now = clock.now()
-        jobs = [NewJob(NO_TEAM, ids.new(), periodic.kind, NO_TEAM, now) for periodic in periodic_jobs]
+        jobs = [
+            NewJob(team_id=NO_TEAM, id=ids.new(), kind=periodic.kind, subject_id=NO_TEAM, due_at=now)
+            for periodic in periodic_jobs
+        ]
         await add_several(source, jobs)
         await bring_forward(source, periodic_jobs, now)
 
