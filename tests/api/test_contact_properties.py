@@ -300,7 +300,15 @@ async def test_the_properties_of_several_deletions_go_in_one_walk(team: Team) ->
         await team.call("DELETE", f"/contact-properties/{one}")
     pool = team.world.pool
     row = await pool.fetchrow("SELECT * FROM jobs WHERE kind = $1 LIMIT 1", JOB_REMOVE)
-    job = Job(row["team_id"], row["id"], row["kind"], row["subject_id"], 1, 1, row["created_at"])
+    job = Job(
+        team_id=row["team_id"],
+        id=row["id"],
+        kind=row["kind"],
+        subject_id=row["subject_id"],
+        attempt=1,
+        tries=1,
+        created_at=row["created_at"],
+    )
     done = await ValueRemoval(pool).remove(job)
     assert done.effects is not None
     async with pool.acquire() as conn:

@@ -147,7 +147,13 @@ async def _write_versions(conn: Connection, manifest: BackupManifest) -> None:
     await queries.add_versions(
         conn,
         [
-            MigrationRow(m.version, m.name, m.checksum, m.applied_at, m.compatible_since)
+            MigrationRow(
+                version=m.version,
+                name=m.name,
+                checksum=m.checksum,
+                applied_at=m.applied_at,
+                compatible_since=m.compatible_since,
+            )
             for m in manifest.migrations
         ],
     )

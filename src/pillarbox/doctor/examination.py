@@ -55,7 +55,9 @@ def _check(failing: FailingEndpoint, now: datetime) -> Check:
     place = f"{failing.endpoint} of {failing.team}"
     if failing.status == "disabled":
         found = f"{place} was disabled: it failed since {failing.failing_since:%Y-%m-%d}, {answer}"
-        return Check(f"{NAME}.disabled", Level.WARNING, TITLE, found, None, STEP)
+        return Check(
+            name=f"{NAME}.disabled", level=Level.WARNING, title=TITLE, found=found, expected=None, step=STEP
+        )
     return Check(
         name=f"{NAME}.failing",
         level=Level.WARNING,

@@ -66,13 +66,13 @@ def _over(domain: DomainCounts) -> Sequence[Check]:
     counts = asdict(domain)
     return [
         Check(
-            f"{NAME}.{limit.part}",
-            Level.WARNING,
-            TITLE,
-            f"{domain.domain_name}: {counts[limit.part]} of {counts[limit.whole]} {limit.part}"
+            name=f"{NAME}.{limit.part}",
+            level=Level.WARNING,
+            title=TITLE,
+            found=f"{domain.domain_name}: {counts[limit.part]} of {counts[limit.whole]} {limit.part}"
             f" in {DAYS} days",
-            f"less than {limit.percent:g} %",
-            limit.step,
+            expected=f"less than {limit.percent:g} %",
+            step=limit.step,
         )
         for limit in LIMITS
         if counts[limit.part] >= limit.least

@@ -20,7 +20,13 @@ def _policy(kit: Container) -> MetricsPolicy:
     memory = PieceCache(0) if settings.database_shards else PieceCache()
     names = kit.find(BroadcastNames) or BroadcastNames()
     cache = AnswerCache(settings[METRICS_CACHE_SECONDS])
-    return MetricsPolicy(settings[METRICS_RETENTION_DAYS], cache, memory, names, kit.find(PieceStore))
+    return MetricsPolicy(
+        retention_days=settings[METRICS_RETENTION_DAYS],
+        cache=cache,
+        memory=memory,
+        names=names,
+        store=kit.find(PieceStore),
+    )
 
 
 def _store(kit: Container) -> PieceStore | None:

@@ -125,7 +125,12 @@ class PieceStore:
 def _row(new_piece: NewPiece) -> queries.PieceRow:
     day = new_piece.start - (new_piece.start - EPOCH) % timedelta(days=1)
     return queries.PieceRow(
-        new_piece.id, day, new_piece.state, new_piece.piece.rows, new_piece.piece.counts, new_piece.piece.text
+        id=new_piece.id,
+        first_day=day,
+        versions=new_piece.state,
+        rows=new_piece.piece.rows,
+        counts=new_piece.piece.counts,
+        content=new_piece.piece.text,
     )
 
 

@@ -142,12 +142,12 @@ class Authorization:
 
     async def _store(self, now: datetime, asked: AuthorizationRequest, request_id: str, browser: str) -> None:
         request = RequestRow(
-            asked.client.id,
-            json.dumps(asked.client.snapshot()),
-            asked.redirect_uri,
-            asked.scopes,
-            asked.state,
-            asked.challenge,
+            client_id=asked.client.id,
+            client=json.dumps(asked.client.snapshot()),
+            redirect_uri=asked.redirect_uri,
+            scopes=asked.scopes,
+            state=asked.state,
+            challenge=asked.challenge,
         )
         hashes = clients.hashed(request_id), clients.hashed(browser)
         await request_queries.add(self._pool, *hashes, request, now, now + LIFETIME)
@@ -190,7 +190,13 @@ async def decide(
 
 def _asked(row: RequestRow) -> AuthorizationRequest:
     client = clients.from_snapshot(row.client_id, json.loads(row.client))
-    return AuthorizationRequest(client, row.redirect_uri, tuple(row.scopes), row.state, row.challenge)
+    return AuthorizationRequest(
+        client=client,
+        redirect_uri=row.redirect_uri,
+        scopes=tuple(row.scopes),
+        state=row.state,
+        challenge=row.challenge,
+    )
 
 
 def redirect_of(parameters: Parameters, client: Client) -> str:

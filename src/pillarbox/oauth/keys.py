@@ -185,7 +185,7 @@ class SigningKeys:
         private = made.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
         sealed = self._ring.seal(private, OAUTH_KEYS.context(row_id))
         shown = json.dumps(public_key(made.public_key(), kid))
-        key = SigningKeyRow(row_id, kid, shown, sealed, active_at)
+        key = SigningKeyRow(id=row_id, kid=kid, public=shown, private=sealed, active_at=active_at)
         await key_queries.add(conn, key, self._clock.now())
         return kid
 
@@ -202,7 +202,9 @@ class SigningKeys:
             private = cast(ec.EllipticCurvePrivateKey, load_der_private_key(opened, None))
         except KeyRingError as trouble:
             log.error("oauth.key_unopened", kid=row.kid, trouble=str(trouble))
-        return TokenSigningKey(row.kid, private, public, verifier_of(public), row.active_at)
+        return TokenSigningKey(
+            kid=row.kid, private=private, public=public, verifier=verifier_of(public), active_at=row.active_at
+        )
 
 
 def _kid(row_id: UUID) -> str:

@@ -331,7 +331,11 @@ async def test_a_thousand_waiters_take_no_connection_and_only_those_concerned_re
             return inbox_id in news
 
         team = inboxes[number % 10]
-        return await found.first(WaitingRequest(team, inbox_id, None, LONG, lambda: False), read, bool)
+        return await found.first(
+            WaitingRequest(team_id=team, inbox_id=inbox_id, page=None, seconds=LONG, is_gone=lambda: False),
+            read,
+            bool,
+        )
 
     tasks = [asyncio.create_task(wait(number)) for number in range(1000)]
     async with asyncio.timeout(30):

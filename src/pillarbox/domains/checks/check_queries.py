@@ -168,16 +168,16 @@ async def drop_retired(db: TeamDb, domain_id: UUID, now: datetime) -> int:
 
 # Across teams: what the key ring has sealed.
 DKIM_KEYS: Final = SealedColumn(
-    "dkim_keys",
-    "The DKIM key of the domain {owner}",
-    "`pillarbox domains rotate-dkim` gives the domain a new one.",
-    """
+    table="dkim_keys",
+    sentence="The DKIM key of the domain {owner}",
+    cure="`pillarbox domains rotate-dkim` gives the domain a new one.",
+    read="""
     SELECT k.team_id, k.id, k.private_key AS sealed, d.name AS owner
       FROM dkim_keys k
       JOIN domains d ON d.team_id = k.team_id AND d.id = k.domain_id
      ORDER BY k.team_id, k.id
     """,
-    """
+    replace="""
     UPDATE dkim_keys SET private_key = $4
      WHERE team_id = $1 AND id = $2 AND private_key = $3
     """,

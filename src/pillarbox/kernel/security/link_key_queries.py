@@ -12,16 +12,16 @@ LOCK: Final = 0x70696C6C_6C696E6B
 
 # A value is bound to a UUID that says the number of its key.
 LINK_KEYS: Final = SealedColumn(
-    "link_keys",
-    "The key {owner} of links in sent mail",
-    "links that were made with it answer that they are unknown, and new mail gets links of another key.",
-    """
+    table="link_keys",
+    sentence="The key {owner} of links in sent mail",
+    cure="links that were made with it answer that they are unknown, and new mail gets links of another key.",
+    read="""
     SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id,
            lpad(to_hex(id::integer), 32, '0')::uuid AS id, sealed, id::text AS owner
       FROM link_keys
      ORDER BY id
     """,
-    """
+    replace="""
     UPDATE link_keys SET sealed = $4
      WHERE $1::uuid IS NOT NULL AND lpad(to_hex(id::integer), 32, '0')::uuid = $2 AND sealed = $3
     """,

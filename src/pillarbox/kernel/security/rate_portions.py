@@ -158,7 +158,15 @@ class Portions:
             self._write(where, key, window)
         finally:
             self._slots.unlock(offset)
-        return QuotaRequest(key, limit, owed, wanted, window.told, now - window.began_at, window.began_at)
+        return QuotaRequest(
+            key=key,
+            limit=limit,
+            owed=owed,
+            wanted=wanted,
+            told=window.told,
+            age=now - window.began_at,
+            began=window.began_at,
+        )
 
     def apply(self, question: QuotaRequest, answer: QuotaGrant, sent: float) -> None:
         """Take the database's answer into the window; `sent` is the boot time at which the question was sent.

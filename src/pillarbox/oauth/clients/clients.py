@@ -108,15 +108,15 @@ def hashed(secret: str) -> bytes:
 
 def _client(row: UsableClient) -> Client:
     return Client(
-        str(row.id),
-        row.name,
-        tuple(row.redirect_uris),
-        tuple(row.grant_types),
-        row.token_endpoint_auth_method,
-        tuple(row.scopes),
-        row.client_uri,
-        row.logo_uri,
-        None,
-        row.is_verified,
-        row.secret_hash,
+        id=str(row.id),
+        name=row.name,
+        redirect_uris=tuple(row.redirect_uris),
+        grant_types=tuple(row.grant_types),
+        auth_method=row.token_endpoint_auth_method,
+        scopes=tuple(row.scopes),
+        client_uri=row.client_uri,
+        logo_uri=row.logo_uri,
+        host=None,
+        is_verified=row.is_verified,
+        secret_hash=row.secret_hash,
     )

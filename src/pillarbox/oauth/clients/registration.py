@@ -73,16 +73,16 @@ async def register(pool: asyncpg.Pool, now: datetime, client: Client) -> NewClie
     row_id = uuid4()
     secret = None if client.auth_method == NONE else clients.new_secret()
     row = ClientRow(
-        row_id,
-        client.name,
-        list(client.redirect_uris),
-        list(client.grant_types),
-        client.auth_method,
-        list(client.scopes),
-        client.client_uri,
-        client.logo_uri,
-        None if secret is None else clients.hashed(secret),
-        now,
+        id=row_id,
+        name=client.name,
+        redirect_uris=list(client.redirect_uris),
+        grant_types=list(client.grant_types),
+        token_endpoint_auth_method=client.auth_method,
+        scopes=list(client.scopes),
+        client_uri=client.client_uri,
+        logo_uri=client.logo_uri,
+        secret_hash=None if secret is None else clients.hashed(secret),
+        created_at=now,
     )
     await client_queries.add(pool, row)
     return NewClient(clients.named(client, str(row_id)), secret)

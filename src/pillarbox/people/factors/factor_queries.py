@@ -131,14 +131,14 @@ async def use_code(source: Source, person_id: UUID, code_hash: bytes, now: datet
 
 # People belong to no team: theirs is the team 0.
 SEEDS: Final = SealedColumn(
-    "people",
-    "The second factor of the person {owner}",
-    "`pillarbox people reset --factors` removes it, and the person sets up a new one.",
-    """
+    table="people",
+    sentence="The second factor of the person {owner}",
+    cure="`pillarbox people reset --factors` removes it, and the person sets up a new one.",
+    read="""
     SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id, id, totp AS sealed, email AS owner
       FROM people
      WHERE totp IS NOT NULL
      ORDER BY id
     """,
-    "UPDATE people SET totp = $4 WHERE $1::uuid IS NOT NULL AND id = $2 AND totp = $3",
+    replace="UPDATE people SET totp = $4 WHERE $1::uuid IS NOT NULL AND id = $2 AND totp = $3",
 )
