@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from pillarbox.api_keys.queries import ApiKeyListRow
 from pillarbox.kernel.wire.fields import ReadFields, Rules, parse_value
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
+from pillarbox.kernel.wire.shapes import from_row
 
 Name = Annotated[str, Meta(max_length=50, extra={"empty": True})]
 PermissionName = Annotated[

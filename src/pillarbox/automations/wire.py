@@ -18,8 +18,9 @@ from pillarbox.automations.graphs.wire import AutomationConnection, AutomationSt
 from pillarbox.automations.queries import Automation, ListedAutomation, Status
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.fields import ReadFields, Rules, read_before, read_by, word_reader
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
 from pillarbox.kernel.wire.problems import InvalidField, MissingField
+from pillarbox.kernel.wire.shapes import from_row
 
 MOST_NAME: Final = 255
 STATUSES: Final[tuple[Status, ...]] = ("enabled", "disabled")
@@ -68,7 +69,7 @@ Steps = Annotated[Any, shown_as(GivenSteps), read_by(_array, empty=True)]
 Connections = Annotated[list[Any], shown_as(GivenConnections), read_by(_array, empty=True)]
 
 
-class NewAutomation(Struct):
+class NewAutomation(Struct, kw_only=True):
     missing_first: ClassVar = True
     rules: ClassVar[Rules] = {"connections": _graph}
 

@@ -28,7 +28,7 @@ MOST_BODY = 10 * 1024 * 1024
 async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedBroadcast]:
     wanted = parse(wire.NewBroadcast, request.json())
     broadcast_id = await request.use(Broadcasts).create(db, request.known, wanted)
-    return Reply(wire.CreatedBroadcast(broadcast_id, "broadcast"))
+    return Reply(wire.CreatedBroadcast(id=broadcast_id, object="broadcast"))
 
 
 @route("GET", "/broadcasts", needs=Access.FULL, query=PAGING, summary="List broadcasts")
@@ -54,7 +54,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullBroadcast]:
 async def update(request: Request, db: TeamDb) -> Reply[wire.CreatedBroadcast]:
     wanted, broadcast_id = parse(wire.ChangedBroadcast, request.json()), request.uuid("broadcast_id")
     await request.use(Broadcasts).change(db, request.known, broadcast_id, wanted.changes())
-    return Reply(wire.CreatedBroadcast(broadcast_id, "broadcast"))
+    return Reply(wire.CreatedBroadcast(id=broadcast_id, object="broadcast"))
 
 
 @route(
@@ -82,7 +82,7 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.BroadcastDeleted]:
 async def send(request: Request, db: TeamDb) -> Reply[wire.BroadcastId]:
     wanted, broadcast_id = parse(wire.SendBroadcast, request.json()), request.uuid("broadcast_id")
     await request.use(Broadcasts).send(db, request.known, broadcast_id, wanted.scheduled_at)
-    return Reply(wire.BroadcastId(broadcast_id))
+    return Reply(wire.BroadcastId(id=broadcast_id))
 
 
 @route(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
@@ -23,8 +22,9 @@ from pillarbox.broadcasts.statuses import Status
 from pillarbox.emails.wire import When
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.fields import Rules, read_by
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
 from pillarbox.kernel.wire.problems import InvalidField
+from pillarbox.kernel.wire.shapes import from_row
 
 Segment = Annotated[UUID, read_by(content.segment)]
 Sender = Annotated[str, read_by(content.sender)]
@@ -159,21 +159,18 @@ def item(row: ListedBroadcast) -> BroadcastItem:
 
 def full(row: Broadcast) -> FullBroadcast:
     shown = row.content
-    return FullBroadcast(
-        "broadcast",
-        row.id,
-        shown.name,
-        shown.segment_id,
-        shown.segment_id,
-        shown.sender,
-        shown.subject,
-        None if shown.reply_to is None else list(shown.reply_to),
-        shown.preview_text,
-        row.status,
-        database_style(row.created_at),
-        _time(row.scheduled_at),
-        _time(row.sent_at),
-        shown.text,
-        shown.html,
-        shown.topic_id,
+    return from_row(
+        FullBroadcast,
+        row,
+        object="broadcast",
+        name=shown.name,
+        audience_id=shown.segment_id,
+        segment_id=shown.segment_id,
+        from_=shown.sender,
+        subject=shown.subject,
+        reply_to=None if shown.reply_to is None else list(shown.reply_to),
+        preview_text=shown.preview_text,
+        text=shown.text,
+        html=shown.html,
+        topic_id=shown.topic_id,
     )

@@ -90,7 +90,7 @@ def _some_choices(value: Any, path: str) -> Choices:
     return choices(value)
 
 
-class ChosenTopics(Struct):
+class ChosenTopics(Struct, kw_only=True):
     """The longer form of a list of choices."""
 
     topics: Annotated[Choices, shown_as(SomeTopics), read_by(_some_choices, empty=True)]

@@ -143,7 +143,7 @@ async def _sort_out(
         except Problem as problem:
             if strict:
                 raise at_index(index, problem) from None
-            bad.append(wire.BatchError(index, problem.message))
+            bad.append(wire.BatchError(index=index, message=problem.message))
     return good, bad
 
 
@@ -243,7 +243,7 @@ async def share_email(request: Request, db: TeamDb) -> Reply[wire.SharedLink]:
     if await queries.get(db, email_id) is None and not await others.exists(db, email_id):
         raise NotFound("Email")
     url = request.use(share.ShareLinks).link(db.team_id, email_id, wanted.expires_in)
-    return Reply(wire.SharedLink("email", email_id, url))
+    return Reply(wire.SharedLink(object="email", id=email_id, url=url))
 
 
 @route(

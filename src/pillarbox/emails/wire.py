@@ -49,7 +49,7 @@ When = Annotated[str, Meta(max_length=LONGEST_SCHEDULE), read_by(string)]
 Expiry = Annotated[str, Meta(examples=["10m", "2 hours", "1h 30m"])]
 
 
-class TagIn(Struct):
+class TagIn(Struct, kw_only=True):
     name: TagPart
     value: TagPart
 
@@ -117,11 +117,11 @@ Batch = Annotated[list[BatchedEmail], Meta(min_length=1, max_length=MOST_IN_BATC
 Validation = Annotated[str, one_of((STRICT, PERMISSIVE))]
 
 
-class Reschedule(Struct):
+class Reschedule(Struct, kw_only=True):
     scheduled_at: When
 
 
-class ShareIn(Struct):
+class ShareIn(Struct, kw_only=True):
     expires_in: Annotated[timedelta, shown_as(Expiry), read_by(lifetime)] = DEFAULT_LIFETIME
 
 

@@ -15,8 +15,9 @@ from pillarbox.events.payloads import Kind, encoded
 from pillarbox.events.sending import SentEvent
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.fields import parse, read_by
-from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime
 from pillarbox.kernel.wire.problems import Invalid, MissingField, Problem, at_index
+from pillarbox.kernel.wire.shapes import from_row
 
 MOST_TOGETHER: Final = 100
 
@@ -56,7 +57,9 @@ class NewEvent(Struct, kw_only=True):
             raise MissingField("contact_id` or `email")
         address = None if self.email is None else address_of(self.email)
         payload = self.payload or {}
-        return SentEvent(name, self.contact_id, address, payload, encoded(payload))
+        return SentEvent(
+            name=name, contact_id=self.contact_id, address=address, payload=payload, text=encoded(payload)
+        )
 
 
 def _events(body: Any, _: str) -> list[SentEvent]:
@@ -126,5 +129,9 @@ def full(definition: EventDefinitionRow) -> EventDefinition:
 
 def sent(events: Sequence[SentEvent], *, is_array: bool) -> EventSent | EventsSent:
     """The answer for these events."""
-    shown = [EventSent("event", event.name) for event in events]
-    return EventsSent(shown) if is_array else shown[0]
+    shown = [EventSent(object="event", event=event.name) for event in events]
+    return EventsSent(data=shown) if is_array else shown[0]
+
+
+def _schema(definition: EventDefinitionRow) -> Raw:
+    return Raw((definition.schema or "null").encode())

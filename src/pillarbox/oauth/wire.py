@@ -101,7 +101,7 @@ GrantTypes = Annotated[Texts, shown_as(GivenGrantTypes), read_by(client_metadata
 ResponseTypes = Annotated[Texts, shown_as(GivenResponseTypes), read_by(client_metadata.response_types_of)]
 
 
-class ClientRegistration(Struct):
+class ClientRegistration(Struct, kw_only=True):
     """RFC 7591. Members that are not listed are ignored."""
 
     client_name: Annotated[str, Meta(max_length=LONGEST_NAME), read_by(_name, absent=True)]
@@ -119,14 +119,14 @@ class ClientRegistration(Struct):
         """The program, without an id; raises where a redirect URI or a scope cannot be had."""
         client_metadata.refuse_redirects(self.redirect_uris)
         return Client(
-            "",
-            self.client_name,
-            self.redirect_uris,
-            self.grant_types or GRANT_TYPES,
-            self.token_endpoint_auth_method or NONE,
-            scopes_of(self.scope),
-            self.client_uri,
-            self.logo_uri,
+            id="",
+            name=self.client_name,
+            redirect_uris=self.redirect_uris,
+            grant_types=self.grant_types or GRANT_TYPES,
+            auth_method=self.token_endpoint_auth_method or NONE,
+            scopes=scopes_of(self.scope),
+            client_uri=self.client_uri,
+            logo_uri=self.logo_uri,
         )
 
 

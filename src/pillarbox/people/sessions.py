@@ -84,16 +84,16 @@ async def begin(
     token = new_token()
     agent = origin.user_agent[:LONGEST_AGENT] if origin.user_agent else None
     session = NewSession(
-        token_hash(token),
-        session_id,
-        person_id,
-        stage.value,
-        list(ways),
-        team_id,
-        now,
-        now + (LONGEST if stage is SessionStage.FULL else PENDING_FOR),
-        origin.address,
-        agent,
+        hash=token_hash(token),
+        id=session_id,
+        person_id=person_id,
+        stage=stage.value,
+        ways=list(ways),
+        team_id=team_id,
+        created_at=now,
+        ends_at=now + (LONGEST if stage is SessionStage.FULL else PENDING_FOR),
+        address=origin.address,
+        user_agent=agent,
     )
     if not await queries.begin(conn, session):
         return None

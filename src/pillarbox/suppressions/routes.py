@@ -86,7 +86,7 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.SuppressionDeleted]
 async def add_batch(request: Request, db: TeamDb) -> Reply[wire.SuppressionRefs]:
     wanted = parse(wire.NewSuppressions, request.json())
     ids = await changes.suppress(db, wanted.emails, request.at, request.use(Ids), request.use(Publisher))
-    return Reply(wire.SuppressionRefs([wire.ref(entry_id) for entry_id in ids]))
+    return Reply(wire.SuppressionRefs(data=[wire.ref(entry_id) for entry_id in ids]))
 
 
 @route(

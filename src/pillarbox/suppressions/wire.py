@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress
 from pillarbox.kernel.wire.fields import parse_value, read_by
-from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.instants import IsoTime
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField
 from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.suppressions.addresses import listed_address
@@ -48,7 +48,7 @@ Emails = Annotated[list[EmailAddress], shown_as(Texts), read_by(_addresses)]
 Ids = Annotated[list[UUID], Meta(min_length=1, max_length=MOST)]
 
 
-class NewSuppression(Struct):
+class NewSuppression(Struct, kw_only=True):
     email: Email
 
 
@@ -128,4 +128,4 @@ def ref(entry_id: UUID) -> SuppressionRef:
 
 
 def deleted(entry: SuppressionRow) -> SuppressionDeleted:
-    return SuppressionDeleted("suppression", entry.id, True)
+    return SuppressionDeleted(object="suppression", id=entry.id, deleted=True)

@@ -66,7 +66,7 @@ Config = Annotated[
 ]
 
 
-class AutomationStep(Struct):
+class AutomationStep(Struct, kw_only=True):
     rules: ClassVar[Rules] = {"config": _configured}
 
     key: Key

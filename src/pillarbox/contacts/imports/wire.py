@@ -16,7 +16,8 @@ from pillarbox.contacts.imports.queries import ImportCounts, ListedError
 from pillarbox.contacts.wire import Choices, Segments, Topics
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.fields import parse, read_by, word_reader
-from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.instants import IsoTime
+from pillarbox.kernel.wire.shapes import from_row
 
 Status = Literal["queued", "in_progress", "completed", "failed"]
 STATUSES = ("queued", "in_progress", "completed", "failed")
@@ -29,7 +30,7 @@ File = Annotated[
 ]
 
 
-class NewImport(Struct):
+class NewImport(Struct, kw_only=True):
     """The parts of the form; those that are objects or arrays are JSON."""
 
     file: Annotated[File, read_by(options.no_text, absent=True)]

@@ -69,7 +69,7 @@ Body = Annotated[str | None, shown_as(str | None), read_by(draft_fields.body)]
 Files = Annotated[Sequence[NewAttachment], shown_as(GivenFiles | None), read_by(draft_fields.attachments)]
 
 
-class DraftMembers(Struct):
+class DraftMembers(Struct, kw_only=True):
     """The fields that a request gives of a draft; UNSET where it gives none."""
 
     rules: ClassVar[Rules] = {"text": answers.check_size}
@@ -88,16 +88,16 @@ class DraftMembers(Struct):
         if self.html is not UNSET or self.text is not UNSET:
             html, text = _or(self.html, None), _or(self.text, None)
         return DraftContent(
-            _or(self.to, before.to),
-            _or(self.cc, before.cc),
-            _or(self.bcc, before.bcc),
-            _or(self.subject, before.subject),
-            html,
-            text,
+            to=_or(self.to, before.to),
+            cc=_or(self.cc, before.cc),
+            bcc=_or(self.bcc, before.bcc),
+            subject=_or(self.subject, before.subject),
+            html=html,
+            text=text,
         )
 
 
-class DraftChange(DraftMembers):
+class DraftChange(DraftMembers, kw_only=True):
     """Null clears. Html or text replaces both."""
 
     min_properties: ClassVar[int] = 1
@@ -109,7 +109,7 @@ class DraftChange(DraftMembers):
             raise Invalid(f"Use at least one of {', '.join([f'`{name}`' for name in names])}.")
 
 
-class NewDraft(DraftMembers):
+class NewDraft(DraftMembers, kw_only=True):
     """`thread_id` and `reply_to_email_id` come together."""
 
     min_properties: ClassVar[int] = 1
@@ -126,7 +126,7 @@ class NewDraft(DraftMembers):
         return ReplyTo(self.thread_id, self.reply_to_email_id)
 
 
-class SendDraft(Struct):
+class SendDraft(Struct, kw_only=True):
     headers: Annotated[list[tuple[str, str]], shown_as(dict[str, str]), read_by(custom_headers)] | None = None
 
 

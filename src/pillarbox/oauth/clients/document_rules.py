@@ -91,15 +91,15 @@ def described(url: str, host: str, document: Mapping[str, Any]) -> Client:
         client_metadata.refuse_redirects(uris)
         _given(document, "response_types", client_metadata.response_types_of)
         return Client(
-            url,
-            _given(document, "client_name", client_metadata.name_of) or host,
-            uris,
-            _given(document, "grant_types", client_metadata.grant_types_of) or GRANT_TYPES,
-            NONE,
-            _scopes(document.get("scope")),
-            _url(document, "client_uri", "http", "https"),
-            _url(document, "logo_uri", "https"),
-            host,
+            id=url,
+            name=_given(document, "client_name", client_metadata.name_of) or host,
+            redirect_uris=uris,
+            grant_types=_given(document, "grant_types", client_metadata.grant_types_of) or GRANT_TYPES,
+            auth_method=NONE,
+            scopes=_scopes(document.get("scope")),
+            client_uri=_url(document, "client_uri", "http", "https"),
+            logo_uri=_url(document, "logo_uri", "https"),
+            host=host,
         )
     except UnknownClient:
         raise

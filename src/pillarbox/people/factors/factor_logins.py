@@ -127,7 +127,14 @@ class FactorLogins:
             if token is None or person is None:
                 return LoginRefused()
             await queries.mark_login(conn, person_id, now)
-            actor = Actor(person_id, None, None, person.email, origin.address, origin.user_agent)
+            actor = Actor(
+                person_id=person_id,
+                key_id=None,
+                grant_id=None,
+                name=person.email,
+                address=origin.address,
+                user_agent=origin.user_agent,
+            )
             await record(
                 conn, now, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details={"ways": [PASSKEY]}
             )

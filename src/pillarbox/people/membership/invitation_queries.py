@@ -11,7 +11,7 @@ from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.work.collectors import changed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
     """An invitation that nobody has accepted yet."""
 
@@ -23,7 +23,7 @@ class Invitation:
     expires_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenInvitation:
     """An invitation as whoever opens its link sees it."""
 
@@ -35,7 +35,7 @@ class OpenInvitation:
     inviter: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedMember:
     """An invitation that was just accepted."""
 

@@ -82,7 +82,7 @@ class MemberApiKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedProgram:
     """A program that may act. `client` is the JSON of what was known of it when it was let in."""
 
