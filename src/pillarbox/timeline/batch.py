@@ -95,14 +95,14 @@ class TimelineBatch:
         email = (row.team_id, row.email_id)
         self._emails[email] = row
         self._known[(*email, row.position)] = RecipientFate(
-            EventKind(row.state),
-            row.sent_at,
-            row.delayed_at,
-            row.bounce_type,
-            row.opened_at,
-            row.clicked_at,
-            row.complained_at,
-            row.unsubscribed_at,
+            state=EventKind(row.state),
+            sent_at=row.sent_at,
+            delayed_at=row.delayed_at,
+            bounce_type=row.bounce_type,
+            opened_at=row.opened_at,
+            clicked_at=row.clicked_at,
+            complained_at=row.complained_at,
+            unsubscribed_at=row.unsubscribed_at,
         )
 
     def apply(self, entry: TimelineEntry) -> None:
@@ -137,7 +137,11 @@ class TimelineBatch:
             detail = msgspec.structs.replace(detail, repeated=True)
         self._add_row(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
         where = _MetricIncrement(
-            entry.team_id, self._slot(entry.at), row.domain_id, row.domain_name, row.broadcast_id
+            team_id=entry.team_id,
+            start=self._slot(entry.at),
+            domain_id=row.domain_id,
+            domain_name=row.domain_name,
+            broadcast_id=row.broadcast_id,
         )
         for metric in moved.counts:
             self._count(where, metric, 1)

@@ -114,4 +114,6 @@ def _section(path: str, paths: Iterable[str]) -> str:
 def _link(entry: Screen, here: str) -> NavigationLink:
     place = entry.navigation
     icon, keys = (place.icon, place.keys) if place else ("", "")
-    return NavigationLink(entry.path, t(entry.title), icon, keys, entry.path == here)
+    return NavigationLink(
+        path=entry.path, text=t(entry.title), icon=icon, keys=keys, is_here=entry.path == here
+    )

@@ -76,7 +76,13 @@ async def show(visit: Visit) -> Reply[Html]:
 def figures(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[OverviewMetric]:
     """Return the counts of a period with their change, and the rates that providers watch."""
     counts = [
-        OverviewMetric(t(f"metric.{name}"), number(now[name]), _change(now[name], before[name]), "", None)
+        OverviewMetric(
+            name=t(f"metric.{name}"),
+            amount=number(now[name]),
+            note=_change(now[name], before[name]),
+            tone="",
+            href=None,
+        )
         for name in COUNTED
     ]
     return [
@@ -89,7 +95,9 @@ def figures(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[OverviewM
 def _rate(key: str, part: int, whole: int, limit: float) -> OverviewMetric:
     is_above = whole > 0 and 100 * part / whole > limit
     note = t("overview.above_limit" if is_above else "overview.limit", limit=percent(limit, 100))
-    return OverviewMetric(t(key), percent(part, whole, 2), note, "bad" if is_above else "", None)
+    return OverviewMetric(
+        name=t(key), amount=percent(part, whole, 2), note=note, tone="bad" if is_above else "", href=None
+    )
 
 
 def _change(now: int, before: int) -> str:
