@@ -23,7 +23,8 @@ from bench.kit.processes import running_seconds
 from bench.kit.results import Report, at_most, ended
 from bench.kit.server import KEY, Server, serving
 from pillarbox.domains.senders import Senders
-from pillarbox.emails.loading import TARGETS, EmailLoader
+from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.work_queries import TARGETS
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_pool
 

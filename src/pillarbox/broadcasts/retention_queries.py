@@ -20,7 +20,7 @@ class EndedBroadcast(NamedTuple):
     content_id: UUID | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedRecipients:
     """How many recipients were removed, and the last contact that was looked at."""
 

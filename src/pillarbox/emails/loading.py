@@ -102,16 +102,22 @@ class EmailLoader:
                 assert row.broadcast_id is not None, "it is a copy of a broadcast"
                 assert own.personal is not None, "a copy of a broadcast has values"
                 shared = SharedBy(
-                    team_id,
-                    row.team_number,
-                    row.broadcast_id,
-                    row.content_id,
-                    row.topic_id,
-                    row.domain_id,
-                    row.domain_name,
+                    team_id=team_id,
+                    team_number=row.team_number,
+                    broadcast_id=row.broadcast_id,
+                    content_id=row.content_id,
+                    topic_id=row.topic_id,
+                    domain_id=row.domain_id,
+                    domain_name=row.domain_name,
                 )
                 mailbox = parse_mailbox(own.mailbox)
-                copy = CopyRow(row.id, row.created_at, own.address, mailbox, decode(own.personal))
+                copy = CopyRow(
+                    id=row.id,
+                    created_at=row.created_at,
+                    address=own.address,
+                    mailbox=mailbox,
+                    personal=decode(own.personal),
+                )
                 together.setdefault(shared, []).append(copy)
         found: dict[UUID, LoadedEmail] = {}
         for shared, copies in together.items():
@@ -190,24 +196,24 @@ def _loaded_email(
     sender = _sender(row.sender)
     html, text = row.bodies or (None, None)
     return LoadedEmail(
-        team_id,
-        row.team_number,
-        row.id,
-        row.message_id,
-        sender,
-        _mailboxes(row.to_list),
-        _mailboxes(row.cc_list),
-        _mailboxes(row.reply_to_list),
-        row.subject,
-        _date(row.created_at, row.scheduled_at),
-        html,
-        text,
-        _headers(row.headers),
-        attachments,
-        return_path_of(domain, row.domain_name),
-        bool(domain and domain.tls == "enforced"),
-        signing_of(domain),
-        MetricDimensions(row.domain_id, row.domain_name, row.broadcast_id),
+        team_id=team_id,
+        team_number=row.team_number,
+        email_id=row.id,
+        message_id=row.message_id,
+        sender=sender,
+        to=_mailboxes(row.to_list),
+        cc=_mailboxes(row.cc_list),
+        reply_to=_mailboxes(row.reply_to_list),
+        subject=row.subject,
+        date=_date(row.created_at, row.scheduled_at),
+        html=html,
+        text=text,
+        headers=_headers(row.headers),
+        attachments=attachments,
+        return_path=return_path_of(domain, row.domain_name),
+        tls_required=bool(domain and domain.tls == "enforced"),
+        signing=signing_of(domain),
+        dimensions=MetricDimensions(row.domain_id, row.domain_name, row.broadcast_id),
         link_places=_link_places(row.link_places),
     )
 

@@ -122,7 +122,18 @@ async def attachments(
     """Return the attachments of these contents in their order, each with its content."""
     rows = await conn.fetch(ATTACHMENTS, team_id, content_ids)
     return [
-        (content_id, AttachmentRef(id_, filename, content_type, cid, data, blob, size or 0))
+        (
+            content_id,
+            AttachmentRef(
+                id=id_,
+                filename=filename,
+                content_type=content_type,
+                cid=cid,
+                data=data,
+                blob=blob,
+                size=size or 0,
+            ),
+        )
         for content_id, id_, filename, content_type, cid, size, data, blob in rows
     ]
 

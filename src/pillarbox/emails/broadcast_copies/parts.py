@@ -110,11 +110,11 @@ def parts_of(content: CopyContent) -> SharedParts:
     html, text, preview_text = content.html, content.text, content.preview_text
     replies = content.reply_to_list
     return SharedParts(
-        parse_mailbox(content.sender),
-        [parse_mailbox(one) for one in msgspec.json.decode(replies)] if replies else [],
-        parse(content.subject),
-        bodies_of(html, text, preview_text),
-        sum(len(part or "") for part in (html, text, preview_text)),
+        sender=parse_mailbox(content.sender),
+        reply_to=[parse_mailbox(one) for one in msgspec.json.decode(replies)] if replies else [],
+        subject=parse(content.subject),
+        bodies=bodies_of(html, text, preview_text),
+        octets=sum(len(part or "") for part in (html, text, preview_text)),
     )
 
 
