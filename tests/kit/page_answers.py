@@ -8,8 +8,10 @@ import httpx
 
 from kit.oauth_flow import ask, register
 from kit.people import PASSWORD, Person, a_person, visit
+from kit.screens import SUBJECTS
 from kit.world import Team
 from pillarbox.application import SLICES
+from pillarbox.dashboard.frame import assets
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
@@ -77,7 +79,9 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
         return entry.path.format(token=await an_address_change(team, person))
     if entry.path == "/invitation/{token}":
         return entry.path.format(token=await an_invitation(team))
-    ids = {}
+    if entry.path == "/assets/{name}":
+        return assets.address("dashboard.css")
+    ids = {name: await make(team) for name, make in SUBJECTS.items() if name in entry.parameters}
     if "member_id" in entry.parameters:
         other = await a_person(team, f"{uuid4().hex}@pages.example", TeamRole.MEMBER)
         ids["member_id"] = await team.world.pool.fetchval(
@@ -88,9 +92,9 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
 
 async def an_address_change(team: Team, person: Person) -> str:
     """The token by which the person logs in with another address."""
-    token, now = sessions.new_token(), team.world.app.need(Ids).now()
-    address, hash_ = f"{uuid4().hex}@pages.example", sessions.token_hash(token)
-    await address_queries.ask(team.world.pool, person.id, hash_, address, now, now + LASTS)
+    token, at = sessions.new_token(), team.world.app.need(Ids).now()
+    values = person.id, sessions.token_hash(token), f"{uuid4().hex}@pages.example", at, at + LASTS
+    await team.world.pool.execute(address_queries.ASK, *values)
     return token
 
 

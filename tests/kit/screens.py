@@ -82,7 +82,14 @@ async def an_email(team: Team) -> str:
 async def a_received_email(team: Team) -> str:
     """With hostile HTML, a text, a picture and an attachment."""
     recipients = (AcceptedRecipient(team.id, "hello@harbor.example"),)
-    arrival = Arrival("192.0.2.10", "mx.quay.example", "ESMTPS", None, "ada@quay.example", recipients)
+    arrival = Arrival(
+        client="192.0.2.10",
+        helo="mx.quay.example",
+        protocol="ESMTPS",
+        tls=None,
+        mail_from="ada@quay.example",
+        recipients=recipients,
+    )
     raw = RECEIVED.replace(b"<reply", b"<%s.reply" % uuid4().hex[:8].encode())
     outcome = await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
     assert outcome.fate is ArrivalFate.STORED

@@ -88,7 +88,7 @@ def _line(check: str, name: str, result: str, reason: str | None, **values: str 
     filled = {key: value or t("received.unknown") for key, value in values.items()}
     text = t(key, **filled) if has_text(key) else t("received.other_result", check=name, result=result)
     shown = t(f"verdict.{result}") if has_text(f"verdict.{result}") else result
-    return VerdictLine(name, shown, TONES.get(result, "quiet"), text, reason)
+    return VerdictLine(check=name, result=shown, tone=TONES.get(result, "quiet"), text=text, reason=reason)
 
 
 def _api(visit: Visit) -> str:

@@ -39,6 +39,6 @@ def address(name: str) -> str:
 async def show(request: Request) -> Reply[OctetsAnswer]:
     found = {address(name): name for name in NAMES}.get(f"/assets/{request.param('name')}")
     if found is None:
-        raise NotFound("Asset not found")
+        raise NotFound("Asset")
     headers = {**HEADERS, "cache-control": KEPT}
     return Reply(_content(found), headers=headers, media=MEDIA[found.rpartition(".")[2]])

@@ -34,7 +34,7 @@ LOST_HOLDER = "The process that held it ended without an outcome; it goes out on
 FATAL = "Three processes ended in the middle of delivering it, so it was put aside."
 UNREADABLE = "It cannot be read back from the database (an error of our own), so it was put aside."
 
-RULE = Quarantine(MOST_BEGUN, QUARANTINED, FATAL, LOST_HOLDER, PAUSES)
+RULE = Quarantine(after=MOST_BEGUN, until=QUARANTINED, reason=FATAL, lost=LOST_HOLDER, pauses=PAUSES)
 """Three attempts that were written down, with the pauses of `lone_attempts`. The loss before them, which
 began the writing, proves nothing: the item may only have been in memory."""
 
