@@ -33,7 +33,7 @@ TEST = "tests/api/test_api_key_example.py"
 MATRIX = "tests/api/test_cross_team.py::test_every_route_has_what_the_matrix_needs"
 
 MIGRATION = "src/pillarbox/schema/migrations/NNNN_color_of_topics.sql"
-FIELD_TEST = "tests/api/test_topic_color.py"
+FIELD_TEST = "tests/api/test_topic_example.py"
 MOST_EDITS = 9
 """Places in `src` that a new nullable field needs."""
 
