@@ -67,8 +67,8 @@ class EmailRetention:
         return self._emails, self._bodies, own
 
     async def purge_emails(self) -> int:
-        """Remove emails that are over their time; returns how many. Teams take turns, and what a team is set
-        to meanwhile is followed in the next turn."""
+        """Remove emails that are over their time; return how many. Teams take turns; a retention that is
+        changed meanwhile counts from the team's next turn on."""
         removed = 0
         known: dict[UUID, int | None] = {}
         places: dict[UUID, UUID] = {}

@@ -56,7 +56,7 @@ async def issue(
     team_id: UUID,
     grant_id: UUID,
 ) -> str:
-    """A token that is good for `LIFETIME` from `now`. Not to be called in a transaction (`keys.signing`)."""
+    """Return a token that is good for `LIFETIME` from `now`. Not for use in transactions (`keys.signing`)."""
     return signed(
         await keys.signing(),
         now,
@@ -80,7 +80,7 @@ def signed(
     team_id: UUID,
     grant_id: UUID,
 ) -> str:
-    """The same, with the key that signs now."""
+    """Return a token that is good for `LIFETIME` from `instant`, signed with this key."""
     issued = int(instant.timestamp())
     head = {"alg": ALGORITHM, "typ": TYPE, "kid": key.kid}
     claims = {

@@ -35,7 +35,7 @@ from pillarbox.smtp.submission import SubmissionHandler
 
 
 def smtp_options(settings: Settings) -> ListenerOptions:
-    """How the SMTP servers speak."""
+    """Return the protocol options of the SMTP servers: name, size limit, and how logins are offered."""
     return ListenerOptions(
         settings.hostname,
         MOST_OCTETS,

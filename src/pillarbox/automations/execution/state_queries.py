@@ -346,7 +346,7 @@ async def write_runs(db: TeamDb, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 async def insert_run(db: TeamDb, new: NewRun) -> bool:
-    """False where this event has started the trigger before."""
+    """Insert the run; False where this event has started the trigger before."""
     found = new.trigger
     done = await db.run(
         INSERT_RUN,

@@ -277,7 +277,7 @@ async def by_copies(
 
 
 async def opens(db: TeamDb, email_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """How often each of these copies was opened."""
+    """Return how often each of these copies was opened; those never opened are absent."""
     rows = await db.source.fetch(
         """
         SELECT email_id, count(*) AS opens

@@ -239,6 +239,7 @@ async def last_target(settings: Settings) -> str:
 
 
 def judged(problems: list[str], good: str, bad: str) -> int:
+    """Print the problems and, by whether there are any, `bad` or `good`; return the command's exit status."""
     for problem in problems:
         say(f"PROBLEM: {clean(problem)}")
     say(bad if problems else good)

@@ -216,7 +216,7 @@ class StoredBlock(NamedTuple):
 
 
 class RowsOfBlock(NamedTuple):
-    """Rows of the block at this place, one behind the other."""
+    """Rows of the block at this place of those that were asked for, one behind the other."""
 
     place: int
     bits: bytes
@@ -313,7 +313,8 @@ async def blocks(db: TeamDb, inbox_id: UUID, lower: UUID, upper: UUID) -> list[S
 async def rows(
     db: TeamDb, inbox_id: UUID, stored_blocks: Sequence[StoredBlock], numbers: Sequence[int]
 ) -> list[RowsOfBlock]:
-    """These rows of each block, in their order; places are counted from 1."""
+    """Return these rows of each block, one behind the other by number. `place` is that of the block, counted
+    from 1; a block that is gone has none."""
     octets = [block.columns // 8 for block in stored_blocks]
     assert ROWS_OF_PART == 64, "as the statement has it"
     return await db.all(RowsOfBlock, ROWS, inbox_id, [block.id for block in stored_blocks], octets, numbers)

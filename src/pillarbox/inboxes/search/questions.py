@@ -147,6 +147,7 @@ def _rank(message: MatchingMessage) -> tuple[int, datetime, UUID]:
 
 
 def _shifted(instant: datetime, by: timedelta) -> datetime:
+    """Return the instant moved by that much; unmoved where the result would be out of range."""
     try:
         return instant + by
     except OverflowError:

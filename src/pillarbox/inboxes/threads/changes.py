@@ -169,7 +169,7 @@ class Threads:
         return assignee
 
     async def _locked(self, db: TeamDb, inbox_id: UUID, thread_id: UUID) -> StoredThread:
-        """The thread, while nobody else changes anything in its inbox."""
+        """Return the thread, with its inbox locked until the transaction ends; raises NotFound."""
         if not await lock(db.connection, [(db.team_id, inbox_id)]):
             raise NotFound("Inbox")
         return await found(db, inbox_id, thread_id)

@@ -126,7 +126,7 @@ _sharing = 0
 
 
 async def shared(result: asyncio.Future[T]) -> T:
-    """The result of something for which others may wait as well: who gives up does not end it for them."""
+    """Return the result of a future for which others may wait: a caller that leaves does not cancel it."""
     global _sharing
     if _sharing >= MOST_SHARING:
         raise TooManyWaiting("too many requests wait for the database")
@@ -139,8 +139,8 @@ async def shared(result: asyncio.Future[T]) -> T:
 
 
 async def _awaited(result: asyncio.Future[T], limit: TimeLimit) -> T:
-    """The result within the limit. Requests of each team come here four times a second, so this is the
-    shortest form of `bounded`."""
+    """Return the result, or raise TimeoutError at the limit. The future then goes on for the others that wait
+    for it. This runs four times a second for each team, so it is a short form of `bounded`."""
     answer = asyncio.shield(result)
     began = time.monotonic()
     timer = asyncio.get_running_loop().call_later(max(0.0, limit.left), answer.cancel)

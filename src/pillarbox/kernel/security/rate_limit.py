@@ -91,6 +91,7 @@ class Windows:
         return number if end > self._clock.boottime() else 0
 
     def _read(self, key: bytes) -> tuple[float, int]:
+        """Return the boot time at which the key's window ends, and its count; zeros where it has none."""
         offset = self._slots.lock(key)
         try:
             return self._find(offset, key)[1:]
@@ -98,7 +99,7 @@ class Windows:
             self._slots.unlock(offset)
 
     def _find(self, offset: int, key: bytes) -> tuple[int, float, int]:
-        """The key's slot with its end and count, or the slot that a new window may take."""
+        """Return the key's slot with the end and count of its window, or a slot that a new one may take."""
         where, is_found = self._slots.find(offset, key)
         if not is_found:
             return where, 0.0, 0

@@ -61,6 +61,7 @@ def encode(text: str, first_width: int = LONGEST_WORD) -> list[str]:
 
 
 def _q_words(text: str, first_width: int) -> Iterator[str]:
+    """Yield the text in Q encoding, in pieces for one encoded word each, without its frame."""
     width = max(first_width, SHORTEST_WIDTH) - FRAME
     word: list[str] = []
     used = 0
@@ -75,6 +76,7 @@ def _q_words(text: str, first_width: int) -> Iterator[str]:
 
 
 def _b_words(text: str, first_width: int) -> Iterator[str]:
+    """Yield the text in base64, in pieces for one encoded word each, without its frame."""
     width = (max(first_width, SHORTEST_WIDTH) - FRAME) // 4 * 3
     word = bytearray()
     for character in text:
