@@ -109,7 +109,7 @@ class SiteScheduler:
         """How many copies may be started until this is set again; other mail is started in any case."""
 
         self._begun: OrderedDict[int, tuple[float, Item]] = OrderedDict()
-        """What runs and is not late, by its identity, in the order in which it began."""
+        """The running items that are not late, by their identity, in the order in which they began."""
 
         self._sharers = 1
         self._complaints: dict[str, SiteSignal] = {}

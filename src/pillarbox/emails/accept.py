@@ -52,7 +52,7 @@ MOST_ROWS = 2000
 
 ROW_WEIGHT = 4096
 MOST_WAITING = 64 * 1024 * 1024
-"""What one team may have waiting in its commit queue."""
+"""The bytes that one team may have waiting in its commit queue."""
 
 WITHIN_AT_ONCE = 3
 """So many commits with work of their callers one process has at once; the others of its connections are for

@@ -23,7 +23,7 @@ MOST_PIECE_BYTES = 8 * 1024 * 1024
 """Of one process: ten answers of a month of fifty domains."""
 MOST_ANSWER_BYTES = 4 * 1024 * 1024
 ENTRY, ID, TEXT = 1024, 128, 64
-"""What an entry takes beside its octets, an id or a version of a piece, and a text of a question."""
+"""Octets counted for an entry beside its text, for an id or version of a piece, and for a text of a question."""
 
 Key = tuple[object, ...]
 Question = tuple[tuple[str, ...], ...]

@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
 USUAL = timedelta(hours=144)
 DATE = len("2026-10-03")
 NO_ZONES = frozenset({"localtime", "Factory"})
-"""What the machine's folder of zones has besides."""
+"""Files in the machine's folder of zones that are no zones."""
 SHOWN = 60
 
 

@@ -40,13 +40,13 @@ WRITE_EVERY = 10.0
 """Seconds between two answers of a team that a process stores."""
 FLUSH_SECONDS = 1.0
 MOST_DAYS = 100
-"""What covers more of them is rarely asked for again as it is."""
+"""Days that a stored piece covers at most: longer ones are rarely asked for again as they are."""
 MOST_WAITING = 8 * 1024 * 1024
 MOST_OCTETS, MOST_PIECES = 8 * 1024 * 1024, 4000
 """Of one team, in all."""
 COLLECT_EVERY = timedelta(hours=1)
 AHEAD = timedelta(days=1)
-"""What was stored at an instant that is farther ahead was stored while the clock was wrong."""
+"""A piece whose instant is farther ahead than this was stored while the clock was wrong."""
 BATCH = 1000
 
 

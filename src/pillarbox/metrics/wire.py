@@ -249,4 +249,4 @@ _MEMBERS: dict[
     "email": (("email_id", _emails),),
     "broadcast": (("broadcast_id", _broadcasts), ("broadcast_name", _broadcast_names)),
 }
-"""What a dimension adds to each row."""
+"""The fields that a dimension adds to each row."""

@@ -15,7 +15,7 @@ NOT_KEPT: Final = {"cache-control": "no-store", "pragma": "no-cache"}
 BASIC_CHALLENGE: Final = {"www-authenticate": 'Basic realm="pillarbox"'}
 
 NAMES: Final = {429: "too_many_requests", 500: "server_error", 503: "temporarily_unavailable"}
-"""What errors that are no part of OAuth are called there; all others are `invalid_request`."""
+"""The OAuth names of errors that are no part of OAuth; all others are `invalid_request`."""
 
 
 class OAuthProblem(Problem):

@@ -41,7 +41,7 @@ LONGEST: Final = 128
 OF_NOBODY: Final = (
     "$argon2id$v=19$m=19456,t=2,p=1$DBwoL8MbzKmoRAIu9XnbMg$KSakw7c5BtMlbvIMnwE3rLxvELN7j6Z5/1NqTJZQo/4"
 )
-"""What a password is compared with where there is nobody: it takes the same time."""
+"""The hash that a password is compared with where nobody has the address: it takes the same time."""
 
 
 class PasswordHashingBusy(ServerOverloaded):

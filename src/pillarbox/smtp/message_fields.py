@@ -24,8 +24,8 @@ from pillarbox.mail.smtp.commands import Path
 CLASSES = ("to", "cc", "bcc")
 IDEMPOTENCY_HEADERS = frozenset(("resend-idempotency-key", "pillarbox-idempotency-key"))
 HOPS_HEADER = "X-Pillarbox-Hops"
-"""What we send has no Received from before; this keeps the count, so that a loop through us has an end. A
-program's own mail has passed nobody and does not get it."""
+"""Mail that we send has no Received field from before. This field keeps the count, so that a loop through us
+has an end. A program's own mail has passed nobody and does not get it."""
 
 DROPPED = frozenset((*IDEMPOTENCY_HEADERS, HOPS_HEADER.lower(), loop_marks.FIELD.lower(), "reply-to"))
 KEPT_PARAMETERS = ("charset", "method")

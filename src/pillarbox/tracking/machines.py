@@ -95,7 +95,7 @@ MACHINES: Final[tuple[Machine, ...]] = (
     ),
     Machine("no_user_agent", "program", "", is_whole=True),
 )
-"""What is known without the operator."""
+"""The machines that are known without the operator's settings."""
 
 PREFETCH: Final = "prefetch"
 """The name of a request that says of itself that nobody has followed the link yet."""

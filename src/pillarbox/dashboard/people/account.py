@@ -21,7 +21,7 @@ ACCOUNT = "/account"
 DONE = frozenset(
     {"name", "address", "password", "factor_removed", "passkey", "passkey_removed", "session", "recovery"}
 )
-"""What the page may say was done."""
+"""The changes that the page may report as done."""
 
 
 @page("GET", ACCOUNT, summary="One's own account", query={"done": str})

@@ -28,7 +28,7 @@ REFUSED: Final = {
     MemberChange.NOT_ALLOWED: (403, "team.not_allowed"),
     MemberChange.LAST_OWNER: (409, "team.last_owner"),
 }
-"""What is said where nothing was changed, with the status."""
+"""The status and the key of the sentence for each change that was refused."""
 
 NAVIGATION: Final = (
     ("/team", "team.title", Right.VIEW),

@@ -21,7 +21,7 @@ REASONS = {
     "dropped_by_operator": "The operator of this installation dropped it from the queue.",
     "manual": "The team put the address on its suppression list.",
 }
-"""What the words of `failed.reason` and of suppressions mean; other reasons are sentences already."""
+"""The meanings of the words of `failed.reason` and of suppressions; other reasons are sentences already."""
 
 
 def reason_in_words(reason: str | None) -> str | None:

@@ -33,7 +33,7 @@ class Status(Enum):
 
 OPEN = frozenset({Status.PENDING, Status.VERIFIED, Status.BLOCKED})
 REUSABLE = frozenset({Status.EXPIRED, Status.SUPERSEDED, Status.FAILED})
-"""What a claim may have come to, so that its placeholder serves the next one."""
+"""The states of a claim whose placeholder serves the next claim."""
 
 
 class ClaimFailure(Enum):

@@ -118,7 +118,7 @@ DKIM_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "h": frozenset({"sha256"}),
     "s": frozenset({"*", "email"}),
 }
-"""What must be among the values of a tag that is there (RFC 6376 section 3.6.1)."""
+"""The values of which a tag must have one, where the tag is there (RFC 6376 section 3.6.1)."""
 
 
 def _spf(wrong: WrongValues) -> Iterator[Diagnosis]:

@@ -18,7 +18,7 @@ REDACTED_TEXT: Final = "This email is for its recipient alone."
 UNSEALED_TEXT: Final = (
     f"{REDACTED_TEXT} If you are its recipient and find no link here, please ask for another one."
 )
-"""What is stored in the place of what it says, which is sealed apart (docs/decisions/0158)."""
+"""The text that is stored in place of the mail's own, which is sealed apart (docs/decisions/0158)."""
 
 
 def is_withheld(tags: str | None) -> bool:

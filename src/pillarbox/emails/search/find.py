@@ -70,7 +70,7 @@ class _SearchState:
     limit: int
     lower: UUID
     ranges: list[EmailRange] = field(default_factory=list)
-    """What is to be read, the newest last."""
+    """The ranges to read, the newest last."""
     unknown: UUID = OLDEST
     """Nothing is known of emails up to here: there are more ranges than were read."""
     found: list[tuple[UUID, UUID]] = field(default_factory=list)

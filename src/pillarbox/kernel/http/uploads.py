@@ -27,7 +27,7 @@ STEP = 64 * 1024
 """Bodies are counted in steps, so that a piece of one packet costs nothing."""
 
 UNANNOUNCED = MIB
-"""What is expected of a body of unknown size; once it is larger, all that its route takes is."""
+"""The expected size of a body of unknown size; for a larger one it is the most that its route takes."""
 
 LOOK_SECONDS = 0.25
 

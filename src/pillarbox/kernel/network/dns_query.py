@@ -24,11 +24,11 @@ from pillarbox.kernel.network.dns_answers import AnswerKind
 
 DNS_PORT: Final = 53
 PAYLOAD: Final = 1232
-"""What a datagram may hold without being cut on its way."""
+"""The bytes that a datagram may hold without being cut on its way."""
 
 EDNS: Final = struct.pack("!BHHIH", 0, 41, PAYLOAD, 0, 0)
 OLD_SERVER: Final = frozenset({dns.rcode.FORMERR, dns.rcode.NOTIMP, dns.rcode.BADVERS})
-"""What servers say that do not know EDNS."""
+"""The answers of servers that do not know EDNS."""
 
 
 class NotTheAnswer(dns.exception.DNSException):

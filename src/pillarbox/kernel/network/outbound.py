@@ -31,7 +31,7 @@ from pillarbox.kernel.network.http_connection import HttpConnection, NoAnswer
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 
 FETCH_HEADERS = {"User-Agent": "Pillarbox", "Accept-Encoding": "identity", "Accept": "*/*"}
-"""What a fetch sends besides Host, unless the caller gives another value."""
+"""The headers of a fetch besides Host, unless the caller gives another value."""
 
 MAX_ADDRESSES = 4
 """Addresses of a host that are tried in turn; each has its share of the time to connect."""

@@ -87,7 +87,7 @@ class LineWriter:
     """Writes each line with one system call, so lines of several processes do not mix."""
 
     before: ClassVar[bytes] = b""
-    """What is written before each line, with the same call."""
+    """The bytes that are written before each line, with the same call."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

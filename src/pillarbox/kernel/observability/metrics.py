@@ -49,7 +49,7 @@ class Numbers(msgspec.Struct, array_like=True):
     bounds: tuple[float, ...]
     values: list[tuple[Labels, list[float]]]
     over: str = SUM
-    """What the supervisor makes of the values of several processes: their sum, or the least or greatest."""
+    """How the supervisor joins the values of several processes: their sum, or the least or greatest."""
 
 
 class Counter:

@@ -49,7 +49,7 @@ FIRST_UNASSIGNED_OID: Final = 10_000
 
 _cancels: set[asyncio.Task[None]] = set()
 _types: dict[int, asyncpg.Record] = {}
-"""What servers have said about such types, elements before their arrays."""
+"""The rows in which servers described such types, elements before their arrays."""
 
 
 class _NoStatement(NamedTuple):

@@ -19,7 +19,7 @@ ENGINE: Final = 10
 """The most connections of the two pools of a process (docs/decisions/0035)."""
 
 COMMANDS: Final = 3
-"""What a command takes while it runs, and one for a person."""
+"""The connections of a running command, and one for a person."""
 
 # A superuser may use reserved connections too, and the other limits do not hold for it; -1 is no limit.
 LIMITS: Final = """

@@ -35,7 +35,7 @@ IDLE_LIMIT_MS = 30_000
 enforces it between two statements, `kernel.postgres.stuck_sessions` inside a statement."""
 
 ENGINE = "pillarbox-engine"
-"""What the engine's sessions are called; all others begin with `pillarbox` too."""
+"""The name of the engine's sessions; all others begin with `pillarbox` too."""
 
 STATEMENT_CACHE = 512
 
@@ -58,12 +58,12 @@ GONE = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""What is raised when the database cannot be reached, went away in the middle, did not answer in time or may
-not be written any more. A `TimeoutError` is an OSError. `tests/faults/test_cut_conversations.py` cuts
-conversations at every byte to find them; a lint keeps other modules from lists of their own."""
+"""The errors that are raised when the database cannot be reached, went away in the middle, did not answer in
+time or may not be written any more. A `TimeoutError` is an OSError. `tests/faults/test_cut_conversations.py`
+cuts conversations at every byte to find them; a lint keeps other modules from lists of their own."""
 
 TROUBLE = (*GONE, asyncpg.PostgresError)
-"""Whatever the database may answer with: for work that is left for the next time."""
+"""All errors that the database may answer with: for work that is left for the next time."""
 
 EXHAUSTED = asyncpg.InsufficientResourcesError
 """The disk, the memory or the connections of the database are at their end: no fault of any work."""
@@ -72,7 +72,7 @@ OUTAGES = (*GONE, EXHAUSTED)
 """While these are raised nothing can be stored: the database is away, or its disk or memory is full."""
 
 RETRIED = (*OUTAGES, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
-"""What says nothing about the statement itself: it is tried again as it is."""
+"""The errors that say nothing about the statement itself: it is tried again as it is."""
 
 count_as_away(RETRIED)
 
@@ -93,8 +93,8 @@ KEPT_PROMISES = {
     "idle_session_timeout": "0",
     "default_transaction_isolation": "read committed",
 }
-"""What a server, a role or a database may have otherwise for other programs, which would break a promise of
-ours: that what is acknowledged survives a crash, that a wait for a standby is not cut off, that guarded
+"""Settings that a server, a role or a database may have changed for other programs. That would break a
+promise of ours: what is acknowledged survives a crash, a wait for a standby is not cut off, and guarded
 updates see what others have committed (docs/decisions/0070)."""
 
 SESSION = {

@@ -64,7 +64,7 @@ MEANINGS = {
     BLOCKS: "keeps writers from the table for as long as it works",
     WRITES: "changes or adds rows, as many as there are",
 }
-"""What each kind of hazard is, as the end of "the statement …"."""
+"""The effect of each kind of hazard, as the end of "the statement …"."""
 
 
 class MigrationHazard(NamedTuple):

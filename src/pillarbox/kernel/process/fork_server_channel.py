@@ -17,7 +17,7 @@ from pillarbox.kernel.settings.setting import PREFIX
 
 NAME = "pillarbox.fork_server"
 FACTORY = "pillarbox.application:build"
-"""What makes the application of a worker (`kernel.process.runtime.Factory`)."""
+"""The function that makes the application of a worker (`kernel.process.runtime.Factory`)."""
 
 LONGEST_REQUEST = 4096
 MOST_DESCRIPTORS = 200

@@ -88,7 +88,7 @@ SENTENCES = (
     ProgramsError,
     StartError,
 )
-"""What stops a start with one sentence for the operator."""
+"""The errors that stop a start with one sentence for the operator."""
 
 WRONG_SETTINGS = (BlobStoreRefused, ConfigError, KeyRingRefused, PoolerError)
 """Those that no later start with the same settings gets over."""

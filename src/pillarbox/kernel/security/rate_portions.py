@@ -32,7 +32,7 @@ ASK_SECONDS: Final = 1.0
 """After so long without an answer the question is given up."""
 
 UNTOLD: Final = 4
-"""What the other nodes have let through and not told is at most a fourth of the limit, all together."""
+"""The other nodes together let through at most a fourth of the limit before they report it."""
 
 FORGIVEN: Final = 20
 """A twentieth of the limit is never told, so a team that is far below it asks nothing."""

@@ -34,7 +34,7 @@ MEANINGS = (
     ("error sending request", "no connection"),
     ("169.254.169.254", "no credentials"),
 )
-"""What the library means; the first that occurs counts."""
+"""The meanings of parts of the library's messages; the first that occurs counts."""
 
 
 class Bucket:

@@ -49,7 +49,7 @@ DATABASE_TROUBLE = (
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.exceptions.ClientConfigurationError,
 )
-"""What the operator can mend; any other error of the database is ours and shows where it came from."""
+"""The errors that the operator can mend; any other error of the database is ours and shows its origin."""
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 

@@ -57,13 +57,13 @@ DatabaseUrl = Annotated[
 ]
 
 Note = dict[str, Any]
-"""What a running server says of itself in its data folder."""
+"""The facts that a running server writes about itself into its data folder."""
 
 OWN = frozenset({"data", "log", "log_level"})
 """Settings that a command has for itself, beside a server too."""
 
 STOPS = (signal.SIGTERM, signal.SIGQUIT)
-"""What ends a command in order, besides a hang-up; SIGINT does so in `asyncio.run`."""
+"""The signals that end a command in order, besides a hang-up; SIGINT does so in `asyncio.run`."""
 
 POOL = 2
 CLOSE_SECONDS = 5.0

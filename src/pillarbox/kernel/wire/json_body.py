@@ -12,7 +12,7 @@ from pillarbox.kernel.wire.problems import BadRequest, Invalid
 MOST_DEPTH = 64
 MOST_CONTAINERS = 100_000
 SMALL = 1024 * 1024
-"""What a body of this size holds fits into memory whatever it is. Larger ones are read in pieces
+"""A body up to this size fits into memory whatever it holds. Larger ones are read in pieces
 (`kernel.wire.large_json`), which belongs in a thread."""
 
 

@@ -31,7 +31,7 @@ _REST = (
     rf"(?:{_BLANK}*+={_BLANK}*+(?:\"[^\"]*+\"|'[^']*+'|(?![\"'])[^ \t\n\f\r>]*+)|(?!{_BLANK}*+=)))*)"
     r"[ \t\n\f\r/]*+>"
 )
-"""What follows the name of a tag. A quote that is never closed ends the document."""
+"""The rest of a tag behind its name. A quote that is never closed ends the document."""
 _RAW = ("script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp")
 _FOREIGN = ("svg", "math")
 _READ = "|".join(("a", "area", "plaintext", *_RAW, *_FOREIGN))

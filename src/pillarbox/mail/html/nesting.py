@@ -42,7 +42,7 @@ BLOCKS = HEADINGS | {
 SECTIONS = frozenset(("tbody", "thead", "tfoot"))
 CELLS = frozenset(("td", "th"))
 WALLS = CELLS | {"table", "caption"}
-"""What ends inside of them ends nothing outside of them."""
+"""An end tag inside one of these closes nothing outside of it."""
 OUTSIDE_CELLS = SECTIONS | {"table", "tr", "colgroup"}
 TABULAR = SECTIONS | CELLS | {"tr", "caption", "colgroup", "col"}
 SPECIAL = BLOCKS | TABULAR | {"dd", "dt", "li"}

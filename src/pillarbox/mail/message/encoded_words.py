@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 
 FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What no header text may hold: control characters, Unicode line ends, lone surrogates. A tab is a blank."""
+"""Characters that no header text may hold: control characters, Unicode line ends, lone surrogates. A tab is a
+blank."""
 
 LONGEST_WORD = 75
 FRAME = len("=?UTF-8?Q??=")

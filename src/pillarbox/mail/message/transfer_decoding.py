@@ -24,7 +24,7 @@ PIECE = 1024 * 1024
 """Octets of base64 that are decoded at once."""
 MOST_PIECES = 100_000
 MOST_LINES = 1_000_000
-"""What stands behind so many padded pieces of base64 or uuencoded lines is not decoded."""
+"""Text behind so many padded pieces of base64 or uuencoded lines is not decoded."""
 
 UUENCODE = ("x-uuencode", "uuencode", "x-uue", "uue")
 IDENTITY = ("7bit", "8bit", "binary")

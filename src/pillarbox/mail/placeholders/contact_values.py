@@ -10,7 +10,7 @@ from pillarbox.mail.placeholders.parsing import CONTACT_PATH, UNSUBSCRIBE_URL, P
 from pillarbox.mail.placeholders.rendering import EMPTY, Value, ValueOrigin, inline_fallback, printed
 
 Scalar = str | float | bool
-"""What a property may hold."""
+"""The value of a property."""
 
 _PROPERTY: Final = f"{CONTACT_PATH}properties."
 

@@ -22,7 +22,7 @@ HISTORY: Final = "\x03"
 """Behind it everything is another message."""
 
 DATA = re.compile(r"data:[^\"'>) ]*+")
-"""Whatever its length: a pattern with a least length would be tried again at each `data:` of a short one."""
+"""A `data:` address of any length: a pattern with a least length would be tried again at each short one."""
 _LONG_DATA: Final = 1000
 
 LONGEST_HTML: Final = 1_000_000

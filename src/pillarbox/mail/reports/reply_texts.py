@@ -108,7 +108,7 @@ HEADER: Final = _any(
     r"\bmessage.?id\b.{0,15}\b(?:invalid|missing|malformed|not|unknown)\b|\buser.agent\b",
     r"\b(?:url|link)\b.{0,30}\b(?:not|unknown|invalid|exist)|\b(?:in|of) (?:a |the )?(?:url|link|body)\b",
 )
-"""What is wrong with the mail itself; addresses and domains in it are not the recipient's."""
+"""Faults of the mail itself; addresses and domains in it are not the recipient's."""
 
 SENDER_OTHERWISE: Final = reply_languages.SENDER
 """The same in other languages."""

@@ -21,7 +21,7 @@ class SessionReply(NamedTuple):
 
 
 Verdict = SessionReply | Awaitable[SessionReply]
-"""What a handler returns: its answer, or an awaitable where it needs time."""
+"""The result of a handler: its reply, or an awaitable where it needs time."""
 
 
 def answer(code: int, enhanced: str | None, text: str, *, closes: bool = False) -> SessionReply:

@@ -16,7 +16,7 @@ IN_MEMORY = 512 * 1024
 BLOCK = 256 * 1024
 
 _HELD = (b"\r\n.\r", b"\r\n.", b"\r\n", b"\r")
-"""What the end of the text may begin with; held back until more has come."""
+"""The beginnings of the end of the text; they are held back until more has come."""
 
 
 class ReceivedText:

@@ -12,7 +12,7 @@ class LineBuffer:
 
     def __init__(self) -> None:
         self.pending = bytearray()
-        """What is there, to look at only."""
+        """The bytes that have come and were not taken; only for reading."""
         self._scanned = 0
         self._skipping = False
         self.was_too_long = False

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from pillarbox.people.visitors import Visitor
 
 NO_TEAM: Final = UUID(int=0)
-"""What entries have that concern no team."""
+"""The team of entries that concern no team."""
 
 LONGEST_TEXT: Final = 300
-"""What came with a request is kept up to here."""
+"""Texts that came with a request are cut to this length."""
 
 
 class Act(Enum):
@@ -125,7 +125,7 @@ class Actor:
 
 
 OPERATOR: Final = Actor(name="operator")
-"""Whoever uses the command line."""
+"""The person at the command line."""
 
 
 async def record(

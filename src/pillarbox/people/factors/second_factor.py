@@ -19,7 +19,7 @@ from pillarbox.people.factors import recovery_codes, totp
 from pillarbox.people.factors.factor_queries import SEEDS, StoredSeed
 
 ISSUER: Final = "Pillarbox"
-"""What phones call the account, beside its address."""
+"""The name of the account on phones, beside its address."""
 
 
 class Factor(Enum):

@@ -26,7 +26,7 @@ from pillarbox.teams.allowances import hold_count
 MEMBERS: Final = "members"
 LONGEST_TEAM_NAME: Final = 100
 MAKING: Final = frozenset({TeamAct.MAKE_KEY, TeamAct.LET_PROGRAM_ACT})
-"""What these make is one's own."""
+"""The acts whose results belong to the member who does them."""
 
 
 class MemberChange(Enum):
