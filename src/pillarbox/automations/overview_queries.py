@@ -96,7 +96,7 @@ class RunOverview:
     completed_at: datetime | None
     due_at: datetime | None
     trouble: str | None
-    """What the temporary trouble is that the next step is tried again for."""
+    """The temporary trouble for which the next step is tried again."""
     error: str | None
 
 

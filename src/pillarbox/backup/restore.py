@@ -46,7 +46,8 @@ STORE_ID = "store-id"
 """The blob with the id of its store."""
 
 ALLOWED = frozenset({"lost+found", LOCK_FILE})
-"""What an empty folder may hold: it may be a disk of its own, and a start may have been refused there."""
+"""Entries that an empty folder may hold: it may be a disk of its own, and a start may have been refused
+there."""
 
 
 def refuse_occupied_folder(folder: Path) -> None:

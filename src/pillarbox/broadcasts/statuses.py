@@ -11,7 +11,7 @@ Operation: TypeAlias = Literal["change", "delete", "send", "schedule", "cancel",
 STATUSES: Final[tuple[Status, ...]] = ("draft", "scheduled", "queued", "sent", "canceled", "failed")
 
 GONE: Final = "gone"
-"""What a broadcast becomes that is deleted."""
+"""The result of deleting a broadcast, in place of a status."""
 
 TRANSITIONS: Final[Mapping[Operation, Mapping[Status, Status | Literal["gone"]]]] = {
     "change": {"draft": "draft", "scheduled": "scheduled"},
@@ -23,8 +23,9 @@ TRANSITIONS: Final[Mapping[Operation, Mapping[Status, Status | Literal["gone"]]]
     "finish": {"queued": "sent"},
     "fail": {"queued": "failed"},
 }
-"""What each operation makes of a broadcast; in a state that is not named it is refused, or does nothing where
-it is ours. The name alone may be changed in every state, and every broadcast may be duplicated and read."""
+"""The status that each operation gives a broadcast, by the status before. In another status the operation is
+refused, or does nothing where it is ours. The name alone may be changed in every state, and every broadcast
+may be duplicated and read."""
 
 
 def becomes(operation: Operation, status: str) -> str | None:

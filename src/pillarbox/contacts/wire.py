@@ -68,7 +68,7 @@ class ChangedContact(Struct, kw_only=True):
 
 
 Choices = dict[UUID, Subscription]
-"""What is chosen of topics; the last choice of a topic counts."""
+"""The choices by topic; the last choice of a topic counts."""
 
 
 def choices(items: list[Any]) -> Choices:

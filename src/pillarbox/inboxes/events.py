@@ -19,7 +19,7 @@ from pillarbox.inboxes.folders import ThreadFolder
 from pillarbox.webhooks.publish import Reference
 
 Source = Literal["api", "dashboard", "agent", "system"]
-"""Who made a change."""
+"""The maker of a change."""
 
 API: Final = "api"
 SYSTEM: Final = "system"

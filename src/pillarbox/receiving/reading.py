@@ -42,12 +42,12 @@ BLOCK: Final = 256 * 1024
 READ_AT_ONCE: Final = 160 * 1024 * 1024
 """How much memory messages may take at once while they are read to be shown."""
 COST: Final = 12
-"""What an octet of a message takes then: its row (up to 5), its texts with the parser's copies (up to 7; a
-character takes four octets where one of the text is beyond U+FFFF)."""
+"""The memory for each octet of a message while it is read, in octets: its row (up to 5), its texts with the
+parser's copies (up to 7; a character takes four octets where one of the text is beyond U+FFFF)."""
 REFUSAL: Final = "Too many large emails are being read. Try again in a moment."
 
 EMPTY: Final = ParsedColumns(None, None, {})
-"""What is left of a message whose raw copy was removed."""
+"""The parsed columns of a message whose raw copy was removed."""
 
 
 class MessageReader:

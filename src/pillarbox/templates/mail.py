@@ -42,7 +42,7 @@ from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.variables import LONGEST_VALUE, MissingVariable, Scalar, Variable, check_given
 
 LINK: Final = "{{{PILLARBOX_UNSUBSCRIBE_URL}}}"
-"""What stands for a recipient's link in a text that was made from html."""
+"""The placeholder of a recipient's link in a text that was made from html."""
 
 
 @dataclass(frozen=True, slots=True)

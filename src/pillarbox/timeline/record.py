@@ -58,7 +58,7 @@ KNOWN_SECONDS = 1.0
 MOST_LEARNED = 10_000
 
 EVENT_OF = {kind: f"email.{kind.value}" for kind in EventKind}
-"""What the webhooks call them."""
+"""The names of events in webhooks."""
 
 
 def _is_wanted(event: PublishedEvent, is_subscribed: Wanted) -> bool:

@@ -32,11 +32,12 @@ class EventKind(StrEnum):
 
 
 STATES = tuple(kind for kind in EventKind if kind is not EventKind.UNSUBSCRIBED)
-"""What recipients and emails are in; leaving a topic or everything by the link of a mail changes no state."""
+"""The states of recipients and emails; leaving a topic or everything by the link of a mail changes no
+state."""
 
 RANK = {kind: rank for rank, kind in enumerate(EventKind)}
 FIRST = frozenset({EventKind.QUEUED, EventKind.SCHEDULED})
-"""What every email begins with; anything else is later, whatever the clock said then."""
+"""The kinds that an email begins with; anything else is later, whatever the clock said then."""
 
 OPEN = frozenset({EventKind.QUEUED, EventKind.SCHEDULED, EventKind.SENT, EventKind.DELIVERY_DELAYED})
 """States in which a work item still has the recipient."""

@@ -73,7 +73,7 @@ MAIL_EVENTS: Final = {
     f"resend:email.{word}": f"email.{word}"
     for word in ("opened", "clicked", "bounced", "delivered", "complained", "failed", "suppressed")
 }
-"""What a wait calls the events that happen to mail, and what webhooks call them."""
+"""The names of mail events in waits, and their names in webhooks."""
 
 
 @dataclass(frozen=True, slots=True)

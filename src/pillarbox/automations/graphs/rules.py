@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Scalar = str | int | float | bool | None
-"""What JSON has apart from arrays and objects."""
+"""A JSON value that is no array and no object."""
 
 Source = Literal["event", "contact", "wait_events"]
 

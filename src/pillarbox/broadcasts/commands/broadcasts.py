@@ -164,7 +164,7 @@ def resume(
 
 
 Work = Callable[[CommandDatabase, TeamDb, Team, UUID], Awaitable[int]]
-"""What a command does with one broadcast, of this team."""
+"""The work of a command on one broadcast of this team."""
 
 
 def with_broadcast(

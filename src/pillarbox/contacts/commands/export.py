@@ -23,7 +23,7 @@ from pillarbox.teams.commands.choosing import one_team
 BLOCK: Final = 5000
 COLUMNS: Final = ("email", "first_name", "last_name", "unsubscribed", "created_at", "id")
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What spreadsheets take for a formula begins so."""
+"""Texts that begin so are formulas for spreadsheets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ MOST_UNSENT: Final = 10_000
 """Unsent drafts of one inbox."""
 
 Finish = Callable[[TeamDb], Awaitable[None]]
-"""What else belongs to the transaction of a change; called last in it."""
+"""The rest of a change's transaction; called last in it."""
 
 
 class TooManyDrafts(Invalid):

@@ -36,7 +36,7 @@ _LAST_MARK: Final = 0x1F000
 _LETTER, _MARK, _UNSPACED_LETTER, _SEPARATOR = range(4)
 
 _kinds: dict[str, int] = {}
-"""What each character is that was seen; there are not many more than a hundred thousand."""
+"""The kind of each character that was seen; there are not many more than a hundred thousand."""
 
 _unseen: dict[str, bool] = {}
 

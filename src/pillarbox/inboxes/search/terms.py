@@ -27,7 +27,7 @@ COLUMNS: Final = 1024
 
 WORDS_OF_COLUMN: Final = 256
 OCTETS_OF_COLUMN: Final = 1000
-"""What a long message has more of goes into another column."""
+"""The most words and octets of a column; the rest of a long message goes into another column."""
 
 WORD_BITS: Final = 6
 """Of a word, and of two words that follow one another. Of messages without it, one in a thousand seems to

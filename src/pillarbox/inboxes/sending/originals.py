@@ -24,7 +24,7 @@ from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, InvalidFi
 from pillarbox.mail.message.header_block import message_ids
 
 MOST_ATTACHED: Final = 25 * 1024 * 1024
-"""What the attachments of one message of an inbox may have together, in octets."""
+"""The most octets that the attachments of one message of an inbox may have together."""
 
 _texts = msgspec.json.Decoder(list[str]).decode
 

@@ -94,7 +94,7 @@ class ThreadMessage:
 
 
 Before = Callable[[TeamDb, PreparedEmail], Awaitable[None]]
-"""What is done under the lock before the message joins; given its email. Raises to refuse."""
+"""The work under the lock before the message joins; given its email. Raises to refuse."""
 
 
 class InboxSender:

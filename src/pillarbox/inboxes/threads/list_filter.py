@@ -44,7 +44,7 @@ CODES: Final = {
 }
 IS_READ: Final = 2
 HAS_SENT: Final = 1
-"""What `list_class` is the sum of (0030_thread_lists.sql)."""
+"""The summands of `list_class` (0030_thread_lists.sql)."""
 
 SHOWN_AS_SENT: Final = (ThreadFolder.INBOX, ThreadFolder.ARCHIVE, ThreadFolder.SENT)
 """Where a thread with a message that was sent is listed with the folder `sent` too."""

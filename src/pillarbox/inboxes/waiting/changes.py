@@ -38,7 +38,7 @@ Heard = Callable[[Iterable[UUID]], None]
 """Takes the ids of inboxes that have changed."""
 
 _hearing: dict[int, Heard] = {}
-"""Who is told in this process. One for each running program; several in tests only."""
+"""The listeners in this process. One for each running program; several in tests only."""
 
 
 async def changed(conn: Connection, inbox_ids: Iterable[UUID]) -> None:

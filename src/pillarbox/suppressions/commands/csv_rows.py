@@ -18,7 +18,7 @@ LONGEST_SKIPPED: Final = 64 * 1024 * 1024
 TOO_LONG: Final = "The row is too long: a quote may not be closed."
 DELIMITERS: Final = ",;\t"
 NAMES: Final = frozenset({"email", "e-mail", "email address", "email_address", "address", "recipient"})
-"""What the column of the addresses is called in files of other programs too."""
+"""The names of the column of addresses, in files of other programs too."""
 
 
 class NotReadable(ValueError):  # noqa: N818 - a fact about the file

@@ -49,7 +49,7 @@ REASONS: Final = {
     "timeout": "no complete answer in time",
     "protocol": "no complete HTTP answer",
 }
-"""What the log says where no answer came; nothing of it names an address (WH-08)."""
+"""The log's words for an attempt without an answer; none of them names an address (WH-08)."""
 
 SENT_ALWAYS = {
     "content-type": "application/json",
