@@ -61,7 +61,8 @@ class PersonalCopy:
 
 class OpenRecipient(NamedTuple):
     """One open recipient of an item. `origin` is set where the address is suppressed, `refusal` is a reason
-    of `failed` where this recipient may not get the mail. Who has a `copy` is the only one of its item."""
+    of `failed` where this recipient may not get the mail. A recipient with a `copy` is the only one of the
+    item."""
 
     position: int
     mailbox: str

@@ -454,9 +454,9 @@ async def release_fetched(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
 
 
 async def misdated_items(source: Source, now: datetime) -> int:
-    """Make due what was accepted by a clock ahead of time, dated after `now`; returns how many items.
+    """Make due the mail that was accepted by a clock ahead of time, dated after `now`; return how many items.
 
-    What was to be sent at once and has not been begun is made due. What is scheduled stays: the API has
+    Mail that was to be sent at once and has not been begun is made due. Scheduled mail stays: the API has
     answered its instant, and whether that was given or computed from a wrong `now` is not known any more. A
     retry is late by as much as the clock was ahead, at most.
     """

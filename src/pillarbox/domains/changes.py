@@ -27,8 +27,8 @@ _TRACKING = frozenset({RecordKey.TRACKING.value, RecordKey.TRACKING_CAA.value})
 async def change(
     db: TeamDb, domain_id: UUID, changed_domain: ChangedDomain, context: DomainContext
 ) -> Domain | None:
-    """Make the domain what was asked for, in the transaction that `db` stands for. Without a difference no
-    event is published, and the answer is None."""
+    """Change the domain as the request asks, in the transaction of `db`. Without a difference no event is
+    published, and the answer is None."""
     before = await queries.lock(db, domain_id)
     if before is None:
         raise NotFound("Domain")

@@ -28,7 +28,7 @@ class KeyOfAnotherDomain(Forbidden):
 @dataclass(frozen=True, slots=True)
 class PermittedSenders:
     """Finds the domain of a sender that may be used. `simulator_domains` are for tests of the API: mail from
-    them goes to few addresses only, and whoever accepts it has to look at those."""
+    them goes to few addresses only, and the accepting code has to check those."""
 
     senders: Senders
     simulator_domains: frozenset[str]

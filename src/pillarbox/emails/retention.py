@@ -48,8 +48,8 @@ TURN = 10.0
 
 
 class EmailRetention:
-    """Removes what is old enough. `emails` and `bodies` say after how many days; 0 is never. A team may have
-    a number of its own for its emails."""
+    """Removes emails that are old enough. `emails` and `bodies` say after how many days; 0 is never. A team
+    may have a number of its own for its emails."""
 
     def __init__(
         self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, *, emails: int, bodies: int

@@ -100,7 +100,7 @@ class RandomBytes:
         _random_bytes.add(self)
 
     def forget(self) -> None:
-        """Give away nothing of what was asked for before."""
+        """Drop the random bytes that were fetched before."""
         self._supply = b""
         self._at = 0
 

@@ -57,8 +57,7 @@ class StartOrder(IntEnum):
 class Stop(IntEnum):
     """The order in which a worker stops: nothing new comes in; what was accepted is committed, the request
     log last because the others write in it; the engines end, and only then are their leases given back; loops
-    may write until here; then connections are closed, whoever uses them first, the database's at the very
-    end."""
+    may write until here; then connections are closed, their users first, the database's at the very end."""
 
     SERVERS = auto()
     COMMITS = auto()

@@ -1,7 +1,8 @@
-"""Answering a question from what is known of its periods, and counting the rest.
+"""Answers a question from the known counts of its periods, and counts the rest.
 
 Each period is looked for in the memory of the process, then among the stored pieces, and is counted where
-neither has it. Whatever was found is proved by the versions of its days in the snapshot of the answer.
+neither has it. A period that was found is checked against the versions of its days in the snapshot of the
+answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Later = Callable[[Callable[[], None]], object]
 
 
 def at_once(task: Callable[[], None]) -> None:
-    """Run what may be done later."""
+    """Run the task now."""
     task()
 
 
@@ -37,8 +38,8 @@ async def answer(
     store: PieceStore | None = None,
     later: Later = at_once,
 ) -> bytes:
-    """The answer to a question; what is known of its periods is not counted again. What was learnt is kept by
-    a function that `later` is given: whoever asked need not wait for it."""
+    """Return the answer to a question; known periods are not counted again. New counts are kept by a function
+    that is given to `later`: the caller need not wait for it."""
     spans = read.spans(question, periods)
     if spans is None:
         return wire.answer(question, periods, await read.rows(pool, team_id, question, periods), names)

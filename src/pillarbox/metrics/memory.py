@@ -23,7 +23,7 @@ MOST_PIECE_BYTES = 8 * 1024 * 1024
 """Of one process: ten answers of a month of fifty domains."""
 MOST_ANSWER_BYTES = 4 * 1024 * 1024
 ENTRY, ID, TEXT = 1024, 128, 64
-"""Octets counted for an entry beside its text, for an id or version of a piece, and for a text of a question."""
+"""Octets counted for an entry beside its text, an id or version of a piece, and a text of a question."""
 
 Key = tuple[object, ...]
 Question = tuple[tuple[str, ...], ...]
@@ -42,14 +42,14 @@ class BoundedCache(Generic[V]):
         self._size = 0
 
     def find(self, key: Key) -> V | None:
-        """Return what is kept under that key."""
+        """Return the value of that key."""
         found = self._values.get(key)
         if found is not None:
             self._values.move_to_end(key)
         return found
 
     def put(self, key: Key, value: V) -> None:
-        """Keep the value instead of what is there, unless it alone is too large."""
+        """Replace the value of the key, unless the new one alone is too large."""
         self.remove(key)
         weight = self._weight(key, value)
         if weight > self._limit:
@@ -60,7 +60,7 @@ class BoundedCache(Generic[V]):
             self.remove(next(iter(self._values)))
 
     def remove(self, key: Key) -> None:
-        """Forget what is kept under that key."""
+        """Remove the value of that key."""
         found = self._values.pop(key, None)
         if found is not None:
             self._size -= self._weight(key, found)

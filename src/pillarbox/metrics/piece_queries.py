@@ -106,7 +106,7 @@ async def store(db: TeamDb, now: datetime, pieces: Sequence[PieceRow]) -> None:
 
 
 async def trim(db: TeamDb, limit: int, octets: int) -> None:
-    """Remove what is more than a team may store, the oldest first."""
+    """Remove the pieces that a team has beyond its limit, the oldest first."""
     await db.run(TRIM, limit, octets)
 
 

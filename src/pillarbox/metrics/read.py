@@ -5,8 +5,8 @@ yet; what is left at an edge, less than a quarter hour, comes from the timeline.
 rollups of ten seconds, less than ten seconds come from there. Of a time whose history retention has
 removed, both edges count as if they lay at the beginning of their quarter hour.
 
-Every day of rollups has a version, which changes with them and is read in the same snapshot. So who has kept
-what an earlier answer said of a period reads what is new, and checks whether the rest still holds.
+Every day of rollups has a version, which changes with them and is read in the same snapshot. So a reader with
+the counts of an earlier answer reads the new ones, and checks whether the rest still holds.
 """
 
 from __future__ import annotations

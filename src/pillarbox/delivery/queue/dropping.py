@@ -1,7 +1,7 @@
 """Dropping: the operator gives up mail that still waits, and its recipients end `failed`.
 
-The reason of the event is `dropped_by_operator`. What a process holds is never touched: it may be on the
-wire. Whoever wants nothing to leave meanwhile pauses the same scope first.
+The reason of the event is `dropped_by_operator`. Items that a process holds are never touched: they may be on
+the wire. To let nothing leave meanwhile, the operator pauses the same scope first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ async def drop(
 ) -> int:
     """End everything in this part of the queue that no process holds; returns how many items those were.
 
-    In batches, each a transaction of its own: a drop that is interrupted has dropped what it has dropped.
+    In batches, each a transaction of its own: a drop that is interrupted keeps the batches that it has
+    committed.
     """
     dropped = 0
     while True:

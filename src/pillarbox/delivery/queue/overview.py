@@ -25,7 +25,7 @@ TIMED = frozenset({"due", "retry", "scheduled"})
 
 @dataclass(frozen=True, slots=True)
 class QueueFilter:
-    """Which part of the queue is meant; what is None does not narrow it."""
+    """Which part of the queue is meant; a field that is None does not narrow it."""
 
     team_id: UUID | None = None
     destination: str | None = None

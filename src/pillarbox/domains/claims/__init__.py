@@ -11,7 +11,7 @@ name. An open claim has a placeholder: a domain of the claiming team that has no
 verified and neither sends nor receives. `domains.claim_id` names the claim for exactly as long as it is open.
 
 What changes more than one team's rows runs under the name's lock (`directory.domains.hold_name`), and the
-transfer is one transaction: whoever looks sees the name with the former owner or with the new one.
+transfer is one transaction: every reader sees the name with the former owner or with the new one.
 
 Begin with `opening.py` and `transfer.py`.
 """

@@ -42,7 +42,7 @@ class DomainClaim:
 
 
 class OpenClaim(NamedTuple):
-    """An open claim for a name, whoever's it is."""
+    """An open claim of any team for a name."""
 
     team_id: UUID
     id: UUID

@@ -1,7 +1,7 @@
 """Copies of broadcasts as they are shown: with the values that they were sent with.
 
 The words for the link by which the recipient unsubscribes stay as they are written, as in mail of a topic:
-whoever may read a mail may not follow that link (templates.md 6).
+readers of a mail may not follow that link (templates.md 6).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A row that names a blob which is not there is a gap. A blob that no row names is
 writing it and the commit leaves behind: it is counted, and once it is older than a day (far longer than
 any commit takes) it may go.
 
-This is not part of the snapshot: blobs have none. A row is read again when its blob is missing, for
-whoever deletes both deletes the row first; and blobs are listed before the rows are asked.
+This is not part of the snapshot: blobs have none. A row is read again when its blob is missing, for code that
+deletes both deletes the row first; and blobs are listed before the rows are asked.
 """
 
 from __future__ import annotations

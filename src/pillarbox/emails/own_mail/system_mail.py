@@ -1,5 +1,5 @@
-"""Mail of this installation to people, in the transaction of whoever sends it: stored by `accept` like any
-other, as mail of the oldest team, but what it says is sealed. It counts for no quota."""
+"""Mail of this installation to people, in the transaction of its sender: stored by `accept` like any other,
+as mail of the oldest team, but what it says is sealed. It counts for no quota."""
 
 from __future__ import annotations
 

@@ -47,14 +47,14 @@ class TemplateRendering:
     async def rendered(
         self, db: TeamDb, emails: Sequence[OutgoingEmail | Problem]
     ) -> Sequence[OutgoingEmail | Problem]:
-        """The same emails, those of templates with their subjects and bodies, or with what is wrong."""
+        """Return the same emails, those of templates with their subjects and bodies, or the problem."""
         if not any(isinstance(email, OutgoingEmail) and email.template is not None for email in emails):
             return emails
         contacts = await self._contacts(db, emails)
         return await in_thread_if_large(_weight(emails), _rendered_all, emails, contacts)
 
     async def one(self, db: TeamDb, email: OutgoingEmail) -> OutgoingEmail:
-        """One email; raises what is wrong with it."""
+        """Return one email in the same way; raises its problem."""
         [made] = await self.rendered(db, [email])
         if isinstance(made, Problem):
             raise made

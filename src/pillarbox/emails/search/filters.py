@@ -23,7 +23,7 @@ class NotAFilter(ValueError):  # noqa: N818 (a wish that cannot be understood; t
 
 @dataclass(frozen=True, slots=True)
 class EmailFilter:
-    """Emails that fit all of what is not None.
+    """The conditions on an email, of which all that are not None must hold.
 
     `to` is an address, or `@` and a domain; `state` is that of a recipient, with `to` of that same recipient.
     `words` must all be in the subject. `domain` is the one that the email was sent from. `since` is the first

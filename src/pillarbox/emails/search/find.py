@@ -1,8 +1,8 @@
 """The emails that fit a filter, newest first.
 
-What may hold them is a list of ranges of ids: blocks that seem to have every term and the emails behind the
-last block, or single emails that the history or the queue names. Ranges are read from the newest on, more at
-a time the longer it takes, until nothing unread can be newer than what the page has. A page takes at most
+The candidates are a list of ranges of ids: blocks that seem to have every term and the emails behind the last
+block, or single emails that the history or the queue names. Ranges are read from the newest on, more at a
+time the longer it takes, until nothing unread can be newer than what the page has. A page takes at most
 `MOST_BLOCKS` blocks or `MOST_NAMED` emails, and `MOST_READS` statements: then it ends where it is, with a
 cursor.
 """

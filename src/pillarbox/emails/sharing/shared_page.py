@@ -1,6 +1,6 @@
 """The public page of a shared email: `GET /shared?token=` (emails.md 5.3, endpoint 10).
 
-Whoever has the link may read it until it expires; bcc is never on it, and reading it is not an open.
+Everybody who has the link may read it until it expires; bcc is never on it, and reading it is not an open.
 The page needs no further request: pictures of the mail stand in it as data.
 """
 

@@ -33,7 +33,7 @@ def too_large(limit: int) -> TooLarge:
 def declared_size(length: bytes | None, transfer: bytes | None, limit: int) -> int | None:
     """The size that the head announces; None when only the body itself can tell.
 
-    Refuses what is announced as larger than the limit before a byte of it is read.
+    Raises 413 where it is larger than the limit, before a byte of the body is read.
     """
     if transfer is not None:
         if transfer.strip().lower() != b"chunked":
@@ -59,7 +59,7 @@ async def count_body(receive: Receive, limit: int) -> None:
 
 
 async def count_unknown(receive: Receive, limit: int, seconds: float, failure: Problem) -> None:
-    """The same for a caller who is refused with `failure`; one who takes longer is cut off."""
+    """Read and forget the body of a caller who is refused with `failure`; a slower one is cut off."""
     try:
         async with asyncio.timeout(seconds):
             await count_body(receive, limit)

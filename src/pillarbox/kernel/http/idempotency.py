@@ -37,7 +37,7 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """The key of one request: what names it and what it must be equal to."""
+    """The key of one request: its scope and name, and the fingerprint that a repetition must have."""
 
     scope: str
     key: str

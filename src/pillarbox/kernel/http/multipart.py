@@ -1,7 +1,7 @@
-"""Reading a multipart form while it comes (RFC 7578): nothing of it is held but what came last.
+"""Reading a multipart form while it comes (RFC 7578): only the octets that came last are held.
 
-The parts are read in their order, each to its end before the next. Whatever is wrong with the form itself is
-400; a body that is larger than the route takes is 413.
+The parts are read in their order, each to its end before the next. A fault of the form itself is 400; a body
+that is larger than the route takes is 413.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class MultipartForm:
         )
 
     async def next(self) -> FormPart | None:
-        """The next part; None behind the last one, when the whole body has come. What is left of the part
-        before is passed over."""
+        """Return the next part; None behind the last one, when the whole body has come. The unread rest of
+        the part before is skipped."""
         while True:
             while self._events:
                 event = self._events.popleft()

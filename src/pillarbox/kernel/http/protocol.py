@@ -280,7 +280,7 @@ class Protocol(HttpToolsProtocol):
             self.deadline = None
 
     def _watch_reader(self, unread: int) -> None:
-        """An answer waits in memory for its reader: one who takes none of it for a while is let go."""
+        """End the connection when its client reads nothing of a waiting answer for a while."""
         self._stop_watching()
         self.reading = self.loop.call_later(self.limits.reading_seconds, self._still_reading, unread)
 
@@ -372,7 +372,7 @@ _remembered_target = lru_cache(REMEMBERED_TARGETS)(_target)
 
 
 def _reason(error: Exception) -> Problem:
-    """Our own refusal inside a parser callback, or whatever llhttp disliked."""
+    """Return our own refusal inside a parser callback; BadRequest for an error of llhttp."""
     inner = error.__context__ or error.__cause__
     return inner if isinstance(inner, Problem) else BadRequest("The request is not valid HTTP.")
 

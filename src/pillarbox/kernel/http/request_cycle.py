@@ -36,6 +36,6 @@ class RequestCycle(Protocol):
         ...
 
     def respond(self, status: int, lines: bytes, body: bytes) -> bool:
-        """Answer at once; `lines` are the lines of the head. False where the answer must be sent, because
-        whoever asked is slow to read or gone."""
+        """Answer at once; `lines` are the lines of the head. False where the answer must be sent, because the
+        client is slow to read or gone."""
         ...

@@ -14,8 +14,8 @@ from pillarbox.kernel.settings.settings import ConfigError, Settings
 HTTP, SMTP, LMTP = "http", "smtp", "lmtp"
 
 ACCEPTED_AT_ONCE = 16
-"""Connections that are accepted in one turn of the loop. libuv takes one of each descriptor a turn:
-with one, whoever comes behind four hundred others waits for four hundred turns of a busy loop."""
+"""Connections that are accepted in one turn of the loop. libuv takes one of each descriptor a turn: with one,
+a client behind four hundred others waits for four hundred turns of a busy loop."""
 
 
 REASONS = {

@@ -49,7 +49,7 @@ class LoopFailures:
         """Seconds until the next attempt; 0 after one that succeeded."""
 
     async def attempt(self, work: Awaitable[object]) -> bool:
-        """Await the work; False where it failed. Never raises but what is no `Exception`."""
+        """Await the work; False where it failed with an `Exception`. Only other exceptions are raised."""
         try:
             await work
         except Exception as trouble:

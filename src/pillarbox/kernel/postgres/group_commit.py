@@ -4,8 +4,8 @@ There is no timer unless `linger` is set: callers gather while a flush is in fli
 answer after the commit that holds its row. When a flush fails for a reason that one item may have caused, the
 batch is cut in half and both halves are tried. So a bad row never fails other rows.
 
-A caller with a time limit (`time_limit`) waits no longer than that: what has not begun then is taken out
-again, and of what is being committed it is not known what will become.
+A caller with a time limit (`time_limit`) waits no longer than that. An item whose commit has not begun by
+then is taken out again; of one that is being committed the outcome is unknown.
 """
 
 from __future__ import annotations

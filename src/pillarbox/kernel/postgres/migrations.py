@@ -5,8 +5,9 @@ start. A database that a newer release has migrated is refused too, unless the n
 release goes on with them (`-- compatible since: N`, kept in the table): then the nodes of an installation can
 be upgraded one by one (docs/decisions/0051).
 
-A migration waits for its locks `LOCK_SECONDS` at most, and is tried again: whoever waits for a lock on a busy
-table stops everybody behind it. One whose statements are all `… CONCURRENTLY` runs outside a transaction.
+A migration waits for its locks `LOCK_SECONDS` at most, and is tried again: a session that waits for a lock on
+a busy table stops all sessions behind it. One whose statements are all `… CONCURRENTLY` runs outside a
+transaction.
 """
 
 from __future__ import annotations
@@ -199,8 +200,8 @@ async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
 
 
 async def wait_for_lock(conn: Connection) -> None:
-    """Hold the lock of migrations. Who else has it is said, soon and then every half minute: the other
-    process may build an index for hours, or hang."""
+    """Take the lock of migrations. While another process has it, a line names that process, soon and then
+    every half minute: it may build an index for hours, or hang."""
     waited, say_at = 0.0, SAY_AFTER
     # Not in one statement that waits: an index that is built beside the writers would wait for it in turn.
     while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):

@@ -88,7 +88,7 @@ class Announcement:
             say(f"Making the database in {folder} …")
 
     def key_made(self, key: str) -> None:
-        """At once: whoever ends the start now has no second chance to read it."""
+        """Print the key at once: an operator who ends the start now has no second chance to read it."""
         self._key = key
         if self.is_terminal:
             say(line("API key", f"{key}  (shown only now)"))

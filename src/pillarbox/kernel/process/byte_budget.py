@@ -1,4 +1,4 @@
-"""A bound on bytes that are held at once (architecture 6.5); whoever wants more waits in order."""
+"""A bound on bytes that are held at once (architecture 6.5); callers that want more wait in order."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ logger = log.get("supervisor")
 async def prepare(
     url: str, settings: Settings, first_team: FirstTeam, sealed: Columns, is_named: bool
 ) -> tuple[Settings, FirstStart | None]:
-    """Migrations, key ring, blob store, first team; the settings with the key ring, and what is to be printed
-    of the team if it was made now. `is_named`: the database is not the embedded one."""
+    """Prepare migrations, key ring, blob store and first team. Return the settings with the key ring, and the
+    secrets of the first team if it was made now. `is_named`: the database is not the embedded one."""
     conn = await connect_patiently(url)
     try:
         if is_named:

@@ -36,7 +36,7 @@ class SilentError(FolderError):
 
 
 class SecretsChannel:
-    """The supervisor's side. Whoever connects gets `secrets` as JSON."""
+    """The supervisor's side. Each client that connects gets `secrets` as JSON."""
 
     def __init__(self, folder: Path, secrets: Mapping[str, object]) -> None:
         self._path = folder / RUN_FOLDER

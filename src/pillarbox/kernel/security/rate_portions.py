@@ -104,7 +104,8 @@ class QuotaRequest(NamedTuple):
 
 
 class QuotaGrant(NamedTuple):
-    """So many of what was wanted; what nobody has; the seconds until the window of all nodes ends."""
+    """The answer to a question: the requests granted; those left that no node has; the seconds until the
+    window of all nodes ends."""
 
     granted: int
     left: int

@@ -11,8 +11,8 @@ from pillarbox.kernel.postgres.time_limit import TimeLimit, retrieve_exception, 
 
 REMEMBERED_SECONDS: Final = 0.25
 ASKED_AHEAD: Final = 0.1
-"""So long before what is remembered ends, a caller has it asked for again without waiting. Otherwise all that
-come while it is asked for would wait, four times a second."""
+"""So long before a value expires, a caller starts a new look-up without waiting for it. Otherwise all callers
+during the look-up would wait, four times a second."""
 
 MOST_REMEMBERED: Final = 10_000
 
@@ -21,8 +21,8 @@ V = TypeVar("V")
 
 
 class SharedCache(Generic[K, V]):
-    """Asks for a value by its name, once for all who want it; what is found is remembered for a quarter of a
-    second, what is not there never."""
+    """Looks up a value by its name, once for all callers at a time. A value that was found is kept for a
+    quarter of a second; a missing one is not."""
 
     def __init__(self, clock: Clock, ask: Callable[[K], Awaitable[V | None]]) -> None:
         self._clock = clock

@@ -22,8 +22,9 @@ PREFETCH: Final = 500
 class SealedColumn:
     """Sealed values of one table.
 
-    `read` gives `team_id`, `id`, `sealed` and `owner`, what the operator knows the value by. `replace` takes
-    the team, the id, the value and what it becomes. A value is bound to `table` and the id of its row.
+    `read` gives `team_id`, `id`, `sealed` and `owner`, the name by which the operator knows the value.
+    `replace` takes the team, the id, the old value and the new one. A value is bound to `table` and the id of
+    its row.
     """
 
     table: str

@@ -1,8 +1,8 @@
 """Limits of minutes and hours that hold for all nodes together (docs/decisions/0054).
 
-What is limited here is rare and writes to the database anyway, so where several nodes take requests each
-count is a row there. The windows of this node are what it knows of them: what they say is spent is refused
-without a question, and they count alone where there is one node, or no database.
+The limited requests are rare and write to the database anyway, so where several nodes take requests each
+count is a row there. The windows of this node are its knowledge of them. A limit that they show as spent is
+refused without a question. They count alone where there is one node, or no database.
 """
 
 from __future__ import annotations

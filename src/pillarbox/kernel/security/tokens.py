@@ -1,7 +1,7 @@
 """Signed tokens for links that carry no credential: files, shared emails, unsubscribe, capture page.
 
 A token is base64url of a payload and its HMAC-SHA256, cut to 128 bits (RFC 2104, 5). The payload names the
-key, the kind and the expiry, then what the link stands for. Nothing is stored: whoever holds a token can
+key, the kind and the expiry, then what the link stands for. Nothing is stored: everybody who has a token can
 use it until it expires, and only the holder of the key can make, change or extend one. Keys are derived per
 kind, so a token of one kind is noise to every other.
 

@@ -1,8 +1,8 @@
 """While a backup is made, no blob is deleted: its snapshot may name blobs whose rows have gone since.
 
-The backup holds a lock of the database from before its snapshot until all blobs are copied. Whoever deletes
+The backup holds a lock of the database from before its snapshot until all blobs are copied. Code that deletes
 blobs asks `is_allowed` after the commit that removed their rows (or after it has seen that no row names
-them). So either the snapshot came later and does not name them, or the lock is seen. What is not
+them). So either the snapshot came later and does not name them, or the lock is seen. A blob that is not
 deleted then is collected as an orphan later.
 
 The lock belongs to a session: it ends with the backup, however that ends. It also keeps a second backup of

@@ -80,8 +80,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> tuple[int, list[Path]]:
-    """The descriptor of the lock, held, and what was made for it; a command that only looks whether it is
-    free (`is_in_use`) is waited for, and a lock that its holder removes is made again."""
+    """Return the descriptor of the lock, held, and the paths that were made for it. A command that only looks
+    whether the lock is free (`is_in_use`) is waited for; a lock that its holder removes is made again."""
     created: list[Path] = []
     for pause in LOCK_PAUSES:
         descriptor = _open_lock(folder, created)
@@ -97,7 +97,7 @@ def _lock(folder: Path) -> tuple[int, list[Path]]:
 
 
 def _open_lock(folder: Path, created: list[Path]) -> int:
-    """Open the lock; what had to be made for it is appended to `created`, the outermost first."""
+    """Open the lock; paths that are made for it are appended to `created`, the outermost first."""
     run, lock = folder / RUN_FOLDER, folder / LOCK_FILE
     try:
         created += [path for path in (*reversed(folder.parents), folder, run, lock) if not path.exists()]

@@ -55,7 +55,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 
 
 class CommandRefused(Exception):  # noqa: N818 (the answer to a wish, reported as a sentence)
-    """The command cannot do what was asked; the message is one sentence."""
+    """The command is refused; the message is one sentence."""
 
 
 def perform(
@@ -66,7 +66,7 @@ def perform(
     failed: int = FAILED,
     with_any_ring: bool = False,
 ) -> None:
-    """Do the work and exit with its status; what stands in its way is one line and the status `failed`."""
+    """Do the work and exit with its status; an obstacle is reported in one line, with the status `failed`."""
     try:
         run(work, data=data, database_url=database_url, with_any_ring=with_any_ring)
     except ConfigError as problem:

@@ -247,8 +247,8 @@ async def database_alone(settings: Settings, *, any_schema: bool = False) -> Asy
 
 
 async def with_ring(settings: Settings, pool: asyncpg.Pool) -> tuple[Settings, KeyRingRefused | None]:
-    """The settings with the key ring that there is, and what is wrong with it. A command never makes one: it
-    would seal with a key that no server has."""
+    """Return the settings with the present key ring, and what is wrong with the ring, if anything. A command
+    never makes one: it would seal with a key that no server has."""
     text = await asyncio.to_thread(key_ring_text, settings)
     known = await known_keys(pool)
     found = settings if text is None else settings.replacing(secret_key=text)

@@ -110,7 +110,7 @@ class _JsonReader:
     # Cutting -----------------------------------------------------------------------------------------
 
     def skeleton(self) -> bytes:
-        """The body without what is long."""
+        """Return the body without its long strings and arrays."""
         data, at, size = self._data, 0, len(self._data)
         while at < size:
             quote = data.find(b'"', at)
@@ -247,7 +247,7 @@ class _JsonReader:
     # Filling in --------------------------------------------------------------------------------------
 
     def filled(self, body: Any) -> Any:
-        """The body with what was cut out of it."""
+        """Return the body with the parts that were cut out of it."""
         if not self._cut:
             return body
         whole = [body]

@@ -1,4 +1,4 @@
-"""Adding jobs and removing them, in the transaction of what they follow from. Whoever adds one wakes `jobs`
+"""Adding jobs and removing them, in the transaction of what they follow from. Code that adds one wakes `jobs`
 when it commits.
 
 There is one job of a kind about a subject. `add` leaves the one that there is, `hasten` makes it due earlier,

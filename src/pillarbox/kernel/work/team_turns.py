@@ -55,7 +55,7 @@ class TeamTurns:
 
     @asynccontextmanager
     async def of(self, team_id: UUID, size: int, is_gone: IsGone = never) -> AsyncIterator[None]:
-        """Hold so much for what is inside; raises what `take` raises."""
+        """Hold so many units inside the block; raises what `take` raises."""
         await self.take(team_id, size, is_gone)
         try:
             yield
@@ -63,8 +63,8 @@ class TeamTurns:
             self.give(size)
 
     async def take(self, team_id: UUID, size: int, is_gone: IsGone = never) -> None:
-        """Return when so much is the caller's, who gives it back. Raises Overloaded, and ClientGone where
-        whoever asked left meanwhile."""
+        """Return when the caller has so many units; they give them back. Raises Overloaded, and ClientGone
+        where the client left meanwhile."""
         if self._is_closed:
             raise self._busy()
         size = min(size, self._total)
@@ -77,7 +77,7 @@ class TeamTurns:
             raise self._busy() if self._is_closed else ClientGone
 
     def give(self, size: int) -> None:
-        """Give back what was taken, to whoever is next."""
+        """Give back units that were taken; the next in turn get them."""
         self._free += min(size, self._total)
         self._grant()
 
