@@ -116,6 +116,49 @@ def long_sentences(tree: ast.AST) -> Iterator[str]:
                     yield sentence
 
 
+REPHRASED = re.compile(r"(?:What|Who|Whoever|Whatever)\b")
+"""First words of sentences that have to be turned round to be understood."""
+
+DESCRIBED = {
+    "contacts/wire.py": "What belongs to the contact itself, wherever it is made.",
+    "emails/event_data.py": "What is not known, or not there, is left out; nothing is null.",
+    "inboxes/received_mail.py": "What was found out about a received email, as the API shows it.",
+    "templates/wire.py": "What is not named stays; null takes away.",
+    "webhooks/wire.py": "What was sent.",
+}
+"""Docstrings of wire shapes: `/openapi.json` shows them as descriptions, so they stay as they are."""
+
+
+def rephrased(tree: ast.AST) -> Iterator[str]:
+    """Yield the first lines of docstrings that begin with one of these words."""
+    for text in docstrings(tree):
+        if REPHRASED.match(text.lstrip()):
+            yield text.strip().splitlines()[0]
+
+
+def rephrased_in_source() -> Iterator[tuple[str, str]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        for line in rephrased(tree_of(path)):
+            yield str(path.relative_to(SOURCE)), line
+
+
+def test_docstrings_begin_with_what_the_caller_gets() -> None:
+    found = [f"{path}: {line}" for path, line in rephrased_in_source() if DESCRIBED.get(path) != line]
+    assert found == [], "begin a function with an imperative (Return …), a class or a value with what it is"
+
+
+def test_a_docstring_that_begins_with_what_is_found() -> None:
+    assert list(rephrased(ast.parse('"""What is sent."""'))) == ["What is sent."]
+    assert list(rephrased(ast.parse('def f():\n    """Who asks.\n\n    More.\n    """'))) == ["Who asks."]
+    assert list(rephrased(ast.parse('X = 1\n"""Whatever it is."""'))) == ["Whatever it is."]
+    assert list(rephrased(ast.parse('def f():\n    """Return what is sent."""'))) == []
+    assert list(rephrased(ast.parse('class A:\n    """Whole days."""'))) == []
+
+
+def test_every_description_of_a_shape_is_still_there() -> None:
+    assert DESCRIBED.items() <= set(rephrased_in_source())
+
+
 def test_no_sentence_of_a_docstring_is_long() -> None:
     found = [
         f"{path.relative_to(SOURCE)}: {sentence}"

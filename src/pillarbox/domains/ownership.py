@@ -1,7 +1,7 @@
 """Whether receiving rests on the DKIM record too (domains.md section 2).
 
 SPF and MX values are the same for every team; only the DKIM value is a team's own. So as soon as there is a
-second team, a team that wants to receive must show it, or any team could take the mail of a name whose MX
+second team, a team must show it before it receives. Otherwise any team could take the mail of a name whose MX
 points here. That holds whether or not the domain also sends.
 """
 

@@ -30,7 +30,7 @@ ALL_STATUSES: Final = (0, 999)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFilter:
-    """What requests of a list have in common; None where it does not matter."""
+    """The conditions on the requests of a list; None where one does not matter."""
 
     method: str | None = None
     status: str | None = None

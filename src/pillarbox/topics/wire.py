@@ -43,7 +43,7 @@ class TopicRef(Struct, kw_only=True):
 
 
 class TopicFields(Struct, kw_only=True):
-    """What answers and events show of a topic first."""
+    """The first fields of a topic in answers and events."""
 
     id: UUID
     name: str

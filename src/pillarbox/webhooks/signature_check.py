@@ -24,7 +24,7 @@ _HEADER: Final = re.compile(r"""^\s*["']?([A-Za-z-]+)["']?\s*[:=]\s*["']?(.*?)["
 
 
 class SignatureVerdict(StrEnum):
-    """What a check of a signature says; each is a word of a text."""
+    """The result of checking a signature; its value is a part of the key of a text."""
 
     VALID = "valid"
     OUT_OF_TIME = "out_of_time"

@@ -164,7 +164,7 @@ class Pool:
         return True
 
     def count(self, upload: PooledUpload, held: int) -> None:
-        """Change its share to this many bytes."""
+        """Set the share of an upload to so many bytes."""
         self._free -= self._part(held) - self._part(upload.held)
 
     def leave(self, upload: PooledUpload) -> None:

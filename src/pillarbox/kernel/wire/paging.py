@@ -49,7 +49,7 @@ BEGIN, END = b'{"object":"list","has_more":false,"data":[', b"]}"
 LIMIT_REASON = "Use an integer from 1 to 100."
 
 NO_PAGE = (None, None, 0)
-"""What a statement gets in place of `page.args` where it is to find one row, or rows of other conditions."""
+"""The arguments in place of `page.args` for a statement that finds one row, or rows of other conditions."""
 
 PAGING = {"limit": Annotated[int, Meta(ge=1, le=MOST)], "after": UUID, "before": UUID}
 """The query parameters of a list whose cursors are UUIDs."""
