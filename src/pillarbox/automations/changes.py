@@ -87,7 +87,8 @@ class AutomationChanges:
         return await self._insert(db, original.name[: MOST_NAME - len(COPY)] + COPY, original.stored)
 
     async def stop(self, db: TeamDb, automation_id: UUID) -> None:
-        """From the commit on nothing of it starts, and no run of it goes on."""
+        """Disable the automation and cancel its runs: from the commit on none is started, and none goes
+        on."""
         before = await held(db, automation_id)
         if before.status == "enabled":
             await self._disable(db, automation_id)
@@ -95,7 +96,8 @@ class AutomationChanges:
             await self._end_later(db, automation_id)
 
     async def delete(self, db: TeamDb, automation_id: UUID) -> None:
-        """From the commit on nobody sees it or its runs, and none of them goes on."""
+        """Delete the automation and cancel its runs: from the commit on nobody sees them, and none goes
+        on."""
         before = await held(db, automation_id)
         if before.status == "enabled":
             await self._disable(db, automation_id)

@@ -37,7 +37,7 @@ async def cancel_runs(db: TeamDb, automation_id: UUID, before: int, limit: int, 
 
 
 async def epoch_of(db: TeamDb, automation_id: UUID) -> int | None:
-    """Runs of epochs before this one are to end; None where the automation is gone."""
+    """Return the automation's epoch: runs of earlier ones are to end. None where the automation is gone."""
     epoch: int | None = await db.value(
         "SELECT epoch FROM automations WHERE team_id = $1 AND id = $2", automation_id
     )

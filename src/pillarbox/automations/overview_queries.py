@@ -27,7 +27,7 @@ class AutomationOverview:
 
 
 async def every(db: TeamDb) -> list[AutomationOverview]:
-    """All of a team, the newest first."""
+    """Return the automations of a team, the newest first."""
     return await db.all(
         AutomationOverview,
         """
@@ -59,7 +59,8 @@ class StepOverview:
 
 
 async def steps(db: TeamDb, automation_id: UUID, version: int) -> list[StepOverview]:
-    """Those steps in which runs of that version wait or have failed; when the next one is due."""
+    """Return the steps in which runs of that version wait or have failed, with the time at which the next is
+    due."""
     return await db.all(
         StepOverview,
         """

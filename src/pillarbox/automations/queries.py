@@ -131,7 +131,7 @@ async def hold(db: TeamDb, automation_id: UUID) -> bool:
 
 
 async def update(db: TeamDb, automation: Automation) -> None:
-    """Its name, and which of its graphs is the newest."""
+    """Store the automation's name, and which of its graphs is the newest."""
     await db.run(
         """
         UPDATE automations
@@ -146,7 +146,7 @@ async def update(db: TeamDb, automation: Automation) -> None:
 
 
 async def enable(db: TeamDb, automation_id: UUID, triggers: Sequence[GraphStep], now: datetime) -> None:
-    """From the commit on, events from `now` on start runs."""
+    """Enable the automation: from the commit on, events from `now` on start runs."""
     names = [step.config.event_name for step in triggers if isinstance(step.config, Trigger)]
     await db.run(
         """
@@ -202,7 +202,7 @@ async def disable(db: TeamDb, automation_id: UUID, now: datetime) -> None:
 
 
 async def next_epoch(db: TeamDb, automation_id: UUID) -> int:
-    """Every run that was started until now is to end; returns the epoch of those that start later."""
+    """Begin a new epoch and return it: every run that was started before is to end."""
     epoch: int = await db.value(
         """
         UPDATE automations SET epoch = epoch + 1 WHERE team_id = $1 AND id = $2 RETURNING epoch

@@ -31,8 +31,8 @@ class StepNotReady(Invalid):
 
 
 async def check_references(db: TeamDb, graph: Graph) -> None:
-    """422 for the first step whose template is not there or not published, or whose topic, segment or
-    properties are not there."""
+    """Refuse the first step whose template is missing or unpublished, or whose topic, segment or properties
+    are missing: 422."""
     sending = list(_doing(graph, SendEmailStep))
     templates = await published(db, {one.template for _, one in sending})
     topics = await live(db, {one.topic_id for _, one in sending if one.topic_id is not None})

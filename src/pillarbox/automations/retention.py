@@ -36,7 +36,7 @@ class RunRetention:
         return [Periodic("automations.retention", EVERY, self.collect)]
 
     async def collect(self) -> str:
-        """Says how much that was."""
+        """Remove runs and versions that are over their time; return how many, in words."""
         before, runs, versions = self.clock.now() - RUNS_KEPT, 0, 0
         async for db in self._teams():
 
@@ -49,7 +49,7 @@ class RunRetention:
         return f"{runs} runs, {versions} versions, {ended} subscriptions"
 
     async def _teams(self) -> AsyncIterator[TeamDb]:
-        """Every team with automations."""
+        """Yield every team with automations."""
         after = NONE
         while (team_id := await retention_queries.next_team(self.pool, after)) is not None:
             yield TeamDb(self.pool, team_id)

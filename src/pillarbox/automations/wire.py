@@ -56,7 +56,7 @@ def _array(value: Any, path: str) -> list[Any]:
 
 
 def _graph(read: ReadFields) -> None:
-    """Steps and connections are one graph, which takes the place of the steps."""
+    """Replace the steps and connections by the graph that they are."""
     if "steps" in read:
         graph = parsing.graph(read["steps"], read["connections"])
         read["steps"] = NewGraph(graph, stored(graph))

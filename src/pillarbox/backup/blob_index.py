@@ -120,7 +120,7 @@ async def copy(
 def joined(
     named: Iterable[SnapshotBlob], earlier: Iterable[IndexEntry]
 ) -> Iterator[tuple[SnapshotBlob, IndexEntry | None]]:
-    """Each named blob with its line of the earlier index; both are sorted by key."""
+    """Yield each named blob with its entry in the earlier index, if it has one; both are sorted by key."""
     others = iter(earlier)
     known = next(others, None)
     for blob in named:
@@ -130,7 +130,7 @@ def joined(
 
 
 def only_in(removed: Sequence[Path], kept: Sequence[Path]) -> Iterator[str]:
-    """Keys that some of the removed indexes have and none of the kept ones."""
+    """Yield the keys that some of the removed indexes have and none of the kept ones."""
     marked = [((entry.key, False) for entry in entries(path)) for path in removed]
     marked += [((entry.key, True) for entry in entries(path)) for path in kept]
     for key, lines in groupby(heapq.merge(*marked), key=lambda line: line[0]):

@@ -68,9 +68,9 @@ def _bucket_of(argument: str) -> Location:
 
 
 def refuse_shared_place(target: Location, data: Path, blob_url: str) -> None:
-    """BackupError where the target and the installation lie in each other. Blobs that no backup needs any
-    more are removed from a target: they must not be those of the installation. And a backup in the data
-    folder is lost with it."""
+    """Raise BackupError where the target and the installation lie in each other. Blobs that no backup needs
+    are removed from a target, so they must not be those of the installation. A backup in the data folder
+    would be lost with it."""
     store = urlsplit(blob_url)
     if target.folder is not None:
         folders = [target.folder / BACKUPS, target.folder / BLOBS]
@@ -93,7 +93,7 @@ def refuse_shared_place(target: Location, data: Path, blob_url: str) -> None:
 
 
 def refuse_data_folder(target: Location) -> None:
-    """BackupError where the target is, or lies in, the data folder of an installation, whichever it is."""
+    """Raise BackupError where the target is, or lies in, the data folder of any installation."""
     if target.folder is None:
         return
     resolved = target.folder.resolve()

@@ -231,7 +231,7 @@ async def _write(
     earlier: EarlierBackups,
     store_id: UUID | None,
 ) -> BackupManifest:
-    """Everything but the manifest."""
+    """Write everything but the manifest, which is returned."""
     files: dict[str, BackupFile] = {}
     with scratch() as listed, scratch() as index:
         async with _snapshot(conn) as seen:
@@ -324,7 +324,7 @@ async def _known_blobs(target: BackupTarget, earlier: EarlierBackups, file: Path
 
 
 async def _refuse_lost_session(conn: Connection) -> None:
-    """BackupError where blobs may be missing because the lock that keeps them was lost meanwhile."""
+    """Raise BackupError where the lock that keeps blobs was lost meanwhile: some may be missing."""
     try:
         await answered(conn, timeout=15)
     except TROUBLE:

@@ -30,8 +30,8 @@ class Programs:
         return self._installation.major
 
     def refuse_newer(self, server: int) -> None:
-        """BackupError where the server is of a newer major version than pg_dump, which cannot read it
-        then."""
+        """Raise BackupError where the server is of a newer major version than pg_dump, which then cannot read
+        it."""
         if server > self.major:
             raise BackupError(
                 f"The database is PostgreSQL {server}, but pg_dump here is of version {self.major}, which "

@@ -51,7 +51,7 @@ there."""
 
 
 def refuse_occupied_folder(folder: Path) -> None:
-    """BackupError unless the data folder is new or empty."""
+    """Raise BackupError unless the data folder is new or empty."""
     try:
         found = sorted(path.name for path in folder.iterdir() if not _is_nothing(path))
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def _is_nothing(path: Path) -> bool:
 
 
 async def refuse_occupied_database(url: str) -> None:
-    """BackupError unless the database is empty."""
+    """Raise BackupError unless the database is empty."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
         if await queries.is_occupied(conn):
@@ -81,7 +81,7 @@ async def refuse_occupied_database(url: str) -> None:
 
 
 def refuse_newer_program(manifest: BackupManifest) -> None:
-    """BackupError where the backup was made with a schema that this release does not know."""
+    """Raise BackupError where the backup was made with a schema that this release does not know."""
     newest = len(migrations_in())
     if manifest.schema_version > newest:
         raise BackupError(
@@ -161,8 +161,8 @@ async def _write_versions(conn: Connection, manifest: BackupManifest) -> None:
 
 
 async def missing_keys(url: str, ring: str | None) -> list[str]:
-    """Ids of keys that values of the database are sealed with and that the ring does not have, or has another
-    key by the name of."""
+    """Return the ids of keys that seal values of the database and that the ring lacks. A key that the ring
+    has under the same id with other octets counts as lacking."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
         needed = await queries.sealing_keys(conn)
@@ -222,7 +222,8 @@ async def _bring(target: BackupTarget, entry: blob_index.IndexEntry, store: Blob
 
 
 async def _unreadable(target: BackupTarget, key: str) -> str | None:
-    """Why a blob of a target that can be reached cannot be read; None where it can be."""
+    """Return why a blob of the target cannot be read; None where it can, or where the target cannot be
+    reached."""
     try:
         async for _ in target.blobs.stream(key):
             pass
@@ -236,7 +237,7 @@ async def _unreadable(target: BackupTarget, key: str) -> str | None:
 
 
 async def mark_store(url: str, store: BlobStore) -> None:
-    """Where the database knows its blob store by an id, a new store gets that id."""
+    """Give the new blob store the id by which the database knows its store, if it knows one."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
         if not await has_table(conn, "blob_store"):

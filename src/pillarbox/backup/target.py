@@ -120,7 +120,7 @@ class BackupTarget:
         return self._files.read(backup, name)
 
     async def content(self, backup: str, name: str) -> bytes:
-        """All of a small file."""
+        """Return the content of a small file."""
 
         async def whole() -> bytes:
             return b"".join([chunk async for chunk in self.read(backup, name)])
@@ -152,7 +152,7 @@ class BackupTarget:
         await self._safely(self.blobs.remove_partial(datetime.now(UTC) - timedelta(days=1)))
 
     async def _checked(self, data: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-        """The same bytes; an error of reading them is the target's, wherever they are written."""
+        """Yield the same bytes; an error of reading them is reported as the target's."""
         with sentences(f"The target {self.place}"):
             async for chunk in data:
                 yield chunk
@@ -280,7 +280,7 @@ class BucketFiles:
         await self._bucket.put(_key(backup, name), data)
 
     async def publish(self, backup: str) -> None:
-        """It is visible since its manifest was written."""
+        """Do nothing: the backup is visible since its manifest was written."""
 
     async def abandon(self, backup: str) -> None:
         await self.remove(backup)

@@ -63,7 +63,8 @@ def changed(content: BroadcastContent, fields: dict[str, Any]) -> BroadcastConte
 
 
 def hindrance(content: BroadcastContent) -> str | None:
-    """Why this cannot be sent, in a sentence for people: what was stored is judged once more at the start."""
+    """Return why this cannot be sent, in a sentence for people; None where it can. The start checks what was
+    stored once more."""
     try:
         parse_mailbox(content.sender)
         for text in content.reply_to or ():
@@ -85,7 +86,7 @@ def segment(value: object, path: str) -> UUID | None:
 
 
 def one_segment(read: ReadFields) -> None:
-    """Of the two names of the same field; both may be given where they agree."""
+    """Make one field of the two names `segment_id` and `audience_id`; both may be given where they agree."""
     given = {read.pop(name) for name in ("segment_id", "audience_id") if read.get(name) is not None}
     if len(given) > 1:
         raise Invalid("Use either `segment_id` or `audience_id`, or the same id for both.")
@@ -127,7 +128,8 @@ def needed_bodies(read: ReadFields) -> None:
 
 
 def bodies_of_both(read: ReadFields) -> None:
-    """Of a change: one that is not given stays, so it is known later whether one is left."""
+    """Check the bodies of a change that gives both. One that is not given stays, so it is checked later
+    whether any is left."""
     if "html" in read and "text" in read:
         _bodies(read["html"], read["text"])
 

@@ -28,7 +28,7 @@ class CopyCounts:
 
 
 async def since_start(db: TeamDb, broadcast_id: UUID, started: datetime) -> CopyCounts:
-    """Everything since it began at `started`."""
+    """Return the counts since the day on which the broadcast began."""
     return await _sums(db, broadcast_id, DAY, day_of(started))
 
 

@@ -91,7 +91,8 @@ class CopyMaker:
         return ()
 
     async def _tried(self, broadcast: SendingBroadcast, limit: int) -> list[Item] | None:
-        """Copies of this broadcast. One whose copies cannot be made does not keep the others waiting."""
+        """Return copies of this broadcast, or None. A failure to make them is logged and does not stop other
+        broadcasts."""
         if self._clock.boottime() < self._rests_until[broadcast.id]:
             return None
         try:
@@ -104,7 +105,7 @@ class CopyMaker:
             return None
 
     async def _some(self, broadcast: SendingBroadcast, limit: int) -> list[Item] | None:
-        """Copies of this broadcast; None where none of its recipients waits that nobody else has."""
+        """Return copies of this broadcast; None where none of its recipients is free."""
         now = self._clock.boottime()
         while True:
             was_first = self._cursors[broadcast.id] == FIRST
@@ -186,14 +187,15 @@ def _note(
 
 
 def _reason(waiting_recipient: WaitingRecipient, emails: Mapping[UUID, UUID]) -> str | None:
-    """Why this recipient was skipped, if it was."""
+    """Return why this recipient was skipped, if so."""
     return waiting_recipient.skipped_for or (
         None if waiting_recipient.contact_id in emails else "invalid_address"
     )
 
 
 def _mailbox(waiting_recipient: WaitingRecipient) -> Mailbox | None:
-    """Where the copy goes; None where nobody can be written to, which holds up nobody else."""
+    """Return the mailbox of the recipient; None where the address is not valid, which does not stop the
+    others."""
     try:
         return parse_mailbox(waiting_recipient.email)
     except AddressError:

@@ -151,7 +151,7 @@ async def take(
 
 
 async def properties(source: Source, team_id: UUID, keys: Collection[str]) -> list[Property]:
-    """Those of these properties that the team has."""
+    """Return those of these properties that the team has."""
     return [
         Property(row["number"], row["key"], None if row["fallback"] is None else _decode(row["fallback"]))
         for row in await source.fetch(PROPERTIES, team_id, list(keys))
@@ -172,9 +172,8 @@ def note(
 async def standing(
     source: Source, copies: Sequence[CopyKey]
 ) -> dict[int, tuple[str, bool, bool, str | None]]:
-    """Of copies that are not simply wanted, by their place: status of its broadcast, whether that is paused,
-    whether its contact wants it,
-    and why its address is suppressed, if it is."""
+    """Return the state of copies that are not simply wanted, by their place. It has the broadcast's status,
+    whether it is paused, whether the contact wants the copy, and why its address is suppressed, if so."""
     columns = zip(*copies, strict=True)
     rows: list[Any] = await source.fetch(STANDING, *columns, list(range(len(copies))))
     return {row["place"]: (row["status"], row["is_paused"], row["is_wanted"], row["origin"]) for row in rows}

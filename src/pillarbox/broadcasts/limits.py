@@ -23,7 +23,7 @@ class BrakeLimits:
 
 
 def reason_to_pause(counts: CopyCounts, limits: BrakeLimits) -> str | None:
-    """Why a broadcast with these counts stops, in a sentence for people; None where it goes on."""
+    """Return why a broadcast with these counts is paused, in a sentence for people; None where it goes on."""
     if counts.sent < limits.after:
         return None
     if _passes(counts.bounced, counts.sent, limits.bounces):

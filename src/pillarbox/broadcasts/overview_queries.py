@@ -30,7 +30,7 @@ class BroadcastOverview:
 
     @property
     def condition(self) -> str:
-        """Its status, or `paused`."""
+        """The broadcast's status, or `paused`."""
         return "paused" if self.paused_at is not None else self.status
 
 
@@ -44,7 +44,7 @@ class BroadcastCopyCounts:
 
 
 async def every(db: TeamDb) -> list[BroadcastOverview]:
-    """All of a team, the newest first."""
+    """Return the broadcasts of a team, the newest first."""
     return await db.all(
         BroadcastOverview,
         """

@@ -136,8 +136,8 @@ async def get(db: TeamDb, broadcast_id: UUID) -> Broadcast | None:
 
 
 async def hold(db: TeamDb, broadcast_id: UUID) -> None:
-    """Nobody else changes the broadcast before the transaction ends. What it says is read after that, by a
-    statement of its own: one that waited would still see the segment and topic that it had before."""
+    """Lock the broadcast until the transaction ends. Read its content afterwards, by a statement of its own:
+    one that waited would still see the segment and topic of before."""
     await db.run("SELECT FROM broadcasts WHERE team_id = $1 AND id = $2 FOR NO KEY UPDATE", broadcast_id)
 
 
@@ -170,8 +170,8 @@ async def queue(
     queued_at: datetime | None,
     key_id: UUID | None,
 ) -> bool:
-    """From a draft to `queued`, or to `scheduled` where it is not queued yet; False where it is no draft. A
-    draft has no topic any more where that was deleted."""
+    """Move a draft to `queued`, or to `scheduled` where `queued_at` is None; False where it is no draft. A
+    topic that was deleted is removed from it."""
     return bool(
         await db.run(
             """
@@ -191,8 +191,7 @@ async def queue(
 
 
 async def cancel(db: TeamDb, broadcast_id: UUID) -> str | None:
-    """From `scheduled` to a draft, from `queued` to `canceled`: the state after it, None in any other
-    state."""
+    """Move `scheduled` to a draft, `queued` to `canceled`; return the new state, or None in any other."""
     found: str | None = await db.value(
         """
         UPDATE broadcasts

@@ -35,7 +35,7 @@ class BroadcastRetention:
         return [Periodic("broadcasts.retention", EVERY, self.collect)]
 
     async def collect(self) -> str:
-        """Says how much that was."""
+        """Remove recipients and bodies of broadcasts that are over their time; return how many, in words."""
         recipients = bodies = 0
         async for ended in _each(partial(queries.next_purged, self._pool)):
             recipients += await self._remove(ended)
@@ -47,7 +47,7 @@ class BroadcastRetention:
         return f"{recipients} recipients of broadcasts, {bodies} bodies"
 
     async def _remove(self, ended: EndedBroadcast) -> int:
-        """Its recipients without emails, and its content once there are no others."""
+        """Remove its recipients without emails, and its content once none is left; return how many."""
         db = TeamDb(self._pool, ended.team_id)
         removed, reached = 0, NONE
 

@@ -71,7 +71,8 @@ class StartSnapshot:
 
 
 async def begin(db: TeamDb, broadcast_id: UUID, now: datetime) -> datetime | None:
-    """From `scheduled` to `queued`, once it is time; where it is still scheduled, until when."""
+    """Move a `scheduled` broadcast whose time has come to `queued`; return its time where it has not come
+    yet."""
     await db.run(
         """
         UPDATE broadcasts
@@ -144,7 +145,7 @@ async def snapshot(db: TeamDb, broadcast_id: UUID, starting: StartingBroadcast) 
 
 
 async def promised(db: TeamDb) -> int:
-    """How many copies of the team's other broadcasts are still to be made."""
+    """Return how many copies of the team's other broadcasts are still to be made."""
     found: int = await db.value(
         """
         SELECT count(*)
@@ -180,7 +181,8 @@ async def resolve(db: TeamDb, broadcast_id: UUID, start_snapshot: StartSnapshot)
 
 
 async def fail(db: TeamDb, broadcast_id: UUID, reason: str) -> bool:
-    """It cannot be sent, and nothing of it was; False where it is not starting any more."""
+    """Mark the broadcast as failed before anything of it was sent; False where it is not starting any
+    more."""
     return bool(
         await db.run(
             """

@@ -100,7 +100,7 @@ class Broadcasts:
         await self._send(db, caller, broadcast_id, broadcast.content, scheduled_at)
 
     async def cancel(self, db: TeamDb, broadcast_id: UUID) -> None:
-        """From the commit on no copy is begun any more."""
+        """Cancel the broadcast: from the commit on no copy is begun."""
         after = await queries.cancel(db, broadcast_id)
         if after is None:
             await found(db, broadcast_id)
@@ -138,7 +138,7 @@ class Broadcasts:
         after_commit(db.connection, self.wake)
 
     def _schedule(self, text: str | None) -> datetime | None:
-        """When to send; None for now."""
+        """Return the time to send at; None for now."""
         now = self.ids.now()
         at = schedule(text, now)
         return None if at is None or at <= now else at
@@ -168,7 +168,7 @@ def _allow(operation: Operation, broadcast: Broadcast) -> None:
 
 
 async def _refer(db: TeamDb, broadcast_content: BroadcastContent, before: BroadcastContent | None) -> None:
-    """404 for a segment or a topic that is named anew and is not there."""
+    """Raise a 404 for a segment or a topic that the change adds and that does not exist."""
     segment_id, topic_id = broadcast_content.segment_id, broadcast_content.topic_id
     is_new = before is None or segment_id != before.segment_id
     if segment_id is not None and is_new and not await queries.segment_exists(db, segment_id):

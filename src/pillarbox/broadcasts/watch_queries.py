@@ -49,7 +49,8 @@ async def next_waiting(db: TeamDb, broadcast_id: UUID, first: UUID) -> UUID | No
 
 
 async def finish(db: TeamDb, broadcast_id: UUID, now: datetime) -> bool:
-    """No recipient waits any more: it is sent. False where it is paused, or not being sent any more."""
+    """Mark the broadcast as sent, since no recipient waits; False where it is paused, or not being sent any
+    more."""
     return bool(
         await db.run(
             """
@@ -65,8 +66,8 @@ async def finish(db: TeamDb, broadcast_id: UUID, now: datetime) -> bool:
 
 
 async def pause(db: TeamDb, broadcast_id: UUID, reason: str, now: datetime) -> bool:
-    """No copy is made any more until it is resumed; False where it is not being sent, or is paused
-    already."""
+    """Pause the broadcast: no copy is made until it is resumed. False where it is not being sent, or already
+    paused."""
     return bool(
         await db.run(
             """
@@ -82,7 +83,7 @@ async def pause(db: TeamDb, broadcast_id: UUID, reason: str, now: datetime) -> b
 
 
 async def resume(db: TeamDb, broadcast_id: UUID, now: datetime) -> bool:
-    """It goes on; False where it is not paused."""
+    """Resume the broadcast; False where it is not paused."""
     return bool(
         await db.run(
             """

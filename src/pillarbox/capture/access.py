@@ -82,7 +82,7 @@ class CaptureAccess:
         return cls(token, ALWAYS_KNOWN | (names - WILDCARDS), networks)
 
     def admit(self, request: Request) -> TokenSource:
-        """How the caller showed the token; raises Refused."""
+        """Return how the caller showed the token; raises where they did not."""
         self.check_peer_and_host(request)
         authorization = request.header("authorization")
         if authorization is not None:
@@ -96,15 +96,15 @@ class CaptureAccess:
         raise NoToken
 
     def admit_change(self, request: Request) -> TokenSource:
-        """The same for what changes something: with a cookie it must come from our own pages."""
+        """Admit a request that changes something: with a cookie it must come from our own pages."""
         shown = self.admit(request)
         if shown is TokenSource.COOKIE and not is_same_origin(request):
             raise ForeignPage
         return shown
 
     def check_peer_and_host(self, request: Request) -> None:
-        """Raises where the peer is neither this machine nor in a named network, or the Host header is not a
-        name of this machine."""
+        """Raise where the peer is neither this machine nor in a listed network, or the Host header names no
+        host of this machine."""
         address = peer_address(request)
         if address is None or not (
             address.is_loopback or any(address in network for network in self.networks)
@@ -145,7 +145,7 @@ def origin(request: Request) -> str:
 
 
 def is_same_origin(request: Request) -> bool:
-    """True when the browser says that one of our own pages asks."""
+    """Return whether the browser says that one of our own pages asks."""
     site = request.header("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -153,7 +153,7 @@ def is_same_origin(request: Request) -> bool:
 
 
 def peer_address(request: Request) -> IPv4Address | IPv6Address | None:
-    """Where the connection itself comes from, whatever its headers say."""
+    """Return the address of the connection itself, whatever its headers say."""
     peer = request.scope.get("client")
     try:
         address = ip_address(peer[0]) if peer else None

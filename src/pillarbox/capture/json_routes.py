@@ -76,7 +76,7 @@ async def retrieve_captured(request: Request) -> Reply[wire.ShownCapture]:
     summary="Remove all captured mail (route capture only)",
 )
 async def clear_captured(request: Request) -> Reply[wire.ClearedCount]:
-    """With `received=true` the mail that was received as well; it stays otherwise."""
+    """Delete captured mail, and with `received=true` received mail as well."""
     request.use(CaptureAccess).admit_change(request)
     received = request.query.boolean("received")
     deleted = await request.use(Capture).clear()
@@ -86,7 +86,7 @@ async def clear_captured(request: Request) -> Reply[wire.ClearedCount]:
 
 
 async def _item(reader: Reader, row: CapturedRow, origin: str, request: Request) -> msgspec.Raw:
-    """One mail, encoded in the thread that read it."""
+    """Return one mail, encoded in the thread that has read it."""
 
     def made(raw: bytes) -> msgspec.Raw:
         return msgspec.Raw(encode(wire.captured(row, message.read(raw), origin)))
@@ -100,7 +100,7 @@ def filters_of(query: Query) -> Filters:
 
 
 def seconds_of(query: Query) -> int:
-    """How long to wait for a mail."""
+    """Return for how many seconds the query wants to wait for a mail."""
     seconds = query.integer("wait", WAIT_REASON) or 0
     if seconds > LONGEST_WAIT:
         raise InvalidParameter("wait", WAIT_REASON)

@@ -68,7 +68,7 @@ def read(raw: bytes) -> CapturedMessage:
 
 
 def part(raw: bytes, number: int) -> tuple[CapturedPart, bytes] | None:
-    """One part that is not a body, with its bytes."""
+    """Return one part that is not a body, with its bytes; None where there is no such part."""
     found = parse.parse(raw)
     for place, attachment in _numbered(found):
         if place == number:

@@ -56,7 +56,7 @@ def _listeners(kit: Container) -> Mapping[str, Callable[[], None]]:
 
 
 def _background(kit: Container) -> Sequence[Background]:
-    """Also where nothing is captured any more: what was kept is tidied up."""
+    """Return the store's background work, which also removes old mail where nothing is captured any more."""
     store = kit.need(Capture)
     stop = (Stop.WAITERS, lambda _: store.stop())
     return [Background((StartOrder.WAITERS, store.start), store.arrivals.close, stop)]

@@ -52,7 +52,7 @@ class Reader:
     async def part(
         self, row: CapturedRow, number: int, is_gone: IsGone = never
     ) -> tuple[CapturedPart, bytes]:
-        """One part with its bytes; NotFound."""
+        """Return one part with its bytes; raises NotFound."""
         found = await self.read(row, lambda raw: message.part(raw, number), is_gone)
         if found is None:
             raise NotFound("Attachment")

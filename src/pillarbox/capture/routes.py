@@ -176,7 +176,7 @@ async def show_list(request: Request) -> Reply[Html]:
 )
 @for_people
 async def show_mail(request: Request) -> Reply[Html]:
-    """One mail in the view that was asked for, or the best that it has."""
+    """Show one mail in the view that is asked for, or in the best that it has."""
     row = await _row(request)
     reader = request.use(Reader)
     asked = request.query.text("view") or ""
@@ -306,7 +306,7 @@ def _drawn(
     source: bytes,
     events: list[email_wire.Event],
 ) -> Callable[[bytes], Reply]:
-    """Makes the page of a mail from its message, away from the event loop."""
+    """Return the function that makes the page of a mail from its message; it runs in a thread."""
 
     def drawn(raw: bytes) -> Reply:
         found = message.read(raw)

@@ -205,7 +205,8 @@ def checked_url(source: str, text: str) -> str:
 
 
 def local_server(settings: Settings) -> str:
-    """Where the server on this data folder says it is, else where these settings would put it."""
+    """Return the address at which the server of this data folder says it is, else the one of these
+    settings."""
     note = read_note(settings.data)
     return note["http"] if note is not None and note["http"] else local_url(settings)
 
@@ -308,7 +309,7 @@ class ApiClient:
 
 
 def different(addresses: Sequence[str]) -> int:
-    """How many recipients these addresses are; the same one twice counts once."""
+    """Return how many different recipients these addresses are."""
     try:
         return len({parse_mailbox(text).key for text in addresses})
     except AddressError:
@@ -316,7 +317,7 @@ def different(addresses: Sequence[str]) -> int:
 
 
 def step(event: dict[str, Any], *, first: dict[str, Any]) -> str:
-    """One line: seconds since acceptance, event, recipient, host, answer, next attempt."""
+    """Return one line: seconds since acceptance, event, recipient, host, answer, next attempt."""
     after = (when(event) - when(first)).total_seconds()
     reason = event["reply"] or reason_in_words(event["reason"])
     parts = [f"{after:8.3f} s", f"{event['event']:<16}", event["recipient"] or "(all)"]

@@ -117,14 +117,14 @@ async def verify(
 
 
 def unreadable(trouble: BlobFailed) -> str:
-    """Why blobs cannot be compared."""
+    """Return why blobs cannot be compared, in a sentence."""
     if isinstance(trouble, BlobsUnreachable):
         return f"The blob store cannot be reached: {trouble}. {CREDENTIALS}"
     return f"The blob store cannot be read: {trouble}."
 
 
 async def secret_gaps(connected: CommandDatabase) -> list[Gap]:
-    """Keys that the key ring lacks, and every secret that it cannot decrypt."""
+    """Return the keys that the key ring lacks, and every secret that it cannot decrypt."""
     gaps = []
     if isinstance(connected.ring_trouble, OtherKeyRing):
         gaps.append(Gap("key_ring_lacks_key", str(connected.ring_trouble), {}))
@@ -164,7 +164,7 @@ def show(result: ReconcileResult, blob_result: BlobReferences, gaps: list[Gap], 
 
 
 def show_accounts(result: ReconcileResult) -> None:
-    """Where the recipients of each team are; with many teams, the first ones and all that do not add up."""
+    """Print the state of each team's recipients; of many teams the first, and all that do not add up."""
     shown = [
         account
         for index, account in enumerate(result.accounts)
@@ -201,7 +201,7 @@ def blobs_in_words(blob_result: BlobReferences) -> str:
 
 
 def place(gap: Gap) -> str:
-    """Which email and team, behind a sentence."""
+    """Return the email and team of a gap, to be put behind its sentence."""
     named = [
         f"{word} {gap.ids[key]}"
         for word, key in (("email", "email_id"), ("team", "team_id"))

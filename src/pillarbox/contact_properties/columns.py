@@ -16,7 +16,7 @@ _KEY = re.compile(r"[A-Za-z0-9_]{1,50}", re.ASCII)
 
 
 def refuse_keys(keys: Sequence[str], where: str) -> None:
-    """422 where one of these can be no key of a property; `where` is the field that has them."""
+    """Raise a 422 where one of these cannot be the key of a property; `where` is the field that has them."""
     for key in keys:
         if _KEY.fullmatch(key) is None:
             raise InvalidField(f"{where}.{key[:50]}", KEY_REASON)
@@ -39,7 +39,7 @@ async def numbers_of(db: TeamDb, ids: Ids, types: Mapping[str, str]) -> dict[str
 
 
 async def held(db: TeamDb, numbers: Sequence[int]) -> set[int]:
-    """Those of these numbers that may be written: until the transaction ends no definition of the team is
-    deleted."""
+    """Return those of these numbers that may be written. No definition of the team is deleted until the
+    transaction ends."""
     await queries.hold(db)
     return set(await queries.living(db, numbers)) if numbers else set()

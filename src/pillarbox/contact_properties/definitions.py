@@ -74,7 +74,7 @@ async def values_of(db: TeamDb, properties: Mapping[str, Any]) -> Values:
 
 
 def refuse(value: object, kind: str, field: str) -> None:
-    """422 for a value that does not fit the type of its property."""
+    """Raise a 422 for a value that does not fit the type of its property."""
     reason = wrong(value, kind)
     if reason is not None:
         raise InvalidField(field, reason)

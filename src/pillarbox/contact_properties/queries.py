@@ -114,12 +114,12 @@ async def one(db: TeamDb, property_id: UUID) -> PropertyDefinition | None:
 
 
 async def named(db: TeamDb, keys: Sequence[str]) -> list[PropertyDefinition]:
-    """Those of these keys that are defined."""
+    """Return the definitions of those of these keys that have one."""
     return await db.all(PropertyDefinition, READ, *NO_PAGE, None, keys)
 
 
 async def hold(db: TeamDb) -> None:
-    """Until the transaction ends no definition of the team is deleted."""
+    """Keep the team's definitions from being deleted until the transaction ends."""
     await db.run(HOLD)
 
 
@@ -129,7 +129,7 @@ async def hold_alone(db: TeamDb) -> None:
 
 
 async def hold_numbers(db: TeamDb) -> None:
-    """Until the transaction ends nobody else defines a property of the team."""
+    """Keep others from defining a property of the team until the transaction ends."""
     await db.run(HOLD_NUMBERS)
 
 
@@ -165,5 +165,5 @@ async def remove(db: TeamDb, property_ids: Sequence[UUID]) -> None:
 
 
 async def living(db: TeamDb, numbers: Sequence[int]) -> list[int]:
-    """Those of these numbers whose definitions are not deleted."""
+    """Return those of these numbers whose definitions are not deleted."""
     return list(await db.values(LIVING, numbers))

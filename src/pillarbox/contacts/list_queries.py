@@ -170,6 +170,6 @@ async def following(db: TeamDb, after: UUID, segment_id: UUID | None, limit: int
 
 
 async def count(db: TeamDb, segment_id: UUID | None) -> int:
-    """How many contacts the team has, or a segment."""
+    """Return how many contacts the team, or a segment of it, has."""
     found: int = await db.value(COUNT, segment_id)
     return found

@@ -13,7 +13,8 @@ from pillarbox.mail.placeholders.contact_values import ContactValues
 
 
 async def mail_values(db: TeamDb, addresses: Collection[str]) -> Mapping[str, ContactValues]:
-    """Those of the contacts that have one of these addresses, by the address as it is compared."""
+    """Return the values of the contacts that have one of these addresses, by the address as it is
+    compared."""
     found = await queries.named_in_mail(db, list(addresses))
     if not found:
         return {}

@@ -50,7 +50,7 @@ async def contact(db: TeamDb, contact_id: UUID) -> ContactRow | None:
 
 
 async def topics(db: TeamDb, contact_id: UUID) -> list[TopicInDetail]:
-    """All topics, the newest first."""
+    """Return all topics of the team with the contact's subscriptions, the newest first."""
     return await db.all(TopicInDetail, TOPICS, contact_id)
 
 

@@ -220,7 +220,7 @@ async def lock(db: TeamDb, contact_id: UUID) -> ContactRow | None:
 
 
 async def lock_alone(db: TeamDb, contact_id: UUID) -> ContactRow | None:
-    """For deleting it: whoever adds a member waits as well."""
+    """Lock the contact for its deletion: others that add a member wait as well."""
     return await db.one(ContactRow, LOCK_ALONE, contact_id)
 
 
@@ -229,7 +229,7 @@ async def delete(db: TeamDb, contact_id: UUID) -> None:
 
 
 async def id_of(db: TeamDb, address: str) -> UUID | None:
-    """Whose address that is, as it is compared."""
+    """Return the id of the contact with this address, in the form in which addresses are compared."""
     found: UUID | None = await db.value(ID_OF, address)
     return found
 

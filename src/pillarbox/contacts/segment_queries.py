@@ -65,7 +65,7 @@ class SegmentOfContact:
 
 
 async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of these segments that the team has; none of them is deleted until the transaction ends."""
+    """Return those of these segments that the team has; none is deleted until the transaction ends."""
     await lock_members(db)
     return set(await db.values(LIVE, segment_ids))
 
@@ -98,8 +98,8 @@ async def page(db: TeamDb, contact_id: UUID, page: Page) -> list[SegmentOfContac
 
 
 async def lock_members(db: TeamDb) -> None:
-    """Until the transaction ends no segment of the team is deleted (docs/decisions/0060). A statement of its
-    own: one that waited would still see what was there before."""
+    """Keep the team's segments from being deleted until the transaction ends (docs/decisions/0060). This is a
+    statement of its own: one that waited would still see what was there before."""
     await db.run(
         """
         SELECT pg_advisory_xact_lock_shared(hashtextextended('segment members of ' || team_id, 0))

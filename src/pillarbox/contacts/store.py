@@ -117,7 +117,7 @@ class Contacts:
     async def _choose(
         self, db: TeamDb, contact: ContactRow, choices: Mapping[UUID, Subscription]
     ) -> dict[UUID, Subscription]:
-        """The same for a contact that is locked."""
+        """Choose topics for a contact that is locked; return the choices that differ."""
         before = await topic_queries.choose(db, contact.id, choices, self.ids.now())
         if len(before) < len(choices):
             raise NotFound("Topic")

@@ -71,7 +71,7 @@ class EffectiveSubscription(NamedTuple):
 
 
 async def live(db: TeamDb, topic_ids: list[UUID]) -> set[UUID]:
-    """Those of these topics that the team has."""
+    """Return those of these topics that the team has."""
     return set(await db.values(LIVE, topic_ids))
 
 

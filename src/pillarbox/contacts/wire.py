@@ -224,7 +224,8 @@ def change_of(changed: ChangedContact) -> ContactChange:
 
 
 def refuse_new_address(changed: ChangedContact, address: str) -> None:
-    """422 for an address other than that of the contact, as it is compared."""
+    """Raise a 422 for an address other than that of the contact, in the form in which addresses are
+    compared."""
     if isinstance(changed.email, UnsetType):
         return
     try:

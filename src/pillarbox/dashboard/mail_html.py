@@ -111,7 +111,7 @@ class ShownMail:
 
 
 def no_pictures(cid: str) -> str | None:
-    """For HTML whose pictures are not at hand."""
+    """Return None: the pictures of the HTML are not at hand."""
     return None
 
 

@@ -88,7 +88,7 @@ def _is_selector(text: str) -> bool:
 
 
 def _block_end(text: str, start: int) -> int:
-    """Where the block that opens at `start` closes, inner blocks included."""
+    """Return the place where the block that opens at `start` closes, inner blocks included."""
     depth = 0
     for found in _BRACE.finditer(text, start):
         depth += 1 if found[0] == "{" else -1

@@ -39,7 +39,7 @@ class PageWork:
 
     @property
     def waiting(self) -> int:
-        """How many wait for their turn."""
+        """How many callers wait for their turn."""
         return self._turns.waiting
 
     async def do(self, team_id: UUID, work: Callable[[], T], is_gone: IsGone = never) -> T:

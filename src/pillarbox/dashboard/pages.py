@@ -77,7 +77,7 @@ def _templates() -> Environment:
 
 
 def beginning(text: str | None) -> tuple[str | None, bool]:
-    """As much of a text as a page shows, and whether that is less than all of it."""
+    """Return as much of a text as a page shows, and whether that is less than all of it."""
     if text is None or len(text) <= LONGEST_TEXT:
         return text, False
     return text[:LONGEST_TEXT], True

@@ -69,7 +69,7 @@ class UnsubscribePages:
 
 
 def masked(address: str) -> str:
-    """As much of an address as its owner needs to know it again."""
+    """Return as much of an address as its owner needs to recognise it."""
     local, _, domain = address.rpartition("@")
     return f"{local[:1]}…@{domain[:MOST_MASKED]}{'…' if len(domain) > MOST_MASKED else ''}"
 

@@ -41,7 +41,7 @@ async def remove(db: TeamDb, name: str) -> None:
 
 
 async def owned_elsewhere(db: TeamDb, name: str) -> bool:
-    """True when another team has shown that the name is its own."""
+    """Return whether another team has proved that it owns the name."""
     found: bool = await db.value(
         "SELECT EXISTS (SELECT FROM directory_domains WHERE name = $2 AND owned AND team_id <> $1)", name
     )
@@ -76,7 +76,7 @@ async def take_ownership(db: TeamDb, name: str, now: datetime) -> bool:
 
 
 async def release_ownership(db: TeamDb, name: str) -> None:
-    """Nobody owns the name any more, if the team did: its proof is gone."""
+    """End the team's ownership of the name, if it had it: its proof is gone."""
     await db.run(
         """
         UPDATE directory_domains SET owned = false, owned_at = NULL
@@ -150,7 +150,7 @@ async def tracker(source: Source, name: str, label: str) -> UUID | None:
 
 
 async def hold_name(db: TeamDb, name: str) -> None:
-    """Until the transaction ends, nobody else adds to, takes from or hands over what teams have of the
-    name. Taken before the rows of domains, those before the rows of this directory."""
+    """Lock the name until the transaction ends, so that nobody else changes which teams have it. Take this
+    before the rows of domains, and those before the rows of this directory."""
     connection: Connection = db.connection
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('domain ' || $1, 0))", name)

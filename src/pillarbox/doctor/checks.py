@@ -33,5 +33,5 @@ class Check(Struct, frozen=True):
 
 
 def is_healthy(checks: Iterable[Check]) -> bool:
-    """True when none of the checks found a problem."""
+    """Return whether none of the checks found a problem."""
     return all(check.level is not Level.PROBLEM for check in checks)

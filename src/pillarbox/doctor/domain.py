@@ -25,7 +25,8 @@ AWAY: Final = "Let {host} port {port} lead to Pillarbox: check its address, the 
 
 
 async def tracking_host_check(outside: OutsideWorld, host: str, public_url: str) -> Check:
-    """Every address is tried: a recipient may be led to any of them."""
+    """Check that links open at the tracking host. Every address is tried: a recipient may be led to any of
+    them."""
     public = urlsplit(public_url)
     is_tls = public.scheme == "https"
     port = public.port or (443 if is_tls else 80)

@@ -103,7 +103,7 @@ async def effective_route(installation: CheckedInstallation, now: datetime) -> E
 
 
 async def examined(installation: CheckedInstallation, outside: OutsideWorld) -> list[Check]:
-    """Everything that concerns the machine and not one domain."""
+    """Return the checks of the installation that do not concern a single domain."""
     settings = installation.settings
     # Where no server runs, it may be started with other values than the defaults.
     used = await effective_route(installation, outside.clock.now())

@@ -76,7 +76,7 @@ RULES: Final = (
 
 
 async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
-    """This machine's clock against the database's, taken at the middle of the round trip."""
+    """Compare this machine's clock with the database's, taken at the middle of the round trip."""
     before = here.now()
     theirs = await queries.server_time(pool)
     after = here.now()
@@ -93,7 +93,7 @@ async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
 
 
 def interpreter() -> Check:
-    """Which Python runs the program: those that are built without optimisations need a third more time."""
+    """Check which Python runs the program: one built without optimisations needs a third more time."""
     found = f"{platform.python_version()}, {os.path.realpath(sys.executable)}"
     return Check(
         name="python",

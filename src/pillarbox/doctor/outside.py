@@ -145,7 +145,7 @@ class OutsideWorld:
 
 
 def absence(name: str, seen: DnsAnswer) -> str:
-    """Why there is nothing to connect to, as the end of a sentence."""
+    """Return why there is nothing to connect to, as the end of a sentence."""
     if seen.kind is AnswerKind.NO_NAME:
         return f"DNS says that there is no name {name} (NXDOMAIN)"
     if seen.kind is AnswerKind.TROUBLE:

@@ -165,7 +165,7 @@ def _problem(cause: str, port: int, line: str) -> Check:
 
 
 async def _cause(outside: OutsideWorld, tried: Sequence[TriedServer], domains: Sequence[str]) -> str:
-    """Why none of them greeted us, in the words of `CAUSES`."""
+    """Return why none of the servers greeted us, as a key of `CAUSES`."""
     if not tried:
         return "no_dns"
     most = Counter(one.contact.reached for one in tried).most_common(1)[0][0]

@@ -41,7 +41,7 @@ def event_name(text: str, field: str) -> str:
 
 
 def check_schema(schema: Schema) -> None:
-    """422 where a key of it is none that a payload may be asked for."""
+    """Raise a 422 where a key of the schema cannot be the name of a payload's member."""
     for key in schema:
         if not 1 <= len(key) <= MOST_KEY or "." in key:
             raise InvalidField("schema", f"Use keys of 1 to {MOST_KEY} characters without `.`.")

@@ -66,8 +66,8 @@ class EventReceiver(Protocol):
     """A receiver of events. Without one, events are accepted and nothing follows."""
 
     async def listening(self, conn: Connection, team_id: UUID, names: Collection[str]) -> Collection[str]:
-        """Those of these names by which something may start or go on. The others are not told: a name that
-        is left out must be one that nothing has listened to since before the call."""
+        """Return those of these names by which something may start or go on; the others are not distributed.
+        A name that is left out must be one that nothing has listened to since before the call."""
         ...
 
     async def receive(self, conn: Connection, now: datetime, event: StoredEvent) -> None:
@@ -171,7 +171,8 @@ class Distribution:
                     raise _NotTakenError from None
 
     async def _told(self, db: TeamDb, events: Sequence[WaitingEvent]) -> list[WaitingEvent]:
-        """Those that are to be told. What one event starts may listen to the next one of the same contact."""
+        """Return the events that are to be distributed now. What one event starts may listen to the next one
+        of the same contact."""
         told, contacts = list[WaitingEvent](), set[str]()
         async with db.transaction() as inside:
             names = {event.name for event in events}
@@ -226,7 +227,7 @@ class Distribution:
         self._count(outcome, [event], 1)
 
     def _count(self, outcome: str, events: Sequence[WaitingEvent], removed: int) -> None:
-        """Of these events so many were removed by this process."""
+        """Count these events, of which this process has removed `removed`."""
         now = self.clock.now()
         prometheus.DISTRIBUTED.add(removed, (outcome,))
         for event in events:

@@ -61,10 +61,10 @@ class FailedEvent:
 
 
 async def names(db: TeamDb) -> Sequence[NamedEvent]:
-    """Every name that is defined, or of which events are here."""
+    """Return every name that is defined, or of which events are stored."""
     return await db.all(NamedEvent, NAMES)
 
 
 async def failed(db: TeamDb, name: str, limit: int) -> Sequence[FailedEvent]:
-    """Those of a name that failed last."""
+    """Return the events of a name that failed last."""
     return await db.all(FailedEvent, FAILED, name, limit)

@@ -51,7 +51,7 @@ def fitted(payload: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def _depth(payload: Mapping[str, Any]) -> int:
-    """How many objects and arrays are inside each other, as far as it matters."""
+    """Return how deep objects and arrays are nested, up to the first depth that is too much."""
     level: list[Any] = [payload]
     for depth in range(1, MOST_DEPTH + 1):
         level = [

@@ -69,12 +69,12 @@ async def is_waiting(db: TeamDb, partition: int) -> bool:
 
 
 async def remove(db: TeamDb, event_ids: Sequence[UUID]) -> int:
-    """How many of them were still there."""
+    """Remove the events; return how many of them were still there."""
     return await db.run(REMOVE, event_ids)
 
 
 async def count_try(db: TeamDb, event_id: UUID) -> int:
-    """How often it was tried now; 0 where it does not wait any more."""
+    """Count a try of the event; return how many it has had, 0 where it does not wait any more."""
     return await db.value(COUNT_TRY, event_id) or 0
 
 
@@ -89,8 +89,8 @@ async def hold_contact(db: TeamDb, address: str) -> UUID | None:
 
 
 async def hold_job(db: TeamDb, job_id: UUID) -> bool:
-    """Nobody puts an event into the partition of the job before the transaction ends; False where somebody
-    does at this moment."""
+    """Lock the job, so that nobody adds to its partition until the transaction ends; False where somebody is
+    adding now."""
     return bool(await db.value(HOLD_JOB, job_id))
 
 

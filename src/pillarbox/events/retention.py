@@ -29,7 +29,7 @@ class EventRetention:
         return [Periodic("events.retention", EVERY, self.collect)]
 
     async def collect(self) -> str:
-        """Says how many events that were."""
+        """Remove failed events that are over their time; return how many, in words."""
         before = self.clock.now() - FAILED_KEPT
 
         async def some() -> int:

@@ -242,7 +242,7 @@ class _KnownEvents:
     contacts: Mapping[tuple[UUID, UUID], tuple[str, str | None]]
 
     def address_of(self, team_id: UUID, event: SentEvent) -> tuple[str, str | None]:
-        """Whom it happened to; 404 for a contact that does not exist."""
+        """Return the address of the event's contact; 404 for a contact that does not exist."""
         if event.address is not None:
             return event.address
         found = None if event.contact_id is None else self.contacts.get((team_id, event.contact_id))

@@ -99,7 +99,7 @@ async def insert(conn: Connection, rows: Sequence[EventRow], now: datetime) -> N
 
 
 async def hold_jobs(conn: Connection, kind: str, partitions: Sequence[PartitionKey]) -> set[PartitionKey]:
-    """Those of these partitions that have a job; it does not end before the transaction."""
+    """Return those of these partitions that have a job; it does not end before the transaction."""
     rows = await conn.fetch(
         HOLD_JOBS,
         kind,

@@ -123,7 +123,7 @@ async def threads(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EventThread]:
 
 
 async def messages(db: TeamDb, keys: Collection[tuple[UUID, UUID]]) -> dict[tuple[UUID, UUID], EventMessage]:
-    """By inbox and id."""
+    """Return the messages by inbox and id."""
     if not keys:
         return {}
     found = await db.all(EventMessage, MESSAGES, *map(list, zip(*keys, strict=True)))

@@ -113,7 +113,7 @@ def created(ref: InboxOfEvent, instant: datetime) -> Reference:
 
 
 def updated(ref: InboxOfEvent, instant: datetime) -> Reference:
-    """Its name, or the name that recipients see, is another."""
+    """Return the event that the inbox has another name, or another name for recipients."""
     return _of_inbox(INBOX_UPDATED, ref, instant)
 
 
@@ -173,7 +173,7 @@ def labels_updated(
     added: LabelOfInbox | None = None,
     removed: LabelOfInbox | None = None,
 ) -> Reference:
-    """One label was put on the thread, or taken off it."""
+    """Return the event that one label was put on the thread, or taken off it."""
     detail = _thread_detail(ref, added=_shown(added), removed=_shown(removed))
     return _of_thread(LABELS_UPDATED, ref, instant, detail)
 

@@ -29,20 +29,20 @@ _BROUGHT_BACK: Final = frozenset({ThreadFolder.ARCHIVE, ThreadFolder.SENT, Threa
 
 
 def of_first_message(*, is_inbound: bool, is_spam: bool = False) -> ThreadFolder:
-    """Where a thread begins."""
+    """Return the folder in which a thread begins."""
     if not is_inbound:
         return ThreadFolder.SENT
     return ThreadFolder.SPAM if is_spam else ThreadFolder.INBOX
 
 
 def after_inbound(folder: ThreadFolder) -> ThreadFolder:
-    """Where a thread is after a message that is not spam has joined it. (Spam joins threads in `spam`
-    alone.)"""
+    """Return the thread's folder after a message that is not spam has joined it. (Spam joins threads in
+    `spam` alone.)"""
     return ThreadFolder.INBOX if folder in _BROUGHT_BACK else folder
 
 
 def after_outbound(folder: ThreadFolder, *, has_inbound: bool) -> ThreadFolder:
-    """Where a thread is after a message was sent in it."""
+    """Return the thread's folder after a message was sent in it."""
     if folder is not ThreadFolder.TRASH:
         return folder
     return ThreadFolder.INBOX if has_inbound else ThreadFolder.SENT

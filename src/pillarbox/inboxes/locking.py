@@ -23,8 +23,7 @@ BRIEF_MS: Final = 250
 
 
 async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, LockedInbox]:
-    """Until the transaction ends nobody else changes anything of these inboxes. Those that are gone, or
-    never were, are not in the answer."""
+    """Lock these inboxes until the transaction ends, and return those that exist."""
     if not keys:
         return {}
     locked = await queries.lock(conn, sorted(set(keys)))

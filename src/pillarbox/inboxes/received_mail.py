@@ -54,7 +54,7 @@ class ReceivedMailSource(Protocol):
     """Received mail as messages of inboxes."""
 
     async def sizes(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, int]:
-        """How many octets each message has, of those that exist."""
+        """Return how many octets each message has, of those that exist."""
         ...
 
     def turn(
@@ -77,7 +77,7 @@ class ReceivedMailSource(Protocol):
         ...
 
     async def refuse_above(self, db: TeamDb, ids: Sequence[UUID]) -> None:
-        """403 where the content of one of them is kept from the team."""
+        """Raise a 403 where the content of one of them is kept from the team."""
         ...
 
     async def release(self, db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:

@@ -121,7 +121,8 @@ class Authorization:
         return AuthorizeRedirect(f"{self.issuer}/oauth/authorize/{request_id}", known)
 
     async def _count(self, address: str) -> None:
-        """Nobody has to be known for a request to be stored: each address may have so many."""
+        """Count a request of the address; TooManyRequests above its limit, since anybody can have requests
+        stored."""
         key = key_for(f"oauth requests of {client_of(address)}")
         taken = await self._limits.take(key, MOST_OF_ADDRESS, MINUTE)
         if not taken.allowed:
@@ -180,7 +181,7 @@ async def waiting(
 async def decide(
     conn: Connection, now: datetime, request_id: str, browser: str | None
 ) -> AuthorizationRequest | None:
-    """The same, and it is decided with this transaction: nobody decides a second time."""
+    """Return the request and decide it in this transaction: nobody decides it a second time."""
     if browser is None:
         return None
     keys = clients.hashed(request_id), clients.hashed(browser)

@@ -34,7 +34,7 @@ class OAuthCollector:
         return [Periodic("oauth.collect", EVERY, self.collect)]
 
     async def collect(self) -> str:
-        """Says how many of each were removed."""
+        """Remove requests, codes and tokens that are over their time; return how many of each, in words."""
         now = self._clock.now()
         ended = now - KEPT
         requests = await self._removed(request_queries.remove, ended)

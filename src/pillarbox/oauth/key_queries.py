@@ -38,7 +38,7 @@ class SigningKeyRow(NamedTuple):
 
 
 async def lock(conn: Connection) -> None:
-    """Be the only one who adds or retires keys until the transaction ends."""
+    """Lock the keys: nobody else adds or retires one until the transaction ends."""
     await conn.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
 
 

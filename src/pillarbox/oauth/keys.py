@@ -112,7 +112,7 @@ class SigningKeys:
         return None if found is None else found.verifier
 
     async def published(self) -> list[PublicKey]:
-        """All keys that tokens may be signed with, the oldest first; one at least."""
+        """Return all keys that tokens may be signed with, the oldest first; at least one."""
         await self._look()
         if not self._keys:
             await self._make_first()

@@ -40,7 +40,7 @@ class Parameters:
         return self._values.get(name) or None
 
     def given(self) -> dict[str, str]:
-        """Those that have a value."""
+        """Return the parameters that have a value."""
         return {name: value for name, value in self._values.items() if value}
 
 
@@ -52,7 +52,8 @@ def need(name: str, value: str | None) -> str:
 
 
 def of_query(query: bytes) -> Parameters:
-    """Those of a URL. What is not UTF-8 keeps its octets as surrogates, which `is_storable` tells."""
+    """Return the parameters of a URL. Octets that are not UTF-8 become surrogates, which `is_storable`
+    finds."""
     return Parameters(_pairs(query, "surrogateescape"))
 
 
@@ -62,7 +63,7 @@ def is_storable(text: str) -> bool:
 
 
 def of_body(request: Request) -> dict[str, str]:
-    """Those of a form, or of a flat JSON object, that have a value; raises InvalidRequest."""
+    """Return the parameters with a value of a form, or of a flat JSON object; raises InvalidRequest."""
     media = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if (request.header("content-encoding") or "identity").strip().lower() not in ("", "identity"):
         raise InvalidRequest("the body must not be compressed")

@@ -137,8 +137,8 @@ def _json(request: Request) -> dict[str, Any]:
     summary="Ask somebody to let a program act",
 )
 async def authorize(request: Request) -> Reply[Html]:
-    """Sends the browser on to the page that asks. Back to the program with a failure goes only somebody who
-    has logged in, and only where the operator has verified the program: anybody may register one."""
+    """Send the browser on to the page that asks. A failure sends it back to the program only where the person
+    has logged in and the operator has verified the program: anybody may register one."""
     screens = request.services.find(OAuthScreens)  # type: ignore[type-abstract]
     is_page = screens is not None and prefers_html(request.header("accept"))
     try:

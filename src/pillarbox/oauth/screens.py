@@ -13,7 +13,7 @@ class OAuthScreens(Protocol):
     """Draws the pages; the dashboard gives it."""
 
     def failure(self, problem: OAuthProblem) -> Reply[Html]:
-        """Why nobody is sent on to a program."""
+        """Show why nobody is sent on to a program."""
         ...
 
     async def is_known(self, request: Request) -> bool:

@@ -34,7 +34,7 @@ class AccountState:
 async def sessions_of(
     source: Source, person_id: UUID, idle_since: datetime, now: datetime
 ) -> list[ShownSession]:
-    """Those that have not ended, the one that was used last first."""
+    """Return the sessions that have not ended, the most recently used first."""
     rows = await source.fetch(
         """
         SELECT id, ways, created_at, used_at, address, user_agent

@@ -61,8 +61,9 @@ async def set_password(
 async def set_address(
     conn: Connection, person_id: UUID, address: EmailAddress, *, keep: str | None = None
 ) -> None:
-    """Another address to log in with: all sessions end but the one of the token `keep`, and so do all links,
-    which were mailed to the address of before. Raises AddressTaken; then nothing is changed."""
+    """Change the address that the person logs in with. All their sessions end except that of the token
+    `keep`, and so do all links, which were mailed to the old address. Raises AddressTaken; then nothing is
+    changed."""
     try:
         async with conn.transaction():
             await address_queries.set_address(conn, person_id, address.shown, address.address)
@@ -76,7 +77,7 @@ async def set_address(
 
 
 async def end_links(conn: Connection, person_id: UUID) -> None:
-    """No link that was made for the person works any more: for another password, for setting up, for another
+    """End all links that were made for the person: for another password, for setting up, for another
     address."""
     await queries.end_links(conn, person_id, ["password", "set_up"])
     await address_queries.end(conn, person_id)

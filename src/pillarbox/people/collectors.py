@@ -32,7 +32,8 @@ class PeopleCollector:
         return [Periodic("people.collect", EVERY, self.collect)]
 
     async def collect(self) -> str:
-        """How many of each were removed."""
+        """Remove sessions, links and challenges that are over their time; return how many of each, in
+        words."""
         now = self._clock.now()
         sessions = await self._removed(session_queries.remove_old, now, now - IDLE)
         links = await self._removed(queries.remove_links, now - KEPT)

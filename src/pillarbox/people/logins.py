@@ -173,7 +173,7 @@ class Logins:
         await audit.record(source, now, act, team_id=None, actor=actor, target=target)
 
     def _own_tries(self, key: str, device_id: UUID) -> _Try:
-        """Those of one browser, which has proved whose it is: what others try does not count."""
+        """Return the tries of one browser that has proved whose it is: tries of others do not count."""
         return _Try(self._windows, ((key_for(f"login {key} by {device_id}"), PER_PAIR),))
 
     async def _tries(self, key: str, person: Person | None, origin: SessionOrigin) -> _Try:
@@ -196,7 +196,8 @@ def is_address(text: str) -> bool:
 
 
 def address_key(text: str) -> str:
-    """How the address is compared; of what is no address a text that nobody has."""
+    """Return the form in which the address is compared; for a text that is no address, one that nobody
+    has."""
     try:
         return email_address(text).address
     except NotAnAddress:

@@ -52,8 +52,8 @@ class LostPasswords:
         self._passwords = passwords
 
     async def ask(self, now: datetime, address: str, origin: SessionOrigin) -> TooManyTries | None:
-        """Have a link sent to whoever has this address. Who asks for one address again and again gets no
-        further mail; who asks for many has to wait."""
+        """Have a link sent to the person with this address. Repeated requests for one address send no further
+        mail; someone who asks for many addresses has to wait."""
         key = address_key(address)
         network = self._windows.take(
             key_for(f"lost password from {network_of(origin.address)}"), PER_NETWORK, WINDOW
@@ -68,7 +68,7 @@ class LostPasswords:
         return None
 
     async def find(self, now: datetime, token: str) -> Person | None:
-        """Whose password the link changes; None where it does not work (any more)."""
+        """Return the person whose password the link changes; None where it does not work (any more)."""
         link = await links.find(self._pool, now, links.LinkKind.PASSWORD, token)
         if link is None or link.person_id is None:
             return None

@@ -91,7 +91,7 @@ class OwnAccount:
     passkeys: Passkeys
 
     async def overview(self, now: datetime, person_id: UUID) -> AccountOverview | None:
-        """None where the person has gone meanwhile."""
+        """Return the person's account; None where the person has gone meanwhile."""
         state = await account_queries.state_of(self.pool, person_id)
         if state is None:
             return None
@@ -126,8 +126,8 @@ class OwnAccount:
         return await self.factor.enrolment(self.pool, visitor.person_id, visitor.email)
 
     async def finish_factor(self, acting: AccountChange, code: str) -> RenewedSession | None:
-        """From now on a code is asked for at each login; all other sessions end. None where the code is
-        wrong, or no seed waits."""
+        """Begin to ask for a code at each login, and end all other sessions. None where the code is wrong, or
+        no seed waits."""
         visitor = acting.visitor
         async with transaction(self.pool) as conn:
             codes = await self.factor.finish(conn, acting.at, visitor.person_id, code)
@@ -138,7 +138,7 @@ class OwnAccount:
             return await renew_session(conn, acting, codes)
 
     async def new_codes(self, acting: AccountChange) -> RenewedSession | None:
-        """Other recovery codes; None without a second factor."""
+        """Replace the recovery codes; None without a second factor."""
         async with transaction(self.pool) as conn:
             codes = await self.factor.new_codes(conn, acting.visitor.person_id)
             if codes is None:
@@ -168,7 +168,7 @@ class OwnAccount:
             return await renew_session(conn, acting)
 
     async def remove_passkey(self, acting: AccountChange, passkey_id: bytes) -> bool:
-        """False where the person has no such one."""
+        """Remove a passkey; False where the person has no such one."""
         async with transaction(self.pool) as conn:
             name = await passkey_queries.remove(conn, acting.visitor.person_id, passkey_id)
             if name is not None:
@@ -178,7 +178,7 @@ class OwnAccount:
     # Sessions ------------------------------------------------------------------------------------
 
     async def end_session(self, acting: AccountChange, session_id: UUID) -> bool:
-        """False where the person has none of that id."""
+        """End a session; False where the person has none of that id."""
         async with transaction(self.pool) as conn:
             is_ended = await sessions.end_one(conn, acting.visitor.person_id, session_id)
             if is_ended:
@@ -186,7 +186,7 @@ class OwnAccount:
         return is_ended
 
     async def log_out_everywhere(self, acting: AccountChange) -> None:
-        """All sessions end, this one too."""
+        """End all sessions, this one too."""
         async with transaction(self.pool) as conn:
             ended = await sessions.end_all(conn, acting.visitor.person_id)
             await acting.record(conn, Act.LOGGED_OUT_EVERYWHERE, {"sessions": ended})

@@ -101,7 +101,7 @@ class Passwords:
 
     @asynccontextmanager
     async def _place(self, until: float) -> AsyncIterator[None]:
-        """One of the machine's places."""
+        """Hold one of the machine's places for hashing; PasswordHashingBusy where none is free in time."""
         while (taken := self._take()) is None:
             if self._clock.boottime() >= until:
                 raise PasswordHashingBusy

@@ -37,7 +37,7 @@ class SetUp:
         self._passwords = passwords
 
     async def find(self, now: datetime, token: str) -> SetUpLink | None:
-        """Whom the link is for; None where it does not work (any more)."""
+        """Return whom the link is for; None where it does not work (any more)."""
         link = await links.find(self._pool, now, links.LinkKind.SET_UP, token)
         if link is None:
             return None

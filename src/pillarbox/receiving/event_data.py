@@ -35,7 +35,7 @@ async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSu
 
 
 async def judged_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
-    """The same for what was found out about received emails."""
+    """Return the data of events about verdicts on received emails."""
     found = await queries.verdicts_for_events(TeamDb(conn, team_id), {subject.id for subject in subjects})
     return [
         _encode(wire.judged_data(found[one.id]) if one.id in found else wire.JudgedData(email_id=one.id))

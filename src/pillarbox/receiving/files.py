@@ -46,7 +46,7 @@ class ReceivedFiles:
         )
 
     async def attachment(self, team_id: UUID, attachment_id: UUID) -> FileToServe | None:
-        """One attachment, decoded."""
+        """Return one attachment, decoded."""
         db = TeamDb(self._pool, team_id)
         part = await queries.part(db, attachment_id)
         if part is None:

@@ -59,7 +59,7 @@ class MailJudgement(NamedTuple):
 
     @property
     def is_forged(self) -> bool:
-        """True where the author's domain wants such mail refused."""
+        """Whether the author's domain wants such mail refused."""
         return self.dmarc == "fail" and self.authentication.dmarc.policy == "reject"
 
 
@@ -122,7 +122,7 @@ class Judge:
     async def _authenticated_locally(
         self, arrival: Arrival, message: ParsedMessage, seconds: int
     ) -> AuthenticationResults:
-        """The same for a mail by LMTP: no client is known, so SPF is not evaluated."""
+        """Authenticate a mail by LMTP: no client is known, so SPF is not evaluated."""
         signatures = await dkim_verify.verify(message.raw, self._lookup, seconds=seconds)
         domain = arrival.mail_from.rpartition("@")[2] or arrival.helo or self._hostname
         unasked = Spf("none", "mailfrom", domain, problem="the client is not known")

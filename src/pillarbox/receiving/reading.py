@@ -66,7 +66,7 @@ class MessageReader:
         return nullcontext() if size <= IN_PLACE else self._turns.of(team_id, COST * size, is_gone)
 
     async def parsed(self, source: Source | None) -> ParsedColumns:
-        """Text, html and headers."""
+        """Return text, html and headers."""
         if source is None:
             return EMPTY
         if source.parsed is not None:
@@ -117,7 +117,7 @@ class MessageReader:
         return found
 
     def part(self, db: TeamDb, part: AttachmentPart) -> Callable[[int, int], AsyncIterator[bytes]]:
-        """Gives the decoded octets of a part from one place to another."""
+        """Return a function that yields the decoded octets of a part from one place to another."""
 
         async def read(start: int, end: int) -> AsyncIterator[bytes]:
             async with self._budget.of(2 * (part.ends - part.starts)):
@@ -134,7 +134,8 @@ class MessageReader:
         return read
 
     def whole(self, source: Source) -> Callable[[int, int], AsyncIterator[bytes]]:
-        """Gives the message with our trace fields in front, from one place to another."""
+        """Return a function that yields the message, with our trace fields in front, from one place to
+        another."""
         head = len(source.trace)
 
         async def read(start: int, end: int) -> AsyncIterator[bytes]:

@@ -324,7 +324,7 @@ class MessageReceiver:
     async def _write_for_inboxes(
         self, batch: InboxCommit, waited: InboxKey | LockTimeout | None
     ) -> InboxCommitResult:
-        """The same for mail of inboxes, with its messages and threads, committed."""
+        """Commit mail of inboxes with its messages and threads."""
         try:
             done = await self._limited(self._written_for_inboxes(batch, waited, is_checked=False))
         except SeenBefore:
@@ -373,7 +373,7 @@ class MessageReceiver:
 
 
 def _first_of_each(drafts: Sequence[PreparedReceipt]) -> list[PreparedReceipt]:
-    """Each message once for each team."""
+    """Return each message once for each team."""
     return list({draft.key: draft for draft in reversed(drafts)}.values())[::-1]
 
 
@@ -404,7 +404,8 @@ def _by_team(arrival: Arrival) -> dict[UUID, list[str]]:
 
 
 def _is_exempt(arrival: Arrival) -> bool:
-    """Without a client half of DMARC is not known, and a server in front of us would make our no a bounce."""
+    """Return whether a mail is never refused for its content. Without a client half of DMARC is unknown, and
+    a server in front of us would turn a refusal into a bounce."""
     if not arrival.client:
         return True
     return any(recipient.address.lower().startswith(EXEMPT) for recipient in arrival.recipients)

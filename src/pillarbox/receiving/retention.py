@@ -86,7 +86,8 @@ class ReceivedRetention:
         return await in_batches(some)
 
     async def _purge(self, db: TeamDb, end: UUID) -> int:
-        """Rests as long as each turn took, so that the database is at most half busy with it."""
+        """Remove the team's received mail that is over its time; return how much. It rests as long as each
+        batch took, so the database is at most half busy with it."""
         removed, after = 0, NIL
         while True:
             started = time.monotonic()

@@ -155,5 +155,5 @@ def _text(addresses: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that the database takes: without NUL and half characters."""
+    """Return the text without NUL and half characters, which the database does not take."""
     return text if text.isprintable() else header_text.clean(text)

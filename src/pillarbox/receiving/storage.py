@@ -32,7 +32,7 @@ class Storage:
         self._warned: dict[UUID, float] = {}
 
     async def full(self, teams: Collection[UUID]) -> frozenset[UUID]:
-        """Those of the teams that have no room left; who has nearly none is reported."""
+        """Return those of the teams that have no room left; one with nearly none is logged."""
         if not self._most or not teams:
             return frozenset()
         stored = await counting.stored_octets(self._source, teams)

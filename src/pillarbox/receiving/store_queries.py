@@ -216,6 +216,6 @@ SEEN = """
 async def seen(
     source: Source, keys: Sequence[tuple[UUID, bytes]], expired: datetime
 ) -> set[tuple[UUID, bytes]]:
-    """Which of these messages their teams have seen since `expired`."""
+    """Return those of these messages that their teams have seen since `expired`."""
     rows = await source.fetch(SEEN, *map(list, zip(*keys, strict=True)), expired)
     return {(row["team_id"], row["fingerprint"]) for row in rows}

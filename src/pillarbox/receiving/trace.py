@@ -47,7 +47,8 @@ def fields(
 
 
 def _plain(text: str) -> str:
-    """Without anything that could begin a field of its own: `pillarbox inbound` is told what it is told."""
+    """Return the text without anything that could begin a field of its own: `pillarbox inbound` may be given
+    any."""
     return text if text.isprintable() else "".join([c if c.isprintable() else "?" for c in text])
 
 

@@ -231,7 +231,7 @@ def _stored_verdicts(row: VerdictsRow) -> MailVerdicts:
 
 
 def attachment(kind: type[A], part: AttachmentPart, url: str, expires_at: datetime) -> A:
-    """As one of a list, or by itself (4.1)."""
+    """Return the attachment in the shape of a list's item, or of a single one (4.1)."""
     return kind(
         id=part.id,
         filename=UNSET if part.filename is None else part.filename,

@@ -34,7 +34,7 @@ async def rename(db: TeamDb, segment_id: UUID, name: str, called: str = "Segment
 
 
 async def delete(db: TeamDb, ids: Ids, segment_id: UUID) -> None:
-    """From the commit on the segment is gone, if it was there; a job removes its members. Whoever is adding
-    one has ended by then: adding holds the segment."""
+    """Delete the segment, if it exists: from the commit on it is gone, and a job removes its members.
+    Transactions that add one have ended by then: adding locks the segment."""
     if await queries.delete(db, segment_id):
         await job_queries.add(db, ids.new(), queries.JOB_REMOVE, segment_id, ids.now())

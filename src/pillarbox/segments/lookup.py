@@ -10,5 +10,5 @@ from pillarbox.segments import queries
 
 
 async def present(db: TeamDb, segment_ids: Collection[UUID]) -> set[UUID]:
-    """Those of these segments that the team has."""
+    """Return those of these segments that the team has."""
     return set(await queries.present(db, list(segment_ids))) if segment_ids else set()

@@ -20,7 +20,7 @@ class SegmentOverview:
 
 
 async def every(db: TeamDb) -> list[SegmentOverview]:
-    """All of a team, the newest first."""
+    """Return the segments of a team, the newest first."""
     return await db.all(
         SegmentOverview,
         """

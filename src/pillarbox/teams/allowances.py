@@ -19,7 +19,7 @@ class TooMany(Forbidden):
 
 
 async def hold_count(db: TeamDb, things: str) -> None:
-    """Until the transaction ends nobody else adds one of these to the team."""
+    """Keep others from adding one of these to the team until the transaction ends."""
     await queries.hold_count(db, things)
 
 
@@ -31,13 +31,13 @@ class Allowances:
     api_keys: int = 1000
 
     async def admit_webhook(self, db: TeamDb) -> None:
-        """403 where the team has its share of webhooks, disabled ones included."""
+        """Raise a 403 where the team has its share of webhooks, disabled ones included."""
         await queries.hold_count(db, "webhooks")
         found = await queries.webhooks(db)
         _refuse(found, self.webhooks, "webhooks")
 
     async def admit_api_key(self, db: TeamDb) -> None:
-        """403 where the team has its share of API keys."""
+        """Raise a 403 where the team has its share of API keys."""
         await queries.hold_count(db, "API keys")
         found = await queries.api_keys(db)
         _refuse(found, self.api_keys, "API keys")

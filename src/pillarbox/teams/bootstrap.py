@@ -77,7 +77,7 @@ async def operators_team(source: Source) -> UUID | None:
 
 
 async def list_teams(source: Source) -> Sequence[Team]:
-    """Every team, oldest first."""
+    """Return all teams, the oldest first."""
     return await queries.every(source)
 
 

@@ -57,7 +57,7 @@ async def set_limits(db: TeamDb, given: str) -> bool:
 
 
 async def hold_count(db: TeamDb, things: str) -> None:
-    """Until the transaction ends nobody else adds one of these to the team."""
+    """Keep others from adding one of these to the team until the transaction ends."""
     await db.run("SELECT pg_advisory_xact_lock(hashtextextended($2 || ' of ' || $1::uuid, 0))", things)
 
 

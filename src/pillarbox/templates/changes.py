@@ -139,7 +139,7 @@ class TemplateChanges:
         return newest.id
 
     async def duplicate(self, db: TeamDb, name: TemplateReference) -> UUID:
-        """Another template with the newest content of this one."""
+        """Make another template with the newest content of this one; return its id."""
         newest = await template_of(db, name)
         stamp = self.ids.stamp()
         copied = variables.copied(newest.content.variables, self.ids, stamp.at)

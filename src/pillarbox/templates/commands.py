@@ -117,5 +117,5 @@ async def shown(connected: CommandDatabase, team: str | None, template: str, *, 
 
 
 def document(template: Template) -> Any:
-    """As the API answers it."""
+    """Return the template as the API shows it."""
     return msgspec.to_builtins(wire.full(template))

@@ -34,5 +34,5 @@ class TemplateOverview(Struct, kw_only=True):
 
 
 async def every(db: TeamDb) -> list[TemplateOverview]:
-    """All of a team, the newest first."""
+    """Return the templates of a team, the newest first."""
     return await db.all(TemplateOverview, EVERY)

@@ -15,8 +15,8 @@ MOST_OCTETS: Final = 25 * 1024 * 1024
 
 
 async def published(db: TeamDb, names: Collection[str]) -> Mapping[str, PublishedTemplate]:
-    """Those of the templates of these ids and aliases that the team has, by what they were called. All of one
-    moment, so that a request uses one version of each."""
+    """Return those of the templates of these ids and aliases that the team has, by the name that was given.
+    All are of one moment, so a request uses one version of each."""
     if not names:
         return {}
     wanted = {name: named(name) for name in names}

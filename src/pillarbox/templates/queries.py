@@ -169,14 +169,14 @@ async def get(db: TeamDb, named: TemplateReference) -> Template | None:
 
 
 async def lock(db: TeamDb, named: TemplateReference) -> TemplateVersions | None:
-    """Until the transaction ends nobody else changes the template."""
+    """Lock the template until the transaction ends, and return its versions; None where it does not exist."""
     return await db.one(TemplateVersions, LOCK, *named)
 
 
 async def published(
     db: TeamDb, ids: Sequence[UUID], aliases: Sequence[str], limit: int
 ) -> list[PublishedTemplate]:
-    """Those of these templates that the team has."""
+    """Return those of these templates that the team has."""
     return await db.all(_published, PUBLISHED, ids, aliases, limit)
 
 
@@ -219,7 +219,7 @@ async def remove_version(db: TeamDb, template_id: UUID, version_id: UUID) -> Non
 
 
 async def remove(db: TeamDb, template_id: UUID) -> None:
-    """Its versions too; the template must be locked."""
+    """Delete the template, which must be locked, and its versions."""
     await db.run(REMOVE_VERSIONS, template_id)
     await db.run(REMOVE, template_id)
 

@@ -109,7 +109,7 @@ def _declared(
 
 
 def copied(variables: Sequence[Variable], ids: Ids, now: datetime) -> tuple[Variable, ...]:
-    """The same variables, for another template."""
+    """Return the same variables, with ids of their own, for another template."""
     return declared([DeclaredVariable(v.key, v.type, v.fallback_value) for v in variables], (), ids, now)
 
 

@@ -70,7 +70,7 @@ class TimelineBatch:
         self.count_opening(opening)
 
     def count_opening(self, opening: FirstEntry) -> None:
-        """All of a first entry but its line of history."""
+        """Add a first entry, except for its line of history."""
         where = _MetricIncrement(
             team_id=opening.team_id,
             start=self._slot(opening.at),
@@ -118,7 +118,7 @@ class TimelineBatch:
         self._note(entry, moved, row, first_sent=self._head(key[:2], row, entry, shows=moved.shows))
 
     def adopt(self, row: MetricDimensions, steps: Sequence[tuple[TimelineEntry, EventEffect]]) -> None:
-        """Steps of an email's first events, which are written already."""
+        """Add the effects of an email's first events, which are written already."""
         for entry, moved in steps:
             self._note(entry, moved, row, first_sent=entry.kind is EventKind.SENT)
 

@@ -300,7 +300,7 @@ def firsts(rows: Sequence[tuple[FirstEventColumns, MetricDimensions]]) -> list[E
 
 
 def none_subscribed(teams: Collection[UUID]) -> ExpectedRowCount:
-    """That none of the teams has a webhook."""
+    """Return a statement that expects that none of the teams has a webhook."""
     return ExpectedRowCount(WANTED, (literal(teams),), 0)
 
 
@@ -328,7 +328,7 @@ async def append(conn: Connection, rows: Sequence[Row], increments: Sequence[Row
 
 
 async def wanted(source: Source, teams: Collection[UUID]) -> Wanted:
-    """Which events each of these teams subscribes to."""
+    """Return the events that each of these teams subscribes to."""
     return _counted(await source.fetch(WANTED, literal(teams)))
 
 

@@ -88,7 +88,7 @@ def _of_levels(
 
 
 def _increments(ids: Ids, team_id: UUID, differences: Sequence[Difference]) -> list[tuple[object, ...]]:
-    """One increment for each quarter hour, domain and broadcast; amounts may be negative."""
+    """Return one increment for each quarter hour, domain and broadcast; amounts may be negative."""
     amounts: dict[tuple[object, ...], dict[str, int]] = {}
     for lack in differences:
         key = (

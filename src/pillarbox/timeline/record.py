@@ -197,7 +197,8 @@ class Timeline:
         return team_id in self._subscribed
 
     def fan_out(self, team_id: UUID, kinds: Iterable[EventKind]) -> int:
-        """How many deliveries to webhooks come of events of these kinds, by what is known of the team."""
+        """Return how many deliveries to webhooks events of these kinds cause, by what is known of the
+        team."""
         wanted = self._subscribed.get(team_id)
         return 0 if wanted is None else sum([wanted[EVENT_OF[kind]] for kind in kinds])
 

@@ -22,7 +22,7 @@ class TeamRetention(NamedTuple):
 
 
 async def lock(conn: Connection) -> None:
-    """Be the only one who writes rollups until the end of the transaction."""
+    """Lock the rollups: nobody else writes them until the transaction ends."""
     await conn.execute("SELECT pg_advisory_xact_lock($1)", FOLD_LOCK)
 
 

@@ -96,7 +96,7 @@ async def remove_old(pool: asyncpg.Pool, now: datetime, retention_days: int) -> 
 
 
 def kept_since(now: datetime, retention_days: int) -> datetime | None:
-    """From when on rollups are kept for sure; None where that is for ever."""
+    """Return the instant from which on rollups are kept for sure; None where they are kept for ever."""
     return oldest_day(now, max(retention_days, LONGEST_MONTH)) if retention_days else None
 
 

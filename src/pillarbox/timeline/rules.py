@@ -203,5 +203,5 @@ def _metric(rule: EventRule, entry: TimelineEntry) -> str:
 
 
 def place(kind: EventKind, instant: datetime) -> tuple[bool, datetime, int]:
-    """Where an event stands among those of its email: the latest is its `last_event`."""
+    """Return the rank of an event among those of its email: the greatest is its `last_event`."""
     return kind not in FIRST, instant, RANK[kind]

@@ -34,7 +34,7 @@ class TopicChanges:
         return topic.id
 
     async def change(self, db: TeamDb, topic_id: UUID, changed_topic: ChangedTopic) -> None:
-        """Without a difference there is no event."""
+        """Change the given fields; without a difference there is no event."""
         before = await queries.lock(db, topic_id)
         if before is None:
             raise NotFound("Topic")
@@ -46,8 +46,8 @@ class TopicChanges:
         await publish(db, self.publisher, UPDATED, after)
 
     async def delete(self, db: TeamDb, topic_id: UUID) -> None:
-        """From the commit on the topic is gone for everybody. Its row and what contacts chose stay for mail
-        that was accepted before (`collector`)."""
+        """Delete the topic: from the commit on it is gone for everybody. Its row and the choices of contacts
+        stay for mail that was accepted before (`collector`)."""
         topic = await queries.lock(db, topic_id)
         if topic is None:
             raise NotFound("Topic")

@@ -15,5 +15,5 @@ async def exists(db: TeamDb, topic_id: UUID) -> bool:
 
 
 async def live(db: TeamDb, topic_ids: Collection[UUID]) -> set[UUID]:
-    """Those of these topics that the team has."""
+    """Return those of these topics that the team has."""
     return set(await queries.live(db, list(topic_ids))) if topic_ids else set()

@@ -23,7 +23,7 @@ class TopicOverview:
 
 
 async def every(db: TeamDb) -> list[TopicOverview]:
-    """All of a team, the newest first."""
+    """Return the topics of a team, the newest first."""
     return await db.all(
         TopicOverview,
         """

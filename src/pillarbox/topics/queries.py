@@ -51,7 +51,7 @@ async def get(db: TeamDb, topic_id: UUID) -> TopicRow | None:
 
 
 async def lock(db: TeamDb, topic_id: UUID) -> TopicRow | None:
-    """As `get`; nobody else changes or deletes the topic before the transaction ends."""
+    """Return the topic as `get` does, and lock it until the transaction ends."""
     await db.run(
         """
         SELECT 1 FROM topics WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE

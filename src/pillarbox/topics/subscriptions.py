@@ -24,8 +24,10 @@ class TopicAddress(NamedTuple):
 
 
 async def refused(conn: Connection, topic_addresses: Sequence[TopicAddress]) -> set[TopicAddress]:
-    """Which of these mails, of several teams, must not go out: the address has unsubscribed from everything,
-    has left the topic, or never joined one that people must join. Whoever is no contact has the default.
+    """Return those of these mails, of several teams, that must not be sent. Their addresses have unsubscribed
+    from everything, have left the topic, or never joined one that people must join. Addresses without a
+    contact get the topic's default. A deleted topic counts as it was when it was deleted: its mail that is
+    still waiting honours what people chose. Nobody gets mail of a topic that is not known at all.
 
     A deleted topic counts as it was when it was deleted: its mail that is still to go out honours what people
     chose. Of a topic that is not known at all nobody gets mail.

@@ -63,7 +63,7 @@ class WebhookBodies:
     async def made(
         self, conn: Connection, team_id: UUID, without: Iterable[QueuedEvent]
     ) -> dict[UUID, bytes]:
-        """As `of`, for events that had no body a moment ago."""
+        """Make and store the bodies of events that had none a moment ago; return them as `of` does."""
         events = [event for _, event in sorted({event.event_id: event for event in without}.items())]
         data = await self.data_of(conn, team_id, events)
         made = [(e.event_id, e.kind, e.at, body_of(e.kind, e.at, data[e.event_id])) for e in events]

@@ -37,7 +37,7 @@ class EndpointRules:
     allow_private: Sequence[Network] = ()
 
     def refusal(self, url: str) -> str | None:
-        """Why a URL may not be called, as a key of REFUSALS; None where nothing in it forbids that."""
+        """Return why a URL may not be called, as a key of REFUSALS; None where nothing in it forbids that."""
         address = _parsed(url)
         if address is None:
             return "form"

@@ -50,7 +50,8 @@ def _changes(health: WebhookHealth, verdict: HealthVerdict) -> bool:
 async def _queue_notices(
     conn: Connection, verdicts: Mapping[Key, HealthVerdict], disabled: set[Key], ids: Ids
 ) -> None:
-    """One mail when it begins to fail, one when it is disabled; where both are due only the second."""
+    """Queue one mail when a webhook begins to fail, one when it is disabled; where both are due only the
+    second."""
     notices = [(JOB_DISABLED, key) for key in disabled]
     notices += [
         (JOB_FAILING, key) for key, verdict in verdicts.items() if verdict.notify and key not in disabled

@@ -38,11 +38,12 @@ class DeliveryLog:
 
     @property
     def oldest(self) -> UUID:
-        """No event before this id that has ended is shown any more, whether or not its rows are there."""
+        """The oldest id that is shown: events before it that have ended are not, whether or not their rows
+        exist."""
         return first_id(self.clock.now() - timedelta(days=self.days)) if self.days else UUID(int=0)
 
     async def event(self, db: TeamDb, webhook: Webhook, event_id: UUID | None) -> LoggedEvent:
-        """One event as this webhook has it; 404 where it never had it or has it no more."""
+        """Return one event as this webhook has it; 404 where it never had it or has it no more."""
         found = await queries.logged_event(db, webhook.id, event_id, self.oldest) if event_id else None
         if found is None:
             raise NotFound("Webhook event")

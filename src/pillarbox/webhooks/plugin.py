@@ -72,7 +72,7 @@ def bodies_of(slices: Iterable[Slice]) -> WebhookBodies:
 
 
 def _endpoint_rules(settings: Settings) -> EndpointRules:
-    """Where webhooks of this installation may lead."""
+    """Return the rules for the URLs of webhooks of this installation."""
     return EndpointRules(
         settings[WEBHOOKS_ALLOW_HTTP], settings[WEBHOOKS_ALLOWED_PORTS], settings.allow_private
     )
@@ -82,7 +82,7 @@ def _waking(kit: Container) -> Callable[[], None]:
     notifier = kit.need(WebhookNotifier)
 
     def wake() -> None:
-        """Something was committed for the dispatchers: ours, or where we have none those of others."""
+        """Wake the dispatchers after a commit: ours, or where we have none those of others."""
         # Not before: a dispatcher needs parts that publish.
         dispatcher = kit.find(WebhookDispatcher)
         if dispatcher is not None:

@@ -59,7 +59,7 @@ def body_of(kind: str, instant: datetime, data: object) -> bytes:
 
 
 def _wake_nobody() -> None:
-    """Where no dispatcher is to be woken."""
+    """Wake nobody, where there is no dispatcher."""
 
 
 class Publisher:

@@ -127,7 +127,7 @@ def kinds_of(events: list[str]) -> list[str]:
 
 
 def refuse_empty(change: ChangedWebhook) -> None:
-    """422 for a change that changes nothing."""
+    """Raise a 422 for a change that changes nothing."""
     if change.endpoint is UNSET and change.events is UNSET and change.status is UNSET:
         raise Invalid("Provide at least one of `endpoint`, `events` and `status`.")
 

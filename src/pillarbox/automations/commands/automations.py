@@ -205,7 +205,7 @@ def _template(config: normal.Json) -> str:
 
 
 def leads(graph: Graph, position: int) -> str:
-    """Where a step leads, with the outcome where there are several."""
+    """Return the keys of the steps that a step leads to, each with its outcome where there are several."""
     step = graph.steps[position]
     ways = []
     for outcome in step.outcomes:

@@ -46,7 +46,7 @@ class ContactSteps:
     contacts: Contacts
 
     async def change(self, team_id: UUID, items: Sequence[ClaimedStep]) -> None:
-        """Updates and additions, all in one transaction."""
+        """Carry out updates of contacts and additions to segments, all in one transaction."""
         ids = sorted({item.contact_id for item in items})
         async with self.runs.opened(team_id, items, partial(contact_queries.hold, contact_ids=ids)) as (
             db,
@@ -67,7 +67,7 @@ class ContactSteps:
                     walk.fail(item.position, failure)
 
     async def delete(self, team_id: UUID, items: Sequence[ClaimedStep]) -> None:
-        """One contact after the other: what else runs for it is cancelled."""
+        """Delete the contacts of these steps, one after the other, and cancel their other runs."""
         for item in items:
             await self._delete(team_id, item)
 

@@ -192,7 +192,7 @@ class StepEngine:
         return found
 
     def _room(self, team_id: UUID) -> int:
-        """How many more steps of a team there is room for."""
+        """Return for how many more steps of a team there is room."""
         most = MOST_HEAVY if team_id in self._heavy_teams else MOST_OF_TEAM
         return most - self._held_of[team_id]
 
@@ -250,7 +250,7 @@ class StepEngine:
                 del self._held_of[item.team_id]
 
     async def _kind(self, item: ClaimedStep) -> tuple[StepKind, bool]:
-        """How the step is carried out, and whether its graph asks for much."""
+        """Return how the step is carried out, and whether its graph is a heavy one."""
         db = TeamDb(self._pool, item.team_id)
         try:
             graph = await self._runs.versions.graph(db, item.automation_id, item.version)

@@ -41,7 +41,7 @@ class RunFacts:
     dates: Dates
 
     def event(self) -> EvaluationInput:
-        """As rules and values of steps see it."""
+        """Return the facts in the form that rules and values of steps read."""
         return EvaluationInput(
             event=self.payload,
             contact=self.contact,

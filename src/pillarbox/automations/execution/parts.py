@@ -40,7 +40,7 @@ def receiving(kit: Container) -> AutomationTriggers:
 
 
 def step_engine(kit: Container) -> StepEngine | None:
-    """None in a process that does no background work."""
+    """Return the engine of steps; None in a process that does no background work."""
     if ProcessRole.JOBS not in kit.settings.roles:
         return None
     runs = RunLocks(kit.engine_pool, kit.clock, kit.runtime.process_id, kit.need(GraphVersions))
@@ -64,7 +64,7 @@ def subscription(kit: Container) -> EventSubscription:
 
 
 def mail_event_forwarder(kit: Container) -> MailEventForwarder | None:
-    """None in a process that does no background work."""
+    """Return the forwarder of mail events; None in a process that does no background work."""
     if ProcessRole.JOBS not in kit.settings.roles:
         return None
     forwarder = MailEventForwarder(kit.engine_pool, subscription(kit), kit.need(EventSender))

@@ -68,7 +68,7 @@ class AutomationTriggers:
     wake: Callable[[], None]
 
     async def listening(self, conn: Connection, team_id: UUID, names: Collection[str]) -> Collection[str]:
-        """Those of these names that start something or are waited for."""
+        """Return those of these names that start a run or are waited for."""
         return await state_queries.listening(TeamDb(conn, team_id), list(names))
 
     async def receive(self, conn: Connection, now: datetime, event: StoredEvent) -> None:

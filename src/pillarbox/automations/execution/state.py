@@ -157,8 +157,8 @@ class RunLocks:
         items: Sequence[ClaimedStep],
         before: Callable[[TeamDb], Awaitable[object]] | None = None,
     ) -> AsyncIterator[tuple[TeamDb, list[tuple[ClaimedStep, Walk]]]]:
-        """One transaction with the steps that may still be carried out, and their runs; what became of them
-        is written at the end. `before` comes first in it, before the locks."""
+        """Yield a transaction and those of the steps that may still be carried out, with their runs. Their
+        changes are written at its end. `before` runs first, ahead of the locks."""
         async with TeamDb(self.pool, team_id).transaction() as db:
             if before is not None:
                 await before(db)

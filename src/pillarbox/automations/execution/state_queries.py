@@ -308,7 +308,7 @@ async def data(db: TeamDb, run_ids: Sequence[UUID]) -> list[RunData]:
 
 
 async def waited(db: TeamDb, run_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """JSON of the events that these runs have received, of those that have."""
+    """Return the events that these runs have received, as JSON by run; runs without any are absent."""
     rows = await db.source.fetch(WAITED, db.team_id, run_ids)
     return {row["id"]: row["waited"] for row in rows}
 
@@ -371,7 +371,7 @@ async def triggers(db: TeamDb, event_name: str, now: datetime) -> list[FoundTrig
 
 
 async def listening(db: TeamDb, names: Sequence[str]) -> set[str]:
-    """Those of these names that something starts with or waits for."""
+    """Return those of these names that start a run or are waited for."""
     return set(await db.values(LISTENING, names))
 
 

@@ -23,7 +23,7 @@ class ConditionResult(NamedTuple):
 
 
 async def carry_out(runs: RunLocks, team_id: UUID, items: Sequence[ClaimedStep]) -> None:
-    """All of these in one transaction. Conditions of heavy graphs are decided before it."""
+    """Carry out these steps in one transaction. Conditions of heavy graphs are decided before it."""
     db = TeamDb(runs.pool, team_id)
     decisions = [await _decision(runs, db, item) for item in items]
     decided = {(item.run_id, item.position): one for item, one in zip(items, decisions, strict=True)}

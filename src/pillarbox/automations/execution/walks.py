@@ -91,7 +91,7 @@ class Walk:
 
     @property
     def is_over(self) -> bool:
-        """Nothing of the run is carried out any more."""
+        """Whether nothing of the run is carried out any more."""
         return self.status != "running"
 
     def finish(
@@ -128,7 +128,7 @@ class Walk:
         self._stop("cancelled")
 
     def close(self) -> None:
-        """After the last change: where nothing is left to do, the run is completed."""
+        """Complete the run after its last change, where nothing is left to do."""
         if not self.is_over and not self.ready and not self.undecided and self.work <= self.done:
             self.status = "completed"
 

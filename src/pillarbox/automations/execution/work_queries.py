@@ -250,7 +250,7 @@ class ClaimedStep(NamedTuple):
 
 
 async def teams(source: Source, now: datetime, after: UUID, limit: int) -> list[DueTeam]:
-    """Up to `limit` teams behind `after`, in order."""
+    """Return up to `limit` teams with free work behind `after`, in order, due or not."""
     return [DueTeam(*row) for row in await source.fetch(TEAMS, now, after, limit)]
 
 

@@ -72,8 +72,8 @@ def holds(rule: Rule, facts: EvaluationInput) -> bool:
 
 
 async def holds_in_turns(rule: Rule, facts: EvaluationInput) -> bool:
-    """The same, for rules of any size: others come to their turn after each group of comparisons. A graph may
-    have tens of thousands, and what they look through has up to 100 KB."""
+    """Return whether a rule of any size is true, and let others run after each group of comparisons. A graph
+    may have tens of thousands of them, and the payload that they read up to 100 KB."""
     if isinstance(rule, Comparison) or all(isinstance(one, Comparison) for one in rule.rules):
         await asyncio.sleep(0)
         return holds(rule, facts)
@@ -113,8 +113,8 @@ def _of_contact(contact: ContactFacts, path: tuple[str, ...]) -> object:
 
 
 def _waited(path: tuple[str, ...], facts: EvaluationInput) -> tuple[str | None, tuple[str, ...]]:
-    """Which event a path of `wait_events` begins with, and the rest: names have dots, so the longest name
-    that came is taken."""
+    """Return the event that a path of `wait_events` begins with, and the rest. Names have dots, so the
+    longest name that has come is taken."""
     for length in range(len(path) - 1, 0, -1):
         name = ".".join(path[:length])
         if name in facts.waited:

@@ -84,7 +84,7 @@ class WaitForEvent:
 
     @property
     def longest(self) -> timedelta:
-        """After this time the outcome is `timeout`."""
+        """The time after which the outcome is `timeout`."""
         return LONGEST if self.timeout is None else self.timeout.length
 
     @property
@@ -155,7 +155,7 @@ class GraphStep:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """How it can end, which is what types its outgoing connections may have."""
+        """The outcomes that the step can have, which are the types of its outgoing connections."""
         return _OUTCOMES.get(type(self.config), ("default",))
 
 

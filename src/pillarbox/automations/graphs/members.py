@@ -47,7 +47,7 @@ def text(value: object, path: Path, limit: int | None = None) -> str:
 
 
 def word(value: object, path: Path, allowed: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """Return the value, if it is one of these words; raises InvalidField."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidField(path, words(allowed))
     return value
@@ -61,5 +61,5 @@ def reference(value: object, path: Path) -> UUID:
 
 
 def shown(key: str) -> str:
-    """As much of a key as messages have of it."""
+    """Return the key as messages show it: cut where it is long."""
     return key if len(key) <= SHOWN else f"{key[:SHOWN]}…"

@@ -24,7 +24,7 @@ def graph(steps: Sequence[object], connections: Sequence[object]) -> Graph:
 
 
 def checked(whole: Graph) -> Graph:
-    """The same graph; 422 where a rule of the whole is broken."""
+    """Return the same graph; 422 where it breaks a rule that concerns all of it."""
     if not whole.triggers:
         raise Invalid("The automation needs at least one `trigger` step.")
     order = topological(len(whole.steps), whole.connections)
@@ -55,7 +55,7 @@ def _steps(given: Sequence[object]) -> tuple[GraphStep, ...]:
 
 
 def _connections(given: Sequence[object], steps: tuple[GraphStep, ...]) -> tuple[GraphEdge, ...]:
-    """In the order in which they were sent, each once."""
+    """Return the connections in the order in which they were sent, each once."""
     if len(given) > MOST_CONNECTIONS:
         raise InvalidField("connections", f"Use at most {MOST_CONNECTIONS} items.")
     positions = {step.key: step for step in steps}

@@ -22,8 +22,8 @@ class ReachedStep(NamedTuple):
 
 
 def outcome_of(step: GraphStep, status: str, output: Any) -> Outcome | None:
-    """How a step ended, from what its row has; None where no way leads on. A step that was skipped although
-    a way led to it goes on by its default connection; a wait has none."""
+    """Return the outcome of a step by its row; None where no connection leads on. A step that was skipped
+    although its predecessor led to it takes its default connection; a wait has none."""
     if status not in ("completed", "skipped"):
         return None
     if isinstance(step.config, WaitForEvent | Condition):

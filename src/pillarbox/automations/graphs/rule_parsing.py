@@ -80,7 +80,7 @@ def value(given: object, path: Path) -> Value:
 
 
 def variable(given: object, path: Path) -> Value:
-    """As `value`, or an array or object without `var`, of which the JSON text is used."""
+    """Return a value as `value` does; an array or an object without `var` becomes its JSON text."""
     if isinstance(given, list) or (isinstance(given, dict) and "var" not in given):
         _check_members(given, path)
         return JsonValue(msgspec.json.encode(given).decode())
@@ -88,7 +88,7 @@ def variable(given: object, path: Path) -> Value:
 
 
 def _check_members(given: object, path: Path, depth: int = 0) -> None:
-    """422 for what is neither an object of scalars nor an array of scalars and of such objects."""
+    """Refuse a value that is neither an object of scalars nor an array of scalars and such objects."""
     if isinstance(given, list) and depth == 0:
         for index, item in enumerate(given):
             _check_members(item, f"{path}[{index}]", 1)
@@ -125,7 +125,8 @@ def _scalar(given: object, path: Path) -> Scalar:
 
 
 def _is_known(field: Field) -> bool:
-    """Names of events may have any dots, so of what was waited for only the length is known."""
+    """Return whether the field can exist. Names of events may have any dots, so in `wait_events` only the
+    length of the path is checked."""
     if field.source == "wait_events":
         return len(field.path) > 1 and all((field.path[0], field.path[-1]))
     if field.source == "event":

@@ -31,7 +31,7 @@ class Field:
 
     @property
     def text(self) -> str:
-        """As it was written."""
+        """The field as it was written."""
         return ".".join((self.source, *self.path))
 
 

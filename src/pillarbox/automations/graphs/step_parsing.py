@@ -179,7 +179,7 @@ def _reply_to(value: object, path: Path) -> tuple[str, ...] | str | None:
 
 
 def _variables(members: object, path: Path) -> tuple[tuple[str, Value], ...]:
-    """Null is the same as no value, as in a request that sends mail."""
+    """Return the variables of a mail; a null is left out, as in a request that sends mail."""
     known = []
     for key, given in as_object(members, path).items():
         where = f"{path}.{shown(key)}"

@@ -38,7 +38,7 @@ class SimulatedContact:
     is_deleted: bool = False
 
     def facts(self) -> ContactFacts | None:
-        """As rules see it; None where a step has deleted it."""
+        """Return the contact as rules see it; None where a step has deleted it."""
         if self.is_deleted:
             return None
         return ContactFacts(
@@ -52,7 +52,7 @@ class SimulatedContact:
         )
 
     async def values(self, _: TeamDb, addresses: Collection[str]) -> Mapping[str, ContactValues]:
-        """As mail sees it, where it is asked for; nobody else is known."""
+        """Return the contact's values by its address, as mail asks for them; no other address is known."""
         if self.is_deleted or self.address not in addresses:
             return {}
         made = ContactValues(

@@ -181,7 +181,7 @@ def with_broadcast(
 
 
 def refuse_wrong_time(instant: str | None) -> None:
-    """Raises Refused, with the name of the option, where `--at` is no time to send at."""
+    """Raise CommandRefused, with the name of the option, where `--at` is no time to send at."""
     if not instant:
         return
     try:

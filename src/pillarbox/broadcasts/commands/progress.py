@@ -60,7 +60,7 @@ async def follow(db: TeamDb, broadcast_id: UUID) -> BroadcastOverview:
 
 
 def _done(so_far: CopyCounts) -> int:
-    """Copies of which a first attempt is over."""
+    """Return for how many copies a first attempt is over."""
     return so_far.sent + so_far.suppressed + so_far.failed
 
 

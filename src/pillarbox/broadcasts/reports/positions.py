@@ -45,7 +45,7 @@ def spans(
 def inside(
     outer: Sequence[RowSpan], counted: Sequence[tuple[datetime, int]], length: timedelta, window: PageWindow
 ) -> list[RowSpan]:
-    """The same one level below: each of the outer spans divided into shorter ones."""
+    """Divide each of the outer spans into shorter ones, one level below."""
     found = []
     at = 0
     for span in outer:

@@ -99,7 +99,7 @@ async def counted(
     bounds: tuple[datetime, datetime],
     name: str,
 ) -> list[tuple[datetime, int]]:
-    """How many rows each span of a list has, without those that have none."""
+    """Return how many rows each span of a list has; spans without rows are absent."""
     rows = await db.source.fetch(COUNTED, db.team_id, broadcast_id, level, length, *bounds, name)
     return [(row["start"], row["amount"]) for row in rows]
 

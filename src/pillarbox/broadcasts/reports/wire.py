@@ -87,7 +87,8 @@ def asked(query: Query) -> RecipientsAsked:
 
 
 def page(query: Query, default: int | None = DEFAULT) -> Page:
-    """Which part of a list; cursors are offsets. `default` None for a list that is whole without `limit`."""
+    """Return the part of a list that the query asks for; cursors are offsets. With `default` None a list
+    without `limit` is whole."""
     return Page.read(query, default, _position)
 
 

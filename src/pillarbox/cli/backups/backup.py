@@ -105,7 +105,7 @@ def command(
 
 
 async def refuse_unfit_ring(settings: Settings) -> None:
-    """Raises KeyRingRefused where the ring is not that of the database: the backup would lack its keys."""
+    """Raise KeyRingRefused where the ring is not that of the database: the backup would lack its keys."""
     conn = await open_connection(settings.database_url or "", application="pillarbox backup")
     try:
         if await has_table(conn, "key_ring_keys"):
@@ -224,7 +224,7 @@ async def try_out(settings: Settings, place: str | None, backup: str | None) -> 
 
 
 async def last_target(settings: Settings) -> str:
-    """Where the last backup of this installation went."""
+    """Return the target of the installation's last backup."""
     async with unmigrated_database(settings) as (found, _):
         conn = await asyncpg.connect(found.database_url, timeout=15)
         try:

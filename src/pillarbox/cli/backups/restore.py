@@ -116,7 +116,7 @@ async def chosen_ring(
 async def into(
     settings: Settings, target: BackupTarget, manifest: BackupManifest, ring: str | None, clock: SystemClock
 ) -> bool:
-    """Everything of the backup, the database last; False where something of it was damaged."""
+    """Restore all of the backup, the database last; False where something of it was damaged."""
     scratch = settings.data / RESTORING
     scratch.mkdir(mode=0o700)
     say(f"Restoring {manifest.name}: the installation at {instant(manifest.snapshot_at)}.")

@@ -144,7 +144,7 @@ def show_restored_work(work: Sequence[RestoredWork], snapshot_at: datetime | Non
 
 
 def choice(mail: bool, webhooks: bool) -> RestoredChoice:
-    """Both where none is named."""
+    """Return the choice of these kinds; both where none is named."""
     return RestoredChoice(mail or not webhooks, webhooks or not mail)
 
 

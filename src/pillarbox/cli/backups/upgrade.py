@@ -154,7 +154,7 @@ async def examined(
 
 
 def unsafe(migration: Migration, schema: int) -> list[str]:
-    """Why a migration must not run while the previous release does."""
+    """Return why a migration must not run while the previous release does, a sentence each."""
     found = [
         f"The migration {migration.version:04}_{migration.name} {MEANINGS[hazard.kind]}: {hazard.statement}"
         for hazard in hazards(migration)

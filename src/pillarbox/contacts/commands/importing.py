@@ -186,7 +186,7 @@ async def told(db: TeamDb, import_counts: ImportCounts, import_arguments: Import
 
 
 async def errors(db: TeamDb, import_id: UUID) -> AsyncIterator[ListedError]:
-    """All errors of an import that are listed."""
+    """Yield all listed errors of an import."""
     page = Page(100)
     while block := await queries.errors(db, page, import_id):
         for one in block[:100]:

@@ -85,7 +85,7 @@ async def overview(connected: CommandDatabase, team: Team, named: str) -> Contac
 
 
 def show_overview(contact_overview: ContactOverview) -> None:
-    """For people."""
+    """Print the contact for people."""
     contact = contact_overview.contact
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
     say(
@@ -110,7 +110,7 @@ def show_overview(contact_overview: ContactOverview) -> None:
 
 
 def shape(contact_overview: ContactOverview) -> dict[str, Any]:
-    """For machines."""
+    """Return the contact as the JSON that the command prints."""
     contact = contact_overview.contact
     return {
         "team": {"id": contact_overview.team.id, "name": contact_overview.team.name},

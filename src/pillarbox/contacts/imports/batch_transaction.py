@@ -86,7 +86,7 @@ class RunningImport:
         return [number for number, _, _ in self.columns.properties]
 
     def plan(self, numbers: set[int]) -> ImportPlan:
-        """How the rest of the file is read, with those properties that are left."""
+        """Return how the rest of the file is read, with those of its properties that still exist."""
         at = self.checkpoint
         return ImportPlan(
             encoding=at.encoding,

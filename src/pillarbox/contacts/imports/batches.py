@@ -232,7 +232,8 @@ def _text(value: str) -> str:
 
 
 def ids_of(now: int) -> Callable[[int], str]:
-    """Makes UUIDv7s (RFC 9562, 5.7) of one millisecond that increase with the number that it is given."""
+    """Return a function that makes UUIDv7s (RFC 9562, 5.7) of one millisecond, which increase with its
+    argument."""
     start = f"{now >> 16:08x}-{now & 0xFFFF:04x}-7"
     supply = os.urandom(6 * MOST_ROWS).hex()
 

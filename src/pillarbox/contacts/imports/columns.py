@@ -84,8 +84,8 @@ class ColumnMap(Struct):
 
 
 def columns_of(header_map: HeaderMap, header: Sequence[str]) -> ColumnPositions:
-    """Where the mapped columns are in a file with this header row. Raises Invalid where one is missing, or
-    there twice."""
+    """Return the positions of the mapped columns in a file with this header row; Invalid where one is
+    missing, or there twice."""
     email = header_map.fields[EMAIL]
     if email not in header:
         raise Invalid(f'CSV missing required "{_shown(email)}" column')

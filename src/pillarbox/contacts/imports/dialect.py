@@ -97,12 +97,13 @@ def encoding_of(head: bytes, *, is_utf8: bool) -> tuple[str, int]:
 
 
 def errors_of(encoding: str) -> str:
-    """How a decoder takes what is wrong. Half a pair of UTF-16 spoils its row, not the file."""
+    """Return the decoder's treatment of errors. Half a surrogate pair of UTF-16 spoils its row, not the
+    file."""
     return "surrogatepass" if encoding.startswith("utf-16") else "strict"
 
 
 def octets(text: str, encoding: str) -> int:
-    """How many octets of the file this text was."""
+    """Return how many octets of the file this text was."""
     if encoding == "cp1252" or (encoding == "utf-8" and text.isascii()):
         return len(text)
     return len(text.encode(encoding, errors_of(encoding)))

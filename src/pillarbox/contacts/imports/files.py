@@ -24,7 +24,7 @@ BATCH: Final = 1000
 
 
 def key_of(import_id: UUID) -> str:
-    """Where the file of an import is."""
+    """Return the key of the blob that holds the file of an import."""
     return f"{FOLDER}/{import_id}"
 
 

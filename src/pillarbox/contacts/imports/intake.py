@@ -100,7 +100,7 @@ class ImportUpload:
     utf8: Utf8Check = field(default_factory=Utf8Check)
 
     async def passing(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The same octets; 413 where they become too many."""
+        """Yield the same octets; 413 where they become too many."""
         async for piece in pieces:
             self.size += len(piece)
             if self.size > MOST_BYTES:
@@ -157,7 +157,7 @@ class ImportIntake:
         return stamp.id
 
     async def take_pieces(self, db: TeamDb, pieces: AsyncIterator[bytes], options: ImportOptions) -> UUID:
-        """The same for a file that does not come as a form."""
+        """Store an import whose file does not come as a form; return its id."""
         stamp = self.ids.stamp()
         key, upload = key_of(stamp.id), ImportUpload()
         try:
@@ -174,7 +174,7 @@ class ImportIntake:
         return stamp.id
 
     async def _received(self, form: MultipartForm, key: str) -> tuple[ImportUpload, ImportOptions]:
-        """All parts of the form. Each field is looked at when it comes."""
+        """Return the file and the options of the form. Each field is checked when it comes."""
         upload: ImportUpload | None = None
         fields: dict[str, str] = {}
         while (part := await form.next()) is not None:

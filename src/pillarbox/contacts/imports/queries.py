@@ -180,7 +180,7 @@ async def insert(
 
 
 async def count_open(db: TeamDb) -> int:
-    """How many imports the team has that have not ended; none is added until the transaction ends."""
+    """Return how many imports of the team have not ended; none is added until the transaction ends."""
     await db.run(HOLD_COUNT)
     found: int = await db.value(COUNT_OPEN)
     return found
@@ -251,7 +251,7 @@ async def add_errors(
 
 
 async def hold_segments(db: TeamDb, segment_ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these segments that are there, and stay until the transaction ends."""
+    """Return those of these segments that exist; they stay until the transaction ends."""
     if not segment_ids:
         return []
     await segment_queries.lock_members(db)
@@ -259,7 +259,7 @@ async def hold_segments(db: TeamDb, segment_ids: Sequence[UUID]) -> list[UUID]:
 
 
 async def hold_topics(db: TeamDb, topic_ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these topics that are there, and stay until the transaction ends."""
+    """Return those of these topics that exist; they stay until the transaction ends."""
     return list(await db.values(HOLD_TOPICS, topic_ids)) if topic_ids else []
 
 

@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def wanted(requests: FileIO) -> int:
-    """How many rows the worker wants next. The process ends where it wants no more."""
+    """Return how many rows the worker wants next. The process ends where it wants no more."""
     said = requests.read(WANTED.size)
     if not said:
         sys.exit(0)

@@ -130,6 +130,6 @@ async def _feed(process: Process, start: ReaderInput, file: AsyncIterator[bytes]
 
 
 def _environment() -> dict[str, str]:
-    """Where the program is, and nothing that is secret."""
+    """Return the environment of the process: the place of the program, and nothing that is secret."""
     found = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return {**found, "PYTHONPATH": os.pathsep.join([path for path in sys.path if path])}

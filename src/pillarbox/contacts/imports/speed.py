@@ -28,7 +28,7 @@ class ImportSpeed:
         self._is_slow = False
 
     async def rows(self, conn: Connection) -> int:
-        """How many rows the next batch shall have."""
+        """Return how many rows the next batch shall have."""
         self._is_slow = await self._mail.is_coming(conn)
         return FEW_ROWS if self._is_slow else MOST_ROWS
 

@@ -67,7 +67,7 @@ class ConsentPages:
         return await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request)) is not None
 
     def refusal(self, refusal: AuthorizeRefusal, *, is_known: bool) -> Reply[Html]:
-        """Without a login there is no way on to the program."""
+        """Show why a request of a program fails; only a login opens the way on to the program."""
         place = redirects.place(refusal.location)
         name = shown_name(refusal.client.host or refusal.client.name)
         text = t("consent.wrong.text", name=name, place=place, reason=refusal.problem.message)
@@ -92,7 +92,7 @@ async def ask(request: Request, visitor: Visitor) -> Reply[Html]:
 
 @form("POST", PATH, summary="Let a program act, or do not")
 async def decide(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
-    """Sends the browser back to the program, with a code or with a refusal."""
+    """Send the browser back to the program, with a code or with a refusal."""
     decision, team_id = fields.get("decision"), fields.get("team_id")
     asked = await _asked(request)
     if asked is None:

@@ -85,7 +85,7 @@ async def account_page(
     status: int = 200,
     kept: SavedForm = NOTHING,
 ) -> Reply[Html]:
-    """Everything of the account on one page."""
+    """Show the whole account on one page."""
     overview = await request.use(OwnAccount).overview(request.at, visitor.person_id)
     if overview is None:
         return see_other("/login")

@@ -92,7 +92,7 @@ async def address_page(
 
 
 def gone() -> Reply[Html]:
-    """404, whoever's link it is."""
+    """Show a 404, whosever link it is."""
     return message_page(t("address.gone.title"), t("address.gone.text"), status=404, link=back())
 
 

@@ -81,7 +81,7 @@ async def log_out(request: Request, guest: PageGuest, _: Form) -> Reply[Html]:
 
 
 def logged_in(outcome: LoggedIn, to: str | None) -> Reply[Html]:
-    """On to where the person wanted to go; by way of the second factor where there is one."""
+    """Send the person on to where they wanted to go, by way of the second factor where they have one."""
     next_page = with_return("/login/factor", to) if outcome.stage is SessionStage.PENDING else to or HOME
     return see_other(next_page, cookie=session_cookie(outcome.token))
 

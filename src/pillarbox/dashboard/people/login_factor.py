@@ -106,7 +106,7 @@ async def confirm_by_passkey(request: Request, visitor: Visitor, fields: Form) -
 
 
 def admitted(outcome: FullSession, to: str | None) -> Reply[Html]:
-    """On to where the person wanted to go; who has used up a recovery code is told so."""
+    """Send the person on to where they wanted to go; one who has used up a recovery code is told so."""
     place = AFTER_RECOVERY if outcome.factor is Factor.RECOVERY else to or HOME
     return see_other(place, cookie=session_cookie(outcome.token))
 

@@ -56,7 +56,7 @@ class Form:
         return next((value for key, value in self.fields if key == name), default)
 
     def every(self, name: str) -> list[str]:
-        """All fields of that name."""
+        """Return all fields of that name."""
         return [value for key, value in self.fields if key == name]
 
 
@@ -134,7 +134,7 @@ def see_other(path: str, *, cookie: str | None = None) -> Reply[Html]:
 
 
 def origin_of(request: Request) -> SessionOrigin:
-    """Where the request comes from, for lists of sessions and the log of acts."""
+    """Return the origin of the request, for lists of sessions and the log of acts."""
     return SessionOrigin(request.client or None, request.header("user-agent"))
 
 
@@ -370,7 +370,8 @@ def open_form(method: str, path: str, *, summary: str) -> Callable[[OpenFormHand
 def to_confirm(
     request: Request, visitor: Visitor, fields: Form, keeps: Iterable[str], back: str | None = None
 ) -> Reply[Html]:
-    """On to where the visitor proves who it is, and from there to `back`, where the fields are filled in."""
+    """Send the visitors to the page where they prove who they are, and from there to `back` with the fields
+    filled in."""
     place, names = back or request.path, frozenset(keeps)
     found = {name: value for name, value in fields.fields if name in names}
     return see_other(
@@ -385,7 +386,7 @@ def _is_allowed(visitor: Visitor, right: Right | None, *, for_operators: bool) -
 
 
 def refused(visitor: Visitor, *, for_operators: bool = False) -> Reply[Html]:
-    """403: the visitor's role in the team is not enough, or the page is for operators."""
+    """Show a 403: the visitor's role in the team is not enough, or the page is for operators."""
     return draw(
         "people/message.html",
         visitor=visitor,

@@ -85,7 +85,7 @@ async def remove(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
 
 
 async def answered(request: Request, visitor: Visitor, change: MemberChange, done: str) -> Reply[Html]:
-    """On to the list, which says what was done or why not."""
+    """Send the visitor to the list, which says what was done or why not."""
     if change is MemberChange.DONE:
         return see_other(f"{HERE}?done={done}")
     status, problem = REFUSED[change]

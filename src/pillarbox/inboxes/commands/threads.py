@@ -203,7 +203,7 @@ async def told(
 
 
 async def _messages(owner: OfTeam, thread_id: UUID) -> list[StoredMessage]:
-    """All messages of the thread, the oldest first."""
+    """Return all messages of the thread, the oldest first."""
     rows: list[StoredMessage] = []
     while True:
         page = Page(MOST, rows[-1].id if rows else None)
@@ -228,7 +228,7 @@ def _print(message: dict[str, Any], *, whole: bool) -> None:
 
 
 def _whole(message: dict[str, Any]) -> str | None:
-    """All of its text, which is that of the HTML where there is no other."""
+    """Return the message's text, or that of its HTML where there is no other."""
     text: str | None = message["text"]
     if (text is None or not text.strip()) and message["html"]:
         return text_of(message["html"])

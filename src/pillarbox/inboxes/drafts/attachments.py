@@ -156,7 +156,8 @@ class DraftFiles:
 
 
 def _held(accepted: Sequence[NewAttachment]) -> int:
-    """How much memory they take. What is downloaded may be as large as all of them may be."""
+    """Return how many octets of memory the attachments take. Downloaded ones may be as large as all together
+    may be."""
     if any(one.url is not None for one in accepted):
         return MOST_ATTACHED
     return sum([len(one.data or b"") for one in accepted])

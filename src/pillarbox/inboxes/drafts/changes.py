@@ -69,7 +69,7 @@ async def found(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> StoredDraft:
 
 
 async def hold(db: TeamDb, inbox_id: UUID) -> None:
-    """Nobody else changes anything in the inbox until the transaction ends; 404 where it is gone."""
+    """Lock the inbox until the transaction ends; 404 where it is gone."""
     if not await lock(db.connection, [(db.team_id, inbox_id)]):
         raise NotFound("Inbox")
 
@@ -248,7 +248,7 @@ class Drafts:
         return dropped
 
     async def _answered(self, db: TeamDb, inbox_id: UUID, reply_to: ReplyTo) -> list[str]:
-        """Whom an answer to this message goes to."""
+        """Return the recipients of an answer to this message."""
         inbox = await sending_queries.inbox(db, inbox_id)
         if inbox is None:
             raise NotFound("Inbox")

@@ -45,7 +45,7 @@ EMPTY: Final = DraftContent(to=None, cc=(), bcc=(), subject=None, html=None, tex
 
 
 def to(value: object, path: str) -> Sequence[str] | None:
-    """Null and "" mean that nobody has said to whom."""
+    """Return the recipients; None where the value is null or ""."""
     return None if value is None or value == "" else list(parse.mailboxes(path, value)[0])
 
 

@@ -22,7 +22,7 @@ class DraftAttachments:
         self._pool = pool
 
     async def open(self, team_id: UUID, attachment_id: UUID) -> FileToServe | None:
-        """One of a draft that was sent is with its email."""
+        """Return the attachment of a draft; that of a sent draft is read from its email."""
         db = TeamDb(self._pool, team_id)
         row = await queries.octets(db, attachment_id)
         if row is None:

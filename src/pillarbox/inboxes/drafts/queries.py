@@ -316,7 +316,7 @@ async def change(
 
 
 async def touch(db: TeamDb, draft_id: UUID, now: datetime) -> None:
-    """Its attachments are others."""
+    """Note that the draft's attachments have changed."""
     await db.run(TOUCH, draft_id, now)
 
 

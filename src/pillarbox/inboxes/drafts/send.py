@@ -134,6 +134,6 @@ def _refuse_unready(draft: StoredDraft) -> None:
 
 
 def _named(field: str, texts: Sequence[str]) -> list[NamedRecipient]:
-    """Addresses that were checked when the draft was stored."""
+    """Parse addresses that were checked when the draft was stored."""
     found, mailboxes = parse.mailboxes(field, list(texts))
     return [NamedRecipient(text, mailbox) for text, mailbox in zip(found, mailboxes, strict=True)]

@@ -142,7 +142,7 @@ class Inboxes:
             raise AddressInUse
 
     async def _refuse_too_many(self, db: TeamDb) -> None:
-        """Until the transaction ends nobody else makes an inbox of this team."""
+        """Raise where the team has its share of inboxes; nobody else makes one until the transaction ends."""
         await hold_count(db, "inboxes")
         if await queries.count(db) >= self.rules.most:
             raise TooMany(self.rules.most, "inboxes")

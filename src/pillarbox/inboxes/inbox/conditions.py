@@ -54,7 +54,7 @@ async def domain_of(db: TeamDb, name: str) -> Domain:
 
 
 async def refuse_not_ready(db: TeamDb, domain: Domain, rules: InboxRules, *, forwarding: bool) -> None:
-    """422 where the domain may not have an inbox of this kind."""
+    """Raise a 422 where the domain may not have an inbox of this kind."""
     if forwarding and rules.inbound_domain is None:
         raise InvalidField("forwarding", "This installation has no domain of its own that receives.")
     if domain.claim_id is not None or await directory.owned_elsewhere(db, domain.name):
@@ -73,7 +73,8 @@ async def refuse_not_ready(db: TeamDb, domain: Domain, rules: InboxRules, *, for
 
 
 async def refuse_foreign_name(db: TeamDb, name: str, rules: InboxRules) -> None:
-    """422 for a name with an address inside that the team may not send from: it would pass for another's."""
+    """Raise a 422 for a name with an address inside that the team may not send from: it would pass for
+    another's."""
     for domain in domains_in(name):
         sender = None if domain is None else await lookup.sender(db, domain)
         if sender is None or (rules.verified_domains and not (sender.sending and sender.sending_ok)):

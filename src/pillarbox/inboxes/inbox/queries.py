@@ -104,7 +104,7 @@ async def exists(db: TeamDb, inbox_id: UUID) -> bool:
 
 
 async def some(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, InboxRow]:
-    """Those of these inboxes that there are."""
+    """Return those of these inboxes that exist, by id."""
     return {inbox.id: inbox for inbox in await db.all(InboxRow, BY_IDS, ids)}
 
 

@@ -50,7 +50,8 @@ class InboxRemoval:
         return {JOB_REMOVE: self.remove, JOB_REMOVE_LABEL: self.remove_label}
 
     async def remove(self, job: Job) -> JobFinished:
-        """All that the inbox had. Messages go before their threads, so that each message has a thread."""
+        """Remove all that the inbox had. Messages go before their threads, so that each message has a
+        thread."""
         db = TeamDb(self._pool, job.team_id)
         inbox_id = job.subject_id
         await in_batches(lambda: self._drafts(db, inbox_id))
@@ -75,7 +76,7 @@ class InboxRemoval:
         return len(gone)
 
     async def _messages(self, db: TeamDb, inbox_id: UUID) -> None:
-        """In the order of their ids: where the next ones begin, nothing is looked for behind a million that
+        """Remove the messages in the order of their ids, so that no statement reads past a million rows that
         are gone."""
         last = OLDEST
 

@@ -104,13 +104,13 @@ def new_from_name(new: NewInbox) -> str | None:
 
 
 def changed_from_name(change: InboxChange) -> str | UnsetType | None:
-    """The same of a change: None clears it, UNSET leaves it."""
+    """Return the name for recipients in a change: None clears it, UNSET leaves it."""
     given = [name for name in (change.from_name, change.friendly_name) if name is not UNSET]
     return (_one([name or "" for name in given]) or None) if given else UNSET
 
 
 def refuse_nothing(change: InboxChange) -> None:
-    """422 for a change that names nothing that can change."""
+    """Raise a 422 for a change without a field that can change."""
     if change.name is UNSET and changed_from_name(change) is UNSET:
         raise Invalid("Use at least one of `name` and `from_name`.")
 

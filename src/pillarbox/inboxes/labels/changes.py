@@ -74,7 +74,8 @@ class Labels:
             raise NotFound("Label")
 
     async def delete(self, db: TeamDb, inbox_id: UUID, label_id: UUID) -> None:
-        """From the commit on no thread has it; 404 for a label that the inbox does not have."""
+        """Delete the label: from the commit on no thread has it. 404 for a label that the inbox does not
+        have."""
         await _hold(db, inbox_id)
         if not await queries.delete(db, inbox_id, label_id):
             raise NotFound("Label")

@@ -64,6 +64,6 @@ def item(label: Label) -> LabelItem:
 
 
 def refuse_nothing(change: LabelChange) -> None:
-    """422 for a change that names nothing that can change."""
+    """Raise a 422 for a change without a field that can change."""
     if change.name is UNSET and change.color is UNSET:
         raise Invalid("Use at least one of `name` and `color`.")

@@ -104,7 +104,7 @@ class MessageReading:
         return await self._received.verdicts(db, row.id) if row.is_inbound else None
 
     async def refuse_above(self, db: TeamDb, rows: Sequence[StoredMessage]) -> None:
-        """403 where the content of one of them is kept from the team."""
+        """Raise a 403 where the content of one of them is kept from the team."""
         await self._received.refuse_above(db, [row.id for row in rows if row.is_inbound])
 
     async def _pieces(
@@ -121,7 +121,7 @@ class MessageReading:
     async def _in_turn(
         self, db: TeamDb, opened: _OpenedMessages, row: StoredMessage, is_gone: IsGone, *, tries: int = 1
     ) -> bytes:
-        """One message as JSON. Memory is held for as long as it is read and encoded."""
+        """Return one message as JSON. Memory is held while it is read and encoded."""
         for left in reversed(range(tries)):
             try:
                 async with self._received.turn(db.team_id, opened.octets_of(row), is_gone):

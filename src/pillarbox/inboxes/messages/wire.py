@@ -92,7 +92,7 @@ def message(
 
 
 def attachment(kind: type[A], file: MessageFile, url: str, expires_at: datetime) -> A:
-    """As one of a list, or by itself."""
+    """Return the attachment in the shape of a list's item, or of a single one."""
     return kind(
         id=file.id,
         filename=file.filename,

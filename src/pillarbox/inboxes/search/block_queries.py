@@ -201,7 +201,7 @@ async def not_due(db: TeamDb, inbox_id: UUID) -> None:
 
 
 async def indexed_up_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
-    """As far as where messages are in blocks; None where the inbox is gone."""
+    """Return the id up to which messages are in blocks; None where the inbox is gone."""
     found: UUID | None = await db.value(DESCRIBED_TO, inbox_id)
     return found
 
@@ -217,13 +217,13 @@ async def late(db: TeamDb, inbox_id: UUID, limit: int) -> list[IndexedMessage]:
 
 
 async def waiting(db: TeamDb, inbox_id: UUID, after: UUID, limit: int) -> int:
-    """How many messages are behind this one, as far as anybody wants to know."""
+    """Return how many messages are behind this one, up to `limit`."""
     found: int = await db.value(WAITING, inbox_id, after, limit)
     return found
 
 
 async def late_waiting(db: TeamDb, inbox_id: UUID, limit: int) -> int:
-    """How many messages are late, as far as anybody wants to know."""
+    """Return how many messages are late, up to `limit`."""
     found: int = await db.value(LATE_WAITING, inbox_id, limit)
     return found
 
@@ -235,7 +235,7 @@ async def hold(db: TeamDb, inbox_id: UUID) -> UUID | None:
 
 
 async def count(db: TeamDb, inbox_id: UUID, after: UUID, last: UUID) -> int:
-    """How many messages are behind the one and not behind the other."""
+    """Return how many messages are behind `after`, up to `last`."""
     found: int = await db.value(COUNT, inbox_id, after, last)
     return found
 
@@ -245,7 +245,7 @@ async def put_described_to(db: TeamDb, inbox_id: UUID, last: UUID) -> None:
 
 
 async def not_late(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> int:
-    """These messages are in blocks now; returns how many of them were late."""
+    """Note that these messages are in blocks now; return how many of them were late."""
     return await db.run(NOT_LATE, inbox_id, ids)
 
 
@@ -267,7 +267,7 @@ async def of_size(db: TeamDb, inbox_id: UUID, columns: int, version: int, limit:
 
 
 async def part(db: TeamDb, inbox_id: UUID, blocks: Sequence[UUID], number: int) -> Sequence[bytes]:
-    """One part of each of these blocks, in their order."""
+    """Return one part of each of these blocks, in their order."""
     return await db.values(PART, inbox_id, blocks, number)
 
 

@@ -199,7 +199,7 @@ class MessageBlocks:
 
 
 def side_by_side(parts: Sequence[bytes]) -> bytes:
-    """One part of a large block: of each row the columns of all its pieces."""
+    """Return one part of a large block: of each row the columns of all its pieces."""
     width = COLUMNS // 8
     return b"".join([part[at : at + width] for at in range(0, len(parts[0]), width) for part in parts])
 

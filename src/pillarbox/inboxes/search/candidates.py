@@ -85,8 +85,8 @@ async def read(db: TeamDb, inbox_id: UUID, clauses: Sequence[Clause], lower: UUI
 
 
 def affordable(clauses: Sequence[Clause]) -> list[Clause]:
-    """The same with fewer rows, where they have too many: each alternative loses its last terms, and then the
-    last clauses go."""
+    """Return the clauses with fewer rows, where they have too many: each alternative loses its last terms,
+    and then the last clauses go."""
     kept = max((len(terms) for clause in clauses for terms in clause.alternatives), default=0)
     cut = list(clauses)
     while kept > 1 and _rows(cut) > MOST_ROWS:
@@ -136,7 +136,7 @@ def _fitting(block: StoredBlock, numbers: Sequence[int], bits: bytes, clauses: S
 
 
 def _beginnings(rows: dict[int, int], term: Term, begins: int, continued: int) -> int:
-    """Where the messages begin that have the term in one of their columns."""
+    """Return the first columns of the messages that have the term in one of their columns."""
     columns = -1
     for row in term:
         columns &= rows[row]

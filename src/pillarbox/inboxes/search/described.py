@@ -27,8 +27,8 @@ class IndexedMessage(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """How many it takes in a block. One with more words than a block has room for would have all of
-        it."""
+        """How many columns the message takes in a block. One with more words than a block has room for takes
+        all."""
         octets = sum([len(text) for _, text in self.parts])
         words = self.searched.count(b" ")
         return min(COLUMNS, 1 + max(words // WORDS_OF_COLUMN, octets // OCTETS_OF_COLUMN))
@@ -63,7 +63,7 @@ def described(
 
 
 def fitting(messages: Sequence[IndexedMessage]) -> int:
-    """How many of them, from the first on, have room in a block."""
+    """Return how many of the messages, from the first on, have room in a block."""
     return sum(end <= COLUMNS for end in accumulate([message.columns for message in messages]))
 
 

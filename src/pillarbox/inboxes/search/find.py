@@ -57,7 +57,7 @@ class SearchQuery(Protocol):
 
     @property
     def ids(self) -> tuple[UUID, UUID]:
-        """Between which ids the messages are; the upper end is none of them."""
+        """The range of the messages' ids; its upper end is not included."""
         ...
 
     async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[UnindexedMessage]:
@@ -67,7 +67,7 @@ class SearchQuery(Protocol):
     async def matching(
         self, db: TeamDb, inbox_id: UUID, threads: Sequence[UUID], messages: Sequence[UUID] | None
     ) -> Mapping[UUID, UUID | None]:
-        """Those of the threads that fit, with the message that does best; of `messages`, or of any."""
+        """Return those of the threads that fit, each with its best message; of `messages`, or of any."""
         ...
 
 
@@ -140,7 +140,7 @@ class _Search:
         ) * COST_OF_THREAD < (count * COST_OF_CANDIDATE)
 
     def _threads_expected(self, messages: int, count: int) -> int:
-        """After how many threads the page is full, if those that fit are anywhere."""
+        """Return after how many threads the page is full, if those that fit are spread evenly."""
         return self.limit * messages // max(1, count) + 1
 
     async def _walk(self, messages: int, count: int) -> list[ThreadHit] | None:

@@ -61,7 +61,8 @@ _STROKED: Final = {
 
 
 def folded(text: str) -> str:
-    """The same for texts that differ in case, in width or in what is not seen alone."""
+    """Return a text in the form in which those are equal that differ only in case, width or invisible
+    characters."""
     if text.isascii():
         return text.lower()
     for character in filter(_is_unseen, set(text)):

@@ -295,12 +295,12 @@ class MessageCondition(NamedTuple):
 
 
 async def begin_snapshot(db: TeamDb) -> None:
-    """From here on the transaction sees what is committed now."""
+    """Fix the snapshot: from here on the transaction sees what is committed now."""
     await db.connection.execute(SNAPSHOT)
 
 
 async def indexed_up_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
-    """As far as where the messages of the inbox are in blocks, but for the late ones."""
+    """Return the id up to which messages of the inbox are in blocks, except for late ones."""
     found: UUID | None = await db.value(DESCRIBED_TO, inbox_id)
     return found
 
@@ -369,21 +369,21 @@ async def threads(
 async def matching(
     db: TeamDb, inbox_id: UUID, messages: Sequence[UUID], message_condition: MessageCondition
 ) -> list[MatchingMessage]:
-    """Those of these messages that fit."""
+    """Return those of these messages that fit."""
     return await db.all(MatchingMessage, MATCHING, inbox_id, messages, *message_condition)
 
 
 async def matching_of_threads(
     db: TeamDb, inbox_id: UUID, threads: Sequence[UUID], message_condition: MessageCondition
 ) -> list[MatchingMessage]:
-    """Those of the newest messages of these threads that fit."""
+    """Return those of the newest messages of these threads that fit."""
     return await db.all(
         MatchingMessage, MATCHING_OF_THREADS, inbox_id, threads, *message_condition, MOST_OF_THREAD
     )
 
 
 async def sizes(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[SizedThread]:
-    """These threads, in this order."""
+    """Return these threads with their numbers of messages, in this order."""
     return await db.all(SizedThread, SIZES, inbox_id, ids)
 
 

@@ -132,7 +132,8 @@ class OfThreads:
 
 
 def _whole_words(item: str) -> list[str]:
-    """Its words without the beginning of one, which no block knows."""
+    """Return the item's words, without a last one that is only the beginning of a word: blocks do not know
+    those."""
     found = item.split()
     return found if item.endswith(" ") else found[:-1]
 
@@ -142,7 +143,8 @@ def _joined(texts: str | None) -> str:
 
 
 def _rank(message: MatchingMessage) -> tuple[int, datetime, UUID]:
-    """Of two messages the one with the greater rank is shown: the more relevant one, else the newer."""
+    """Return the rank of a message: of several, the one with the greatest is shown. It is the more relevant
+    one, else the newer."""
     return message.weight, message.received_at, message.id
 
 

@@ -60,7 +60,7 @@ class SearchField(IntEnum):
 
 
 def word_hash(word: str) -> int:
-    """Of the octets of a word."""
+    """Return the hash of a word's octets."""
     found, power = 0, 1
     for octet in word.encode():
         found = (found + (octet + 1) * power) & ALL
@@ -84,12 +84,12 @@ def rows(number: int, bits: int, first: int, count: int) -> Iterator[int]:
 
 
 def word_rows(number: int) -> tuple[int, ...]:
-    """Of a word, or of two words."""
+    """Return the rows of a word, or of two words."""
     return tuple(rows(number, WORD_BITS, 0, WORD_ROWS))
 
 
 def octet_rows(number: int, bits: int) -> tuple[int, ...]:
-    """Of one to three octets, or of what has none."""
+    """Return the rows of one to three octets, or of a property without octets."""
     return tuple(rows(number, bits, WORD_ROWS, OCTET_ROWS))
 
 

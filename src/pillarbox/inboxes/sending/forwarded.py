@@ -58,7 +58,8 @@ def bodies(original: QuotedMessage, html: str | None, text: str | None) -> tuple
 
 
 def _said(body: str | None) -> str | None:
-    """None where it is blank: many programs add an empty text to their HTML, or the other way round."""
+    """Return the body, or None where it is blank: many programs add an empty text to their HTML, or the other
+    way round."""
     return None if body is None or not body.strip() else body
 
 

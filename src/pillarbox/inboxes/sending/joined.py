@@ -64,7 +64,8 @@ def message_of(place: SentMessagePlace, draft: PreparedEmail) -> NewMessage:
 
 
 def _searched(draft: PreparedEmail) -> str:
-    """As with mail that was received. There is a text wherever the html says something."""
+    """Return the searched text of the mail, as of received mail. There is a text wherever the html says
+    something."""
     out = draft.outgoing
     recipients = (*out.to_texts, *out.cc_texts, *out.bcc_texts)
     files = [row.filename for row in draft.attachments]

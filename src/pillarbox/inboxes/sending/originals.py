@@ -89,7 +89,7 @@ class ReceivedOriginals(Protocol):
         ...
 
     async def size(self, db: TeamDb, email_id: UUID) -> int | None:
-        """How many octets the message has; None where it was not received, or is gone."""
+        """Return how many octets the message has; None where it was not received, or is gone."""
         ...
 
     def turn(
@@ -105,7 +105,7 @@ class ReceivedOriginals(Protocol):
         ...
 
     async def refuse_above(self, db: TeamDb, email_id: UUID) -> None:
-        """403 where its content is kept from the team."""
+        """Raise a 403 where its content is kept from the team."""
         ...
 
 

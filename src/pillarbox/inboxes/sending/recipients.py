@@ -72,7 +72,7 @@ def reply(
 
 
 def _answered(original: MessageAddressees, own: InboxAddresses, *, to_all: bool) -> Sequence[str]:
-    """Whose message it was, or whom ours went to."""
+    """Return the sender of an inbound message, or the recipients of ours."""
     if original.is_inbound:
         asked = readable(original.reply_to)
         senders = readable([original.sender])
@@ -85,7 +85,7 @@ def _answered(original: MessageAddressees, own: InboxAddresses, *, to_all: bool)
 
 
 def readable(texts: Iterable[str]) -> list[NamedRecipient]:
-    """Those of the addresses that mail can be sent to. A name that cannot be written is left out."""
+    """Return those of the addresses that mail can be sent to. A name that cannot be written is left out."""
     found = []
     for text in texts:
         try:
@@ -101,7 +101,7 @@ def readable(texts: Iterable[str]) -> list[NamedRecipient]:
 
 
 def _unique(own: InboxAddresses, *classes: Iterable[NamedRecipient]) -> Recipients:
-    """Each address once, in the first class that names it, without those of the inbox itself."""
+    """Return each address once, in the first class that names it, without those of the inbox itself."""
     seen: set[str] = set()
     kept: list[list[NamedRecipient]] = []
     for named in classes:

@@ -79,7 +79,8 @@ def _ids_of(message: NewMessage) -> list[tuple[tuple[UUID, UUID], str]]:
 
 
 def _subject_of(message: NewMessage) -> SubjectQuery | None:
-    """By which subject the thread of a message is looked for that names no earlier one."""
+    """Return the subject by which the thread of a message is looked up that names no earlier one; None where
+    it has none."""
     if not message.is_inbound or message.names_earlier:
         return None
     subject = compared_subject(message.subject)

@@ -256,7 +256,7 @@ async def by_ids(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, str]]) -
 
 
 async def threads(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, UUID]]) -> list[ThreadState]:
-    """These threads of these inboxes, as far as they exist."""
+    """Return those of these threads that exist."""
     keys = sorted({(*inbox, thread_id) for inbox, thread_id in inbox_keys})
     if not keys:
         return []

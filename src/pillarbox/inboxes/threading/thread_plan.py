@@ -342,5 +342,5 @@ class _ThreadPlanner:
 
 
 def key_of_subject(subject: str | None) -> int | None:
-    """By which threads are looked up by their subject."""
+    """Return the key by which threads are looked up by their subject."""
     return subject_key(compared_subject(subject).text)

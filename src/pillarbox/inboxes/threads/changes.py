@@ -229,7 +229,7 @@ class Threads:
 
 
 def _ids(texts: Collection[str]) -> list[UUID]:
-    """Ids of labels, each once; 404 for what cannot be one."""
+    """Return the ids of labels, each once; 404 for one that cannot be an id."""
     if not all(map(well_formed, texts)):
         raise NotFound(LABEL)
     return list(dict.fromkeys(map(UUID, texts)))

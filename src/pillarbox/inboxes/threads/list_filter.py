@@ -91,7 +91,7 @@ class ThreadFilter:
 
     @property
     def places(self) -> list[int]:
-        """The same for any `read`: a cursor is right wherever its folder is listed."""
+        """The classes for any `read`: a cursor is valid wherever its folder is listed."""
         return list_classes(self.folders, with_sent=self.with_sent)
 
 

@@ -145,7 +145,7 @@ async def newer(
 async def labelled_older(
     db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], now: datetime, thread_id: UUID, limit: int
 ) -> Sequence[UUID]:
-    """The same of threads that have one of the labels."""
+    """Return older threads that have one of the labels."""
     return await db.values(LABELLED_OLDER, labels, classes, now, thread_id, limit)
 
 
@@ -161,5 +161,5 @@ async def items(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ListedT
 
 
 async def known_labels(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Which of them are labels of the inbox."""
+    """Return those of the ids that are labels of the inbox."""
     return set(await db.values(KNOWN_LABELS, inbox_id, ids))

@@ -43,7 +43,7 @@ class ThreadPage:
 
 
 async def position(db: TeamDb, inbox_id: UUID, page: Page, thread_filter: ThreadFilter) -> Position:
-    """Where the page begins; 404 for a cursor that is no thread of the folders."""
+    """Return the position where the page begins; 404 for a cursor that is no thread of the folders."""
     cursor = page.before or page.after
     if cursor is None:
         return FIRST
@@ -54,7 +54,7 @@ async def position(db: TeamDb, inbox_id: UUID, page: Page, thread_filter: Thread
 
 
 async def refuse_unknown_labels(db: TeamDb, inbox_id: UUID, labels: Collection[UUID]) -> None:
-    """404 where one of them is no label of the inbox."""
+    """Raise a 404 where one of them is no label of the inbox."""
     if labels and len(await list_queries.known_labels(db, inbox_id, list(labels))) < len(set(labels)):
         raise NotFound("Label")
 
@@ -79,7 +79,7 @@ async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, sta
 async def ids(
     db: TeamDb, inbox_id: UUID, thread_filter: ThreadFilter, start: Position, limit: int
 ) -> Sequence[UUID]:
-    """So many threads from there on, in the direction of the position; with any text."""
+    """Return up to `limit` threads from `start` on, in its direction; the filter's text does not count."""
     if thread_filter.labels:
         return await labelled(db, thread_filter, thread_filter.labels, start, limit)
     of_inbox = list_queries.newer if start.is_newer else list_queries.older
@@ -89,6 +89,6 @@ async def ids(
 async def labelled(
     db: TeamDb, thread_filter: ThreadFilter, labels: Sequence[UUID], start: Position, limit: int
 ) -> Sequence[UUID]:
-    """The same of the threads with one of these labels, instead of those that the filter names."""
+    """Return the same of the threads with one of these labels, instead of those that the filter names."""
     read = list_queries.labelled_newer if start.is_newer else list_queries.labelled_older
     return await read(db, labels, thread_filter.classes, start.at, start.id, limit)

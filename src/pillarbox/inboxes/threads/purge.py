@@ -106,7 +106,8 @@ class ThreadPurge:
         return removed
 
     async def _of_team(self, db: TeamDb, now: datetime) -> int:
-        """Rests as long as each turn took, so that the database is at most half busy with it."""
+        """Remove the team's threads that are due; return how many. It rests as long as each batch took, so
+        the database is at most half busy with it."""
         removed, after = 0, START
         while True:
             started = time.monotonic()

@@ -88,7 +88,7 @@ class GoneMessage(NamedTuple):
 
     @property
     def place(self) -> tuple[datetime, UUID]:
-        """Where it stood in its thread."""
+        """The message's place in its thread."""
         return self.received_at, self.id
 
 

@@ -115,7 +115,7 @@ async def follow(db: TeamDb, threads: Sequence[UUID]) -> None:
 
 
 async def labels(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ThreadLabel]:
-    """Those that are labels of the inbox, the oldest first."""
+    """Return those of the ids that are labels of the inbox, the oldest first."""
     return await db.all(ThreadLabel, LABELS, inbox_id, ids)
 
 

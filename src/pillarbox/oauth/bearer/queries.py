@@ -104,7 +104,7 @@ async def set_last_used(
 
 
 async def page(db: TeamDb, person_id: UUID | None, page: Page) -> list[ListedGrant]:
-    """Those of a person, or of everybody."""
+    """Return a page of the grants of a person, or with None of everybody."""
     return await db.all(
         ListedGrant,
         """
@@ -126,7 +126,7 @@ async def page(db: TeamDb, person_id: UUID | None, page: Page) -> list[ListedGra
 
 
 async def revocation(db: TeamDb, grant_id: UUID) -> GrantRevocation | None:
-    """When and why a grant was revoked; None where it is unknown or live."""
+    """Return when and why a grant was revoked; None where it is unknown or live."""
     return await db.one(
         GrantRevocation,
         """

@@ -49,7 +49,7 @@ async def revoke(request: Request, db: TeamDb) -> Reply[wire.GrantRevoked]:
 
 
 async def _revoked(request: Request, db: TeamDb, grant_id: UUID) -> GrantRevocation:
-    """Of a grant that was revoked before, what was written then."""
+    """Revoke the grant; of one that was revoked before, return what was written then."""
     grant = await grants.get(db.connection, GrantRef(db.team_id, grant_id))
     if grant is None:
         raise NotFound("OAuth grant")

@@ -79,7 +79,7 @@ def from_snapshot(client_id: str, kept: Mapping[str, Any]) -> Client:
 
 
 def named(client: Client, client_id: str) -> Client:
-    """The same program under an id."""
+    """Return the same program under an id."""
     return replace(client, id=client_id)
 
 

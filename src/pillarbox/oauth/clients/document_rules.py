@@ -33,7 +33,7 @@ _SECRETS = ("client_secret", "client_secret_expires_at")
 
 
 def address_of(url: str) -> WebAddress:
-    """Where the document of a URL is; raises UnknownClient where no document may be there."""
+    """Return the address of the document of a URL; UnknownClient where no document may be there."""
     if len(url) > LONGEST_URL or any(character.isspace() for character in url):
         raise UnknownClient("client_id: is not the URL of a document")
     try:
@@ -59,7 +59,7 @@ def is_json(media: str | None) -> bool:
 
 
 def lifetime(cache_control: str | None) -> timedelta:
-    """For how long a document may be used without asking again."""
+    """Return for how long a document may be used without fetching it again."""
     said = (cache_control or "").lower()
     if "no-store" in said or "no-cache" in said:
         return SHORTEST
@@ -114,7 +114,7 @@ def _given(document: Mapping[str, Any], field: str, read: Callable[[object, str]
 
 
 def _scopes(text: object) -> tuple[str, ...]:
-    """Those that are supported of what is asked for."""
+    """Return the supported ones of the scopes that the document names; UnknownClient where there are none."""
     if text is None:
         return SUPPORTED
     found = tuple(name for name in parsed(text) if name in SUPPORTED) if isinstance(text, str) else ()

@@ -26,7 +26,7 @@ _LOOPBACK = re.compile(
 
 
 def refusal(uri: str) -> str | None:
-    """Why a program may not have this redirect URI; None where it may."""
+    """Return why a program may not have this redirect URI; None where it may."""
     if not 1 <= len(uri) <= LONGEST:
         return f"must have 1 to {LONGEST} characters"
     if not _PRINTABLE.fullmatch(uri) or "\\" in uri:

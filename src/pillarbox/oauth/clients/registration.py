@@ -54,7 +54,7 @@ class RegistrationLimit:
         raise TooManyRequests(self._wait())
 
     def _wait(self) -> int:
-        """After how many seconds one is free; 0 where one is."""
+        """Return after how many seconds a place is free; 0 where one is."""
         return min(self._limits.wait(key, 1) for key in self._keys)
 
 

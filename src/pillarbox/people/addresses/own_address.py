@@ -56,8 +56,8 @@ class OwnAddress:
     site: str
 
     async def ask(self, acting: AccountChange, address: EmailAddress) -> TooManyTries | AddressRefusal | None:
-        """Mail a link to the new address, and to the one of now that a change is asked for. A change that was
-        asked for before ends."""
+        """Mail a link to the new address, and a notice to the present one. An earlier request for a change
+        ends."""
         visitor = acting.visitor
         if address.address == email_address(visitor.email).address:
             return AddressRefusal.OWN

@@ -164,7 +164,7 @@ async def record_call(
     target: str | None = None,
     details: Mapping[str, object] | None = None,
 ) -> None:
-    """The same for an act of a caller of the API, in the transaction that `db` stands for."""
+    """Record an act of a caller of the API, in the transaction that `db` stands for."""
     await record(
         db.connection,
         request.at,
@@ -179,7 +179,7 @@ async def record_call(
 async def record_command(
     db: TeamDb, what: Act, target: str | None = None, details: Mapping[str, object] | None = None
 ) -> None:
-    """The same for what the operator does at the command line."""
+    """Record an act of the operator at the command line."""
     await record(
         db.source,
         SystemClock().now(),
@@ -219,7 +219,7 @@ def visitor_actor(request: Request, visitor: Visitor) -> Actor:
 
 
 def plain(text: str | None) -> str | None:
-    """Text that the database stores and a terminal shows: without control characters, and not too long."""
+    """Return the text as the database stores and a terminal shows it: without control characters, and cut."""
     if text is None:
         return None
     return "".join(char if char.isprintable() else " " for char in text[:LONGEST_TEXT])

@@ -33,7 +33,7 @@ class AuditRetention:
         return [Periodic("people.audit", EVERY, self.collect)]
 
     async def collect(self) -> str:
-        """How many of each were removed."""
+        """Remove entries and invitations that are over their time; return how many of each, in words."""
         now = self._clock.now()
         entries = await in_batches(partial(audit_queries.remove_old, self._pool, now - self._kept, BATCH))
         before = now - INVITATIONS_KEPT

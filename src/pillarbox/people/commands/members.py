@@ -187,7 +187,8 @@ def address_of(text: str) -> EmailAddress:
 
 
 def key_of(text: str) -> str:
-    """How addresses of members are compared; that of the first start may be no address that mail goes to."""
+    """Return the address in the form in which members are compared. That of the first start may be no address
+    that mail goes to."""
     try:
         return email_address(text).address
     except NotAnAddress:

@@ -153,7 +153,8 @@ class FactorLogins:
         return LoginRefused() if token is None else FullSession(token)
 
     def _too_many(self, what: str) -> TooManyTries | None:
-        """Each question is a row for some minutes: nobody makes them without end."""
+        """Count a challenge and return a refusal above the limit: each is stored as a row for some
+        minutes."""
         taken = self.windows.take(key_for(what), MOST_CHALLENGES, CHALLENGE_WINDOW)
         return None if taken.allowed else TooManyTries(taken.reset)
 

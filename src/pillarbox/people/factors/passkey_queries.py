@@ -134,7 +134,7 @@ async def use(source: Source, passkey_id: bytes, sign_count: int, now: datetime)
 
 
 async def of_person(source: Source, person_id: UUID) -> list[ShownPasskey]:
-    """All of them, the oldest first."""
+    """Return all passkeys of the person, the oldest first."""
     rows = await source.fetch(
         """
         SELECT id, name, transports, created_at, last_used_at

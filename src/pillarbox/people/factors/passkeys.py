@@ -53,8 +53,8 @@ class RelyingParty:
 
     @classmethod
     def of_url(cls, public_url: str) -> RelyingParty | None:
-        """None where browsers allow no passkeys: at an address instead of a name, and without HTTPS. The
-        machine itself is called `localhost`."""
+        """Return the relying party of a URL; None where browsers allow no passkeys: at an address instead of
+        a name, and without HTTPS. The machine itself is called `localhost`."""
         parts = urlsplit(public_url)
         host, scheme = parts.hostname or "", parts.scheme
         port = "" if parts.port is None else f":{parts.port}"
@@ -169,7 +169,8 @@ class Passkeys:
         return await self._ask(source, now, person_id, Purpose.CONFIRM)
 
     async def log_in(self, conn: Connection, now: datetime, token: str, answer: str) -> UUID | None:
-        """Whose passkey has signed; None where it is not right, or nobody's who may log in."""
+        """Return the person whose passkey has signed; None where the answer is wrong, or the person may not
+        log in."""
         return await self._signed(conn, now, None, Purpose.LOGIN, token, answer)
 
     async def confirm(
@@ -259,7 +260,8 @@ class Passkeys:
 
 
 async def _load() -> None:
-    """Have the library loaded: most processes never need it, and it takes longer than others should wait."""
+    """Load the library in a thread: most processes never need it, and it takes longer than others should
+    wait."""
     if LIBRARY not in sys.modules:
         await asyncio.to_thread(import_module, LIBRARY)
 
@@ -281,7 +283,7 @@ def _judged(answer: str, judge: Callable[[str], T]) -> T | None:
 
 
 def _transports(answer: str) -> list[str]:
-    """How the browser reaches the passkey, as far as it is known to say so."""
+    """Return how the browser reaches the passkey, as far as it says so."""
     from webauthn.helpers import parse_registration_credential_json
 
     found = _judged(answer, parse_registration_credential_json)

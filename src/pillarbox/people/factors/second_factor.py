@@ -82,7 +82,7 @@ class SecondFactor:
         return Factor.TOTP if is_taken else None
 
     async def new_codes(self, conn: Connection, person_id: UUID) -> list[str] | None:
-        """Other recovery codes in place of those that there are; None without a second factor."""
+        """Replace the person's recovery codes and return the new ones; None without a second factor."""
         if not await queries.is_required(conn, person_id):
             return None
         return await self._codes(conn, person_id)

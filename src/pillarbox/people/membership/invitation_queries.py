@@ -84,7 +84,7 @@ REMOVE_OLD = """
 
 
 async def invitations(db: TeamDb, now: datetime) -> list[Invitation]:
-    """Those that can still be accepted, the newest first."""
+    """Return the invitations that can still be accepted, the newest first."""
     return await db.all(Invitation, INVITATIONS, now)
 
 

@@ -77,7 +77,7 @@ class MemberChangeActor:
 
 
 async def hold(db: TeamDb) -> None:
-    """Until the transaction ends nobody else changes members of the team, or invites."""
+    """Lock the team's members and invitations until the transaction ends."""
     await hold_count(db, MEMBERS)
 
 
@@ -186,7 +186,7 @@ async def member(db: TeamDb, member_id: UUID) -> Member | None:
 
 
 async def invitations(db: TeamDb, now: datetime) -> list[Invitation]:
-    """Those that can still be accepted, the newest first."""
+    """Return the invitations that can still be accepted, the newest first."""
     return await invitation_queries.invitations(db, now)
 
 

@@ -87,7 +87,7 @@ async def keep(db: TeamDb, by: MemberChangeActor, key_id: UUID) -> MemberChange:
 
 
 async def _refused(db: TeamDb, by: MemberChangeActor, act: TeamAct, key_id: UUID) -> MemberChange | None:
-    """Why nothing is changed; None where the act is allowed."""
+    """Return why nothing is changed; None where the act is allowed."""
     try:
         owner = await keys.made_by(db, key_id)
     except NotFound:

@@ -87,7 +87,7 @@ class KnownAddresses:
         return addresses is not None and not self._addresses.isdisjoint(addresses)
 
     def learn(self, asked: Collection[str], addresses: Collection[str]) -> None:
-        """Of those that were asked about these are addresses of inboxes."""
+        """Note that of the addresses `asked` exactly these are addresses of inboxes."""
         self._addresses.difference_update(asked)
         if len(self._addresses) + len(addresses) > MOST_KNOWN:
             self._addresses.clear()

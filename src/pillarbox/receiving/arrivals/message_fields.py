@@ -84,5 +84,5 @@ class MessageFields(msgspec.Struct, frozen=True):
 
 
 def clean(text: str) -> str:
-    """Text that the database takes: without NUL and half characters."""
+    """Return the text without NUL and half characters, which the database does not take."""
     return text if text.isprintable() else header_text.clean(text)

@@ -55,7 +55,7 @@ async def files(db: TeamDb, ids: Sequence[UUID]) -> list[ReceivedFile]:
 
 
 async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
-    """This inbox has them no longer."""
+    """Note that this inbox has these emails no longer."""
     await db.run(RELEASE, inbox_id, ids)
 
 

@@ -48,5 +48,5 @@ def compared(address: str) -> str:
 
 
 def may_be_suppressed(recipient: SentTo, simulators: Collection[str]) -> bool:
-    """Addresses of the simulator never get on the list (suppressions.md 3)."""
+    """Return whether the address may be suppressed; those of the simulator never are (suppressions.md 3)."""
     return recipient.address.rpartition("@")[2] not in simulators

@@ -233,5 +233,5 @@ def _read(raw: bytes) -> _ReadReport:
 
 
 def _made_at(about: BouncedItem) -> datetime:
-    """When the email was made: its id tells (RFC 9562, 5.7)."""
+    """Return when the email was made, by its id (RFC 9562, 5.7)."""
     return EPOCH + timedelta(milliseconds=about.email_id.int >> 80)

@@ -103,7 +103,7 @@ async def show_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.Full
     summary="Update a contact of an audience",
 )
 async def update_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.ContactRef]:
-    """It is the contact itself that changes, in all of its segments."""
+    """Change the contact itself, in all of its segments."""
     changed = parse(contacts_wire.ChangedContact, request.json())
     change = contacts_wire.change_of(changed)
     contact_id = await members.member(db, request.uuid("audience_id"), request.param("contact"))

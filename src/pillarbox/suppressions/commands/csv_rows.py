@@ -54,7 +54,8 @@ class CsvRows:
         self.octets = 0
 
     def __iter__(self) -> Iterator[AddressRow | RefusedRow]:
-        """Every row but that of the names and empty ones. Raises NotReadable, mostly before the first."""
+        """Yield every row but that of the names and empty ones. Raises NotReadable, mostly before the
+        first."""
         lines = self._lines()
         first = next(lines, None)
         if first is None:
@@ -86,7 +87,7 @@ class CsvRows:
                 self._wrong.append(RefusedRow(began, "", TOO_LONG))
 
     def _places(self, head: Sequence[str]) -> tuple[int | None, int | None]:
-        """Where the addresses and the origins stand; no place where the first row has no names."""
+        """Return the columns of the addresses and the origins; None where the first row has no names."""
         names = [cell.strip().lower() for cell in head]
         wanted = {self._column.strip().lower()} if self._column is not None else NAMES
         found = [place for place, name in enumerate(names) if name in wanted]

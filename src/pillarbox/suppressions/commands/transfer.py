@@ -136,7 +136,8 @@ async def take(
 
 
 async def written(connected: CommandDatabase, owner: Team, rows: Sequence[AddressRow]) -> int:
-    """How many addresses are new. Rows that somebody else holds are waited for."""
+    """Store the addresses and return how many are new. Rows that another transaction has locked are waited
+    for."""
     ids = Ids(SystemClock())
     for left in reversed(range(TRIES)):
         at = ids.now()

@@ -86,7 +86,7 @@ class DeliveryClaims:
             return ClaimedDeliveries()
 
     async def endpoint(self, webhook: WebhookKey) -> Endpoint | None:
-        """Where deliveries of this webhook go now; None where it takes none."""
+        """Return the endpoint that deliveries of this webhook go to now; None where it takes none."""
         found = await queries.webhook(self._pool, webhook)
         return self._endpoint(webhook, found) if found is not None and found.enabled else None
 

@@ -89,22 +89,22 @@ class WebhookDispatcher:
     # Start and stop -------------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Something was committed by this process: claim due work now."""
+        """Claim due work now: this process has committed some."""
         self._has_news = True
         self._wake.set()
 
     def notified(self) -> None:
-        """Another process, or the poll of queues, says that there is work."""
+        """Claim due work now: another process, or the poll of queues, says that there is some."""
         self._wake.set()
 
     @property
     def items_in_memory(self) -> int:
-        """How many deliveries are in memory."""
+        """The number of deliveries in memory."""
         return len(self._held)
 
     @property
     def running(self) -> int:
-        """How many attempts are in flight."""
+        """The number of attempts in flight."""
         return self._scheduler.running
 
     async def start(self) -> None:
@@ -223,7 +223,7 @@ class WebhookDispatcher:
 
     @property
     def _may_begin(self) -> bool:
-        """False while outcomes cannot be stored (docs/decisions/0156)."""
+        """Whether attempts may begin: not while outcomes cannot be stored (docs/decisions/0156)."""
         return not self._stopping and not self._settler.is_out
 
     def _pump(self) -> None:
@@ -231,8 +231,8 @@ class WebhookDispatcher:
             self._loop.begin(self._run(*taken))
 
     async def _run(self, queue: EndpointSlots, delivery: Delivery) -> None:
-        """One attempt with all that belongs to it. The slot is free as soon as the answer is here; the
-        delivery stays in memory until its outcome is committed."""
+        """Make one attempt and settle it. The slot is free as soon as the answer is here; the delivery stays
+        in memory until its outcome is committed."""
         answer: AttemptResult | None = None
         sent_at = self._clock.now()
         try:

@@ -22,7 +22,7 @@ FAMILIES = ("svix", "webhook")
 
 
 def signature(keys: Sequence[bytes], event: str, timestamp: int, body: bytes) -> str:
-    """One signature for each key, in their order."""
+    """Return one signature for each key, in their order, as the header has them."""
     signed = f"{event}.{timestamp}.".encode("ascii") + body
     made = [b64encode(hmac.digest(key, signed, "sha256")).decode("ascii") for key in keys]
     return " ".join(f"{VERSION},{one}" for one in made)
@@ -85,7 +85,8 @@ class Poster:
         await self._outbound.close()
 
     def _target(self, url: str) -> WebAddress | AttemptResult:
-        """Where a URL leads by the operator's rules of today, or the answer that it must not be called."""
+        """Return the address that a URL leads to by the operator's rules of today, or the result that it must
+        not be called."""
         found = self._targets.get(url)
         if found is None:
             if len(self._targets) >= URLS_KEPT:

@@ -249,7 +249,7 @@ class ClaimCounts(NamedTuple):
 
 
 async def due_webhooks(conn: Source, now: datetime, after: WebhookKey, limit: int) -> list[DueWebhook]:
-    """Up to `limit` webhooks with free work behind `after`, in key order, due or not."""
+    """Return up to `limit` webhooks with free work behind `after`, in key order, due or not."""
     return [DueWebhook(*row) for row in await conn.fetch(DUE_WEBHOOKS, now, *after, limit)]
 
 

@@ -53,7 +53,7 @@ class EndpointSlots:
 
     @property
     def window(self) -> int:
-        """How many deliveries may run or wait here."""
+        """The number of deliveries that may run or wait here."""
         if self.silent:
             return 1
         return min(MOST_CLAIMED, self.slots * 2 + int(self.rate * AHEAD_SECONDS))
@@ -82,8 +82,8 @@ class EndpointScheduler:
         self.doubtful_running = 0
 
     def wants(self, webhook: WebhookKey) -> int:
-        """How many deliveries of a webhook can be taken now; where that is none it is asked again as soon
-        as an attempt of it has ended."""
+        """Return how many deliveries of a webhook can be taken now. Where that is none, it is asked again as
+        soon as one of its attempts has ended."""
         queue = self._queues.get(webhook)
         if queue is None:
             return FIRST_SLOTS * 2
@@ -94,7 +94,8 @@ class EndpointScheduler:
         return 0
 
     def load(self, webhook: WebhookKey) -> int:
-        """How much of a webhook is in memory; whoever has least is served first."""
+        """Return how many deliveries of a webhook are in memory; the webhook with the fewest is served
+        first."""
         queue = self._queues.get(webhook)
         return 0 if queue is None else queue.running + len(queue.waiting)
 
@@ -172,7 +173,7 @@ class EndpointScheduler:
         return None
 
     def _count(self, queue: EndpointSlots, change: int) -> None:
-        """So many more attempts at endpoints of which nobody knows that they answer."""
+        """Count so many more attempts at endpoints of which nobody knows that they answer."""
         if not change:
             return
         team = queue.webhook[0]

@@ -82,5 +82,5 @@ async def abandoned(conn: Source, before: datetime) -> list[tuple[UUID, UUID]]:
 
 
 async def subscribers(conn: Connection, team_id: UUID, kind: str) -> int:
-    """How many webhooks get an event of this kind, listeners among them."""
+    """Return how many webhooks get an event of this kind, listeners among them."""
     return int(await conn.fetchval(SUBSCRIBERS, team_id, kind))
