@@ -70,8 +70,8 @@ class AutomationChanges:
             await self._enable(db, automation_id, graph)
 
     async def _read(self, db: TeamDb, automation_id: UUID, change: ChangedAutomation) -> NewGraph | None:
-        """The graph that is to be enabled, if any. A large one waits for a thread, so it is read before the
-        row of the automation is held."""
+        """Return the graph that is to be enabled, if any. A large one waits for a thread, so it is read
+        before the row of the automation is held."""
         if change.graph is not None:
             return change.graph
         if change.status != "enabled":
@@ -82,7 +82,7 @@ class AutomationChanges:
         return NewGraph(await automation.graph(), automation.stored)
 
     async def duplicate(self, db: TeamDb, automation_id: UUID) -> UUID:
-        """A new one that is disabled, with the same graph."""
+        """Create a copy of the automation that is disabled; return its id."""
         original = await found(db, automation_id)
         return await self._insert(db, original.name[: MOST_NAME - len(COPY)] + COPY, original.stored)
 
@@ -154,7 +154,7 @@ class AutomationChanges:
 
 
 async def found(db: TeamDb, automation_id: UUID) -> Automation:
-    """The automation, or 404."""
+    """Return the automation, or raise a 404."""
     automation = await queries.get(db, automation_id)
     if automation is None:
         raise NotFound("Automation")
@@ -162,6 +162,6 @@ async def found(db: TeamDb, automation_id: UUID) -> Automation:
 
 
 async def held(db: TeamDb, automation_id: UUID) -> Automation:
-    """The automation, which nobody else changes before the transaction ends, or 404."""
+    """Return the automation, locked until the transaction ends, or raise a 404."""
     await queries.hold(db, automation_id)
     return await found(db, automation_id)

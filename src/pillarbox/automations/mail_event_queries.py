@@ -39,7 +39,7 @@ class SentMail(NamedTuple):
 
 
 async def is_needed(db: TeamDb) -> bool:
-    """Whether something of the team waits for what happens to mail, or may come to wait for it."""
+    """Return whether something of the team waits for what happens to mail, or may come to wait for it."""
     return bool(await db.value(IS_NEEDED))
 
 

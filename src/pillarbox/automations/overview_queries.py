@@ -102,7 +102,7 @@ class RunOverview:
 
 
 async def runs(db: TeamDb, automation_id: UUID, statuses: list[str] | None, limit: int) -> list[RunOverview]:
-    """The newest runs of an automation."""
+    """Return the newest runs of an automation."""
     return await db.all(
         RunOverview,
         """

@@ -54,7 +54,7 @@ def _automation(*, steps: str, connections: str, **columns: Any) -> Automation:
 
 
 async def insert(db: TeamDb, automation: Automation) -> None:
-    """A disabled one, without its version."""
+    """Store a disabled automation, without its version."""
     await db.run(
         """
         INSERT INTO automations (team_id, id, name, status, version, created_at, updated_at)
@@ -120,7 +120,7 @@ async def get(db: TeamDb, automation_id: UUID) -> Automation | None:
 
 
 async def hold(db: TeamDb, automation_id: UUID) -> bool:
-    """Whether it is there; nobody else changes it before the transaction ends."""
+    """Lock the automation until the transaction ends; return whether it exists."""
     found = await db.value(
         """
         SELECT true FROM automations WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE

@@ -61,7 +61,7 @@ async def check_references(db: TeamDb, graph: Graph) -> None:
 
 
 def _doing(graph: Graph, kind: type[T]) -> Iterable[tuple[GraphStep, T]]:
-    """The steps that do one thing."""
+    """Yield the steps that do one thing."""
     for step in graph.steps:
         if isinstance(step.config, kind):
             yield step, step.config

@@ -90,14 +90,14 @@ class BackupManifest(Struct, frozen=True):
 
 
 def encoded(manifest: BackupManifest) -> bytes:
-    """The text of the file, with its checksum."""
+    """Return the text of the file, with its checksum."""
     bare = msgspec.json.encode(msgspec.structs.replace(manifest, checksum=""))
     whole = msgspec.structs.replace(manifest, checksum=sha256(bare).hexdigest())
     return msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
 
 
 def decoded(text: bytes, name: str) -> BackupManifest:
-    """The manifest of a file; BackupError where it is damaged or of a newer program."""
+    """Return the manifest of a file; BackupError where it is damaged or of a newer program."""
     try:
         head = msgspec.json.decode(text, type=dict)
         if head.get("format") not in KNOWN_FORMATS:

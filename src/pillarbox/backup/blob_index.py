@@ -62,7 +62,7 @@ class BlobCopyResult:
 
 
 def entries(path: Path) -> Iterator[IndexEntry]:
-    """The lines of an index; BackupError where one is damaged."""
+    """Yield the lines of an index; BackupError where one is damaged."""
     before = ""
     with open(path, "rb") as file:
         for line in file:
@@ -78,7 +78,7 @@ def entries(path: Path) -> Iterator[IndexEntry]:
 
 
 def wanted(file: BinaryIO) -> Iterator[SnapshotBlob]:
-    """The lines of `snapshot.list_blobs`."""
+    """Yield the lines of `snapshot.list_blobs`."""
     for line in file:
         key, _, size = line.decode().removesuffix("\n").rpartition("\t")
         yield SnapshotBlob(key, int(size) if size else None)
@@ -141,8 +141,8 @@ def only_in(removed: Sequence[Path], kept: Sequence[Path]) -> Iterator[str]:
 async def _bring(
     source: BlobStore, target: BlobStore, blob: SnapshotBlob, known: IndexEntry | None, *, reread: bool
 ) -> tuple[IndexEntry | None, bool]:
-    """The index line of a blob that is in the target now, and whether it was copied; no line where it is
-    missing."""
+    """Return the index line of a blob that is in the target now, and whether it was copied; no line where it
+    is missing."""
     try:
         if known is not None and not reread and await target.size(blob.key) == known.size:
             return known, False
@@ -158,7 +158,7 @@ async def _bring(
 
 
 async def _same(source: BlobStore, target: BlobStore, key: str) -> IndexEntry | None:
-    """The line of a blob whose bytes are the same on both sides."""
+    """Return the line of a blob whose bytes are the same on both sides."""
     size = await target.size(key)
     if size is None or size != await source.size(key):
         return None
@@ -167,8 +167,8 @@ async def _same(source: BlobStore, target: BlobStore, key: str) -> IndexEntry | 
 
 
 async def together(works: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
-    """The results of all of them. Where one fails the others have ended, too, when this raises: then nobody
-    uses the store any more."""
+    """Return the results of all of them. Where one fails the others have ended, too, when this raises: then
+    nobody uses the store any more."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)
@@ -180,7 +180,7 @@ async def together(works: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
 
 
 async def checksum(store: BlobStore, key: str) -> IndexEntry:
-    """The line of a blob as it is now; raises BlobMissing or BlobFailed."""
+    """Return the line of a blob as it is now; raises BlobMissing or BlobFailed."""
     content = HashedStream(store.stream(key))
     async for _ in content:
         pass

@@ -49,7 +49,7 @@ async def problems(
 
 
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is gone when the block is over."""
+    """Return a folder that is gone when the block is over."""
     with sentences(SCRATCH):
         return tempfile.TemporaryDirectory(prefix="pillarbox-backup-")
 

@@ -31,8 +31,8 @@ PREFIX: Final = "pillarbox-drill-"
 
 @contextmanager
 def drill_folder() -> Iterator[Path]:
-    """A new folder among the temporary files, gone when the block is over; what killed drills have left there
-    goes first."""
+    """Yield a new temporary folder and remove it afterwards; folders that killed drills have left go
+    first."""
     with sentences(SCRATCH):
         remove_left(Path(tempfile.gettempdir()))
         folder, lock = _made()
@@ -44,7 +44,7 @@ def drill_folder() -> Iterator[Path]:
 
 
 def _made() -> tuple[Path, int]:
-    """A new folder and its lock. Before it was locked, another drill may have removed it."""
+    """Return a new folder and its lock. Before it was locked, another drill may have removed it."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

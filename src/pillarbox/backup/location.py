@@ -111,7 +111,7 @@ def _overlap(path: Path, other: Path) -> bool:
 
 
 def _is_bucket_within(store: str, target: str) -> bool:
-    """Whether a blob store is the target, or lies where the target keeps what it has."""
+    """Return whether a blob store is the target, or lies where the target keeps its backups and blobs."""
     inner, outer = _bucket_parts(store), _bucket_parts(target)
     if inner == outer:
         return True

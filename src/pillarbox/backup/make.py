@@ -80,7 +80,7 @@ async def _index(target: BackupTarget, name: str, folder: Path) -> Path:
 
 
 async def _readable(target: BackupTarget, name: str, folder: Path) -> Path | None:
-    """The index of a backup that is removed; without one that can be read its blobs stay."""
+    """Return the index of a backup that is removed; without one that can be read its blobs stay."""
     try:
         return await _index(target, name, folder)
     except BackupError:
@@ -151,9 +151,9 @@ async def make(
 
 
 def name_of(started: datetime, newest: str | None, suffix: str) -> str:
-    """The name of a new backup: its time, to the microsecond, because backups are ordered by their names.
-    Where the clock has gone back it comes right behind the newest one, or `--keep` would remove the new one.
-    """
+    """Return the name of a new backup: its time, to the microsecond, because backups are ordered by their
+    names. Where the clock has gone back it comes right behind the newest one, or `--keep` would remove the
+    new one."""
     if newest is not None and newest >= f"{started:{NAMED_BY}}":
         started = datetime.strptime(newest.partition("-")[0], NAMED_BY) + timedelta(microseconds=1)
     return f"{started:{NAMED_BY}}-{suffix}"
@@ -189,14 +189,14 @@ async def _earlier(target: BackupTarget, store_id: UUID | None) -> EarlierBackup
 
 
 async def _store_id(conn: Connection) -> UUID | None:
-    """The id of the blob store of the database; the table is not there in older schemas."""
+    """Return the id of the blob store of the database; the table is not there in older schemas."""
     return await known_id(conn) if await has_table(conn, "blob_store") else None
 
 
 @asynccontextmanager
 async def session(url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection without limits of time that keeps blobs from being deleted; PoolerError where sessions are
-    shared, because its snapshot and its lock belong to the session."""
+    """Yield a connection without limits of time that keeps blobs from being deleted; PoolerError where
+    sessions are shared, because its snapshot and its lock belong to the session."""
     await refuse_transaction_mode(url)
     conn = await asyncpg.connect(
         url,
@@ -311,7 +311,7 @@ async def _copy(
 
 
 async def _known_blobs(target: BackupTarget, earlier: EarlierBackups, file: Path) -> Iterable[IndexEntry]:
-    """The blobs of the backup before; none where its index is damaged, so that all are copied anew."""
+    """Return the blobs of the backup before; none where its index is damaged, so that all are copied anew."""
     before = earlier.manifest
     if before is None:
         return ()
@@ -354,6 +354,6 @@ async def _note(conn: Connection, target: BackupTarget, manifest: BackupManifest
 
 
 def scratch() -> BinaryIO:
-    """A file that is gone when it is closed."""
+    """Return a file that is gone when it is closed."""
     with sentences(SCRATCH):
         return cast(BinaryIO, tempfile.NamedTemporaryFile(prefix="pillarbox-backup-"))

@@ -40,7 +40,7 @@ class Programs:
             )
 
     async def dump(self, url: str, snapshot: str) -> AsyncIterator[bytes]:
-        """The dump of an exported snapshot, in pieces; BackupError where pg_dump fails."""
+        """Yield the dump of an exported snapshot, in pieces; BackupError where pg_dump fails."""
         address, environment = without_password(url)
         process = await self._start(
             "pg_dump",
@@ -66,7 +66,7 @@ class Programs:
             complaint.cancel()
 
     async def tables_in(self, dump: Path) -> list[str]:
-        """The tables whose rows a dump has; BackupError where it cannot be read."""
+        """Return the tables whose rows a dump has; BackupError where it cannot be read."""
         listing = await self._output("pg_restore", "--list", str(dump))
         return [found[1] for line in listing.splitlines() if (found := DATA.match(line))]
 
@@ -120,7 +120,7 @@ class Programs:
 
 
 def without_password(url: str) -> tuple[str, dict[str, str]]:
-    """The URL as others on this machine may see it, and the environment that carries the password."""
+    """Return the URL as others on this machine may see it, and the environment that carries the password."""
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
     password = parts.password if parts.password is not None else dict(query).get("password")
@@ -146,14 +146,14 @@ async def _rest(stream: asyncio.StreamReader | None) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """A program that is not needed any more is ended."""
+    """End a program that is not needed any more."""
     if process.returncode is None:
         process.kill()
         await process.wait()
 
 
 def _last_line(output: bytes) -> str:
-    """The complaint of a program, as the end of a sentence."""
+    """Return the complaint of a program, as the end of a sentence."""
     lines = [line for line in output.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line] or lines
     return errors[0].partition("error: ")[2] or errors[0] if errors else "it ended without a word."

@@ -66,7 +66,7 @@ def refuse_occupied_folder(folder: Path) -> None:
 
 
 def _is_nothing(path: Path) -> bool:
-    """Whether a new folder may have this in it."""
+    """Return whether an entry of a folder may be there although the folder counts as new."""
     return path.name in ALLOWED or (path.name == RUN_FOLDER and path.is_dir() and not any(path.iterdir()))
 
 
@@ -93,7 +93,8 @@ def refuse_newer_program(manifest: BackupManifest) -> None:
 async def key_ring(
     target: BackupTarget, manifest: BackupManifest, passphrase: str | None, given: str | None
 ) -> str | None:
-    """The text of the ring: the one that was given, else the one of the backup; None where there is none."""
+    """Return the text of the ring: the one that was given, else the one of the backup; None where there is
+    none."""
     if given is not None:
         if not set(manifest.key_ring.ids) <= set(KeyRing.parse(given).key_ids):
             raise BackupError(
@@ -107,7 +108,8 @@ async def key_ring(
 
 
 async def ring_in(target: BackupTarget, manifest: BackupManifest, passphrase: str) -> str:
-    """The text of the ring of the backup; raises WrongPassphrase, or BackupError where it is damaged."""
+    """Return the text of the ring of the backup; raises WrongPassphrase, or BackupError where it is
+    damaged."""
     file = await target.content(manifest.name, KEYS)
     if BackupFile(len(file), sha256(file).hexdigest()) != manifest.files[KEYS]:
         raise BackupError(
@@ -122,7 +124,8 @@ async def ring_in(target: BackupTarget, manifest: BackupManifest, passphrase: st
 async def load(
     target: BackupTarget, manifest: BackupManifest, url: str, programs: Programs, clock: Clock, scratch: Path
 ) -> None:
-    """The database of a backup in an empty one, of this release's schema, with its open work put aside."""
+    """Load the database of a backup into an empty one, migrate it to this release's schema, and put its open
+    work aside."""
     dump = scratch / DUMP
     await target.fetch(manifest.name, DUMP, dump, manifest.files[DUMP])
     await programs.restore(dump, url, "schema_migrations", scratch)
@@ -202,7 +205,7 @@ async def bring_blobs(
 
 
 async def _bring(target: BackupTarget, entry: blob_index.IndexEntry, store: BlobStore) -> bool | str:
-    """Whether the blob was copied; a phrase where the backup no longer has it as it was."""
+    """Return whether the blob was copied; a phrase where the backup no longer has it as it was."""
     if await store.size(entry.key) == entry.size:
         return False
     content = HashedStream(target.blobs.stream(entry.key))
@@ -251,7 +254,7 @@ async def mark_store(url: str, store: BlobStore) -> None:
 
 
 def write_key_ring(folder: Path, ring: str) -> None:
-    """The key ring's file of a data folder, durable on return."""
+    """Write the key ring's file of a data folder; it is durable on return."""
     descriptor = os.open(folder / KEY_RING_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(ring.strip() + "\n")

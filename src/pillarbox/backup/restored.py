@@ -53,7 +53,7 @@ async def put_aside(conn: Connection, backup: str, snapshot_at: datetime, now: d
 
 
 async def origin(source: Source) -> RestoredBackup | None:
-    """The backup that this database is of, while work of it is put aside."""
+    """Return the backup that this database is of, while work of it is put aside."""
     return await queries.origin(source)
 
 
@@ -106,6 +106,6 @@ async def drop(
 
 
 async def _unmark(pool: asyncpg.Pool) -> None:
-    """The database is one like any other when nothing is put aside any more."""
+    """End the database's state of being restored, once nothing is put aside any more."""
     if not await queries.is_open(pool):
         await queries.unmark(pool)

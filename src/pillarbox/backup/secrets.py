@@ -38,7 +38,7 @@ class SealedKeys(Struct, frozen=True):
 
 
 def sealed(ring: str, passphrase: str, backup: str) -> bytes:
-    """The text of a ring, encrypted for this backup."""
+    """Return the text of a ring, encrypted for this backup."""
     salt, nonce = secrets.token_bytes(SALT_BYTES), secrets.token_bytes(NONCE_BYTES)
     key = _key(passphrase, salt, COST, BLOCK, PARALLEL)
     text = AESGCM(key).encrypt(nonce, ring.encode(), PURPOSE + backup.encode())
@@ -55,7 +55,8 @@ def sealed(ring: str, passphrase: str, backup: str) -> bytes:
 
 
 def opened(file: bytes, passphrase: str, backup: str) -> str:
-    """The text of the ring of an undamaged file; raises WrongPassphrase, or BackupError where it is none."""
+    """Return the text of the ring of an undamaged file; raises WrongPassphrase, or BackupError where it is
+    none."""
     try:
         found = msgspec.json.decode(file, type=SealedKeys)
         salt, nonce, text = (

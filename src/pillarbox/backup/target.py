@@ -66,7 +66,7 @@ class BackupTarget:
 
     @classmethod
     def open(cls, place: str) -> BackupTarget:
-        """The target that an argument names; nothing is read or written yet."""
+        """Return the target that an argument names; nothing is read or written yet."""
         location = location_of(place)
         if location.folder is not None:
             folder = location.folder
@@ -84,7 +84,7 @@ class BackupTarget:
         await self.blobs.close()
 
     async def backups(self) -> list[str]:
-        """The names of the whole backups, the newest first."""
+        """Return the names of the whole backups, the newest first."""
         return sorted(await self._safely(self._files.names()), reverse=True)
 
     async def manifest(self, backup: str | None = None) -> BackupManifest:
@@ -116,7 +116,7 @@ class BackupTarget:
         await self._safely(self._files.abandon(backup))
 
     def read(self, backup: str, name: str) -> AsyncIterator[bytes]:
-        """A file of a whole backup, in pieces; raises BlobMissing, BlobFailed or OSError."""
+        """Return a file of a whole backup, in pieces; raises BlobMissing, BlobFailed or OSError."""
         return self._files.read(backup, name)
 
     async def content(self, backup: str, name: str) -> bytes:
@@ -128,7 +128,7 @@ class BackupTarget:
         return await self._safely(whole())
 
     async def fetch(self, backup: str, name: str, path: Path, expected: BackupFile) -> None:
-        """A file of a backup as a file of this machine; BackupError where its checksum is another one."""
+        """Copy a file of a backup to a file of this machine; BackupError where its checksum differs."""
 
         async def copied() -> BackupFile:
             hashed = HashedStream(self.read(backup, name))
@@ -202,12 +202,12 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
 
 
 def opened(path: Path | int, mode: str) -> FileIO:
-    """An open file without a buffer of its own."""
+    """Return an open file without a buffer of its own."""
     return FileIO(path, mode)
 
 
 async def pieces(path: Path) -> AsyncIterator[bytes]:
-    """A file of this machine, piece by piece."""
+    """Yield a file of this machine, piece by piece."""
     with opened(path, "rb") as file:
         while chunk := await asyncio.to_thread(file.read, PART):
             yield chunk
@@ -307,7 +307,7 @@ class BucketFiles:
 
 
 def _is_ours(key: str) -> bool:
-    """Whether it is the key of a file of a backup."""
+    """Return whether it is the key of a file of a backup."""
     parts = key.split("/")
     return len(parts) == 3 and NAME.fullmatch(parts[1]) is not None
 

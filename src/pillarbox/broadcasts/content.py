@@ -54,7 +54,7 @@ class BroadcastContent:
 
 
 def changed(content: BroadcastContent, fields: dict[str, Any]) -> BroadcastContent:
-    """The content with these fields; one of its bodies has to be left."""
+    """Return the content with these fields; one of its bodies has to be left."""
     after = replace(content, **fields)
     if "html" in fields or "text" in fields:
         bodies = _bodies(after.html, after.text)

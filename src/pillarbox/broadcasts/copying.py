@@ -120,7 +120,7 @@ class CopyMaker:
                     return None
 
     async def _take(self, broadcast: SendingBroadcast, limit: int) -> tuple[list[Item], int]:
-        """The copies of the next waiting recipients, and how many recipients these were."""
+        """Return the copies of the next waiting recipients, and how many recipients these were."""
         shared = _shared(broadcast)
         items: list[Item] = []
         try:

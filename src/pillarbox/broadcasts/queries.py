@@ -207,7 +207,8 @@ async def cancel(db: TeamDb, broadcast_id: UUID) -> str | None:
 
 
 async def is_given_up(db: TeamDb, broadcast_id: UUID) -> bool:
-    """Whether it is being sent, and its job has ended its process so often that it is begun once a day."""
+    """Return whether it is being sent, and its job has ended its process so often that it is tried once a
+    day."""
     found = await db.value(
         """
         SELECT true
@@ -234,7 +235,7 @@ async def segment_exists(db: TeamDb, segment_id: UUID) -> bool:
 
 
 async def is_metered(db: TeamDb) -> bool:
-    """Whether the team has a quota."""
+    """Return whether the team has a quota."""
     found = await db.value(
         """
         SELECT daily_quota IS NOT NULL OR monthly_quota IS NOT NULL

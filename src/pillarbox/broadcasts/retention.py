@@ -69,7 +69,7 @@ class BroadcastRetention:
 async def _each(
     next_behind: Callable[[tuple[UUID, UUID]], Awaitable[EndedBroadcast | None]],
 ) -> AsyncIterator[EndedBroadcast]:
-    """The broadcasts of a question, one after the other."""
+    """Yield the broadcasts of a question, one after the other."""
     at = (NONE, NONE)
     while (ended := await next_behind(at)) is not None:
         at = ended.team_id, ended.id

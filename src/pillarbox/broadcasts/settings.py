@@ -14,7 +14,7 @@ _PERCENT = re.compile(r"\d{1,3}(\.\d{1,4})?", re.ASCII)
 
 
 def percent(text: str) -> Fraction:
-    """A number from 0 to 100, exactly."""
+    """Return a number from 0 to 100, exactly."""
     if not _PERCENT.fullmatch(text) or (found := Fraction(text)) > 100:
         raise WrongValue("is not a number from 0 to 100, such as 0.3")
     return found

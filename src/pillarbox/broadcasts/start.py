@@ -105,7 +105,7 @@ class BroadcastStart:
                 ENDED.add(1, ("sent",))
 
     async def _domain(self, db: TeamDb, content: BroadcastContent) -> SenderDomain | None:
-        """The domain that signs the copies; whether the key may use it was asked when it was sent."""
+        """Return the domain that signs the copies; whether the key may use it was asked when it was sent."""
         if (reason := hindrance(content)) is not None:
             raise _CannotRunError(reason)
         try:

@@ -102,7 +102,7 @@ async def starting(db: TeamDb, broadcast_id: UUID) -> StartingBroadcast | None:
 
 
 async def is_key_active(db: TeamDb, broadcast_id: UUID) -> bool:
-    """Whether the key that sent it may still be used, where a key did."""
+    """Return whether the key that sent the broadcast may still be used; true where no key did."""
     found = await db.value(
         """
         SELECT b.key_id IS NULL
@@ -128,8 +128,8 @@ async def is_key_active(db: TeamDb, broadcast_id: UUID) -> bool:
 
 
 async def snapshot(db: TeamDb, broadcast_id: UUID, starting: StartingBroadcast) -> int:
-    """A row for each contact that gets it; returns how many. The segment is there for all of them or for
-    none."""
+    """Store a row for each contact that gets the broadcast; return how many. The segment exists for all of
+    them or for none."""
     args = (db.team_id, broadcast_id, starting.segment_id, starting.queued_at)
     conn, topic_id = db.connection, starting.topic_id
     try:
@@ -159,8 +159,8 @@ async def promised(db: TeamDb) -> int:
 
 
 async def resolve(db: TeamDb, broadcast_id: UUID, start_snapshot: StartSnapshot) -> bool:
-    """The recipients are known; with none of them it is sent. False where it was canceled meanwhile, or where
-    another process was quicker."""
+    """Note that the recipients are known; a broadcast without any is sent. False where it was canceled
+    meanwhile, or where another process was quicker."""
     return bool(
         await db.run(
             """

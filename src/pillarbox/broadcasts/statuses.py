@@ -29,6 +29,6 @@ may be duplicated and read."""
 
 
 def becomes(operation: Operation, status: str) -> str | None:
-    """The state after the operation; None where it is not allowed."""
+    """Return the state after the operation; None where it is not allowed."""
     found: Mapping[Any, str] = TRANSITIONS[operation]
     return found.get(status)

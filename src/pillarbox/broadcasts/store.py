@@ -58,7 +58,7 @@ class Broadcasts:
     wake: Callable[[], None]
 
     async def create(self, db: TeamDb, caller: Caller, new: NewBroadcast) -> UUID:
-        """A new draft, or with `send` one that is sent or scheduled at once: all of it or nothing."""
+        """Create a draft, or with `send` one that is sent or scheduled at once: all of it or nothing."""
         wanted, scheduled_at = new.broadcast_content(), self._schedule(new.scheduled_at)
         if new.scheduled_at and not new.send:
             raise Invalid("Use `scheduled_at` only with `send`.")
@@ -110,7 +110,7 @@ class Broadcasts:
             after_commit(db.connection, _count_canceled)
 
     async def duplicate(self, db: TeamDb, broadcast_id: UUID) -> UUID:
-        """A new draft with the same content."""
+        """Create a draft with the same content; return its id."""
         original = (await found(db, broadcast_id)).content
         name = None if original.name is None else original.name[: LONGEST_NAME - len(COPY)] + COPY
         stamp = self.ids.stamp()
@@ -149,7 +149,7 @@ def _count_canceled() -> None:
 
 
 async def found(db: TeamDb, broadcast_id: UUID) -> Broadcast:
-    """The broadcast, or 404."""
+    """Return the broadcast, or raise a 404."""
     broadcast = await queries.get(db, broadcast_id)
     if broadcast is None:
         raise NotFound("Broadcast")
@@ -157,7 +157,7 @@ async def found(db: TeamDb, broadcast_id: UUID) -> Broadcast:
 
 
 async def held(db: TeamDb, broadcast_id: UUID) -> Broadcast:
-    """The broadcast, which nobody else changes before the transaction ends, or 404."""
+    """Return the broadcast, locked until the transaction ends, or raise a 404."""
     await queries.hold(db, broadcast_id)
     return await found(db, broadcast_id)
 

@@ -54,7 +54,7 @@ class Watch:
         return JobPostponed(self._ids.now() + LOOK_EVERY, "being_sent")
 
     async def _look(self, db: TeamDb, broadcast_id: UUID) -> bool:
-        """Whether there is nothing more to look after."""
+        """Return whether there is nothing more to look after."""
         running = await watch_queries.running(db, broadcast_id)
         if running is None:
             return True

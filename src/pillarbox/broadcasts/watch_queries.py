@@ -31,8 +31,8 @@ async def running(db: TeamDb, broadcast_id: UUID) -> RunningBroadcast | None:
 
 
 async def next_waiting(db: TeamDb, broadcast_id: UUID, first: UUID) -> UUID | None:
-    """The first contact from `first` on whose copy is neither made nor skipped. None of those before waits
-    again, so whoever goes on from the last answer reads each row once."""
+    """Return the first contact from `first` on whose copy is neither made nor skipped. None of those before
+    waits again, so a caller that goes on from the last answer reads each row once."""
     found: UUID | None = await db.value(
         """
         SELECT contact_id

@@ -93,7 +93,7 @@ class ChangedBroadcast(Struct, kw_only=True):
                 raise InvalidField(field, "It cannot be cleared.")
 
     def changes(self) -> dict[str, Any]:
-        """The fields that are to change, by their names in a content."""
+        """Return the fields that are to change, by their names in a content."""
         given = {field: value for field, value in structs.asdict(self).items() if value is not UNSET}
         return {"sender" if field == "from_" else field: value for field, value in given.items()}
 

@@ -114,27 +114,28 @@ class CaptureAccess:
             raise UnknownHost
 
     def is_token(self, text: str) -> bool:
-        """Whether this is the token; takes the same time for every wrong one."""
+        """Return whether this is the token; takes the same time for every wrong one."""
         return len(text) <= LONGEST_TOKEN and _same(text, self.token)
 
     def derived(self, purpose: str) -> str:
-        """A secret that only who has the token can know, of use for one purpose alone."""
+        """Return a secret that only someone with the token can know, of use for one purpose alone."""
         mac = hmac.digest(self.token.encode(), f"capture {purpose}".encode(), "sha256")
         return urlsafe_b64encode(mac[:18]).decode("ascii")
 
     def picture_key(self, captured_id: UUID, number: int) -> str:
-        """The key of one part for the frame of its mail, which has no origin and so sends no cookie."""
+        """Return the key of one part for the frame of its mail, which has no origin and so sends no
+        cookie."""
         return self.derived(f"part {captured_id} {number}")
 
     def is_picture_key(self, text: str | None, captured_id: UUID, number: int) -> bool:
         return text is not None and _same(text, self.picture_key(captured_id, number))
 
     def is_form_key(self, text: str) -> bool:
-        """Whether a form came from a page of this start."""
+        """Return whether a form came from a page of this start."""
         return _same(text, self.derived("form"))
 
     def cookie_header(self, request: Request) -> str:
-        """The Set-Cookie value that lets this browser in."""
+        """Return the Set-Cookie value that lets this browser in."""
         secure = "; Secure" if request.scope["scheme"] == "https" else ""
         return f"{COOKIE}={self.derived('cookie')}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
@@ -164,7 +165,7 @@ def peer_address(request: Request) -> IPv4Address | IPv6Address | None:
 
 
 def host_name(request: Request) -> str:
-    """The name in the Host header, lower case, without port and brackets; "" when it is not one."""
+    """Return the name in the Host header, lower case, without port and brackets; "" when it is not one."""
     header = request.header("host") or ""
     if not is_host_header(header):
         return ""
@@ -175,7 +176,7 @@ def host_name(request: Request) -> str:
 
 
 def cookie(request: Request) -> str | None:
-    """The value of our cookie."""
+    """Return the value of our cookie."""
     for pair in (request.header("cookie") or "").split(";"):
         name, _, value = pair.strip().partition("=")
         if name == COOKIE:

@@ -86,13 +86,13 @@ class Arrivals:
         self.wake_waiting()
 
     async def find(self, filters: Filters, page: Page, lowest: UUID = ANY) -> list[CapturedRow]:
-        """The mails of a page, and one more where there are more."""
+        """Return the mails of a page, and one more where there are more."""
         return await queries.search(self._pool, page, filters.patterns, lowest)
 
     async def wait(self, filters: Filters, page: Page, seconds: float) -> list[CapturedRow]:
         """Return what `find` answers, as soon as it is not empty and at the latest after `seconds`.
 
-        Raises Overloaded when too many wait already.
+        Raises ServerOverloaded when too many wait already.
         """
         found = await self.find(filters, page)
         if found or seconds <= 0:
@@ -139,5 +139,5 @@ def _address(text: str | None) -> list[str] | None:
 
 
 def _literal(text: str) -> str:
-    """A pattern that only this text matches."""
+    """Return a pattern that only this text matches."""
     return _SPECIAL.sub(r"\\\1", text)

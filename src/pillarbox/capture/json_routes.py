@@ -95,7 +95,7 @@ async def _item(reader: Reader, row: CapturedRow, origin: str, request: Request)
 
 
 def filters_of(query: Query) -> Filters:
-    """The filters of the JSON list."""
+    """Return the filters of the JSON list."""
     return Filters(to=query.text("to"), sender=query.text("from"), subject=query.text("subject"))
 
 
@@ -108,7 +108,7 @@ def seconds_of(query: Query) -> int:
 
 
 def rows_that_fit(rows: Sequence[CapturedRow], page: Page) -> tuple[list[CapturedRow], bool]:
-    """The mails of the page that fit one answer, newest first, and whether there are more."""
+    """Return the mails of the page that fit one answer, newest first, and whether there are more."""
     limit = page.limit or len(rows)
     kept: list[CapturedRow] = []
     octets = 0

@@ -52,12 +52,12 @@ class CapturedMessage:
     parts: list[CapturedPart]
 
     def header(self, name: str) -> str | None:
-        """The first header of that name."""
+        """Return the first header of that name."""
         return next((h.value for h in self.headers if h.name.lower() == name.lower()), None)
 
 
 def read(raw: bytes) -> CapturedMessage:
-    """The message in `raw`."""
+    """Return the message in `raw`."""
     found = parse.parse(raw)
     return CapturedMessage(
         [ShownHeader(header.name, header.value) for header in found.headers],
@@ -77,7 +77,8 @@ def part(raw: bytes, number: int) -> tuple[CapturedPart, bytes] | None:
 
 
 def _numbered(parsed_message: parse.ParsedMessage) -> Iterator[tuple[int, AttachedPart]]:
-    """The attachments with their places among the leaves; files inside of a text come behind all leaves."""
+    """Yield the attachments with their places among the leaves; files inside of a text come behind all
+    leaves."""
     places = {id(leaf): place for place, leaf in enumerate(parsed_message.root.leaves())}
     for attachment in parsed_message.attachments:
         yield places.setdefault(id(attachment.part), len(places)), attachment

@@ -224,7 +224,7 @@ async def insert(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> set[UUID]
 async def search(
     db: Source, page: Page, patterns: Sequence[Sequence[str] | None], lowest: UUID
 ) -> list[CapturedRow]:
-    """A page of mails; `patterns` are of anything, recipient, sender, subject."""
+    """Return a page of mails; `patterns` are of anything, recipient, sender, subject."""
     sql = NEWER if page.before else OLDER
     return [CapturedRow(**row) for row in await db.fetch(sql, *page.args, *patterns, lowest)]
 

@@ -39,14 +39,14 @@ class Reader:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def row(self, captured_id: UUID) -> CapturedRow:
-        """The mail without its bytes; NotFound."""
+        """Return the mail without its bytes; NotFound."""
         found = await queries.get(self._pool, captured_id)
         if found is None:
             raise NotFound("Captured mail")
         return found
 
     async def message(self, row: CapturedRow, is_gone: IsGone = never) -> CapturedMessage:
-        """The message of a mail; NotFound when it was removed meanwhile."""
+        """Return the message of a mail; NotFound when it was removed meanwhile."""
         return await self.read(row, message.read, is_gone)
 
     async def part(
@@ -59,12 +59,12 @@ class Reader:
         return found
 
     async def source(self, row: CapturedRow, limit: int) -> bytes:
-        """The first `limit` bytes as they would have gone out."""
+        """Return the first `limit` bytes as they would have gone out."""
         async with self._room:
             return b"".join([part async for part in await self.stream(row, limit)])
 
     async def stream(self, row: CapturedRow, limit: int | None = None) -> AsyncIterator[bytes]:
-        """The message as it would have gone out, in pieces."""
+        """Return the message as it would have gone out, in pieces."""
         found = await queries.raw_mail(self._pool, row.team_id, row.id)
         if found is None:
             raise NotFound("Captured mail")
@@ -93,7 +93,7 @@ class Reader:
             raise NotFound("Captured mail") from None
 
     def _opened(self, row: CapturedRow, raw: RawMail) -> bytes:
-        """The message; NotFound where the key that sealed it is gone."""
+        """Return the message; NotFound where the key that sealed it is gone."""
         if not raw.sealed or raw.data is None:
             return raw.data or b""
         try:

@@ -88,7 +88,7 @@ def page_for_problems(show: Shows[Shown]) -> Shows[Shown]:
 
 
 def for_people(show: Shows[Shown]) -> Shows[Shown]:
-    """A page: lets in by the printed link, and answers a problem with a page."""
+    """Wrap the handler of a page: admit by the printed link, and answer a problem with a page."""
 
     @wraps(show)
     async def shown(request: Request) -> Reply[Any]:
@@ -98,7 +98,8 @@ def for_people(show: Shows[Shown]) -> Shows[Shown]:
 
 
 def enter(request: Request) -> Reply[Html] | None:
-    """A redirect that takes the token out of the address, when it is there; raises Refused."""
+    """Return a redirect that takes the token out of the address, when it is there; raises
+    CaptureForbidden."""
     capture_access = request.use(CaptureAccess)
     token = request.query.last("token")
     if token is None or request.method == "POST":
@@ -143,7 +144,7 @@ def problem_page(problem: Problem) -> Reply[Html]:
 )
 @for_people
 async def show_list(request: Request) -> Reply[Html]:
-    """The captured mails, newest first."""
+    """Show the captured mails, newest first."""
     page = Page.read(request.query, ON_A_PAGE)
     search = (request.query.text("q") or "").strip()
     capture = request.use(Capture)
@@ -197,7 +198,7 @@ async def show_mail(request: Request) -> Reply[Html]:
 )
 @for_people
 async def show_html(request: Request) -> Reply[Html]:
-    """The document inside the frame: cleaned, sandboxed, and unable to load but its own pictures."""
+    """Show the document inside the frame: cleaned, sandboxed, and unable to load but its own pictures."""
     row = await _row(request)
     reader, address = request.use(Reader), _addresses(row, request)
     pictures = f"data: {access.origin(request)}/capture/{row.id}/parts/"
@@ -222,7 +223,7 @@ async def show_html(request: Request) -> Reply[Html]:
 )
 @for_people
 async def download_raw(request: Request) -> Reply[OctetsAnswer]:
-    """The message, octet for octet."""
+    """Send the message, octet for octet."""
     row = await _row(request)
     headers = {**LOCKED, "content-disposition": disposition(f"{row.email_id}.eml")}
     stream = await request.use(Reader).stream(row)
@@ -239,7 +240,7 @@ async def download_raw(request: Request) -> Reply[OctetsAnswer]:
 )
 @page_for_problems
 async def show_part(request: Request) -> Reply[OctetsAnswer]:
-    """An attachment as a download; a picture that the HTML shows, as itself."""
+    """Send an attachment as a download; a picture that the HTML shows, as itself."""
     return await _part_reply(request)
 
 
@@ -275,7 +276,7 @@ async def clear(request: Request) -> Reply[Html]:
 
 
 def tabs_of(message: CapturedMessage, link_count: int, *, has_history: bool) -> list[Tab]:
-    """The views that this mail has, the best one first."""
+    """Return the views that this mail has, the best one first."""
     tabs = [Tab("html", "HTML")] if message.html is not None else []
     if message.text is not None:
         tabs.append(Tab("text", "Text"))
@@ -336,7 +337,7 @@ def _drawn(
 
 
 def _addresses(row: CapturedRow, request: Request) -> Callable[[int], str]:
-    """The address of a picture of the mail by the number of its part."""
+    """Return the address of a picture of the mail by the number of its part."""
     capture_access, origin = request.use(CaptureAccess), access.origin(request)
 
     def address(number: int) -> str:
@@ -348,7 +349,7 @@ def _addresses(row: CapturedRow, request: Request) -> Callable[[int], str]:
 def _cleaned(
     work: PageWork, captured_message: CapturedMessage, address: Callable[[int], str]
 ) -> mail_html.ShownMail:
-    """The HTML with the addresses of its own pictures in place of their content ids."""
+    """Return the HTML with the addresses of its own pictures in place of their content ids."""
     pictures = {part.cid: part.number for part in captured_message.parts if part.cid and part.is_picture}
 
     def picture(cid: str) -> str | None:
@@ -382,7 +383,7 @@ async def _part_reply(request: Request) -> Reply[OctetsAnswer]:
 
 
 def file_reply(part: CapturedPart, content: bytes, *, as_picture: bool) -> Reply[OctetsAnswer]:
-    """The bytes of a part: a picture for the frame, or a download that no browser opens."""
+    """Send the bytes of a part: a picture for the frame, or a download that no browser opens."""
     if as_picture:
         return Reply(content, 200, dict(LOCKED), part.content_type)
     headers = {**LOCKED, "content-disposition": disposition(part.filename)}

@@ -154,7 +154,7 @@ class Capture:
         ]
 
     def _stored(self, mail: _Mail, row_id: UUID) -> bytes:
-        """The message as its row has it: what has links for one person alone is sealed."""
+        """Return the message as its row has it: what has links for one person alone is sealed."""
         return self._ring.seal(mail.raw, queries.CAPTURED.context(row_id)) if mail.is_sealed else mail.raw
 
     async def _put(self, mails: Sequence[_Mail], blobs: Sequence[str | None]) -> None:
@@ -230,5 +230,5 @@ def _by_email(settlements: Sequence[AttemptSettlement]) -> list[_Mail]:
 
 
 def shown(mailbox: Mailbox) -> str:
-    """A mailbox as people read it."""
+    """Return a mailbox as people read it."""
     return f"{mailbox.display} <{mailbox.addr_spec}>" if mailbox.display else mailbox.addr_spec

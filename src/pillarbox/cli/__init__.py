@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 def program(manifests: Sequence[SliceManifest] | None = None) -> typer.Typer:
-    """The command line of these slices, else of all; each command is loaded when it is called."""
+    """Return the command line of these slices, else of all; each command is loaded when it is called."""
     from pillarbox.app import MANIFESTS
     from pillarbox.kernel.terminal.loading import command_line
     from pillarbox.kernel.terminal.program import InstalledProgram
@@ -140,7 +140,8 @@ def open_closed_streams() -> None:
 
 
 def begun_early() -> ForkServerProcess | None:
-    """A fork server, if the system has room for one; else the supervisor tries again, and says why not."""
+    """Return a fork server, if the system has room for one; else the supervisor tries again, and says why
+    not."""
     try:
         return started(FACTORY)
     except OSError:
@@ -148,7 +149,7 @@ def begun_early() -> ForkServerProcess | None:
 
 
 def status_of(problem: Exception) -> int | None:
-    """The exit status after a sentence for the operator; None for any other exception."""
+    """Return the exit status after a sentence for the operator; None for any other exception."""
     from typer.exceptions import TyperException
 
     # Loads much that not every command needs.

@@ -74,7 +74,7 @@ async def examine(connected: CommandDatabase, name: str | None, team: str | None
 
 
 def outside_of(settings: Settings) -> OutsideWorld:
-    """The real world, as far as the settings let it in."""
+    """Return the real world, as far as the settings let it in."""
     clock = SystemClock()
     servers = [(at.host, at.port) for at in settings.dns] or None
     dns = UncachedResolver(servers, clock, allowed=settings.allow_private)
@@ -96,7 +96,7 @@ def installation_to_check(connected: CommandDatabase) -> CheckedInstallation:
 
 
 def listeners_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
-    """The addresses of the listeners that the running server opened."""
+    """Return the addresses of the listeners that the running server opened."""
     submission = [listener.at for listener in settings.submission]
     places: dict[str, HostPort | None] = {
         HTTP: settings.http,
@@ -110,7 +110,7 @@ def listeners_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostP
 async def of_domain(
     connected: CommandDatabase, outside: OutsideWorld, name: str, team: str | None
 ) -> list[Check]:
-    """The checks of the domain, for each team that has it."""
+    """Return the checks of the domain, for each team that has it."""
     here = installation_of(connected)
     checks: list[Check] = []
     for owner in await chosen_teams(connected, team):

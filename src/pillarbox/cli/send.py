@@ -176,7 +176,7 @@ class SendOutcome:
 
 
 def reachable(url: str | None, data: str | None) -> tuple[str, Sequence[str]]:
-    """The server's URL and the simulator domains of these settings."""
+    """Return the server's URL and the simulator domains of these settings."""
     environment = {name: text for name, text in os.environ.items() if name not in KEY_VARIABLES}
     settings = read_settings(SETTINGS, {"data": data}, environment)
     chosen = chosen_url(url, data) or local_server(settings)
@@ -184,7 +184,8 @@ def reachable(url: str | None, data: str | None) -> tuple[str, Sequence[str]]:
 
 
 def chosen_url(url: str | None, data: str | None, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The server that was named: by the option, else, unless a data folder was, by a variable of the SDKs."""
+    """Return the server that was named: by the option, else, unless a data folder was, by a variable of the
+    SDKs."""
     named = [("--url", url)]
     if data is None:
         named += [(name, environment.get(name)) for name in URL_VARIABLES]
@@ -212,7 +213,7 @@ def local_server(settings: Settings) -> str:
 
 
 def token_of(key: str | None, environment: Mapping[str, str] = os.environ) -> str:
-    """The API key, which is never shown."""
+    """Return the API key, which is never shown."""
     for found in (key, *(environment.get(name) for name in KEY_VARIABLES)):
         if found:
             return found
@@ -222,7 +223,7 @@ def token_of(key: str | None, environment: Mapping[str, str] = os.environ) -> st
 def mail_of(
     to: Sequence[str] | None, sender: str | None, subject: str, text: str, simulators: Sequence[str]
 ) -> dict[str, Any]:
-    """The send request, with the simulator's addresses where none were given."""
+    """Return the send request, with the simulator's addresses where none were given."""
     if (not to or sender is None) and not simulators:
         raise CommandRefused("There is no simulator domain; use --from and --to.")
     return {

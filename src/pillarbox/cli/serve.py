@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def command_of(rows: tuple[Setting[Any], ...]) -> Callable[..., None]:
-    """The command with an option for each setting."""
+    """Return the command with an option for each setting."""
 
     def command(context: typer.Context, **flags: str | None) -> None:
         """Run Pillarbox: database, API, delivery and background work, until a signal."""
@@ -43,7 +43,7 @@ def sealed() -> Sequence[SealedColumn]:
 
 
 async def first_team(conn: Connection, settings: Settings) -> FirstStart | None:
-    """The first team with its key and the link for its owner, while there is no team at all."""
+    """Return the first team with its key and the link for its owner, while there is no team at all."""
     from pillarbox.kernel.clock import SystemClock
     from pillarbox.kernel.ids import Ids
     from pillarbox.kernel.process.database_start import FirstStart
@@ -64,7 +64,7 @@ async def first_team(conn: Connection, settings: Settings) -> FirstStart | None:
 
 
 def option(setting: Setting[Any]) -> inspect.Parameter:
-    """The command line option of one setting."""
+    """Return the command line option of one setting."""
     default = setting.default if setting.default is not None else setting.otherwise
     return inspect.Parameter(
         setting.name,

@@ -211,7 +211,7 @@ def place(gap: Gap) -> str:
 
 
 def more(result: ReconcileResult, blob_result: BlobReferences) -> set[str]:
-    """The kinds of gaps of which not all are listed."""
+    """Return the kinds of gaps of which not all are listed."""
     return result.more | ({"blobs"} if blob_result.more else set())
 
 

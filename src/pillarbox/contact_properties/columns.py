@@ -25,8 +25,8 @@ def refuse_keys(keys: Sequence[str], where: str) -> None:
 
 
 async def numbers_of(db: TeamDb, ids: Ids, types: Mapping[str, str]) -> dict[str, int]:
-    """The number of the property of each key, with the type that is wanted; those that the team has not are
-    defined. 422 for a property of another type, 403 for one too many."""
+    """Return the number of the property of each key, with the type that is wanted; those that the team has
+    not are defined. 422 for a property of another type, 403 for one too many."""
     known = {one.key: one for one in await queries.named(db, list(types))}
     for key, kind in types.items():
         if key in known and known[key].type != kind:

@@ -41,9 +41,11 @@ RESERVED: Final = frozenset(
 
 
 async def define(db: TeamDb, ids: Ids, key: str, kind: str, fallback: object = None) -> UUID:
-    """A new property of the team, in a transaction that holds no definitions yet.
+    """Define a property of the team and return its id. Call it in a transaction that holds no definitions
+    yet.
 
-    422 for a key that is reserved or taken, and for a fallback of another type; 403 for one too many."""
+    422 for a key that is reserved or taken, and for a fallback of another type; 403 for one too many.
+    """
     if key in RESERVED:
         raise InvalidField("key", f"`{key}` is reserved.")
     if fallback is not None:
@@ -62,7 +64,7 @@ async def define(db: TeamDb, ids: Ids, key: str, kind: str, fallback: object = N
 
 
 async def property_of(db: TeamDb, property_id: UUID) -> PropertyDefinition:
-    """The property; 404 where the team has none of that id."""
+    """Return the property; 404 where the team has none of that id."""
     found = await queries.one(db, property_id)
     if found is None:
         raise NotFound("Contact property")

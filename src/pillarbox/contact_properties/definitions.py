@@ -41,7 +41,7 @@ NO_VALUES: Final = Values()
 
 
 async def definitions(db: TeamDb) -> list[PropertyDefinition]:
-    """The properties of the team, the newest first."""
+    """Return the properties of the team, the newest first."""
     return await every_row(partial(queries.page, db))
 
 

@@ -155,7 +155,7 @@ async def hide(db: TeamDb, property_id: UUID, now: datetime) -> bool:
 
 
 async def hidden(db: TeamDb) -> list[DeletedDefinition]:
-    """The definitions that were deleted and are still there."""
+    """Return the definitions that were deleted and are still there."""
     return await db.all(DeletedDefinition, HIDDEN)
 
 

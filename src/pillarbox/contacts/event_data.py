@@ -57,7 +57,7 @@ SHAPES: Final[Mapping[str, type]] = {
 
 
 def audience_of(team_id: UUID) -> UUID:
-    """The audience of a team: one for all of its contacts."""
+    """Return the audience of a team: one for all of its contacts."""
     return uuid5(AUDIENCES, str(team_id))
 
 

@@ -148,12 +148,12 @@ async def page(db: TeamDb, page: Page) -> list[ListedContact]:
 
 
 async def members(db: TeamDb, segment_id: UUID, page: Page) -> list[ListedContact]:
-    """The contacts of a segment, newest contact first."""
+    """Return the contacts of a segment, newest contact first."""
     return await db.all(ListedContact, MEMBERS, *page.args, segment_id)
 
 
 async def encoded(db: TeamDb, segment_id: UUID | None, limit: int, below: UUID, above: UUID) -> EncodedRows:
-    """The next contacts between two positions: of a segment, or all."""
+    """Return the next contacts between two positions: of a segment, or all."""
     args = (below, above, limit)
     if segment_id is None:
         found = await db.one(EncodedRows, ENCODED, *args)
@@ -163,7 +163,7 @@ async def encoded(db: TeamDb, segment_id: UUID | None, limit: int, below: UUID, 
 
 
 async def following(db: TeamDb, after: UUID, segment_id: UUID | None, limit: int) -> list[ExportedContact]:
-    """The next contacts, the oldest first: of a segment, or all."""
+    """Return the next contacts, the oldest first: of a segment, or all."""
     if segment_id is None:
         return await db.all(ExportedContact, FOLLOWING, after, limit)
     return await db.all(ExportedContact, FOLLOWING_MEMBERS, after, limit, segment_id)

@@ -55,5 +55,5 @@ async def topics(db: TeamDb, contact_id: UUID) -> list[TopicInDetail]:
 
 
 async def suppressed(db: TeamDb, address: str) -> SuppressedAddress | None:
-    """The entry of an address in the suppression list."""
+    """Return the entry of an address in the suppression list."""
     return await db.one(SuppressedAddress, SUPPRESSED, address)

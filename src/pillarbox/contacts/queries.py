@@ -243,7 +243,7 @@ async def found(db: TeamDb, contact_id: UUID) -> ContactWithProperties | None:
 
 
 async def address_of(db: TeamDb, contact_id: UUID) -> str | None:
-    """The address of a contact, as it is compared."""
+    """Return the address of a contact, as it is compared."""
     address: str | None = await db.value(ADDRESS, contact_id)
     return address
 

@@ -20,7 +20,7 @@ BLOCK: Final = 1000
 
 
 async def shown(db: TeamDb, contact_id: UUID) -> wire.FullContact:
-    """A contact with the properties that were set on it; 404 where there is none."""
+    """Return a contact with the properties that were set on it; 404 where there is none."""
     contact = await queries.found(db, contact_id)
     if contact is None:
         raise NotFound("Contact")
@@ -30,7 +30,7 @@ async def shown(db: TeamDb, contact_id: UUID) -> wire.FullContact:
 async def contact_list(
     db: TeamDb, page: Page, segment_id: UUID | None = None
 ) -> ListOf[wire.ContactItem] | bytes | AsyncIterator[bytes]:
-    """The body of a list of contacts: of all of them, or of the members of a segment."""
+    """Return the body of a list of contacts: of all of them, or of the members of a segment."""
     if page.limit is None:
         return await encoded(partial(list_queries.encoded, db, segment_id, BLOCK), page)
     if segment_id is None:

@@ -155,7 +155,7 @@ async def choose(request: Request, db: TeamDb) -> Reply[wire.ChosenRef]:
 
 
 def _segment(request: Request) -> UUID | None:
-    """The segment that a list is restricted to, by either of its names."""
+    """Return the segment that a list is restricted to, by either of its names."""
     named = {name: request.query.text(name) for name in ("segment_id", "audience_id")}
     for name, value in named.items():
         if value is not None and not well_formed(value):

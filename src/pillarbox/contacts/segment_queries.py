@@ -84,7 +84,7 @@ async def remove_all(db: TeamDb, contact_id: UUID) -> None:
 
 
 async def ids(db: TeamDb, contact_id: UUID) -> list[UUID]:
-    """The segments of a contact, in the order in which it was added to them."""
+    """Return the segments of a contact, in the order in which it was added to them."""
     return list(await db.values(IDS, contact_id))
 
 

@@ -27,12 +27,12 @@ from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 
 async def id_of(db: TeamDb, address: str) -> UUID | None:
-    """The id of the contact with this compared address; None where there is none."""
+    """Return the id of the contact with this compared address; None where there is none."""
     return await queries.id_of(db, address)
 
 
 async def find(db: TeamDb, text: str) -> UUID:
-    """The contact that a path names, by its address or id; 404 where there is none."""
+    """Return the contact that a path names, by its address or id; 404 where there is none."""
     named = identifier(text)
     if isinstance(named, UUID):
         found = named if await queries.exists(db, named) else None

@@ -97,7 +97,7 @@ class ChosenTopics(Struct, kw_only=True):
 
 
 def _chosen(body: Any, _: str) -> Choices:
-    """A list, or an object that has it under `topics`."""
+    """Return a list, or an object that has it under `topics`."""
     return parse(ChosenTopics, body).topics if isinstance(body, dict) else _some_choices(body, "topics")
 
 
@@ -183,7 +183,7 @@ class Contradiction(Problem):
 
 
 def address_of(text: str) -> EmailAddress:
-    """The address of a new contact."""
+    """Return the address of a new contact."""
     if not text.strip():
         raise MissingField("email")
     try:
@@ -203,8 +203,8 @@ def members_of(new: MembersOfContact) -> ContactChange:
 
 
 def belonging_of(new: NewContact) -> ContactMemberships:
-    """The segments that a new contact is added to, and what it chooses of topics; the last choice of a topic
-    counts."""
+    """Return the segments that a new contact is added to, and what it chooses of topics; the last choice of a
+    topic counts."""
     if new.audience_id is not None and (new.segments is not None or new.topics is not None):
         raise Contradiction("Use either `audience_id` or `segments` and `topics`, not both.")
     named = [segment_of(item) for item in new.segments or ()]
@@ -251,7 +251,7 @@ def _new_name(value: str | UnsetType | None, field: str) -> str | UnsetType | No
 
 
 def _name(value: str, field: str) -> str | None:
-    """A name without blanks around it; None for one that is empty then."""
+    """Return a name without blanks around it; None for one that is empty then."""
     value = value.strip()
     if len(value) > LONGEST_NAME:
         raise InvalidField(field, f"Use at most {LONGEST_NAME} characters.")

@@ -31,7 +31,7 @@ class MailLink(NamedTuple):
 
 
 def links(html: str) -> list[MailLink]:
-    """The links of an HTML body in their order, without repetitions."""
+    """Return the links of an HTML body in their order, without repetitions."""
     tree = LexborHTMLParser(nested(mail_html.without_data(html), LINKS_ALONE).body)
     found: dict[MailLink, None] = {}
     node = tree.body.child if tree.body is not None else None

@@ -147,12 +147,12 @@ def cleaned(html: str) -> SanitizedHtml:
 
 
 def without_data(html: str) -> str:
-    """The HTML without the pictures that stand in it as data, as much of it as is looked at."""
+    """Return the HTML without the pictures that stand in it as data, as much of it as is looked at."""
     return _LONG_DATA.sub("", html[:LONGEST])
 
 
 def with_pictures(sanitized_html: SanitizedHtml, pictures: Pictures) -> ShownMail:
-    """The HTML with its pictures, as many as there is room for."""
+    """Return the HTML with its pictures, as many as there is room for."""
     room = MOST_PICTURES
     is_cut = sanitized_html.is_cut
     body: list[str] = []
@@ -176,7 +176,7 @@ def with_pictures(sanitized_html: SanitizedHtml, pictures: Pictures) -> ShownMai
 
 
 def document(shown: ShownMail, images: str = "data:") -> str:
-    """A whole document for a sandboxed frame, with the policy inside; `images` are CSP sources."""
+    """Return a whole document for a sandboxed frame, with the policy inside; `images` are CSP sources."""
     policy = escape(POLICY.format(images=images))
     return (
         '<!doctype html><html><head><meta charset="utf-8">'
@@ -206,7 +206,7 @@ class _Judge:
         return self._placed(MailPicture(_BLANKS.sub("", data), ""))
 
     def pieces(self, body: str) -> Iterator[str | MailPicture]:
-        """The cleaned body, divided at the places of its pictures."""
+        """Yield the cleaned body, divided at the places of its pictures."""
         at = 0
         for found in self._place.finditer(body):
             yield body[at : found.start()]
@@ -215,7 +215,7 @@ class _Judge:
         yield body[at:]
 
     def attribute(self, tag: str, name: str, value: str) -> str | None:
-        """The value that the attribute may have, or None."""
+        """Return the value that the attribute may have, or None."""
         if name == "style":
             if len(value) > LONGEST_STYLE:
                 return None

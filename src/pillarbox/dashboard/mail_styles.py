@@ -40,13 +40,13 @@ _BLANKS = re.compile(r"\s+")
 
 
 def declarations(text: str) -> str:
-    """The declarations that may stay, as they may stand in a `style` attribute."""
+    """Return the declarations that may stay, as they may stand in a `style` attribute."""
     kept = (_declaration(piece) for piece in _COMMENT.sub(" ", text).split(";"))
     return ";".join(piece for piece in kept if piece)
 
 
 def sheet(text: str) -> str:
-    """The rules of a style sheet that may stay."""
+    """Return the rules of a style sheet that may stay."""
     return "\n".join(_rules(_COMMENT.sub(" ", text[:LONGEST_SHEET]), nested=False))
 
 

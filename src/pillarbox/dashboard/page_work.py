@@ -43,8 +43,8 @@ class PageWork:
         return self._turns.waiting
 
     async def do(self, team_id: UUID, work: Callable[[], T], is_gone: IsGone = never) -> T:
-        """Return what `work` returns. Raises Overloaded, and ClientGone where whoever asked left before it
-        began."""
+        """Run `work` in the thread and return its result. Raises ServerOverloaded, and ClientGone where the
+        client left before it began."""
         await self._turns.take(team_id, 1, is_gone)
         made = asyncio.get_running_loop().run_in_executor(self._thread, work)
         made.add_done_callback(self._ended)
@@ -52,11 +52,11 @@ class PageWork:
         return await asyncio.shield(made)
 
     def cleaned(self, html: str) -> SanitizedHtml:
-        """The HTML as it may be shown; for use inside of `work`."""
+        """Return the HTML as it may be shown; for use inside of `work`."""
         return self._made.of("html", html, mail_html.cleaned)
 
     def links(self, html: str) -> list[MailLink]:
-        """The links of the HTML; for use inside of `work`."""
+        """Return the links of the HTML; for use inside of `work`."""
         return self._made.of("links", html, links)
 
     def close(self) -> None:

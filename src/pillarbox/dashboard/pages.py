@@ -40,7 +40,7 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def size(octets: int) -> str:
-    """A size as people read it."""
+    """Return a size as people read it."""
     amount, unit = float(octets), 0
     while amount >= 1000 and unit < len(UNITS) - 1:
         amount, unit = amount / 1000, unit + 1
@@ -84,17 +84,17 @@ def beginning(text: str | None) -> tuple[str | None, bool]:
 
 
 def render(template: str, **values: Any) -> str:
-    """The text of a page."""
+    """Return the text of a page."""
     return _templates().get_template(template).render(**values)
 
 
 def page(
     template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
 ) -> Reply[Html]:
-    """A page as an answer."""
+    """Show a page as an answer."""
     return Reply.html(render(template, **values), status, {**HEADERS, **(headers or {})})
 
 
 def message_page(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply[Html]:
-    """A page that says one thing; `link` is an address and its text."""
+    """Show a page that says one thing; `link` is an address and its text."""
     return page("message.html", status=status, title=title, text=text, link=link)

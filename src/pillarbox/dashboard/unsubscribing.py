@@ -139,7 +139,7 @@ def _is_about_topic(done: UnsubscribeOutcome) -> bool:
 
 
 def _leave_or_return(shown: Preferences) -> Button | None:
-    """The main button: out of what the mail was about, or back into it."""
+    """Return the main button: out of what the mail was about, or back into it."""
     topic = shown.topic
     if shown.is_unsubscribed:
         return Button("Subscribe again", (("action", "resubscribe"),))

@@ -36,7 +36,7 @@ async def add(db: TeamDb, name: str, domain_id: UUID) -> None:
 
 
 async def remove(db: TeamDb, name: str) -> None:
-    """The team neither holds nor owns the name any more."""
+    """Forget that the team has, or owns, the name."""
     await db.run("DELETE FROM directory_domains WHERE name = $2 AND team_id = $1", name)
 
 
@@ -49,7 +49,7 @@ async def owned_elsewhere(db: TeamDb, name: str) -> bool:
 
 
 async def owner(source: Source, name: str) -> Owner | None:
-    """The team that has shown that the name is its own."""
+    """Return the team that has shown that the name is its own."""
     row = await source.fetchrow(
         "SELECT team_id, domain_id, owned_at AS since FROM directory_domains WHERE name = $1 AND owned", name
     )
@@ -134,8 +134,8 @@ async def receivers_of(
 
 
 async def tracker(source: Source, name: str, label: str) -> UUID | None:
-    """The team whose tracked links lead to the host of this label below the name: it owns the name, and DNS
-    has shown that the host leads here."""
+    """Return the team whose tracked links lead to the host of this label below the name: it owns the name,
+    and DNS has shown that the host leads here."""
     found: UUID | None = await source.fetchval(
         """
         SELECT d.team_id

@@ -35,14 +35,14 @@ async def add(db: TeamDb, address: str, inbox_id: UUID, *, is_forwarded: bool = 
 
 
 async def remove(db: TeamDb, inbox_ids: Sequence[UUID]) -> None:
-    """The addresses of these inboxes are free."""
+    """Free the addresses of these inboxes."""
     await db.run(
         "DELETE FROM directory_inboxes WHERE team_id = $1 AND inbox_id = ANY ($2::uuid[])", inbox_ids
     )
 
 
 async def id_of(db: TeamDb, address: str) -> UUID | None:
-    """The team's inbox whose own address this is."""
+    """Return the team's inbox whose own address this is."""
     found: UUID | None = await db.value(
         "SELECT inbox_id FROM directory_inboxes WHERE address = $2 AND team_id = $1 AND NOT is_forwarded",
         address,
@@ -51,7 +51,7 @@ async def id_of(db: TeamDb, address: str) -> UUID | None:
 
 
 async def at(source: Source, addresses: Sequence[str]) -> dict[str, InboxAt]:
-    """The inboxes that these addresses mean, of whichever team; those that mean none are left out."""
+    """Return the inboxes that these addresses mean, of whichever team; those that mean none are left out."""
     rows = await source.fetch(
         """
         SELECT address, team_id, inbox_id, is_forwarded

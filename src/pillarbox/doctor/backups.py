@@ -19,7 +19,7 @@ AHEAD: Final = timedelta(hours=1)
 
 
 async def age(pool: asyncpg.Pool, now: datetime) -> Check:
-    """Whether the last backup is recent; skipped where none was ever made by `pillarbox backup`."""
+    """Check whether the last backup is recent; skipped where none was ever made by `pillarbox backup`."""
     last = await last_backup(pool)
     title, wanted = "Backups are made", f"at least every {LATE.days} days"
     if last is None:
@@ -50,7 +50,7 @@ async def age(pool: asyncpg.Pool, now: datetime) -> Check:
 
 
 async def put_aside(pool: asyncpg.Pool) -> Check:
-    """Whether a restore has put work aside that nobody has decided about."""
+    """Check whether a restore has put work aside that nobody has decided about."""
     backup = await queries.restored_backup(pool)
     return Check(
         name="restored.open",

@@ -18,7 +18,7 @@ NTP: Final = "Let NTP set the clocks, by slewing, and find out who sets them oth
 
 
 async def jumps(pool: asyncpg.Pool) -> Check:
-    """Whether the clock was set while we ran."""
+    """Check whether the clock was set while we ran."""
     found = await queries.clock_jumps(pool, timedelta(days=DAYS))
     found_text = f"none seen in {DAYS} days"
     if found:
@@ -35,7 +35,7 @@ async def jumps(pool: asyncpg.Pool) -> Check:
 
 
 async def future(pool: asyncpg.Pool, now: datetime) -> Check:
-    """Whether there are emails that are dated ahead of the clock."""
+    """Check whether there are emails that are dated ahead of the clock."""
     newest = await queries.newest_email(pool, first_id(now + AHEAD))
     wrong = newest.at is not None
     found_text = "none"

@@ -38,7 +38,7 @@ STEP: Final = (
 
 
 async def endpoints(pool: asyncpg.Pool, now: datetime) -> list[Check]:
-    """A warning for each endpoint that fails, or was disabled because it did."""
+    """Return a warning for each endpoint that fails, or was disabled because it did."""
     failing = await queries.failing_endpoints(pool, MOST_SHOWN)
     if not failing:
         enabled = await queries.enabled_endpoints(pool)
@@ -86,13 +86,13 @@ class CheckedInstallation:
     sealed: Sequence[SealedColumn] = ()
 
     def knows(self, setting: str) -> bool:
-        """Whether the value of a setting is the server's, or was given to the command."""
+        """Return whether the value of a setting is the server's, or was given to the command."""
         return self.running or setting in self.settings.given
 
 
 async def effective_route(installation: CheckedInstallation, now: datetime) -> EffectiveRoute:
-    """The route by which the mail of this installation leaves: that of the processes that deliver now, else
-    that which the command was told."""
+    """Return the route by which the mail of this installation leaves: that of the processes that deliver now,
+    else that which the command was told."""
     settings = installation.settings
     if installation.running and ProcessRole.DELIVERY in settings.roles:
         return EffectiveRoute(settings.route)

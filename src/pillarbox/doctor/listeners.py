@@ -24,14 +24,14 @@ OUTCOMES: Final = {
 
 
 def outcome(contact: ConnectReport) -> str:
-    """The outcome of an attempt, as the end of a sentence."""
+    """Return the outcome of an attempt, as the end of a sentence."""
     return contact.line or OUTCOMES.get(contact.reached, "it is open")
 
 
 async def listening(
     outside: OutsideWorld, listeners: Mapping[str, HostPort], *, running: bool
 ) -> list[Check]:
-    """Whether each listener that should be open accepts connections."""
+    """Check whether each listener that should be open accepts connections."""
     if not running:
         found = "no server runs on this data folder"
         return [
@@ -74,8 +74,8 @@ async def return_path_check(
     *,
     receives: bool,
 ) -> Check:
-    """Whether mail servers reach us: bounces come to the return path, and mail to domains that receive. The
-    route is None where it is not known.
+    """Check whether mail servers reach us: bounces come to the return path, and mail to domains that receive.
+    The route is None where it is not known.
 
     Bounces that come later are lost where nobody answers; what a server says at once is not.
     """

@@ -130,7 +130,7 @@ def _disk(folder: Path, space: Space) -> Check:
 
 
 async def database(pool: asyncpg.Pool, connections: int) -> list[Check]:
-    """The settings that decide whether a commit lasts, and whether all processes find a connection."""
+    """Return the settings that decide whether a commit lasts, and whether all processes find a connection."""
     found = await queries.server_settings(pool)
     return [*(_setting(rule, found) for rule in RULES), _connections(found, connections)]
 

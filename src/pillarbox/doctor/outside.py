@@ -124,11 +124,11 @@ class OutsideWorld:
     handshake: Handshake = field(default_factory=TlsHandshake)
 
     async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
-        """The DNS answer of the authoritative servers, else of the resolvers."""
+        """Return the DNS answer of the authoritative servers, else of the resolvers."""
         return settled(await self.dns.ask(DnsQuestion(name, kind)))
 
     async def addresses(self, name: str) -> tuple[str, ...]:
-        """The addresses of a name; an address is its own. Nothing where there are none."""
+        """Return the addresses of a name; an address is its own. Nothing where there are none."""
         if is_address(name):
             return (name,)
         seen = await self.look_up(name, "ADDRESSES")
@@ -140,7 +140,7 @@ class OutsideWorld:
         return absence(name, seen)
 
     async def pointers(self, address: str) -> DnsAnswer:
-        """The names that an address has in DNS."""
+        """Return the names that an address has in DNS."""
         return await self.look_up(ip_address(address).reverse_pointer, "PTR")
 
 
@@ -192,7 +192,7 @@ class Tcp:
 
 
 def ours(address: str) -> bool:
-    """Whether this machine itself has the address."""
+    """Return whether this machine itself has the address."""
     return is_own(ip_address(address))
 
 

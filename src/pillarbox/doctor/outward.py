@@ -88,7 +88,7 @@ class EffectiveRoute(NamedTuple):
 
 
 async def outgoing(outside: OutsideWorld, used: EffectiveRoute, port: int, domains: Sequence[str]) -> Check:
-    """The check that fits the route."""
+    """Return the check that fits the route."""
     route = used.route
     if route is None:
         step = "Start the server, or set PILLARBOX_ROUTE to its route for this command."
@@ -112,8 +112,8 @@ async def outgoing(outside: OutsideWorld, used: EffectiveRoute, port: int, domai
 
 
 async def greeted(outside: OutsideWorld, domain: str, port: int) -> TriedServer | str | None:
-    """The best mail server of the domain and its answer; the domain where DNS says that it has none; None
-    where DNS does not answer."""
+    """Return the best mail server of the domain and its answer; the domain where DNS says that it has none;
+    None where DNS does not answer."""
     seen = await outside.look_up(domain, "MX")
     if seen.kind is AnswerKind.TROUBLE:
         return None
@@ -181,7 +181,7 @@ async def _cause(outside: OutsideWorld, tried: Sequence[TriedServer], domains: S
 
 
 async def _gets_out(outside: OutsideWorld, domains: Sequence[str]) -> bool:
-    """Whether anything but mail gets out."""
+    """Return whether anything but mail gets out."""
     for domain in domains:
         for address in (await outside.addresses(domain))[:MOST_ADDRESSES]:
             if (await outside.connect(address, CONTROL_PORT, False)).connected:
@@ -194,7 +194,7 @@ def _line(tried: Sequence[TriedServer]) -> str:
 
 
 async def smarthost(outside: OutsideWorld, relay: Relay) -> Check:
-    """Whether the smarthost answers, and lets us in with our password; nothing is sent."""
+    """Check whether the smarthost answers, and lets us in with our password; nothing is sent."""
     title, expected = "The smarthost takes our mail", f"a session with {relay.host} port {relay.port}"
     addresses = await outside.addresses(relay.host)
     if not addresses:
@@ -225,7 +225,7 @@ async def smarthost(outside: OutsideWorld, relay: Relay) -> Check:
 
 
 async def _session(outside: OutsideWorld, relay: Relay, fine: Check) -> Check:
-    """The check of a smarthost that can be reached."""
+    """Return the check of a smarthost that can be reached."""
     failed = await outside.open_session(relay)
     if failed is None:
         return fine

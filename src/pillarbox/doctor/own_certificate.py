@@ -86,7 +86,7 @@ def _of_files(chain: Path, key: Path, hostname: str, now: datetime) -> Check:
 
 
 def _names(shown: x509.Certificate, hostname: str) -> bool:
-    """Whether the certificate is for this name, by itself or by a wildcard (RFC 6125, 6.4.3)."""
+    """Return whether the certificate is for this name, by itself or by a wildcard (RFC 6125, 6.4.3)."""
     try:
         found = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

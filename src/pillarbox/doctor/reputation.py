@@ -52,7 +52,7 @@ LIMITS: Final = (
 
 
 async def reputation_checks(pool: asyncpg.Pool, now: datetime) -> list[Check]:
-    """A warning for each domain that is over a limit, else one line that says there is none."""
+    """Return a warning for each domain that is over a limit, else one line that says there is none."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     domains = await queries.domain_counts(pool, midnight - timedelta(days=DAYS - 1), LEAST)
     worse = [check for domain in domains for check in _over(domain)]

@@ -30,7 +30,7 @@ REACH: Final = (
 
 
 async def key_ring(pool: asyncpg.Pool, settings: Settings, columns: Sequence[SealedColumn]) -> list[Check]:
-    """Whether the ring is the one of the database, and opens all that is sealed there."""
+    """Check whether the ring is the one of the database, and opens all that is sealed there."""
     text = await asyncio.to_thread(key_ring_text, settings)
     ring = None if text is None else KeyRing.parse(text)
     try:
@@ -66,7 +66,7 @@ async def key_ring(pool: asyncpg.Pool, settings: Settings, columns: Sequence[Sea
 
 
 async def blob_store(pool: asyncpg.Pool, settings: Settings) -> Check:
-    """Whether the blob store answers and is the one of the database; nothing is written."""
+    """Check whether the blob store answers and is the one of the database; nothing is written."""
     name, title = "blob_store", "The blob store is the one of this database"
     blobs = BlobStore.open(settings.blobs)
     try:

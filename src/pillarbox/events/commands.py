@@ -148,7 +148,7 @@ def _plain(named_event: NamedEvent) -> dict[str, Any]:
 
 
 def _words(named_event: NamedEvent) -> str | None:
-    """The schema in one line."""
+    """Return the schema in one line."""
     if named_event.schema is None:
         return None
     fields = msgspec.json.decode(named_event.schema, type=dict[str, str])

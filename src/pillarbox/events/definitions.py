@@ -25,7 +25,7 @@ RESERVED: Final = "resend:"
 
 
 def event_name(text: str, field: str) -> str:
-    """The name that was given; 422 where no event can have it."""
+    """Return the name that was given; 422 where no event can have it."""
     name = text.strip()
     if not name:
         raise MissingField(field)
@@ -60,7 +60,7 @@ async def define(db: TeamDb, ids: Ids, name: str, schema: Schema | None) -> UUID
 
 
 async def found(db: TeamDb, identifier: str) -> EventDefinitionRow:
-    """The definition that a path names, by its id or its name; 404 where there is none."""
+    """Return the definition that a path names, by its id or its name; 404 where there is none."""
     if well_formed(identifier):
         definition = await queries.by_id(db, UUID(identifier))
     else:
@@ -91,5 +91,5 @@ def _json(schema: Schema | None) -> str | None:
 
 
 async def by_name(db: TeamDb, name: str) -> EventDefinitionRow | None:
-    """The definition of that name; None where the team has none."""
+    """Return the definition of that name; None where the team has none."""
     return await queries.by_name(db, name)

@@ -147,8 +147,8 @@ class Distribution:
         return DecidedAtSettle(decide)
 
     def _end(self, job: Job, partition: int) -> DecidedAtSettle:
-        """The job is over unless there are events again, or somebody is sending one; who sends one after that
-        waits for the answer."""
+        """End the job unless there are events again, or somebody is sending one; a request that sends one
+        after that waits for the answer."""
 
         async def decide(conn: Connection) -> JobFinished | JobPostponed:
             db = TeamDb(conn, job.team_id)

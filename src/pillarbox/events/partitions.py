@@ -16,7 +16,8 @@ JOB: Final = "events.distribute"
 
 
 def partition_of(address: str) -> int:
-    """The partition for the contact of an address, as it is compared. It never changes: events wait there."""
+    """Return the partition for the contact of an address, as it is compared. It never changes: events wait
+    there."""
     return crc32(address.encode()) % PARTITIONS
 
 
@@ -25,5 +26,5 @@ def subject_of(partition: int) -> UUID:
 
 
 def partition_with(subject: UUID) -> int:
-    """The partition of a job by its subject."""
+    """Return the partition of a job by its subject."""
     return subject.int

@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 
 def encoded(payload: Mapping[str, Any]) -> str:
-    """The payload as it is stored; 422 where it is nested too deep or too long."""
+    """Return the payload as it is stored; 422 where it is nested too deep or too long."""
     if _depth(payload) > MOST_DEPTH:
         raise InvalidField("payload", f"Use at most {MOST_DEPTH} levels.")
     text = msgspec.json.encode(payload)
@@ -41,8 +41,8 @@ def encoded(payload: Mapping[str, Any]) -> str:
 
 
 def fitted(payload: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """The payload with its values as the schema wants them; 422 for the first that is something else. What
-    either of the two does not have is no mistake."""
+    """Return the payload with its values as the schema wants them; 422 for the first that is something else.
+    What either of the two does not have is no mistake."""
     found = dict(payload)
     for key, kind in schema.items():
         if found.get(key) is not None:

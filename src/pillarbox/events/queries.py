@@ -60,7 +60,7 @@ class WaitingEvent(NamedTuple):
 
 
 async def waiting(db: TeamDb, partition: int, limit: int) -> list[WaitingEvent]:
-    """The first events of a partition, in order."""
+    """Return the first events of a partition, in order."""
     return await db.all(WaitingEvent, WAITING, partition, limit)
 
 
@@ -83,7 +83,7 @@ async def fail(db: TeamDb, event_id: UUID, now: datetime, reason: str) -> bool:
 
 
 async def hold_contact(db: TeamDb, address: str) -> UUID | None:
-    """The contact with an address, which stays until the transaction ends."""
+    """Return the contact with an address, which stays until the transaction ends."""
     found: UUID | None = await db.value(HOLD_CONTACT, address)
     return found
 

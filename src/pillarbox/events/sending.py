@@ -156,7 +156,7 @@ class EventSender:
     async def _rows(
         self, conn: Connection, batch: Sequence[_SendRequest]
     ) -> tuple[list[EventRow], list[EventRefused | None]]:
-        """The rows of what can be stored, and for each request what refuses it."""
+        """Return the rows of what can be stored, and for each request what refuses it."""
         names = {(one.team_id, event.name) for one in batch for event in one.events}
         contacts = {
             (one.team_id, event.contact_id)

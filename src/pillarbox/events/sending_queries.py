@@ -67,7 +67,7 @@ class PartitionKey(NamedTuple):
 
 
 async def schemas(conn: Connection, names: Collection[tuple[UUID, str]]) -> dict[tuple[UUID, str], str]:
-    """The schemas of those of these teams' events that have one."""
+    """Return the schemas of those of these teams' events that have one."""
     rows = await conn.fetch(SCHEMAS, literal([team for team, _ in names]), [name for _, name in names])
     return {(row["team_id"], row["name"]): row["schema"] for row in rows}
 
@@ -75,7 +75,8 @@ async def schemas(conn: Connection, names: Collection[tuple[UUID, str]]) -> dict
 async def addresses(
     conn: Connection, contacts: Collection[tuple[UUID, UUID]]
 ) -> dict[tuple[UUID, UUID], tuple[str, str | None]]:
-    """The address of each of these contacts that exists, and how it is shown where that is something else."""
+    """Return the address of each of these contacts that exists, and how it is shown where that is something
+    else."""
     rows = await conn.fetch(
         ADDRESSES, literal([team for team, _ in contacts]), literal([found for _, found in contacts])
     )

@@ -49,7 +49,7 @@ class NewEvent(Struct, kw_only=True):
     payload: dict[str, AnyJson] | None = None
 
     def sent(self) -> SentEvent:
-        """The event; raises where the fields do not fit together."""
+        """Return the event; raises where the fields do not fit together."""
         name = event_name(self.event, "event")
         if self.contact_id is not None and self.email is not None:
             raise Invalid("Use either `contact_id` or `email`, not both.")
@@ -63,7 +63,7 @@ class NewEvent(Struct, kw_only=True):
 
 
 def _events(body: Any, _: str) -> list[SentEvent]:
-    """The events of a body, which is one or an array of them; the first that is none is named by its
+    """Return the events of a body, which is one or an array of them; the first that is none is named by its
     index."""
     if not isinstance(body, list):
         return [parse(NewEvent, body).sent()]
@@ -128,7 +128,7 @@ def full(definition: EventDefinitionRow) -> EventDefinition:
 
 
 def sent(events: Sequence[SentEvent], *, is_array: bool) -> EventSent | EventsSent:
-    """The answer for these events."""
+    """Return the answer for these events."""
     shown = [EventSent(object="event", event=event.name) for event in events]
     return EventsSent(data=shown) if is_array else shown[0]
 

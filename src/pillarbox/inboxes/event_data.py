@@ -216,7 +216,7 @@ class _Objects(NamedTuple):
 
 
 async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
-    """The data of these events as JSON."""
+    """Return the data of these events as JSON."""
     details = [_decode(subject.detail or "{}") for subject in subjects]
     objects = await _objects(TeamDb(conn, team_id), subjects, details)
     return [
@@ -249,7 +249,7 @@ def _shows_inbox(subject: EventSubject) -> bool:
 
 
 def _data(kind: str, detail: InboxEventDetail, objects: _Objects) -> Struct:
-    """The fields of the shape of this kind, each from the event itself or from what it shows."""
+    """Return the fields of the shape of this kind, each from the event itself or from what it shows."""
     shape = SHAPES[kind]
     found: dict[str, Any] = {}
     for field in fields(shape):

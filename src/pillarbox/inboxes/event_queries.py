@@ -131,7 +131,7 @@ async def messages(db: TeamDb, keys: Collection[tuple[UUID, UUID]]) -> dict[tupl
 
 
 async def files(db: TeamDb, email_ids: Sequence[UUID]) -> dict[UUID, list[EventFile]]:
-    """The attachments of these emails, in the order of each."""
+    """Return the attachments of these emails, in the order of each."""
     found: dict[UUID, list[EventFile]] = {}
     if email_ids:
         for file in await db.all(EventFile, FILES, email_ids):

@@ -108,7 +108,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def created(ref: InboxOfEvent, instant: datetime) -> Reference:
-    """The inbox was created."""
+    """Return the event that the inbox was created."""
     return _of_inbox(INBOX_CREATED, ref, instant)
 
 
@@ -118,7 +118,7 @@ def updated(ref: InboxOfEvent, instant: datetime) -> Reference:
 
 
 def deleted(ref: InboxOfEvent, instant: datetime) -> Reference:
-    """The inbox is gone, with all that it had."""
+    """Return the event that the inbox is gone, with all that it had."""
     return _of_inbox(INBOX_DELETED, ref, instant)
 
 
@@ -129,34 +129,34 @@ MessageEvent = Callable[[UUID, datetime, UUID, UUID, UUID], Reference]
 def thread_created(
     team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
 ) -> Reference:
-    """The first message of a thread arrived or was sent."""
+    """Return the event that the first message of a thread arrived or was sent."""
     return _of_message(THREAD_CREATED, team_id, instant, inbox_id, thread_id, email_id)
 
 
 def email_received(
     team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
 ) -> Reference:
-    """A message came in."""
+    """Return the event that a message arrived."""
     return _of_message(EMAIL_RECEIVED, team_id, instant, inbox_id, thread_id, email_id)
 
 
 def email_sent(
     team_id: UUID, instant: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
 ) -> Reference:
-    """A message was accepted for sending."""
+    """Return the event that a message was accepted for sending."""
     return _of_message(EMAIL_SENT, team_id, instant, inbox_id, thread_id, email_id)
 
 
 def folder_updated(ref: ThreadRef, instant: datetime, before: ThreadFolder, after: ThreadFolder) -> Reference:
-    """The thread was moved."""
+    """Return the event that the thread was moved."""
     return _of_thread(FOLDER_UPDATED, ref, instant, _thread_detail(ref, from_=before, to=after))
 
 
 def assigned(
     ref: ThreadRef, instant: datetime, assignee: str | None, previous: str | None, by: str | None = None
 ) -> Reference:
-    """The thread was assigned to somebody, or with None to nobody; `by` is who did it, where that is a
-    person."""
+    """Return the event that the thread was assigned to somebody, or with None to nobody; `by` is the person
+    who did it, if it was one."""
     if assignee is None:
         detail = _thread_detail(ref, previous_assignee_email=previous)
         return _of_thread(UNASSIGNED, ref, instant, detail)
@@ -191,7 +191,7 @@ def draft_deleted(ref: DraftOfEvent, instant: datetime) -> Reference:
 
 
 def draft_sent(ref: DraftOfEvent, instant: datetime, email_id: UUID) -> Reference:
-    """The draft was accepted for sending as this email, in the thread of `ref`."""
+    """Return the event that the draft was accepted for sending as this email, in the thread of `ref`."""
     return _of_draft(DRAFT_SENT, ref, instant, email_id)
 
 

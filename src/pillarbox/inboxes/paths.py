@@ -23,7 +23,8 @@ SHOWN: Final = "inbox_id"
 
 
 def named(text: str) -> UUID | str:
-    """The id, or the address as it is compared, that the text is; 422 where it is neither."""
+    """Return the id, or the address in the form in which addresses are compared; 422 for a text that is
+    neither."""
     if "@" in text:
         try:
             return email_address(text).address
@@ -35,7 +36,7 @@ def named(text: str) -> UUID | str:
 
 
 async def find(db: TeamDb, text: str) -> UUID:
-    """The id of the inbox that the text names; 404 where the team has none such.
+    """Return the id of the inbox that the text names; 404 where the team has none such.
 
     It may be gone a moment later: whoever changes something locks its row and looks once more.
     """
@@ -50,12 +51,13 @@ async def find(db: TeamDb, text: str) -> UUID:
 
 
 async def inbox_of(request: Request, db: TeamDb) -> UUID:
-    """The id of the inbox that the path of the request names; 404 where the team has none such."""
+    """Return the id of the inbox that the path of the request names; 404 where the team has none such."""
     return await find(db, request.param(PARAMETER))
 
 
 async def _id_of(db: TeamDb, text: str) -> str | None:
-    """The id for the scope of an Idempotency-Key. An id stands for itself, also where its inbox is gone."""
+    """Return the id for the scope of an Idempotency-Key. An id stands for itself, also where its inbox is
+    gone."""
     try:
         name = named(text)
     except Problem:

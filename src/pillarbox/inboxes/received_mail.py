@@ -73,7 +73,7 @@ class ReceivedMailSource(Protocol):
         ...
 
     async def files(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[MessageFile]]:
-        """The attachments of each message that has some."""
+        """Return the attachments of each message that has some."""
         ...
 
     async def refuse_above(self, db: TeamDb, ids: Sequence[UUID]) -> None:
@@ -81,6 +81,6 @@ class ReceivedMailSource(Protocol):
         ...
 
     async def release(self, db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
-        """The inbox does not have these emails any more; where no other has one, it is kept as long as any
-        other received email."""
+        """Note that the inbox does not have these emails any more; one that no other inbox has is kept as
+        long as any other received email."""
         ...

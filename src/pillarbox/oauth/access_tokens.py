@@ -162,7 +162,7 @@ def _text(raw: bytes) -> str:
 
 
 def _raw(text: str) -> bytes | None:
-    """The octets of base64url in its one spelling."""
+    """Return the octets of base64url in its one spelling."""
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:

@@ -154,14 +154,14 @@ class Authorization:
         await request_queries.add(self._pool, *hashes, request, now, now + LIFETIME)
 
     def refusal(self, uri: str, state: str | None, error: str, description: str) -> str:
-        """The redirect URI with a failure (RFC 6749, 4.1.2.1; RFC 9207)."""
+        """Return the redirect URI with a failure (RFC 6749, 4.1.2.1; RFC 9207)."""
         return redirects.with_answer(
             uri,
             {"error": error, "error_description": description, "state": state, "iss": self.issuer},
         )
 
     def answer(self, asked: AuthorizationRequest, code: str) -> str:
-        """The redirect URI with a code."""
+        """Return the redirect URI with a code."""
         return redirects.with_answer(
             asked.redirect_uri, {"code": code, "state": asked.state, "iss": self.issuer}
         )
@@ -170,7 +170,8 @@ class Authorization:
 async def waiting(
     source: Source, now: datetime, request_id: str, browser: str | None
 ) -> AuthorizationRequest | None:
-    """The request that somebody at this browser has still to decide about; None where there is none such."""
+    """Return the request that the person at this browser has still to decide about; None where there is
+    none."""
     if browser is None:
         return None
     keys = clients.hashed(request_id), clients.hashed(browser)
@@ -201,7 +202,7 @@ def _asked(row: RequestRow) -> AuthorizationRequest:
 
 
 def redirect_of(parameters: Parameters, client: Client) -> str:
-    """The redirect URI of a request; raises InvalidRequest where it is not one of the program's."""
+    """Return the redirect URI of a request; raises InvalidRequest where it is not one of the program's."""
     if "redirect_uri" in parameters.repeated:
         raise InvalidRequest("redirect_uri: is there more than once")
     uri = need("redirect_uri", parameters.get("redirect_uri"))
@@ -211,12 +212,13 @@ def redirect_of(parameters: Parameters, client: Client) -> str:
 
 
 def is_state(text: str) -> bool:
-    """Whether a state can be kept and given back as it came."""
+    """Return whether a state can be kept and given back as it came."""
     return len(text) <= LONGEST_STATE and is_storable(text)
 
 
 def checked(parameters: Parameters, client: Client, uri: str) -> AuthorizationRequest:
-    """The rest of a request, in the contract's order; raises an OAuthProblem that the program is told."""
+    """Return the rest of a request, in the contract's order; raises an OAuthProblem that the program is
+    told."""
     for name in ONCE:
         if name in parameters.repeated:
             raise InvalidRequest(f"{name}: is there more than once")

@@ -17,5 +17,5 @@ def browser_of(request: Request) -> str | None:
 
 
 def cookie(value: str) -> str:
-    """The Set-Cookie value."""
+    """Return the Set-Cookie value."""
     return f"{NAME}={value}; Path=/; Secure; HttpOnly; SameSite=Lax"

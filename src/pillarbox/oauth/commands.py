@@ -133,7 +133,7 @@ async def listed(connected: CommandDatabase, *, json: bool) -> int:
 
 
 def sent_back_to(uris: Sequence[str]) -> str:
-    """The hosts and schemes of redirect URIs, cut: anybody may register long ones."""
+    """Return the hosts and schemes of redirect URIs, cut: anybody may register long ones."""
     places = ", ".join(dict.fromkeys(redirects.place(uri) for uri in uris))
     return places if len(places) <= LONGEST_PLACES else f"{places[:LONGEST_PLACES]}…"
 
@@ -249,7 +249,7 @@ async def rotated(connected: CommandDatabase, *, at_once: bool) -> int:
 
 
 def registered_id(client_id: str) -> UUID:
-    """The id of a program that is registered; Refused for the URL of a document."""
+    """Return the id of a program that is registered; Refused for the URL of a document."""
     if is_document_url(client_id):
         raise CommandRefused(
             "A program that a document describes has no state here: its host stands on the page."

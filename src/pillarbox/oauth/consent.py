@@ -52,11 +52,11 @@ class Consent:
     async def waiting(
         self, now: datetime, request_id: str, browser: str | None
     ) -> AuthorizationRequest | None:
-        """The request, while it waits for somebody in this browser."""
+        """Return the request, while it waits for somebody in this browser."""
         return await authorization.waiting(self._pool, now, request_id, browser)
 
     async def teams_of(self, person_id: UUID) -> list[ConsentTeam]:
-        """The teams of a person, by name."""
+        """Return the teams of a person, by name."""
         teams = await request_queries.teams_of_person(self._pool, person_id)
         return [ConsentTeam(team.team_id, team.name, TeamRole(team.role)) for team in teams]
 
@@ -107,7 +107,7 @@ class Consent:
 
 
 async def _is_usable(conn: Connection, now: datetime, client_id: str) -> bool:
-    """Whether the program may still be used; one that is registered now counts as used."""
+    """Return whether the program may still be used; one that is registered now counts as used."""
     if clients.is_document_url(client_id):
         return True
     if not await client_queries.lock_usable(conn, UUID(client_id)):

@@ -82,14 +82,14 @@ class OAuthError(Struct):
 
 
 def failure_reply(problem: Problem) -> Reply[OAuthError]:
-    """The answer to a problem, whatever raised it."""
+    """Return the answer to a problem, whatever raised it."""
     name = problem.name if isinstance(problem, OAuthProblem) else NAMES.get(problem.status, "invalid_request")
     body = msgspec.json.encode(OAuthError(name, described(problem)))
     return Reply(body, problem.status, {**NOT_KEPT, **problem.headers})
 
 
 def described(problem: Problem) -> str:
-    """The text of a problem in the characters that RFC 6749 allows: no quotes, no backslash, ASCII."""
+    """Return the text of a problem in the characters that RFC 6749 allows: no quotes, no backslash, ASCII."""
     text = problem.message.replace('"', "'").replace("\\", "/")
     return "".join(character if " " <= character <= "~" else "?" for character in text)
 

@@ -44,12 +44,12 @@ async def add(
 
 
 async def get(source: Source, ref: GrantRef) -> Grant | None:
-    """The grant, live or not."""
+    """Return the grant, live or not."""
     return await queries.get(source, ref)
 
 
 async def lock_live(conn: Connection, ref: GrantRef) -> Grant | None:
-    """The grant, if it is live; nobody revokes it before the transaction ends."""
+    """Return the grant, if it is live; nobody revokes it before the transaction ends."""
     return await queries.lock_live(conn, ref)
 
 

@@ -89,8 +89,8 @@ class SigningKeys:
         self._reading = asyncio.Lock()
 
     async def signing(self) -> TokenSigningKey:
-        """The key that signs now; it is made where there is none. Not to be asked for in a transaction: it
-        may need a connection."""
+        """Return the key that signs now; it is made where there is none. Not to be asked for in a
+        transaction: it may need a connection."""
         await self._current()
         if not self._keys:
             await self._make_first()
@@ -102,7 +102,8 @@ class SigningKeys:
         return active[-1] if active else usable[0]
 
     async def verifying(self, kid: str) -> ec.EllipticCurvePublicKey | None:
-        """The public key of that name. Where it is not known here the database is asked, once a second."""
+        """Return the public key of that name. Where it is not known here the database is asked, once a
+        second."""
         await self._current()
         if kid not in self._keys:
             async with self._reading:
@@ -216,7 +217,7 @@ def _id_of(kid: str) -> UUID:
 
 
 def public_key(key: ec.EllipticCurvePublicKey, kid: str) -> PublicKey:
-    """The key as it is published; a coordinate always has 32 octets (RFC 7518, 6.2.1.2)."""
+    """Return the key as it is published; a coordinate always has 32 octets (RFC 7518, 6.2.1.2)."""
     numbers = key.public_numbers()
     return PublicKey(
         kty="EC",
@@ -230,7 +231,7 @@ def public_key(key: ec.EllipticCurvePublicKey, kid: str) -> PublicKey:
 
 
 def verifier_of(shown: PublicKey) -> ec.EllipticCurvePublicKey:
-    """The key that `public_key` shows."""
+    """Return the key that `public_key` shows."""
     return ec.EllipticCurvePublicNumbers(
         _number(shown["x"]), _number(shown["y"]), ec.SECP256R1()
     ).public_key()

@@ -36,7 +36,7 @@ class Parameters:
             self._values[name] = value
 
     def get(self, name: str) -> str | None:
-        """The value; None where it is absent or empty."""
+        """Return the value; None where it is absent or empty."""
         return self._values.get(name) or None
 
     def given(self) -> dict[str, str]:
@@ -45,7 +45,7 @@ class Parameters:
 
 
 def need(name: str, value: str | None) -> str:
-    """The value of the parameter of this name; InvalidRequest where there is none."""
+    """Return the value of the parameter of this name; InvalidRequest where there is none."""
     if not value:
         raise InvalidRequest(f"{name}: is missing")
     return value
@@ -58,7 +58,7 @@ def of_query(query: bytes) -> Parameters:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text can be kept: no NUL, and no octets that are not UTF-8."""
+    """Return whether a text can be kept: no NUL, and no octets that are not UTF-8."""
     return "\0" not in text and not _SURROGATE.search(text)
 
 

@@ -14,12 +14,13 @@ SUPPORTED: Final = (FULL_ACCESS, SEND)
 
 
 def parsed(text: str) -> tuple[str, ...]:
-    """The scopes of a text with spaces, each once, in its order."""
+    """Return the scopes of a text with spaces, each once, in its order."""
     return tuple(dict.fromkeys(text.split(" "))) if text else ()
 
 
 def subset(text: str | None, allowed: Sequence[str], whose: str) -> tuple[str, ...]:
-    """The scopes that a request names, or all that are allowed where it names none; raises InvalidScope."""
+    """Return the scopes that a request names, or all that are allowed where it names none; raises
+    InvalidScope."""
     if not text:
         return tuple(allowed)
     wanted = tuple(name for name in parsed(text) if name)

@@ -17,7 +17,7 @@ class OAuthScreens(Protocol):
         ...
 
     async def is_known(self, request: Request) -> bool:
-        """Whether somebody has logged in in this browser."""
+        """Return whether somebody has logged in in this browser."""
         ...
 
     def refusal(self, refusal: AuthorizeRefusal, *, is_known: bool) -> Reply[Html]:

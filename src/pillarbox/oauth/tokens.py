@@ -76,7 +76,7 @@ class Tokens:
     async def exchange(
         self, now: datetime, client: Known, caller: Actor, *, code: str, redirect_uri: str, verifier: str
     ) -> IssuedTokens:
-        """The first tokens of a grant; raises an OAuthProblem."""
+        """Return the first tokens of a grant; raises an OAuthProblem."""
         if not _VERIFIER.fullmatch(verifier):
             raise InvalidRequest("code_verifier: must have 43 to 128 unreserved characters")
         key = await self._keys.signing()

@@ -116,7 +116,7 @@ class ClientRegistration(Struct, kw_only=True):
     logo_uri: Annotated[Url, read_by(_logo_uri)] | None = None
 
     def client(self) -> Client:
-        """The program, without an id; raises where a redirect URI or a scope cannot be had."""
+        """Return the program, without an id; raises where a redirect URI or a scope cannot be had."""
         client_metadata.refuse_redirects(self.redirect_uris)
         return Client(
             id="",
@@ -242,7 +242,7 @@ def key_list(keys: Iterable[PublicKey]) -> KeyList:
 
 
 def registered(new_client: NewClient, issued_at: int) -> RegisteredClient:
-    """The answer to a registration; a secret is shown here and never again."""
+    """Return the answer to a registration; a secret is shown here and never again."""
     client = new_client.client
     return RegisteredClient(
         client_id=client.id,

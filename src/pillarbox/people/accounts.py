@@ -27,7 +27,7 @@ class AddressTaken(Conflict):
 
 
 async def create(conn: Connection, stamp: Stamp, address: EmailAddress, name: str | None) -> UUID:
-    """A person without a password. Raises AddressTaken."""
+    """Create a person without a password; raises AddressTaken."""
     try:
         async with conn.transaction():
             await queries.insert(conn, stamp.id, address.shown, address.address, name, stamp.at)
@@ -51,8 +51,8 @@ async def join(
 async def set_password(
     conn: Connection, now: datetime, person_id: UUID, hashed: str, *, keep: str | None = None
 ) -> None:
-    """A new password: all sessions end but the one of the token `keep`, and so do links: those for another
-    password or for setting up ask for no second factor (SEC-03)."""
+    """Set a new password. All sessions end but the one of the token `keep`, and so do links: those for
+    another password or for setting up ask for no second factor (SEC-03)."""
     await queries.set_password(conn, person_id, hashed, now)
     await sessions.end_all(conn, person_id, but=keep)
     await end_links(conn, person_id)
@@ -89,7 +89,8 @@ async def set_name(source: Source, person_id: UUID, name: str | None) -> None:
 
 
 async def disable(conn: Connection, now: datetime, person_id: UUID) -> bool:
-    """The person cannot log in any more; sessions and links end, and for good what they let programs do.
+    """Keep the person from logging in. Sessions and links end, and so, for good, does the access of programs
+    that they let in.
 
     False where it was so already.
     """
@@ -101,12 +102,12 @@ async def disable(conn: Connection, now: datetime, person_id: UUID) -> bool:
 
 
 async def enable(source: Source, person_id: UUID) -> bool:
-    """The person may log in again; False where it could."""
+    """Let the person log in again; False where they could."""
     return await queries.enable(source, person_id)
 
 
 def clean_name(text: str) -> str | None:
-    """A name as it is kept: one line, of bounded length; None for nothing."""
+    """Return a name as it is kept: one line, of bounded length; None for nothing."""
     plain = "".join(char if char.isprintable() or char in JOINERS else " " for char in text)
     name = " ".join(plain.split())[:LONGEST_NAME].strip()
     return name if name.strip(JOINERS + " ") else None

@@ -39,7 +39,7 @@ class KnownDevices:
         return urlsafe_b64encode(self._ring.seal(plain, _context(person_id))).decode()
 
     def find(self, now: datetime, person_id: UUID, token: str | None) -> KnownDevice | None:
-        """The browser whose token this is; None where it is not this person's, or too old."""
+        """Return the browser whose token this is; None where it is not this person's, or too old."""
         if not token or len(token) > LONGEST:
             return None
         try:

@@ -48,7 +48,7 @@ async def make(
     invitation_id: UUID | None = None,
     lifetime: timedelta | None = None,
 ) -> str:
-    """A new link's token, which is nowhere else."""
+    """Make a link and return its token, which is stored nowhere else."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     until = now + (lifetime or LIFETIME[kind])
     link = PersonLink(person_id, team_id, invitation_id)

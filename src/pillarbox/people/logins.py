@@ -102,7 +102,7 @@ class Logins:
         device: str | None = None,
     ) -> Outcome:
         """Log in, and return the outcome; the session of the token `replaced` ends with it. `device` is the
-        token of the browser. Raises Busy."""
+        token of the browser. Raises PasswordHashingBusy."""
         key = address_key(address)
         person = await queries.person_of_address(self._pool, key)
         known = self._devices.find(now, NOBODY if person is None else person.id, device)
@@ -135,7 +135,8 @@ class Logins:
     async def is_password(
         self, person_id: UUID, address: str, password: str, session_id: UUID
     ) -> bool | TooManyTries:
-        """Whether it is the password of somebody who has this session, which is counted by itself."""
+        """Return whether it is the password of the person with this session; its tries are counted by
+        themselves."""
         person = await queries.person(self._pool, person_id)
         tries = self._own_tries(address_key(address), session_id)
         if (refused := tries.take()) is not None:
@@ -146,7 +147,8 @@ class Logins:
         return is_right
 
     async def _compared(self, stored: str | None, password: str, tries: _Try) -> bool:
-        """Whether it is the password. Raises Busy; then nothing was compared, and nothing counts."""
+        """Return whether it is the password. Raises PasswordHashingBusy; then nothing was compared, and
+        nothing counts."""
         try:
             return await self._passwords.matches(stored, password[: LONGEST + 1])
         except PasswordHashingBusy:

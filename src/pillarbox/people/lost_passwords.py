@@ -77,7 +77,7 @@ class LostPasswords:
 
     async def change(self, now: datetime, token: str, password: str, origin: SessionOrigin) -> bool:
         """Give whoever the link is for this password, and end all its sessions; False where the link does not
-        work (any more). Raises Busy."""
+        work (any more). Raises PasswordHashingBusy."""
         hashed = await self._passwords.hashed(password)
         async with transaction(self._pool) as conn:
             link = await links.use(conn, now, links.LinkKind.PASSWORD, token)

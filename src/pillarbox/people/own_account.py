@@ -107,7 +107,8 @@ class OwnAccount:
             await acting.record(conn, Act.PERSON_RENAMED, {"name": name})
 
     async def change_password(self, acting: AccountChange, password: str) -> RenewedSession:
-        """A new password: all other sessions end (SEC-03). Raises Busy, and SessionEnded."""
+        """Set a new password and end all other sessions (SEC-03). Raises PasswordHashingBusy, and
+        SessionEnded."""
         hashed = await self.passwords.hashed(password)
         visitor = acting.visitor
         async with transaction(self.pool) as conn:
@@ -147,7 +148,7 @@ class OwnAccount:
             return await renew_session(conn, acting, codes)
 
     async def remove_factor(self, acting: AccountChange) -> RenewedSession | None:
-        """The password alone is enough again; None where it was."""
+        """Remove the second factor, so that the password alone is enough; None where it was."""
         async with transaction(self.pool) as conn:
             if not await second_factor.remove(conn, acting.visitor.person_id):
                 return None
@@ -193,8 +194,8 @@ class OwnAccount:
 
 
 async def renew_session(conn: Connection, acting: AccountChange, codes: Sequence[str] = ()) -> RenewedSession:
-    """A new token for the session. Raises SessionEnded: who was logged out meanwhile, by another password
-    for instance, changes nothing any more."""
+    """Give the session a new token. Raises SessionEnded: a person who was logged out meanwhile, by another
+    password for instance, changes nothing any more."""
     visitor = acting.visitor
     token = await sessions.renew(conn, acting.at, sessions.token_hash(visitor.token), list(visitor.ways))
     if token is None:

@@ -62,17 +62,17 @@ class Passwords:
         self._held: set[int] = set()
 
     async def hashed(self, password: str) -> str:
-        """The hash of a password, to be stored. Raises Busy."""
+        """Return the hash of a password, to be stored. Raises PasswordHashingBusy."""
         return await self._do(lambda: self._hasher.hash(password))
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether it is the password; without a stored hash it is not, which takes the same time. Raises
-        Busy."""
+        """Return whether it is the password; without a stored hash it is not, which takes the same time.
+        Raises PasswordHashingBusy."""
         known = await self._do(lambda: self._verified(stored or OF_NOBODY, password))
         return known and stored is not None
 
     def is_outdated(self, stored: str) -> bool:
-        """Whether the hash has other settings than new ones have."""
+        """Return whether the hash has other settings than new ones have."""
         return self._hasher.check_needs_rehash(stored)
 
     def close(self) -> None:
@@ -133,7 +133,8 @@ def _commonest() -> frozenset[str]:
 
 
 def is_common(password: str) -> bool:
-    """Whether many people use it: the list, also with capitals, or one or two characters over and over."""
+    """Return whether many people use it: the list, also with capitals, or one or two characters over and
+    over."""
     plain = password.strip().lower()
     return plain in _commonest() or plain.rstrip("0123456789!?.") in _commonest() or len(set(plain)) < 4
 

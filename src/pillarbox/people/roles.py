@@ -68,12 +68,13 @@ ACT_RULES: Final = {
 
 
 def may(role: TeamRole, right: Right) -> bool:
-    """Whether members with this role have the right."""
+    """Return whether members with this role have the right."""
     return right in RIGHTS[role]
 
 
 def may_do(role: TeamRole | None, act: TeamAct, *, is_own: bool = True) -> bool:
-    """Whether members with this role may do so with what is their own, or with what others have made."""
+    """Return whether members with this role may do so with what is their own, or with what others have
+    made."""
     rule = ACT_RULES[act]
     return role is not None and may(role, rule.own if is_own else rule.others)
 
@@ -83,8 +84,8 @@ ACTING_ROLES: Final = tuple(role.value for role in TeamRole if may(role, Right.U
 
 
 def may_manage(acting: TeamRole, other: TeamRole) -> bool:
-    """Whether the one may invite, change or remove members with the other role: owners all of them, admins
-    those below them."""
+    """Return whether members with the one role may invite, change or remove members with the other: owners
+    all of them, admins those below them."""
     if acting is TeamRole.OWNER:
         return True
     return acting is TeamRole.ADMIN and other in (TeamRole.MEMBER, TeamRole.VIEWER)

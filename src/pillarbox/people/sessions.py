@@ -80,7 +80,7 @@ async def begin(
     stage: SessionStage = SessionStage.FULL,
     team_id: UUID | None = None,
 ) -> str | None:
-    """A new session's token; None where the person is gone or disabled."""
+    """Begin a session and return its token; None where the person is gone or disabled."""
     token = new_token()
     agent = origin.user_agent[:LONGEST_AGENT] if origin.user_agent else None
     session = NewSession(
@@ -102,7 +102,7 @@ async def begin(
 
 
 async def find(source: Source, now: datetime, token: str | None) -> PersonSession | None:
-    """The session behind a cookie, of whichever stage; None where it has ended."""
+    """Return the session behind a cookie, of whichever stage; None where it has ended."""
     if not token or len(token) > LONGEST_TOKEN:
         return None
     found = await queries.session(source, token_hash(token), now - IDLE, now)
@@ -112,8 +112,8 @@ async def find(source: Source, now: datetime, token: str | None) -> PersonSessio
 
 
 async def renew(conn: Connection, now: datetime, hash_: bytes, ways: Sequence[str]) -> str | None:
-    """A new token for a session whose person has just proved who it is: from now on the session is full and
-    confirmed. None where the session has ended meanwhile."""
+    """Give the session of a person who has just proved who they are a new token: it is full and confirmed
+    from now on. None where it has ended meanwhile."""
     token = new_token()
     person_id = await queries.renew(conn, hash_, token_hash(token), list(ways), now, LONGEST)
     if person_id is None:

@@ -57,8 +57,9 @@ class SetUp:
         origin: SessionOrigin,
         replaced: str | None = None,
     ) -> str | None:
-        """The token of the new person's session; None where the link does not work (any more). `email` counts
-        where the link names nobody. Raises Busy, and AddressTaken where somebody has that address."""
+        """Set up the account and return the token of its first session; None where the link does not work
+        (any more). `email` counts where the link names nobody. Raises PasswordHashingBusy, and AddressTaken
+        where another person has that address."""
         hashed = await self._passwords.hashed(password)
         async with transaction(self._pool) as conn:
             link = await links.use(conn, now, links.LinkKind.SET_UP, token)

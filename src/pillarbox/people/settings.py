@@ -9,7 +9,7 @@ from pillarbox.kernel.settings.setting import Setting
 
 
 def sender(text: str) -> str:
-    """An address under which mail may go out: at a name of at least two labels."""
+    """Return an address under which mail may be sent: at a name of at least two labels."""
     address = kinds.email_address(text)
     if "." not in address.rpartition("@")[2]:
         raise kinds.WrongValue("is not an email address")

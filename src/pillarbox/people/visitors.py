@@ -39,11 +39,11 @@ class Visitor:
         return self.name or self.email
 
     def may(self, right: Right) -> bool:
-        """Whether the person has the right in the team that it looks at."""
+        """Return whether the person has the right in the team that they view."""
         return self.role is not None and may(self.role, right)
 
     def may_do(self, act: TeamAct, *, is_own: bool = True) -> bool:
-        """Whether the person may do so in the team that it looks at."""
+        """Return whether the person may do so in the team that they view."""
         return may_do(self.role, act, is_own=is_own)
 
     def caller(self) -> Caller:
@@ -64,12 +64,12 @@ class Visitor:
         )
 
     def is_confirmed(self, instant: datetime) -> bool:
-        """Whether the person has proved lately who it is."""
+        """Return whether the person has proved lately who they are."""
         return instant - self.confirmed_at <= CONFIRMED_FOR
 
 
 async def visitor_of(source: Source, now: datetime, token: str | None) -> Visitor | None:
-    """The person behind a cookie; None without a full session."""
+    """Return the person behind a cookie; None without a full session."""
     found = await sessions.find(source, now, token)
     if found is None or token is None or found.stage != SessionStage.FULL.value:
         return None

@@ -101,7 +101,7 @@ class AddressLookup:
         self._asking: asyncio.Task[None] | None = None
 
     def at_hand(self, local: str, domain: str) -> Place | None:
-        """The place of `local@domain` as far as it is known now; None where `find` has to ask. A bare
+        """Return the place of `local@domain` as far as it is known now; None where `find` has to ask. A bare
         `postmaster` has the domain ""."""
         name = self._named(local, domain)
         if name is None:
@@ -112,7 +112,7 @@ class AddressLookup:
         return self._place(local, name, kept[1])
 
     async def find(self, local: str, domain: str) -> Place:
-        """The place of `local@domain`; raises what the database raises."""
+        """Return the place of `local@domain`; raises the errors of the database."""
         found = self.at_hand(local, domain)
         if found is not None:
             return found
@@ -127,7 +127,7 @@ class AddressLookup:
         return name if label is None else f"{label}@{name}"
 
     def _named(self, local: str, domain: str) -> str | None:
-        """The domain in the form in which it is looked up; None where the address cannot be ours."""
+        """Return the domain in the form in which it is looked up; None where the address cannot be ours."""
         if not ROUTED.isdisjoint(local):
             return None
         if not domain:
@@ -219,7 +219,7 @@ class AddressLookup:
         }
 
     async def _by_slug(self, names: Sequence[str]) -> dict[str, UUID]:
-        """The teams that receive at the installation's own domain."""
+        """Return the teams that receive at the installation's own domain."""
         if self._rules.inbound_domain is None:
             return {}
         end = f".{self._rules.inbound_domain}"

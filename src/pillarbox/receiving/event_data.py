@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
-    """The data of these events as JSON; of an email that retention has removed, only its id."""
+    """Return the data of these events as JSON; of an email that retention has removed, only its id."""
     db = TeamDb(conn, team_id)
     ids = {subject.id for subject in subjects}
     emails = await queries.emails_for_events(db, ids)

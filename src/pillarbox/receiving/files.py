@@ -31,7 +31,7 @@ class ReceivedFiles:
         self._reading = reading
 
     async def raw(self, team_id: UUID, email_id: UUID) -> FileToServe | None:
-        """The whole message as it came, with our trace fields in front."""
+        """Return the whole message as it came, with our trace fields in front."""
         source = await queries.source(TeamDb(self._pool, team_id), email_id)
         if source is None:
             return None

@@ -74,7 +74,7 @@ class Judge:
         self._cached: dict[_Key, tuple[float, MailJudgement]] = {}
 
     async def judge(self, arrival: Arrival, message: ParsedMessage, queue_id: str) -> MailJudgement:
-        """The results, at the latest after `SECONDS` and rspamd's own time."""
+        """Return the results, at the latest after `SECONDS` and rspamd's own time."""
         key = _key(arrival, message)
         found = None if key is None else self._from_cache(key)
         if found is None:
@@ -131,8 +131,8 @@ class Judge:
 
 
 def _key(arrival: Arrival, message: ParsedMessage) -> _Key | None:
-    """The cache key; None where the results depend on more than that. Mail that was handed in may have a
-    signature behind what ends the header for us."""
+    """Return the cache key; None where the results depend on more than that. Mail that was handed in may have
+    a signature behind what ends the header for us."""
     authors = message.named.get("from", ())
     if not arrival.client or "dkim-signature" in message.named:
         return None

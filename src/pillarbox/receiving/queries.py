@@ -226,7 +226,7 @@ async def verdicts(db: TeamDb, email_id: UUID) -> VerdictsRow | None:
 
 
 async def verdicts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, VerdictsRow]:
-    """The verdicts of those emails that still exist."""
+    """Return the verdicts of those emails that still exist."""
     return {found.id: found for found in await db.all(VerdictsRow, VERDICTS_FOR_EVENTS, list(ids))}
 
 
@@ -235,7 +235,7 @@ async def source(db: TeamDb, email_id: UUID) -> Source | None:
 
 
 async def parts(db: TeamDb, email_id: UUID) -> list[AttachmentPart]:
-    """The attachments in the order of the message."""
+    """Return the attachments in the order of the message."""
     return await db.all(AttachmentPart, PARTS, email_id)
 
 
@@ -244,17 +244,17 @@ async def part(db: TeamDb, attachment_id: UUID) -> AttachmentPart | None:
 
 
 async def span(db: TeamDb, email_id: UUID, start: int, end: int) -> MessageSpan | None:
-    """The octets from `start` up to `end` of a message, where they lie in the row."""
+    """Return the octets from `start` up to `end` of a message, where they lie in the row."""
     return await db.one(MessageSpan, SPAN, email_id, start, end)
 
 
 async def emails_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ReceivedEmailOfEvent]:
-    """The emails as their events show them, of those that still exist."""
+    """Return the emails as their events show them, of those that still exist."""
     return {email.id: email for email in await db.all(ReceivedEmailOfEvent, EMAILS_FOR_EVENTS, list(ids))}
 
 
 async def parts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list[EventPart]]:
-    """Their attachments."""
+    """Return their attachments."""
     found: dict[UUID, list[EventPart]] = {}
     for part in await db.all(EventPart, PARTS_FOR_EVENTS, list(ids)):
         found.setdefault(part.email_id, []).append(part)

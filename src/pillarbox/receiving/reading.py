@@ -62,7 +62,7 @@ class MessageReader:
 
     def turn(self, team_id: UUID, size: int, is_gone: IsGone) -> AbstractAsyncContextManager[None]:
         """Hold the memory in which a message of that size is read, from its row to its answer. Small ones
-        need not wait. Raises Overloaded where too many wait, and ClientGone for who has left."""
+        need not wait. Raises ServerOverloaded where too many wait, and ClientGone for who has left."""
         return nullcontext() if size <= IN_PLACE else self._turns.of(team_id, COST * size, is_gone)
 
     async def parsed(self, source: Source | None) -> ParsedColumns:
@@ -75,7 +75,8 @@ class MessageReader:
         return await self._in_thread_if_large(len(raw), lambda: ParsedColumns.of(parse.parse(raw)))
 
     async def _columns(self, text: str) -> ParsedColumns:
-        """The columns from their JSON; of a large one in pieces, since one call keeps others from running."""
+        """Return the columns from their JSON; of a large one in pieces, since one call keeps others from
+        running."""
         if len(text) <= IN_PLACE:
             return msgspec.json.decode(text, type=ParsedColumns)
         return await self._in_thread_if_large(
@@ -85,8 +86,8 @@ class MessageReader:
     async def shown_html(
         self, html: str, source: Source, parts: Sequence[AttachmentPart], html_format: HtmlFormat
     ) -> tuple[str, HtmlFormat]:
-        """The html in the form that is wanted, or in the other where that would be too long. Who asks holds a
-        turn."""
+        """Return the html in the form that is wanted, or in the other where that would be too long. The
+        caller holds a `turn`."""
         if html_format == CID:
             return html, CID
         images = _shown_images(html, parts)
@@ -153,7 +154,7 @@ class MessageReader:
         return read
 
     async def octets(self, source: Source, part: AttachmentPart) -> bytes:
-        """The decoded octets of a part. Who asks holds a turn."""
+        """Return the decoded octets of a part. The caller holds a `turn`."""
         if source.data is not None:
             encoded = source.data[part.starts : part.ends]
         else:
@@ -178,7 +179,7 @@ class MessageReader:
 
 
 def _shown_images(html: str, parts: Sequence[AttachmentPart]) -> Mapping[str, AttachmentPart]:
-    """The images that the html shows, by Content-ID; of several with one id the first."""
+    """Return the images that the html shows, by Content-ID; of several with one id the first."""
     images: dict[str, AttachmentPart] = {}
     for part in parts:
         if part.content_id is not None and part.content_type.startswith("image/"):

@@ -233,7 +233,7 @@ class MessageReceiver:
         return await self._store(drafts, IncomingMessage(read, arrival, is_light))
 
     def _read(self, raw: bytes) -> ParsedMessage:
-        """The message, without the results that it claims are ours (AR-01)."""
+        """Return the message, without the results that it claims are ours (AR-01)."""
         # Looked for in the bytes: not every field of a malformed header or of a very long one is read.
         return parse.parse(results_header.without_forged(raw, self._rules.hostname))
 
@@ -378,7 +378,7 @@ def _first_of_each(drafts: Sequence[PreparedReceipt]) -> list[PreparedReceipt]:
 
 
 def _is_light(raw: bytes) -> bool:
-    """Whether a message parses fast enough for the event loop."""
+    """Return whether a message parses fast enough for the event loop."""
     if len(raw) <= HEAD_IN_PLACE:
         return True
     return len(raw) <= IN_PLACE and raw.find(b"\r\n\r\n", 0, HEAD_IN_PLACE) >= 0
@@ -394,7 +394,7 @@ def _fingerprint(raw: bytes, arrival: Arrival) -> bytes:
 
 
 def _by_team(arrival: Arrival) -> dict[UUID, list[str]]:
-    """The recipients of each team, each once, in the order of the session (receiving.md 5.3)."""
+    """Return the recipients of each team, each once, in the order of the session (receiving.md 5.3)."""
     teams: dict[UUID, list[str]] = {}
     for recipient in arrival.recipients:
         addresses = teams.setdefault(recipient.team_id, [])

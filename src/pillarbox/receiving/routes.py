@@ -104,7 +104,7 @@ async def _shown(
 
 
 async def _opened(request: Request, db: TeamDb) -> ReceivedEmailRow:
-    """The email that the path names, for whoever may see its content."""
+    """Return the email that the path names, for a caller who may see its content."""
     found = await queries.get(db, request.uuid("email_id"))
     if found is None:
         raise NotFound("Email")

@@ -89,7 +89,7 @@ class DraftBuilder:
     def draft(
         self, team_id: UUID, recipients: Sequence[str], stamp: Stamp, trace: bytes, new_id: Callable[[], UUID]
     ) -> PreparedReceipt:
-        """The rows of the team that has these addresses of the envelope."""
+        """Return the rows of the team that has these addresses of the envelope."""
         message, judgement, arrival = self._message, self._judgement, self._arrival
         to, cc, bcc, reply_to = self._lists
         row = ReceivedRow(

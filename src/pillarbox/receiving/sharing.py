@@ -27,7 +27,7 @@ class SharedReceivedMail:
         self._reading = reading
 
     async def exists(self, db: TeamDb, email_id: UUID) -> bool:
-        """Whether there is such an email; 403 where its content is kept from the team."""
+        """Return whether there is such an email; 403 where its content is kept from the team."""
         if await queries.get(db, email_id) is None:
             return False
         await counting.refuse_above(db, email_id)

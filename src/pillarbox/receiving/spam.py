@@ -44,7 +44,7 @@ class _RspamdAnswer(msgspec.Struct):
 
 
 def by_policy(dmarc: Dmarc) -> str | None:
-    """The reason by which the author's DMARC policy asks for quarantine or rejection; else None."""
+    """Return the reason by which the author's DMARC policy asks for quarantine or rejection; else None."""
     if dmarc.result == "fail" and dmarc.policy in POLICIES:
         return f"dmarc=fail policy={dmarc.policy}"
     return None
@@ -76,7 +76,8 @@ class Rspamd:
 
 
 def _facts(arrival: Arrival, queue_id: str) -> dict[str, str]:
-    """The session as headers of rspamd's protocol; what cannot stand in a header of HTTP is left out."""
+    """Return the session as headers of rspamd's protocol; what cannot stand in a header of HTTP is left
+    out."""
     facts = {
         "Queue-Id": queue_id,
         "IP": arrival.client,

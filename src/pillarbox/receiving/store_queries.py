@@ -161,7 +161,7 @@ class ReceivedRow(msgspec.Struct, frozen=True):
 
 
 def with_inboxes(row: ReceivedRow, inboxes: tuple[UUID, ...]) -> ReceivedRow:
-    """The row of a message that these inboxes have; it is stored whatever inboxes there are."""
+    """Return the row of a message that these inboxes have; it is stored whatever inboxes there are."""
     return replace(row, candidates=None, inboxes=inboxes or None)
 
 

@@ -27,8 +27,8 @@ def fields(
     mark: str,
     first_octet: bytes,
 ) -> bytes:
-    """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of.
-    `results` is the field of authentication results, `mark` the comment by which we recognise the message
+    """Return the fields, each with its CRLF. `recipients` are those that the reader of the message may know
+    of. `results` is the field of authentication results, `mark` the comment by which we recognise the message
     when it comes to them again.
 
     A message whose `first_octet` is a blank begins with a line that would continue the field before it, so
@@ -54,7 +54,7 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _client(address: str) -> str:
-    """The address literal of the client (RFC 5321, 4.1.3)."""
+    """Return the address literal of the client (RFC 5321, 4.1.3)."""
     if not address:
         return ""
     try:

@@ -13,7 +13,7 @@ from pillarbox.segments.queries import Segment
 
 
 async def create(db: TeamDb, ids: Ids, name: str) -> Segment:
-    """A new segment without members; names may repeat."""
+    """Create a segment without members; names may repeat."""
     stamp = ids.stamp()
     segment = Segment(id=stamp.id, name=name, created_at=stamp.at)
     await queries.insert(db, segment)
@@ -21,7 +21,7 @@ async def create(db: TeamDb, ids: Ids, name: str) -> Segment:
 
 
 async def found(db: TeamDb, segment_id: UUID, called: str = "Segment") -> Segment:
-    """The segment, or 404."""
+    """Return the segment, or raise a 404."""
     segment = await queries.get(db, segment_id)
     if segment is None:
         raise NotFound(called)

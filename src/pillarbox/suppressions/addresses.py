@@ -10,7 +10,7 @@ NO_WILDCARD: Final = "Name each address by itself: `*` does not stand for others
 
 
 def listed_address(text: str) -> EmailAddress:
-    """The address that is to be put on the list, or taken off it. Raises NotAnAddress also where `*` seems to
+    """Return the address to put on the list, or to take off it. Raises NotAnAddress also where `*` seems to
     stand for many: a server may have such a mailbox, but nobody who writes this means it."""
     address = email_address(text)
     if "*" in address.address:

@@ -85,8 +85,8 @@ async def add(
 async def suppress(
     db: TeamDb, asked: Iterable[HasAddress], now: datetime, ids: Ids, publisher: Publisher
 ) -> list[UUID]:
-    """The ids of the entries of these addresses, each once in the order of its first mention; those that are
-    new have the origin `manual`."""
+    """Put these addresses on the list, with the origin `manual` where they are new. Return the ids of their
+    entries, each once in the order of its first mention."""
     wanted: dict[str, SuppressionCause] = {}
     for one in asked:
         wanted.setdefault(
@@ -126,14 +126,14 @@ async def remove(
 
 
 async def find(db: TeamDb, named: UUID | str | None) -> SuppressionRow | None:
-    """The entry of this id or compared address."""
+    """Return the entry of this id or compared address."""
     if isinstance(named, UUID):
         return await queries.by_id(db, named)
     return None if named is None else await queries.by_address(db, named)
 
 
 def data_of(entry: SuppressionRow) -> SuppressionData:
-    """The `data` of an event about this entry."""
+    """Return the `data` of an event about this entry."""
     origin: Any = entry.origin
     return SuppressionData(
         id=entry.id,

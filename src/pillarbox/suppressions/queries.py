@@ -53,7 +53,7 @@ async def insert(conn: Connection, rows: Sequence[Row]) -> list[SuppressionRow]:
 
 
 async def ids_of(db: TeamDb, addresses: Sequence[str]) -> list[UUID]:
-    """The ids of these addresses, all of which are on the list, in the same order."""
+    """Return the ids of these addresses, all of which are on the list, in the same order."""
     return list(
         await db.values(
             """
@@ -80,7 +80,7 @@ async def by_id(db: TeamDb, entry_id: UUID) -> SuppressionRow | None:
 
 
 async def by_address(db: TeamDb, address: str) -> SuppressionRow | None:
-    """The entry of an address in the form that is compared."""
+    """Return the entry of an address in the form that is compared."""
     return await db.one(
         SuppressionRow,
         """
@@ -168,7 +168,7 @@ async def remove_by_id(db: TeamDb, ids: Sequence[UUID]) -> list[SuppressionRow]:
 
 
 async def following(db: TeamDb, after: UUID, origin: str | None, limit: int) -> list[SuppressionRow]:
-    """The entries behind this id, the oldest first, of any origin or of one."""
+    """Return the entries behind this id, the oldest first, of any origin or of one."""
     return await db.all(
         SuppressionRow,
         """

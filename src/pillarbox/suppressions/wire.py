@@ -37,7 +37,7 @@ def _address(text: str, path: str) -> EmailAddress:
 
 
 def _addresses(value: Any, path: str) -> list[EmailAddress]:
-    """The addresses of a batch; the first that is none is named by its index."""
+    """Return the addresses of a batch; the first that is none is named by its index."""
     texts = parse_value(Texts, value, path)
     return [_address(text, f"{path}[{index}]") for index, text in enumerate(texts)]
 

@@ -58,7 +58,7 @@ async def first_team(
 async def create_team(
     source: Source, *, name: str, email: str, ids: Ids, token: str | None = None
 ) -> MadeTeam:
-    """A team with one member and one full-access key; ValueError for a name or address that is none."""
+    """Create a team with one member and one full-access key; ValueError for an invalid name or address."""
     if not name.strip() or not _EMAIL.fullmatch(email):
         raise ValueError("A team needs a name and the email address of its member.")
     stamp = ids.stamp()
@@ -72,7 +72,7 @@ async def create_team(
 
 
 async def operators_team(source: Source) -> UUID | None:
-    """The team that gets mail for the operator: the oldest, if there is any."""
+    """Return the team that gets mail for the operator: the oldest, if there is any."""
     return await queries.first(source)
 
 

@@ -28,14 +28,14 @@ _SLUG = re.compile(r"[a-z]+-[a-z]+-(\d{3,10})", re.ASCII)
 
 
 def slug(number: int) -> str:
-    """The slug of the team with this number."""
+    """Return the slug of the team with this number."""
     first = FIRST[number * 7 % len(FIRST)]
     second = SECOND[(number * 5 + number // len(FIRST)) % len(SECOND)]
     return f"{first}-{second}-{number:03}"
 
 
 def number_of(label: str) -> int | None:
-    """The number of the team whose slug this lower-case label would be; None for any other text."""
+    """Return the number of the team whose slug this lower-case label would be; None for any other text."""
     found = _SLUG.fullmatch(label)
     if found is None:
         return None
@@ -44,6 +44,6 @@ def number_of(label: str) -> int | None:
 
 
 async def teams_of(source: Source, labels: Iterable[str]) -> dict[str, UUID]:
-    """The teams of those of these labels that are slugs."""
+    """Return the teams of those of these labels that are slugs."""
     numbers = {number: label for label in labels if (number := number_of(label)) is not None}
     return {numbers[number]: team for number, team in await queries.numbered(source, list(numbers))}

@@ -49,7 +49,7 @@ def named(text: str) -> TemplateReference:
 
 
 async def template_of(db: TeamDb, name: TemplateReference) -> Template:
-    """The template with its newest content; 404 where the team has none of that name."""
+    """Return the template with its newest content; 404 where the team has none of that name."""
     found = await queries.get(db, name)
     if found is None:
         raise NotFound("Template")
@@ -63,7 +63,7 @@ class TemplateChanges:
     ids: Ids
 
     async def create(self, db: TeamDb, new_template: NewTemplate) -> UUID:
-        """A template that is a draft."""
+        """Create a template that is a draft; return its id."""
         stamp = self.ids.stamp()
         alias = _alias(new_template.alias)
         new = TemplateContent(
@@ -156,8 +156,8 @@ class TemplateChanges:
 
 
 def _fields(changed_template: ChangedTemplate) -> dict[str, Any]:
-    """The fields that are named, apart from the variables, as a content has them. Raises for the first that
-    is wrong in every template, so before anything is looked up."""
+    """Return the fields that are named, apart from the variables, as a content has them. Raises for the first
+    that is wrong in every template, so before anything is looked up."""
     found: dict[str, Any] = {}
     if changed_template.from_ is not UNSET:
         found["sender"] = content.sender(changed_template.from_ or "")
@@ -175,14 +175,14 @@ def _fields(changed_template: ChangedTemplate) -> dict[str, Any]:
 
 
 def _wanted(given: list[NewVariable] | None) -> list[DeclaredVariable]:
-    """The variables of a request; raises for the first that cannot be declared."""
+    """Return the variables of a request; raises for the first that cannot be declared."""
     found = [DeclaredVariable(one.key, one.type, one.fallback_value) for one in given or ()]
     variables.check_declared(found)
     return found
 
 
 async def _locked(db: TeamDb, name: TemplateReference) -> tuple[TemplateVersions, Template]:
-    """The template, which nobody else changes before the transaction ends."""
+    """Return the template, locked until the transaction ends."""
     versions = await queries.lock(db, name)
     if versions is None:
         raise NotFound("Template")

@@ -52,7 +52,7 @@ class TemplateTooLarge(InvalidField):
 
 
 def sender(value: str) -> str | None:
-    """The sender as it is stored; it is checked as in mail, and has no placeholders."""
+    """Return the sender as it is stored; it is checked as in mail, and has no placeholders."""
     if not value:
         return None
     if next(placeholders(value), None) is not None:
@@ -61,7 +61,7 @@ def sender(value: str) -> str | None:
 
 
 def replies(value: str | Sequence[str]) -> tuple[str, ...]:
-    """The addresses for answers as they are stored."""
+    """Return the addresses for answers as they are stored."""
     if isinstance(value, str):
         return (mailbox(value, "reply_to"),)
     return tuple([mailbox(one, "reply_to") for one in value])

@@ -66,11 +66,12 @@ class _Lookup:
     foreign: Collection[str]
 
     def body(self, placeholder: Placeholder) -> Value | None:
-        """A link stays."""
+        """Return the value of a placeholder in a body; None for a link, which stays."""
         return None if is_link(placeholder.name) else self.subject(placeholder)
 
     def subject(self, placeholder: Placeholder) -> Value | None:
-        """A subject is the same for all recipients, so it has no link. What nobody declared stays."""
+        """Return the value of a placeholder in a subject; an undeclared one stays. A subject is the same for
+        all recipients, so it has no link."""
         name = placeholder.name
         if is_link(name):
             return inline_fallback(placeholder) or EMPTY
@@ -93,12 +94,12 @@ class _Lookup:
 
 
 def is_about_contact(content: TemplateContent) -> bool:
-    """Whether something of the contact that gets the mail stands in it."""
+    """Return whether something of the contact that gets the mail stands in it."""
     return any(names_contact(part) for part in (content.html, content.text, content.subject))
 
 
 def names_contact(part: str | None) -> bool:
-    """Whether it has a placeholder of contacts."""
+    """Return whether it has a placeholder of contacts."""
     return any(is_of_contact(found.name) for found in placeholders(part or ""))
 
 
@@ -109,7 +110,7 @@ def rendered_size(
     field: str,
     foreign: Collection[str] = (),
 ) -> int:
-    """The characters that the html and the own text of the mail will have, without rendering them.
+    """Return the characters that the html and the own text of the mail will have, without rendering them.
 
     Raises as `render` does. Text that is made of the html is not counted.
     """
@@ -120,8 +121,8 @@ def rendered_size(
 
 
 def weight(content: TemplateContent) -> int:
-    """An upper bound of the characters that rendering reads and writes, known at once: every placeholder with
-    the longest value that there may be."""
+    """Return an upper bound of the characters that rendering reads and writes, known at once: every
+    placeholder with the longest value that there may be."""
     count = sum(
         part.count("{{{") for part in (content.html, content.text, content.subject) if part is not None
     )
@@ -129,7 +130,7 @@ def weight(content: TemplateContent) -> int:
 
 
 def _part_size(source: str, lookup: _Lookup, part: RenderTarget) -> int:
-    """The characters of a rendered part; the same placeholder has the same value everywhere."""
+    """Return the characters of a rendered part; the same placeholder has the same value everywhere."""
     size, known = len(source), dict[str, int]()
     for placeholder in placeholders(source):
         added = known.get(placeholder.source)
@@ -149,8 +150,8 @@ def render(
     field: str,
     foreign: Collection[str] = (),
 ) -> RenderedMail:
-    """The parts of the mail; `subject` is used instead of the template's. 422 for a value of another type
-    than declared, and for one that is missing; `field` has the values. `foreign` are the variables whose
+    """Return the parts of the mail; `subject` is used instead of the template's. 422 for a value of another
+    type than declared, and for one that is missing; `field` has the values. `foreign` are the variables whose
     values are not the sender's own."""
     check_given(given, content.variables, field)
     lookup = _Lookup({variable.key: variable for variable in content.variables}, given, contact, foreign)
@@ -169,13 +170,13 @@ def render(
 
 
 def _has_links(*parts: str) -> bool:
-    """Whether something in them looks like a link's placeholder."""
+    """Return whether something in them looks like a link's placeholder."""
     return any(is_link(found.name) for part in parts for found in placeholders(part))
 
 
 def _text_of(html: str, places: Sequence[Span]) -> tuple[str, tuple[Span, ...]]:
-    """The text of the html, and where the links are in it. While it is made, a URL that occurs nowhere else
-    stands for them: URLs are left alone."""
+    """Return the text of the html, and where the links are in it. While it is made, a URL that occurs nowhere
+    else stands for them: URLs are left alone."""
     if not places:
         return text_of(html), ()
     url = next(url for url in (f"https://link-{n}.invalid" for n in count()) if url not in html)

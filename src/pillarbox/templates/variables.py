@@ -79,7 +79,7 @@ def check_declared(declared_variables: Sequence[DeclaredVariable]) -> None:
 def declared(
     declared_variables: Sequence[DeclaredVariable], before: Sequence[Variable], ids: Ids, now: datetime
 ) -> tuple[Variable, ...]:
-    """The variables in their new order; one whose key was there keeps its id and its time."""
+    """Return the variables in their new order; one whose key was there keeps its id and its time."""
     known = {variable.key: variable for variable in before}
     return tuple([_declared(one, known.get(one.key), ids, now) for one in declared_variables])
 
@@ -114,7 +114,7 @@ def copied(variables: Sequence[Variable], ids: Ids, now: datetime) -> tuple[Vari
 
 
 def given(values: object, field: str) -> dict[str, Scalar]:
-    """The values of a request; null is none. Raises for the first that no template could take."""
+    """Return the values of a request; null is none. Raises for the first that no template could take."""
     if values is None:
         return {}
     if not isinstance(values, dict):
@@ -164,5 +164,5 @@ class MissingVariable(Invalid):
 
 
 def _shown(key: str) -> str:
-    """A key that is safe to name in a message."""
+    """Return a key that is safe to name in a message."""
     return re.sub(r"[^\x20-\x5f\x61-\x7e]", "_", key)[:SHOWN]

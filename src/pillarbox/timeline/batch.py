@@ -225,7 +225,7 @@ class TimelineBatch:
         counts[metric] = counts.get(metric, 0) + amount
 
     def rows(self) -> list[queries.Row]:
-        """The lines of history, with ids in their order."""
+        """Return the lines of history, with ids in their order."""
         for row, made in zip(self._rows, self._ids.several(len(self._rows)), strict=True):
             row["id"] = made
         return self._rows
@@ -237,7 +237,7 @@ class TimelineBatch:
         return [(*key, kind.value, at, sent_at) for key, (kind, at, sent_at) in self.heads.items()]
 
     def received(self) -> list[queries.Row]:
-        """The increments where nothing but first entries is counted."""
+        """Return the increments where nothing but first entries is counted."""
         return [
             {**where._asdict(), "id": self._ids.new(), "received": counts["received"]}
             for where, counts in self._counts.items()
@@ -263,12 +263,12 @@ _ZEROS = dict.fromkeys(queries.METRICS, 0)
 
 
 def quarter(instant: datetime) -> datetime:
-    """The quarter hour that an instant lies in, in UTC."""
+    """Return the quarter hour that an instant lies in, in UTC."""
     utc = instant.astimezone(UTC)
     return utc.replace(minute=utc.minute - utc.minute % QUARTER, second=0, microsecond=0)
 
 
 def slot(instant: datetime) -> datetime:
-    """The ten seconds that an instant lies in, in UTC."""
+    """Return the ten seconds that an instant lies in, in UTC."""
     utc = instant.astimezone(UTC)
     return utc.replace(second=utc.second - utc.second % SLOT, microsecond=0)

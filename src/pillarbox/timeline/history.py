@@ -14,7 +14,7 @@ BEGINNINGS = {kind.value for kind in FIRST}
 
 
 async def events(db: TeamDb, email_id: UUID, limit: int) -> list[HistoryEvent]:
-    """The first `limit` events of one email, oldest first."""
+    """Return the first `limit` events of one email, oldest first."""
     found = await queries.events(db, email_id, limit)
     # The first event stays first even where the clock was set back later.
     return sorted(found, key=lambda row: row.kind not in BEGINNINGS)
@@ -26,7 +26,8 @@ async def remove(db: TeamDb, email_ids: Sequence[UUID]) -> int:
 
 
 async def last_of(db: TeamDb, email_id: UUID, address: str, kind: str) -> HistoryEvent | None:
-    """The last event of this kind of the recipients with this address, in the form that is compared."""
+    """Return the last event of this kind of the recipients with this address, in the form that is
+    compared."""
     return await queries.last_of(db, email_id, address, kind)
 
 

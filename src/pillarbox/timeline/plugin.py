@@ -13,7 +13,7 @@ from pillarbox.webhooks.publish import Publisher
 
 
 def timeline_of(clock: Clock) -> Timeline:
-    """A timeline for commands that change the fate of emails."""
+    """Return a timeline for commands that change the fate of emails."""
     ids = Ids(clock)
     return Timeline(ids, EmailEventPublisher(Publisher(ids)))
 

@@ -211,7 +211,7 @@ class LockedRecipient(NamedTuple):
 
 
 async def lock(conn: Connection, keys: Sequence[tuple[UUID, UUID, int]]) -> list[LockedRecipient]:
-    """The fates of these recipients and of their emails, locked in key order."""
+    """Lock these recipients and their emails, in key order, and return their fates."""
     teams, emails, positions = zip(*sorted(keys), strict=True)
     return [LockedRecipient(*row) for row in await conn.fetch(LOCK, teams, emails, positions)]
 
@@ -266,7 +266,7 @@ async def write_first(
 
 
 def firsts(rows: Sequence[tuple[FirstEventColumns, MetricDimensions]]) -> list[ExpectedRowCount]:
-    """The statements that store these where nothing has become of the emails yet."""
+    """Return the statements that store these where nothing has become of the emails yet."""
     heads, fates = [], []
     for first, dimensions in sorted(rows):
         heads.append(
@@ -309,7 +309,7 @@ Wanted = Mapping[UUID, Counter[str]]
 
 
 def appends(rows: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
-    """The statements that add lines of history and increments of metrics."""
+    """Return the statements that add lines of history and increments of metrics."""
     writes = [Statement(HISTORY, (rows_json(rows),))]
     if increments:
         writes.append(Statement(COUNTS, (rows_json(increments),)))
@@ -317,7 +317,7 @@ def appends(rows: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
 
 
 def counts_received(increments: Sequence[Row]) -> list[Statement]:
-    """The statement that adds increments of which only `received` counts."""
+    """Return the statement that adds increments of which only `received` counts."""
     return [Statement(COUNTS_RECEIVED, (rows_json(increments),))] if increments else []
 
 

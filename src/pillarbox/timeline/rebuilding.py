@@ -36,8 +36,8 @@ async def rebuild(
     correct: bool,
     since: datetime | None = None,
 ) -> AsyncIterator[Difference]:
-    """The differences of a team, day by day; with `correct` each day is set right before it is returned.
-    Nothing is said of the time before `since`, whose rollups are not kept."""
+    """Yield the differences of a team, day by day; with `correct` each day is set right before it is
+    returned. Nothing is said of the time before `since`, whose rollups are not kept."""
     first, purged = await queries.span(pool, team_id)
     if first is None:
         return

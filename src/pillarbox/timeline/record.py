@@ -193,7 +193,7 @@ class Timeline:
         self._learned.update(dict.fromkeys(teams, boottime))
 
     def has_webhooks(self, team_id: UUID) -> bool:
-        """Whether the team had any when it was last met."""
+        """Return whether the team had any when it was last met."""
         return team_id in self._subscribed
 
     def fan_out(self, team_id: UUID, kinds: Iterable[EventKind]) -> int:

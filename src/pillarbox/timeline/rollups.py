@@ -101,13 +101,13 @@ def kept_since(now: datetime, retention_days: int) -> datetime | None:
 
 
 def _horizon(now: datetime) -> datetime:
-    """The quarter hour from which on ten-second rollups are kept of all."""
+    """Return the quarter hour from which on ten-second rollups are kept of all."""
     oldest = now - FINE_FOR
     return oldest.replace(minute=oldest.minute - oldest.minute % 15, second=0, microsecond=0)
 
 
 def fold_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
-    """The periodic job that folds increments."""
+    """Return the periodic job that folds increments."""
 
     async def folding() -> str:
         return f"{await fold(pool, clock.now())} increments folded"
@@ -116,7 +116,7 @@ def fold_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
 
 
 def thin_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequence[Periodic]:
-    """The periodic job that removes rollups."""
+    """Return the periodic job that removes rollups."""
 
     async def thinning() -> str:
         now = clock.now()
@@ -132,5 +132,5 @@ def thin_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequ
 
 
 def oldest_day(now: datetime, retention_days: int) -> datetime:
-    """The start of the oldest UTC day that is kept."""
+    """Return the start of the oldest UTC day that is kept."""
     return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=retention_days)

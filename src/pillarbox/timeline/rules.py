@@ -185,7 +185,8 @@ def step(fate: RecipientFate, entry: TimelineEntry) -> EventEffect | None:
 
 
 def _is_history(entry: TimelineEntry) -> bool:
-    """A repeated delay still records when the next attempt is and why the last one failed."""
+    """Return whether a repeated event is kept: a repeated delay still says when the next attempt is and why
+    the last one failed."""
     return entry.kind is EventKind.DELIVERY_DELAYED
 
 

@@ -57,7 +57,8 @@ class TopicChanges:
 
 
 def changed(topic: TopicRow, changed_topic: ChangedTopic) -> TopicRow:
-    """The topic with what was asked for; 422 for another default: contacts that chose nothing rely on it."""
+    """Return the topic with what was asked for; 422 for another default: contacts that chose nothing rely on
+    it."""
     if changed_topic.default_subscription not in (UNSET, topic.default_subscription):
         raise InvalidField("default_subscription", "It cannot be changed.")
     return replace(topic, **_given(changed_topic))

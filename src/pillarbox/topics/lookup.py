@@ -10,7 +10,7 @@ from pillarbox.topics import queries
 
 
 async def exists(db: TeamDb, topic_id: UUID) -> bool:
-    """Whether the team has this topic."""
+    """Return whether the team has this topic."""
     return bool(await queries.live(db, [topic_id]))
 
 

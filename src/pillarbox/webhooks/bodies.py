@@ -52,7 +52,7 @@ class WebhookBodies:
         self._sources = dict(sources)
 
     async def of(self, conn: Connection, team_id: UUID, events: Iterable[QueuedEvent]) -> dict[UUID, bytes]:
-        """The body of each event, by its id; those that had none are kept with the caller's commit."""
+        """Return the body of each event, by its id; those that had none are kept with the caller's commit."""
         wanted = {event.event_id: event for event in events}
         if not wanted:
             return {}

@@ -48,11 +48,11 @@ class EndpointRules:
         return None if self._may_be_public(address) else "address"
 
     def permits_port(self, port: int) -> bool:
-        """Whether a port may be called."""
+        """Return whether a port may be called."""
         return port not in MAIL_PORTS if self.ports is None else port in self.ports
 
     def check(self, url: str) -> str:
-        """The URL, or 422 with a sentence that says what is wrong with it."""
+        """Return the URL, or raise a 422 with a sentence that says what is wrong with it."""
         refusal = self.refusal(url)
         if refusal is not None:
             raise InvalidField("endpoint", REFUSALS[refusal])

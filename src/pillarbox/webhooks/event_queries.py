@@ -65,7 +65,7 @@ async def publish(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
 
 
 def referring(rows: Sequence[tuple[Any, ...]]) -> Statement:
-    """The statement that stores what is owed for events whose body is made later."""
+    """Return the statement that stores the deliveries of events whose body is made later."""
     return Statement(REFER, (rows_json([dict(zip(REFERRED, row, strict=True)) for row in rows]),))
 
 
@@ -75,7 +75,7 @@ async def refer(conn: Connection, referring: Statement) -> int:
 
 
 async def bodies(conn: Source, team_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, bytes]:
-    """The bodies that are made already."""
+    """Return the bodies that are made already."""
     return {row["id"]: row["payload"] for row in await conn.fetch(BODIES, team_id, event_ids)}
 
 

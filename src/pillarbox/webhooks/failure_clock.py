@@ -55,7 +55,7 @@ class HealthVerdict(NamedTuple):
 
 
 def judged(health: WebhookHealth, results: Iterable[AttemptEnd]) -> HealthVerdict:
-    """The rule, for the results of one webhook in order of time."""
+    """Apply the rule to the results of one webhook, in order of time."""
     notify = disable = False
     last: AttemptEnd | None = None
     for result in results:

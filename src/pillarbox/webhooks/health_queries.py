@@ -57,7 +57,7 @@ class FailingWebhook(NamedTuple):
 
 
 async def health(conn: Connection, keys: Sequence[Key], *, lock: bool) -> dict[Key, WebhookHealth]:
-    """The failure clocks of these webhooks, of those that are enabled."""
+    """Return the failure clocks of these webhooks, of those that are enabled."""
     teams, ids = zip(*keys, strict=True)
     rows = await conn.fetch(LOCK_HEALTH if lock else HEALTH, teams, ids)
     return {(team_id, webhook_id): WebhookHealth(*clock) for team_id, webhook_id, *clock in rows}

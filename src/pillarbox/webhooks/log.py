@@ -50,7 +50,7 @@ class DeliveryLog:
         return found
 
     async def body(self, db: TeamDb, event: LoggedEvent) -> bytes:
-        """The bytes that are sent for it."""
+        """Return the bytes that are sent for it."""
         if event.payload is not None:
             return event.payload
         queued = QueuedEvent(
@@ -103,7 +103,7 @@ def milliseconds_of(attempt_id: UUID, sent_at: datetime) -> int:
 
 
 async def webhook_of(db: TeamDb, webhook_id: UUID) -> Webhook:
-    """The webhook, or 404."""
+    """Return the webhook, or raise a 404."""
     found = await queries.get(db, webhook_id)
     if found is None:
         raise NotFound("Webhook")

@@ -55,7 +55,7 @@ class Notices:
 
 
 def text_of(kind: str, failing: FailingWebhook) -> str:
-    """The text of a notice."""
+    """Return the text of a notice."""
     first, last = TEXTS[kind]
     when = iso_style(failing.last_failure_at) if failing.last_failure_at else "unknown"
     answer = f"HTTP status {failing.last_status_code}" if failing.last_status_code else "no HTTP answer"

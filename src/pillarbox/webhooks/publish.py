@@ -54,7 +54,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def body_of(kind: str, instant: datetime, data: object) -> bytes:
-    """The bytes that are sent (webhooks.md section 7); `data` may be `msgspec.Raw`."""
+    """Return the bytes that are sent (webhooks.md section 7); `data` may be `msgspec.Raw`."""
     return _encode(_Envelope(kind, iso_style(instant), data))
 
 
@@ -84,6 +84,6 @@ class Publisher:
             after_commit(conn, self.wake)
 
     def referring(self, references: Sequence[Reference]) -> Statement:
-        """The statement that queues events for their subscribers, for a statement that writes more;
-        whoever commits it calls `wake`."""
+        """Return the statement that queues events for their subscribers, as part of a larger one. Call `wake`
+        after its commit."""
         return event_queries.referring([(self._ids.new(), *reference) for reference in references])

@@ -241,7 +241,7 @@ async def rotate(db: TeamDb, webhook_id: UUID, sealed: bytes, now: datetime) -> 
 
 
 async def logged_events(db: TeamDb, webhook_id: UUID, page: Page, oldest: UUID) -> list[LoggedEvent]:
-    """The events of a webhook in the direction of the page; those that have ended from `oldest` on."""
+    """Return the events of a webhook in the direction of the page; those that have ended from `oldest` on."""
     upper, lower, most = page.args
     if lower is not None:
         return await db.all(LoggedEvent, EVENTS_AFTER, webhook_id, lower, oldest, most)
@@ -249,7 +249,7 @@ async def logged_events(db: TeamDb, webhook_id: UUID, page: Page, oldest: UUID) 
 
 
 async def logged_event(db: TeamDb, webhook_id: UUID, event_id: UUID, oldest: UUID) -> LoggedEvent | None:
-    """An event of a webhook; one that has ended only from `oldest` on."""
+    """Return an event of a webhook; one that has ended only from `oldest` on."""
     return await db.one(LoggedEvent, EVENT, webhook_id, event_id, oldest)
 
 

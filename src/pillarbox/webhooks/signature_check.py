@@ -68,7 +68,7 @@ def signature_headers(text: str) -> Mapping[str, str] | None:
 
 
 def _readings(body: str) -> list[str]:
-    """The body as it came, and with what forms and editors change of it taken back."""
+    """Return the body as it came, and with what forms and editors change of it taken back."""
     unix = body.replace("\r\n", "\n")
     return list(dict.fromkeys([body, unix, unix.rstrip("\n"), unix.strip()]))
 

@@ -42,30 +42,30 @@ WEBHOOK_SECRETS: Final = SealedColumn(
 
 
 def new_secret() -> str:
-    """A new secret: `whsec_` and 24 random bytes in standard base64."""
+    """Return a new secret: `whsec_` and 24 random bytes in standard base64."""
     return PREFIX + b64encode(secrets.token_bytes(KEY_BYTES)).decode("ascii")
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret stands for."""
+    """Return the key that a secret stands for."""
     return b64decode(secret.removeprefix(PREFIX))
 
 
 def seal(ring: KeyRing, webhook_id: UUID, secret: str) -> bytes:
-    """The secret as it lies in the row of that webhook."""
+    """Return the secret as it lies in the row of that webhook."""
     return ring.seal(key_of(secret), _context(webhook_id))
 
 
 def shown(ring: KeyRing, webhook_id: UUID, sealed: bytes) -> str:
-    """The secret as the wire shows it."""
+    """Return the secret as the wire shows it."""
     return PREFIX + b64encode(ring.open(sealed, _context(webhook_id))).decode("ascii")
 
 
 def signing_keys(
     ring: KeyRing, webhook_id: UUID, sealed: Sequence[bytes], ends: Sequence[datetime | None], now: datetime
 ) -> list[bytes]:
-    """The keys that sign at this instant, the newest first. An earlier one that the key ring cannot open is
-    left out: a new secret is the cure for one that is lost, and it must work at once."""
+    """Return the keys that sign at this instant, the newest first. An earlier one that the key ring cannot
+    open is left out: a new secret is the cure for one that is lost, and it must work at once."""
     keys = [ring.open(sealed[0], _context(webhook_id))]
     for secret, end in zip(sealed[1:], ends[1:], strict=True):
         if end is None or end > now:

@@ -117,7 +117,7 @@ class AttemptItem(Struct, kw_only=True):
 
 
 def kinds_of(events: list[str]) -> list[str]:
-    """The kinds that are asked for, each once; 422 names one that does not exist."""
+    """Return the kinds that are asked for, each once; 422 names one that does not exist."""
     if not events:
         raise InvalidField("events", "Name at least one event.")
     for kind in events:
@@ -168,10 +168,10 @@ def shown_event(event_id: UUID) -> str:
 
 
 def event_id(text: str) -> UUID | None:
-    """The event that a wire id means; None for what is none."""
+    """Return the event that a wire id means; None for what is none."""
     return untagged(EVENT, text)
 
 
 def attempt_id(text: str) -> UUID | None:
-    """The attempt that a wire id means; None for what is none."""
+    """Return the attempt that a wire id means; None for what is none."""
     return untagged(ATTEMPT, text)

@@ -81,7 +81,7 @@ def runs(
 
 
 async def of_team(connected: CommandDatabase, team: str | None, automation: str) -> tuple[TeamDb, UUID]:
-    """The team that has this automation, and its id."""
+    """Return the team that has this automation, and its id."""
     automation_id = as_id(automation, "an automation")
     for owner in await chosen_teams(connected, team):
         db = TeamDb(connected.pool, owner.id)
@@ -199,7 +199,7 @@ def says(graph: Graph, position: int) -> str:
 
 
 def _template(config: normal.Json) -> str:
-    """The id or alias of the template that a step sends."""
+    """Return the id or alias of the template that a step sends."""
     template = config["template"]
     return str(template["id"]) if isinstance(template, dict) else ""
 

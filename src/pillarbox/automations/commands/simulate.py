@@ -107,7 +107,7 @@ async def simulated(
     payload: str,
     then: Sequence[str],
 ) -> SimulatedRun:
-    """The run when it is over."""
+    """Return the run when it is over."""
     clock = SystemClock()
     now, start = clock.now(), _trigger(graph, trigger)
     config = graph.steps[start].config
@@ -167,7 +167,7 @@ def _address(text: str) -> EmailAddress:
 
 
 async def _event(db: TeamDb, now: datetime, name: str, text: str, option: str) -> SimulatedEvent:
-    """The event with its payload as it would be accepted."""
+    """Return the event with its payload as it would be accepted."""
     try:
         payload = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):

@@ -57,7 +57,8 @@ class StepClaims:
         return await work_queries.claim(self.pool, steps, self.owner, now + LEASE, now)
 
     async def _first_steps(self, limits: dict[UUID, int], now: datetime) -> list[FirstStep]:
-        """The steps behind the place where the last claim of each team ended, and then those before it."""
+        """Return the steps behind the place where the last claim of each team ended, and then those before
+        it."""
         after = {team_id: self._after.pop(team_id, START) for team_id in limits}
         ranges = [ContactRange(team_id, after[team_id], END, limit) for team_id, limit in limits.items()]
         steps = await self._in_ranges(ranges, now)
@@ -70,7 +71,7 @@ class StepClaims:
         return steps + (await self._in_ranges(again, now) if again else [])
 
     async def _in_ranges(self, ranges: Sequence[ContactRange], now: datetime) -> list[FirstStep]:
-        """The steps that are due; remembers where ranges were left."""
+        """Return the steps that are due; remembers where ranges were left."""
         rows = await work_queries.first_steps(self.pool, ranges, now)
         for contacts in ranges:
             self._remember(contacts, [row for row in rows if row.team_id == contacts.team_id])

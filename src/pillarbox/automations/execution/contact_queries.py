@@ -73,7 +73,7 @@ async def contacts(db: TeamDb, contact_ids: Sequence[UUID]) -> list[AutomationCo
 
 
 async def dates(db: TeamDb, names: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The keys that the schemas of these events call dates, by the name of the event."""
+    """Return the keys that the schemas of these events call dates, by the name of the event."""
     found: dict[str, set[str]] = {}
     for row in await db.source.fetch(DATES, db.team_id, names):
         found.setdefault(row["name"], set()).add(row["key"])

@@ -173,8 +173,8 @@ class StepEngine:
     # Claiming --------------------------------------------------------------------------------------
 
     async def _due(self, limit: int) -> list[UUID]:
-        """The next teams with work that is due; each call goes on behind the last one, and begins again
-        where there are no more."""
+        """Return the next teams with work that is due; each call goes on behind the last one, and begins
+        again where there are no more."""
         found: list[UUID] = []
         for _ in range(MOST_PAGES):
             page = await work_queries.teams(self._pool, self._clock.now(), self._after, TEAMS_PER_PAGE)
@@ -296,7 +296,8 @@ class StepEngine:
                 await self._carry_out(team_id, kind, [item])
 
     async def _carry_out_again(self, team_id: UUID, kind: StepKind, item: ClaimedStep) -> None:
-        """A step that has lost its process: alone, where it was lost in the middle of such an attempt."""
+        """Carry out a step that has lost its process: alone, where it was lost in the middle of such an
+        attempt."""
         db, key = TeamDb(self._pool, team_id), (item.run_id, item.position)
         if item.begun + 1 >= ALONE_FROM and not self._lone.take(key):
             await work_queries.leave(db, item, self._owner, self._clock.now() + BUSY_GAP)
@@ -322,7 +323,8 @@ class StepEngine:
             self._left += items
 
     async def _try_later(self, db: TeamDb, item: ClaimedStep, trouble: BaseException) -> None:
-        """A full disk of the database is no fault of the step: the hour does not begin with it."""
+        """Let the step be tried again later, or fail after an hour of that. A full disk of the database is no
+        fault of the step, so the hour does not begin with it."""
         now, reason = self._clock.now(), type(trouble).__name__
         if isinstance(trouble, EXHAUSTED):
             due_at = now + FIRST_PAUSE

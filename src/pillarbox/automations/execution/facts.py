@@ -52,7 +52,7 @@ class RunFacts:
 
 
 async def facts_of(db: TeamDb, runs: Sequence[RunSubject], graphs: Iterable[Graph]) -> dict[UUID, RunFacts]:
-    """The facts of each of these runs; of one that was removed, no payloads."""
+    """Return the facts of each of these runs; of one that was removed, no payloads."""
     stored = {one.id: one for one in await state_queries.data(db, [run.run_id for run in runs])}
     contacts = await _contacts(db, {run.contact_id for run in runs})
     names = {run.event_name for run in runs} | {name for graph in graphs for name in awaited(graph)}
@@ -73,7 +73,7 @@ async def facts_of(db: TeamDb, runs: Sequence[RunSubject], graphs: Iterable[Grap
 
 
 def awaited(graph: Graph) -> set[str]:
-    """The names of the events that a graph waits for."""
+    """Return the names of the events that a graph waits for."""
     return {step.config.event_name for step in graph.steps if isinstance(step.config, WaitForEvent)}
 
 

@@ -65,7 +65,7 @@ class MailMaker:
     async def made(
         self, db: TeamDb, send_email_steps: Sequence[tuple[SendEmailStep, RunFacts]], now: datetime
     ) -> list[Made]:
-        """The mail of each of these steps, rendered, or why there is none."""
+        """Return the mail of each of these steps, rendered, or why there is none."""
         topics = {config.topic_id for config, _ in send_email_steps if config.topic_id is not None}
         live = await self.topics.live(db, topics) if topics else set[UUID]()
         asked = [
@@ -193,7 +193,7 @@ class MailSteps:
     # Making it -------------------------------------------------------------------------------------
 
     async def _made(self, db: TeamDb, items: Sequence[ClaimedStep]) -> list[Made]:
-        """The mail of each step, rendered, or why there is none."""
+        """Return the mail of each step, rendered, or why there is none."""
         configs = [await self._config(db, item) for item in items]
         subjects = [RunSubject(item.run_id, item.contact_id, item.event_name) for item in items]
         graphs = [await self._graph(db, item) for item in items]
@@ -204,7 +204,7 @@ class MailSteps:
     async def _checked(
         self, caller: Caller, outgoing: Made
     ) -> AuthorizedEmail | StepFailure | MailSkipped | ContactGone:
-        """Whether the team may send it."""
+        """Return the mail once the team may send it, else why it is not sent."""
         if not isinstance(outgoing, OutgoingEmail):
             return outgoing
         try:
@@ -224,7 +224,7 @@ class MailSteps:
 def _outgoing(
     config: SendEmailStep, templates: Mapping[str, PublishedTemplate], known: RunFacts, now: datetime
 ) -> Made:
-    """The mail as a request would describe it, parsed as one."""
+    """Return the mail as a request would describe it, parsed as one."""
     assert known.contact is not None
     template = templates.get(config.template)
     if template is None:
@@ -259,7 +259,8 @@ def _outgoing(
 def _used(
     config: SendEmailStep, template: PublishedTemplate, facts: EvaluationInput
 ) -> UsedTemplate | StepFailure:
-    """The template with the values of what it declares; those that came through fields are other people's."""
+    """Return the template with the values of what it declares; those that came through fields are other
+    people's."""
     assert template.content is not None
     values = dict(config.variables or ())
     given: dict[str, Scalar] = {}

@@ -42,13 +42,13 @@ class Waits:
     """Run and position of each wait, for events of mail: which of them count was found with their runs."""
 
     def counts(self, row: WorkRow, event: StoredEvent) -> bool:
-        """Whether the event happened while the step waited for it, or is one of the run's own mail."""
+        """Return whether the event happened while the step waited for it, or is one of the run's own mail."""
         if row.event_name != event.name or row.waits_from is None or event.at >= row.due_at:
             return False
         return row.waits_from <= event.at or (row.run_id, row.position) in self.places
 
     async def ends(self, wait: RunWait, graph: Graph) -> bool:
-        """Whether the event passes the filter of the wait; each filter is asked once."""
+        """Return whether the event passes the filter of the wait; each filter is evaluated once."""
         name = wait.filter
         if name not in self.known:
             config = graph.steps[wait.position].config
@@ -117,8 +117,8 @@ class AutomationTriggers:
             after_commit(db.connection, partial(prometheus.STARTED.add, 1))
 
     async def _waits(self, db: TeamDb, contact_id: UUID, event: StoredEvent) -> Waits:
-        """The waits that the event may end. What their filters say is found here, before runs are locked: it
-        is the same for all of them. What takes longer is found before the transaction."""
+        """Return the waits that the event may end. What their filters say is found here, before runs are
+        locked: it is the same for all of them. What takes longer is found before the transaction."""
         found = await _waits_of(db, contact_id, event)
         facts = await self._facts(db, event) if found else EvaluationInput({})
         places = frozenset((wait.run_id, wait.position) for wait in found)

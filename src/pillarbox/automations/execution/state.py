@@ -38,7 +38,7 @@ class OpenedRun:
     work: list[WorkRow]
 
     def ours(self, item: ClaimedStep, owner: UUID) -> bool:
-        """Whether a step may still be carried out by who has claimed it."""
+        """Return whether a step may still be carried out by the process that has claimed it."""
         return not self.walk.is_over and any(
             (one.position, one.attempt, one.owner) == (item.position, item.attempt, owner)
             for one in self.work
@@ -129,8 +129,8 @@ async def write(db: TeamDb, walks: Sequence[Walk]) -> None:
 
 
 def is_for_nobody(walk: Walk, position: int) -> None:
-    """A step is about a contact that is gone: it is left out where a step of the run has deleted it, and else
-    the run ends."""
+    """Leave out a step whose contact the run itself has deleted; end the run where the contact is gone
+    otherwise."""
     if walk.contact_deleted_at is None:
         walk.cancel()
     else:
@@ -147,7 +147,7 @@ class RunLocks:
     versions: GraphVersions
 
     async def open(self, db: TeamDb, items: Iterable[ClaimedStep]) -> dict[UUID, OpenedRun]:
-        """The runs of these steps, under their locks."""
+        """Lock the runs of these steps and return them."""
         return await open_runs(db, self.versions, [item.run_id for item in items], self.clock.now())
 
     @asynccontextmanager
@@ -171,7 +171,7 @@ class RunLocks:
     def ours(
         self, runs: dict[UUID, OpenedRun], items: Iterable[ClaimedStep]
     ) -> list[tuple[ClaimedStep, Walk]]:
-        """The steps that may still be carried out, with their runs."""
+        """Return the steps that may still be carried out, with their runs."""
         found: list[tuple[ClaimedStep, Walk]] = []
         for item in items:
             opened = runs.get(item.run_id)

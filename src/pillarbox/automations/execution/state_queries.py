@@ -271,7 +271,7 @@ async def epochs(db: TeamDb, automation_ids: Sequence[UUID]) -> dict[UUID, int]:
 
 
 async def reached(db: TeamDb, run_ids: Sequence[UUID]) -> list[tuple[UUID, int]]:
-    """The steps with rows."""
+    """Return the steps with rows."""
     rows = await db.source.fetch(REACHED, db.team_id, run_ids)
     return [(row["run_id"], row["position"]) for row in rows]
 
@@ -281,7 +281,7 @@ async def work(db: TeamDb, run_ids: Sequence[UUID]) -> list[WorkRow]:
 
 
 async def waits(db: TeamDb, contact_id: UUID, event_name: str, now: datetime) -> list[RunWait]:
-    """The waits that an event of that instant may end."""
+    """Return the waits that an event of that instant may end."""
     return await db.all(RunWait, WAITS, contact_id, event_name, now)
 
 
@@ -314,12 +314,12 @@ async def waited(db: TeamDb, run_ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 async def mark_contact_deleted(db: TeamDb, run_id: UUID, now: datetime) -> None:
-    """The run goes on without its contact, which it is about to delete."""
+    """Note that the run goes on without its contact, which it is about to delete."""
     await db.run(MARK_CONTACT_DELETED, run_id, now)
 
 
 async def version(db: TeamDb, automation_id: UUID, number: int) -> StoredGraph | None:
-    """The graph of a version."""
+    """Return the graph of a version."""
     return await db.one(StoredGraph, VERSION, automation_id, number)
 
 
@@ -336,7 +336,7 @@ async def add_work(db: TeamDb, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 async def last_order(db: TeamDb, contact_id: UUID) -> datetime | None:
-    """The place of the last step that is ready for a contact."""
+    """Return the place of the last step that is ready for a contact."""
     found: datetime | None = await db.value(LAST_ORDER, contact_id)
     return found
 

@@ -28,7 +28,7 @@ class GraphVersions:
         self._octets = 0
 
     async def graph(self, db: TeamDb, automation_id: UUID, version: int) -> Graph:
-        """The graph of a version; VersionMissingError where there is none."""
+        """Return the graph of a version; VersionMissingError where there is none."""
         key = (db.team_id, automation_id, version)
         known = self._known.get(key)
         if known is not None:

@@ -97,24 +97,24 @@ class Walk:
     def finish(
         self, position: int, outcome: Outcome = "default", output: Mapping[str, Any] | None = None
     ) -> None:
-        """A step is done, and ended so."""
+        """Complete a step with this outcome, and go on from it."""
         self._end(position, StepChange("completed", self.now, self.now, output))
         self._follow(position, outcome)
 
     def decide(self, position: int, *, result: bool) -> None:
-        """A condition was found to be true or not."""
+        """Complete a condition with its result."""
         outcome: Outcome = "condition_met" if result else "condition_not_met"
         self.finish(position, outcome, {"result": result})
 
     def skip(self, position: int) -> None:
-        """A step is left out although a way led to it. It goes on by its default connection; a wait has
+        """Leave out a step although a connection led to it. It goes on by its default connection; a wait has
         none."""
         self._end(position, StepChange("skipped", None, self.now))
         if not isinstance(self.graph.steps[position].config, WaitForEvent):
             self._follow(position, "default")
 
     def fail(self, position: int, failure: StepFailure) -> None:
-        """A step failed, and the run with it."""
+        """Fail a step, and the run with it."""
         self._end(
             position,
             StepChange(
@@ -124,7 +124,7 @@ class Walk:
         self._stop("failed")
 
     def cancel(self) -> None:
-        """The run ends where it is."""
+        """Cancel the run where it is."""
         self._stop("cancelled")
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class Walk:
                 self._begin(target)
 
     def _is_reached(self, position: int) -> bool:
-        """A step is reached once, by whichever way comes first."""
+        """Return whether a step was reached before: only the first connection to it counts."""
         return (
             position in self.reached
             or position in self.steps

@@ -30,7 +30,8 @@ TOO_LONG: Final = "Use at most 30 days."
 
 
 def duration(value: object, path: Path) -> Duration:
-    """The duration that a text says; 422 for what is none, for zero, and for more than 30 days."""
+    """Return the duration that a text gives; 422 for one that gives none, for zero, and for more than 30
+    days."""
     if not isinstance(value, str):
         raise InvalidField(path, "It must be a string.")
     text = value.strip()
@@ -50,7 +51,7 @@ def duration(value: object, path: Path) -> Duration:
 
 
 def of_seconds(value: object, path: Path) -> Duration:
-    """The duration of the old form, a number of seconds; it is shown in the largest unit that makes it
+    """Return the duration of the old form, a number of seconds; it is shown in the largest unit that makes it
     whole."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidField(path, "It must be a number.")

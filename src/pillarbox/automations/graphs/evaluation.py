@@ -53,7 +53,7 @@ class EvaluationInput:
 
 
 def read(field: Field, facts: EvaluationInput) -> object:
-    """The JSON value of a field; None where it is missing."""
+    """Return the JSON value of a field; None where it is missing."""
     if field.source == "event":
         return _descend(facts.event, field.path)
     if field.source == "contact":
@@ -63,7 +63,7 @@ def read(field: Field, facts: EvaluationInput) -> object:
 
 
 def holds(rule: Rule, facts: EvaluationInput) -> bool:
-    """Whether the rule is true."""
+    """Return whether the rule is true."""
     if isinstance(rule, AllOf):
         return all(holds(one, facts) for one in rule.rules)
     if isinstance(rule, AnyOf):
@@ -139,8 +139,8 @@ def _compares(rule: Comparison, actual: object, facts: EvaluationInput) -> bool:
 
 
 def same(value: object, other: object) -> bool:
-    """Whether two JSON values have the same type and the same value; arrays and objects are the same as
-    nothing."""
+    """Return whether two JSON values have the same type and the same value; arrays and objects are the same
+    as nothing."""
     if is_number(value) and is_number(other):
         return value == other
     return type(value) is type(other) and isinstance(value, str | bool | None) and value == other
@@ -177,7 +177,7 @@ def _ordered(operator: str, actual: object, value: object) -> bool:
 
 
 def _is_date(field: Field, facts: EvaluationInput) -> bool:
-    """Whether a schema says that the field has dates; schemas are flat."""
+    """Return whether a schema says that the field has dates; schemas are flat."""
     if field.source == "event":
         name: str | None = facts.event_name
         path = field.path
@@ -189,7 +189,7 @@ def _is_date(field: Field, facts: EvaluationInput) -> bool:
 
 
 def _milliseconds(actual: object) -> object:
-    """A date as the milliseconds since 1970; what is no date stays, and compares as what it is."""
+    """Return a date as the milliseconds since 1970; what is no date stays, and compares as what it is."""
     if not isinstance(actual, str):
         return actual
     try:

@@ -192,7 +192,8 @@ class Graph:
         return {key: tuple(sorted(targets)) for key, targets in found.items()}
 
     def following(self, position: int, outcome: Outcome) -> tuple[int, ...]:
-        """The steps that a step leads to when it ends so, by position; none where the way ends."""
+        """Return the positions of the steps that a step leads to with this outcome; none where the run ends
+        there."""
         return self._outgoing.get((position, outcome), ())
 
     @cached_property
@@ -214,8 +215,8 @@ class Graph:
 
 
 def topological(count: int, connections: Sequence[GraphEdge]) -> tuple[int, ...]:
-    """The positions from 0 in topological order, of those that are free the least first. Positions that
-    stand in a cycle, or behind one, are left out."""
+    """Return the positions from 0 in topological order, of those that are free the least first. Positions
+    that stand in a cycle, or behind one, are left out."""
     pairs = {(one.source, one.target) for one in connections}
     incoming = [0] * count
     for _, target in pairs:

@@ -31,7 +31,7 @@ def as_array(value: object, path: Path, limit: int) -> list[object]:
 
 
 def required(body: Body, name: str, path: Path) -> object:
-    """A member that is there, and neither null nor empty."""
+    """Return a member that must be there, and be neither null nor empty."""
     value = body.get(name)
     if value is None or value == "" or (isinstance(value, str) and not value.strip()):
         raise MissingField(f"{path}.{name}")
@@ -54,7 +54,7 @@ def word(value: object, path: Path, allowed: tuple[str, ...]) -> str:
 
 
 def reference(value: object, path: Path) -> UUID:
-    """The id of another resource."""
+    """Return the id of another resource."""
     if not isinstance(value, str) or not well_formed(value):
         raise NotAUuid(path)
     return UUID(value)

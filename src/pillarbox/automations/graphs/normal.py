@@ -80,7 +80,7 @@ def _send_email(send_email_step: SendEmailStep) -> Json:
 
 
 def _contact_update(contact_update: ContactUpdate) -> Json:
-    """A member of null clears, so it is shown."""
+    """Return the config as it is shown. A member of null clears, so it is shown."""
     members = {
         "first_name": contact_update.first_name,
         "last_name": contact_update.last_name,

@@ -18,7 +18,7 @@ MOST_CONNECTIONS: Final = 500
 
 
 def graph(steps: Sequence[object], connections: Sequence[object]) -> Graph:
-    """The graph of these JSON values."""
+    """Return the graph of these JSON values."""
     found = _steps(steps)
     return checked(Graph(found, _connections(connections, found)))
 

@@ -38,9 +38,9 @@ def outcome_of(step: GraphStep, status: str, output: Any) -> Outcome | None:
 def statuses(
     graph: Graph, trigger: int, reached: Mapping[int, ReachedStep], *, ended: bool
 ) -> tuple[StepStatus, ...]:
-    """The status of each step by position, from those that have rows. What has none is pending as long as a
-    way from an open step, or from the trigger, leads to it, and skipped from then on; so is all that is
-    open when the run has ended."""
+    """Return the status of each step by position, from those that have rows. A step without a row is pending
+    as long as a connection from an open step, or from the trigger, leads to it; then it is skipped. So is
+    every open step when the run has ended."""
     ahead = frozenset[int]() if ended else _ahead(graph, trigger, reached)
     return tuple(
         _status(position, reached.get(position), ahead, ended) for position in range(len(graph.steps))
@@ -54,7 +54,7 @@ def _status(position: int, row: ReachedStep | None, ahead: frozenset[int], ended
 
 
 def _ahead(graph: Graph, trigger: int, reached: Mapping[int, ReachedStep]) -> frozenset[int]:
-    """The steps that ways may still lead to."""
+    """Return the steps that connections may still lead to."""
     found: set[int] = set()
     to_see = [trigger]
     while to_see:

@@ -106,7 +106,7 @@ def _converted(value: object, kind: Kind) -> str | int | float | bool | None:
 
 
 def _number(text: str) -> int | float | None:
-    """A number that is written as JSON writes it, blanks around it aside."""
+    """Return a number that is written as JSON writes it, blanks around it aside."""
     text = text.strip()
     if len(text) > 400 or _NUMBER.fullmatch(text) is None:
         return None

@@ -40,7 +40,7 @@ PROPERTY: Final = re.compile(r"[A-Za-z0-9_]{1,50}", re.ASCII)
 
 
 def rule(value: object, path: Path, sources: tuple[Source, ...] = SOURCES, depth: int = 1) -> Rule:
-    """The rule that an object says; `sources` are what its fields may read."""
+    """Return the rule of an object; `sources` are the sources that its fields may read."""
     body = as_object(value, path)
     kind = word(required(body, "type", path), f"{path}.type", ("rule", "and", "or"))
     if depth > DEEPEST:
@@ -59,7 +59,7 @@ def rule(value: object, path: Path, sources: tuple[Source, ...] = SOURCES, depth
 
 
 def field(value: object, path: Path, sources: tuple[Source, ...] = SOURCES) -> Field:
-    """The field that a text names."""
+    """Return the field that a text names."""
     name, *rest = text(value, path, MOST_FIELD).split(".")
     if name not in sources:
         allowed = " or ".join(f"`{source}.`" for source in sources)
@@ -71,7 +71,7 @@ def field(value: object, path: Path, sources: tuple[Source, ...] = SOURCES) -> F
 
 
 def value(given: object, path: Path) -> Value:
-    """A string, number, boolean or null, or what a field holds: `{"var": FIELD}`."""
+    """Return a string, number, boolean or null, or what a field holds: `{"var": FIELD}`."""
     if isinstance(given, dict):
         return FromField(field(required(given, "var", path), f"{path}.var"))
     if isinstance(given, list):

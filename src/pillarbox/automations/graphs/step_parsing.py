@@ -130,13 +130,13 @@ TYPES: Final = cast(tuple[StepType, ...], tuple(_READERS))
 
 
 def _given(body: Body, name: str, path: Path, reader: Callable[[object, Path], T]) -> T | None:
-    """An optional member; null and nothing are the same as absent."""
+    """Return an optional member; null and nothing are the same as absent."""
     found = body.get(name)
     return None if found is None or found == "" else reader(found, f"{path}.{name}")
 
 
 def _changed(body: Body, name: str, path: Path, reader: Callable[[object, Path], Value]) -> Value | None:
-    """A member that changes something; null is a value."""
+    """Return a member that changes something; null is a value."""
     return reader(body[name], f"{path}.{name}") if name in body else None
 
 
@@ -203,7 +203,7 @@ def _properties(members: object, path: Path) -> tuple[tuple[str, Value], ...] | 
 
 
 def _checked(value: Value, path: Path) -> Value:
-    """The value, if a variable or a property can have it."""
+    """Return the value, if a variable or a property can have it."""
     constant = _text_of(value) if isinstance(value, JsonValue | Constant) else None
     if constant is None or isinstance(constant, bool):
         return value

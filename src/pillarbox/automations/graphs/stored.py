@@ -29,7 +29,7 @@ class StoredGraph(NamedTuple):
 
 
 def graph_of(stored: StoredGraph) -> Graph:
-    """The graph; each step is decoded by itself, so that others run in between."""
+    """Return the graph; each step is decoded by itself, so that others run in between."""
     steps = [_decode(one) for one in _pieces(stored.steps)]
     found = parsing.graph(steps, _decode(stored.connections))
     # Remembered with the graph: to count its rules later would take the time of the event loop.

@@ -23,7 +23,7 @@ STATUSES: Final[tuple[RunStatus, ...]] = get_args(RunStatus)
 
 
 def wanted(text: str | None) -> tuple[RunStatus, ...]:
-    """The statuses of a comma list; all where nothing is said. 422 for another word."""
+    """Return the statuses of a comma list, or all where it is empty; 422 for another word."""
     if text is None:
         return STATUSES
     words = [word.strip() for word in text.split(",")]
@@ -36,14 +36,14 @@ def wanted(text: str | None) -> tuple[RunStatus, ...]:
 async def listed(
     db: TeamDb, automation_id: UUID, page: Page, only: Sequence[RunStatus]
 ) -> ListOf[wire.RunItem]:
-    """A page of the runs of an automation, the newest first; 404 where it is not there."""
+    """Return a page of an automation's runs, the newest first; 404 where the automation does not exist."""
     owner = await found_owner(db, automation_id)
     rows = await queries.page(db, page, automation_id, _parts(owner, only), owner.epoch)
     return envelope(rows, page, lambda row: _item(row, owner))
 
 
 async def shown(db: TeamDb, automation_id: UUID, run_id: UUID) -> wire.FullRun:
-    """A run with all steps of its version; 404 where it is not a run of that automation."""
+    """Return a run with all steps of its version; 404 where it is not a run of that automation."""
     owner = await found_owner(db, automation_id)
     run = await queries.run(db, automation_id, run_id)
     if run is None:
@@ -113,7 +113,7 @@ def _step(step: GraphStep, status: StepStatus, row: StepRow | None, created_at: 
 
 
 def _parts(owner: RunOwner, only: Sequence[RunStatus]) -> list[RunFilter]:
-    """The runs that are shown with these statuses, by what their rows have."""
+    """Return the runs that are shown with these statuses, by what their rows have."""
     if not owner.is_ending or {"running", "cancelled"} <= set(only):
         return [RunFilter(status, None) for status in only]
     parts = [RunFilter(status, False if status == "running" else None) for status in only]

@@ -80,7 +80,7 @@ class SimulatedContact:
 
 
 async def contact_of(db: TeamDb, address: EmailAddress, new_id: UUID, now: datetime) -> SimulatedContact:
-    """The contact that has this address, or the one that an event would make."""
+    """Return the contact that has this address, or the one that an event would make."""
     other = await fallbacks(db)
     contact_id = await store.id_of(db, address.address)
     rows = [] if contact_id is None else await contact_queries.contacts(db, [contact_id])

@@ -106,7 +106,7 @@ class SimulatedRun:
             self._say(SimulationStep(one.at, None, "too late", event=one.name))
 
     def statuses(self) -> tuple[StepStatus, ...]:
-        """The status of each step, by position."""
+        """Return the status of each step, by position."""
         reached = {
             position: ReachedStep(
                 one.status, progress.outcome_of(self.graph.steps[position], one.status, one.output)

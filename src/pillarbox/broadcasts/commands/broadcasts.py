@@ -191,7 +191,7 @@ def refuse_wrong_time(instant: str | None) -> None:
 
 
 async def of_team(connected: CommandDatabase, team: str | None, broadcast_id: UUID) -> tuple[TeamDb, Team]:
-    """The team that has this broadcast."""
+    """Return the team that has this broadcast."""
     for owner in await chosen_teams(connected, team):
         db = TeamDb(connected.pool, owner.id)
         if await overview_queries.one(db, broadcast_id) is not None:

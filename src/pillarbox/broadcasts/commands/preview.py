@@ -70,7 +70,7 @@ async def shown(
 
 
 def _print(message: bytes) -> None:
-    """The message as it is; on a terminal without what would control that."""
+    """Print the message as it is; on a terminal without characters that control it."""
     if not sys.stdout.isatty():
         typer.echo(message, nl=False)
         return

@@ -104,8 +104,8 @@ class Previews:
         *,
         is_tracked: bool = True,
     ) -> Preview:
-        """The mail that the contact of this address would get; 404 where there is none. It is tracked as its
-        domain says, unless it is not to be."""
+        """Return the mail that the contact of this address would get; 404 where there is none. It is tracked
+        as its domain says, unless it is not to be."""
         contact = await queries.recipient(db, address)
         if contact is None:
             raise NotFound("Contact")
@@ -180,7 +180,7 @@ async def _personal(db: TeamDb, parts: SharedParts, contact: PreviewContact) -> 
 
 
 async def _no_blobs(name: str) -> AsyncIterator[bytes]:
-    """A broadcast has no attachments."""
+    """Yield nothing: a broadcast has no attachments."""
     pieces: Sequence[bytes] = ()
     for piece in pieces:
         yield piece

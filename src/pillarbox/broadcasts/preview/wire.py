@@ -37,7 +37,7 @@ class ShownPreview(Struct, kw_only=True):
 
 
 def address_in(field: str, text: str) -> EmailAddress:
-    """The address that a field has, or 422."""
+    """Return the address that a field has, or raise a 422."""
     try:
         return email_address(text)
     except NotAnAddress as wrong:
@@ -45,7 +45,7 @@ def address_in(field: str, text: str) -> EmailAddress:
 
 
 def shown(broadcast_id: UUID, sender: str, preview: Preview, email_id: UUID | None) -> ShownPreview:
-    """The preview, and the email that is its test copy."""
+    """Return the preview, and the email that is its test copy."""
     email = preview.email
     return ShownPreview(
         object="broadcast_preview",
@@ -63,5 +63,5 @@ def shown(broadcast_id: UUID, sender: str, preview: Preview, email_id: UUID | No
 
 
 def message_text(message: bytes) -> str:
-    """A message as text: all of it is ASCII, or UTF-8 where its addresses are."""
+    """Return a message as text: all of it is ASCII, or UTF-8 where its addresses are."""
     return message.decode(errors="replace")

@@ -24,8 +24,8 @@ Links = ListOf[ClickedLink] | AsyncIterator[bytes]
 
 
 async def listed(db: TeamDb, broadcast_id: UUID, page: Page, block: int = BLOCK) -> Links:
-    """The page that was asked for; a long list that is wanted whole is read in blocks. Outside of a
-    transaction: nobody knows how slowly the pieces are taken."""
+    """Return the page that was asked for; a long list that is wanted whole is read in blocks. Not for use in
+    a transaction: nobody knows how slowly the pieces are taken."""
     broadcast = await queries.started(db, broadcast_id)
     if broadcast is None:
         raise NotFound("Broadcast")

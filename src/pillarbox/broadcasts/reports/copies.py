@@ -18,7 +18,7 @@ MOST: Final = 10**15
 
 
 def ids_of_copies(broadcast: ReportedBroadcast) -> tuple[UUID, UUID] | None:
-    """The least and the greatest; None before the broadcast has begun."""
+    """Return the least and the greatest id that a copy can have; None before the broadcast has begun."""
     if broadcast.queued_at is None:
         return None
     end = FOREVER if broadcast.sent_at is None else broadcast.sent_at + CLOCKS

@@ -10,5 +10,5 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def names_of(db: TeamDb, ids: Sequence[UUID]) -> Mapping[str, str]:
-    """The names of these broadcasts, by their ids as text; of all where none is named."""
+    """Return the names of these broadcasts, by their ids as text; of all where none is named."""
     return {str(row.id): row.name for row in await queries.named(db, ids)}

@@ -32,8 +32,8 @@ class PageWindow(NamedTuple):
 def spans(
     counted: Sequence[tuple[datetime, int]], length: timedelta, window: PageWindow, base: int = 0
 ) -> list[RowSpan]:
-    """The spans that the window lies in; `counted` are the rows of each span, ascending, and the first one
-    is at `base`."""
+    """Return the spans that the window lies in; `counted` are the rows of each span, ascending, and the first
+    one is at `base`."""
     found = []
     for start, rows in counted:
         if base + rows > window.first and base < window.last:

@@ -42,7 +42,7 @@ class NamedReference(NamedTuple):
 
 
 async def named(db: TeamDb, ids: Sequence[UUID]) -> list[NamedReference]:
-    """The broadcasts that have a name, of these or of all."""
+    """Return the broadcasts that have a name, of these or of all."""
     return await db.all(
         NamedReference,
         """
@@ -169,7 +169,7 @@ async def by_time(
     window: PageWindow,
     bounce: str | None,
 ) -> list[RecipientReportRow]:
-    """The rows of a window, from the history of the spans that it lies in."""
+    """Return the rows of a window, from the history of the spans that it lies in."""
     rows = await db.source.fetch(
         BY_TIME,
         db.team_id,
@@ -264,7 +264,8 @@ async def by_copies(
     bounce: str | None,
     within: RowSpan,
 ) -> ListPart:
-    """The rows of a window, by looking at all copies; only what is within the span is a part of the list."""
+    """Return the rows of a window, by looking at all copies; only what is within the span is a part of the
+    list."""
     first, last = window
     rows = await db.source.fetch(
         BY_COPIES,
@@ -298,7 +299,7 @@ class Clicks(NamedTuple):
 
 
 async def clicks(db: TeamDb, email_ids: Sequence[UUID]) -> list[Clicks]:
-    """The links that were followed in each of these copies, those that were followed most first."""
+    """Return the links that were followed in each of these copies, those that were followed most first."""
     rows = await db.source.fetch(
         """
         SELECT email_id, coalesce(detail->'click'->>'link', '') COLLATE "C" AS url, count(*) AS clicks
@@ -328,8 +329,8 @@ class LinkPart(NamedTuple):
 
 
 async def links(db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], window: PageWindow) -> LinkPart:
-    """The links of a window in the order of the list, and how many there are in all where it has any; `ids`
-    are the least and the greatest that a copy can have."""
+    """Return the links of a window in the order of the list, and how many there are in all where it has any;
+    `ids` are the least and the greatest that a copy can have."""
     rows = await db.source.fetch(
         """
         SELECT p.place, p.url, p.clicks, p.unique_clicks, p.total

@@ -54,7 +54,7 @@ NOTHING: Final = ReportPage((), has_more=False)
 async def listed(
     pool: asyncpg.Pool, team_id: UUID, broadcast_id: UUID, asked: RecipientsAsked, few: int = FEW_COPIES
 ) -> ListOf[ReportRow]:
-    """The page that was asked for."""
+    """Return the page that was asked for."""
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         db = TeamDb(conn, team_id)
         broadcast = await queries.started(db, broadcast_id)
@@ -104,7 +104,7 @@ async def _quarters(
 async def _divided(
     db: TeamDb, broadcast_id: UUID, quarters: Sequence[RowSpan], name: str, part: PageWindow
 ) -> list[RowSpan]:
-    """The quarter hours, and instead of those that have rollups of ten seconds these."""
+    """Return the quarter hours, and instead of those that have rollups of ten seconds these."""
     divisible = await fine_quarters(db, [span.start for span in quarters])
     shorter: list[RowSpan] = []
     for span in quarters:

@@ -93,12 +93,13 @@ def page(query: Query, default: int | None = DEFAULT) -> Page:
 
 
 def cursor(position: int) -> str:
-    """The id of the row at a position."""
+    """Return the id of the row at a position."""
     return urlsafe_b64encode(f"offset:{position}".encode()).decode().rstrip("=")
 
 
 def _position(text: str) -> UUID | None:
-    """The position as the number of an id, which is what pages are made of; None where it is no cursor."""
+    """Return the position as the number of an id, which is what pages are made of; None where it is no
+    cursor."""
     if not _ALPHABET.fullmatch(text):
         return None
     try:
@@ -109,12 +110,12 @@ def _position(text: str) -> UUID | None:
 
 
 def page_cursor(position: int) -> UUID:
-    """A position as pages have cursors."""
+    """Return a position as pages have cursors."""
     return UUID(int=position)
 
 
 def window(page: Page, total: int) -> PageWindow:
-    """The positions of a page in a list of so many rows; none where its cursor lies behind the end."""
+    """Return the positions of a page in a list of so many rows; none where its cursor lies behind the end."""
     size = page.limit or 0
     if page.before is not None:
         last = page.before.int
@@ -124,7 +125,7 @@ def window(page: Page, total: int) -> PageWindow:
 
 
 def has_more(page: Page, part: PageWindow, total: int) -> bool:
-    """Whether there are rows beyond the page in the direction travelled."""
+    """Return whether there are rows beyond the page in the direction travelled."""
     if part.first == part.last:
         return False
     return part.first > 0 if page.before is not None else part.last < total

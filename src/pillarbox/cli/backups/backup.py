@@ -189,7 +189,7 @@ async def look_at(settings: Settings, place: str, backup: str | None) -> int:
 
 
 def keys_here() -> bool:
-    """Whether a passphrase was given without asking for it: a check goes on without one."""
+    """Return whether a passphrase was given without asking for it: a check goes on without one."""
     return PASSPHRASE_VARIABLE in os.environ or f"{PASSPHRASE_VARIABLE}_FILE" in os.environ
 
 

@@ -73,8 +73,8 @@ async def _awaited(work: Callable[[Settings], Awaitable[int]], settings: Setting
 
 @asynccontextmanager
 async def unmigrated_database(settings: Settings) -> AsyncIterator[tuple[Settings, Note | None]]:
-    """The settings of the running server, else the command's own, with the address of a database that answers
-    and the key ring; and the note of the running server. The schema may be of another release."""
+    """Yield the settings of the running server, else the command's own, with the address of a database that
+    answers and the key ring; and the note of the running server. The schema may be of another release."""
     async with database(settings, any_schema=True) as (found, note):
         if note is None:
             ring = await asyncio.to_thread(key_ring_text, settings)
@@ -85,8 +85,8 @@ async def unmigrated_database(settings: Settings) -> AsyncIterator[tuple[Setting
 
 
 def passphrase(prompt: str, *, twice: bool) -> str | None:
-    """The passphrase of the environment, of the file that it names, or of who sits at the terminal; None
-    without any."""
+    """Return the passphrase of the environment, of the file that it names, or of the person at the terminal;
+    None without any."""
     text = os.environ.get(PASSPHRASE_VARIABLE)
     file = PASSPHRASE_VARIABLE + "_FILE"
     if text is None and file in os.environ:
@@ -101,7 +101,7 @@ def passphrase(prompt: str, *, twice: bool) -> str | None:
 
 
 def _is_utf8(text: str) -> bool:
-    """Whether an environment or a terminal gave text, and not other bytes."""
+    """Return whether an environment or a terminal gave text, and not other bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -96,7 +96,7 @@ async def restore_backup(settings: Settings, source: str, backup: str | None, *,
 async def chosen_ring(
     settings: Settings, target: BackupTarget, manifest: BackupManifest, *, without_keys: bool
 ) -> str | None:
-    """The key ring that the restored installation gets."""
+    """Return the key ring that the restored installation gets."""
     if without_keys:
         return None
     phrase = None
@@ -141,7 +141,7 @@ async def load(
     store: BlobStore,
     clock: SystemClock,
 ) -> list[str]:
-    """The database, and what is said of it; what is not as the manifest says."""
+    """Restore the database and print the result; return where it differs from the manifest."""
     async with database(settings) as url:
         scratch = settings.data / RESTORING
         await restore.load(target, manifest, url, Programs(settings.pg_bin), clock, scratch)
@@ -173,7 +173,8 @@ async def load(
 
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[str]:
-    """The address of the database that is filled. The embedded one gets its name when the block is over."""
+    """Yield the address of the database that is filled. The embedded one gets its name when the block is
+    over."""
     if settings.database_url is not None:
         yield settings.database_url
         return

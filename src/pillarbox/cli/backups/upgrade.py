@@ -178,7 +178,7 @@ def accepted(migration: Migration) -> list[str]:
 
 
 async def tables(conn: Connection, pending: Sequence[Migration]) -> list[LockedTable]:
-    """The tables that are locked, with the database's estimate of their rows."""
+    """Return the tables that are locked, with the database's estimate of their rows."""
     named: dict[str, list[int]] = {}
     for migration in pending:
         for table in tables_of(migration):

@@ -68,7 +68,7 @@ async def export_file(connected: CommandDatabase, team: str | None, export: Expo
 def cells(
     block: Sequence[ExportedContact], known: Sequence[PropertyDefinition], *, is_plain: bool
 ) -> Iterator[list[object]]:
-    """The cells of each contact."""
+    """Yield the cells of each contact."""
     for one in block:
         values = one.values()
         row: list[object] = [
@@ -84,7 +84,7 @@ def cells(
 
 
 def harmless(value: object) -> object:
-    """A text that no spreadsheet takes for a formula."""
+    """Return a text that no spreadsheet takes for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 

@@ -98,7 +98,7 @@ def opened(name: str) -> Iterator[IO[bytes]]:
 
 
 def fields_of(import_arguments: ImportArguments) -> dict[str, str]:
-    """The options as fields of a form."""
+    """Return the options as fields of a form."""
     found = {"on_conflict": import_arguments.on_conflict, "segments": _json(list(import_arguments.segments))}
     topics = [one.partition("=") for one in import_arguments.topics]
     found["topics"] = _json([{"id": topic, "subscription": word or "opt_in"} for topic, _, word in topics])
@@ -108,7 +108,7 @@ def fields_of(import_arguments: ImportArguments) -> dict[str, str]:
 
 
 def column_map(columns: Sequence[str]) -> dict[str, Any]:
-    """The map that FIELD=COLUMN and PROPERTY[:TYPE]=COLUMN mean."""
+    """Return the map that FIELD=COLUMN and PROPERTY[:TYPE]=COLUMN mean."""
     found: dict[str, Any] = {}
     properties: dict[str, Any] = {}
     for one in columns:
@@ -125,7 +125,7 @@ def column_map(columns: Sequence[str]) -> dict[str, Any]:
 
 
 async def pieces(file: IO[bytes], shown: Transfer) -> AsyncIterator[bytes]:
-    """The file, a piece at a time."""
+    """Yield the file, a piece at a time."""
     at = 0
     while piece := await asyncio.to_thread(file.read, PIECE):
         at += len(piece)
@@ -150,7 +150,7 @@ async def doing(pool: asyncpg.Pool, blobs: BlobStore, *, is_server_there: bool) 
 
 
 async def followed(db: TeamDb, import_id: UUID) -> ImportCounts:
-    """The import when it has ended; a person sees how far it is."""
+    """Return the import when it has ended; a person sees how far it is."""
     size = await queries.size(db, import_id)
     with transfer("Importing", size) as shown:
         while True:

@@ -150,7 +150,7 @@ def _lacking(template: PublishedTemplate) -> dict[str, str]:
 
 
 def _values(template: PublishedTemplate, given: Sequence[str]) -> Mapping[str, Scalar]:
-    """The values of the command line, as the types of the variables want them."""
+    """Return the values of the command line, as the types of the variables want them."""
     kinds = {} if template.content is None else {one.key: one.type for one in template.content.variables}
     found: dict[str, Scalar] = {}
     for one in given:
@@ -165,7 +165,7 @@ def _values(template: PublishedTemplate, given: Sequence[str]) -> Mapping[str, S
 
 
 def _is_text(value: str) -> bool:
-    """Whether it can be written; what is no UTF-8 on the command line comes as lone surrogates."""
+    """Return whether it can be written; what is no UTF-8 on the command line comes as lone surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -174,7 +174,7 @@ def _is_text(value: str) -> bool:
 
 
 def _with_link(email: OutgoingEmail, url: str) -> OutgoingEmail:
-    """The email with something in the place of the link that its recipient would get."""
+    """Return the email with something in the place of the link that its recipient would get."""
     if email.link_places is None:
         return email
     in_html, in_text = email.link_places

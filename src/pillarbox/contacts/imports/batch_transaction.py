@@ -159,7 +159,7 @@ async def fail(pool: asyncpg.Pool, job: Job, running: RunningImport, reason: str
 
 
 def replace_place(checkpoint: Checkpoint, head: BatchHead) -> Checkpoint:
-    """The place behind a batch."""
+    """Return the place behind a batch."""
     return Checkpoint(
         encoding=checkpoint.encoding,
         delimiter=checkpoint.delimiter,
@@ -170,7 +170,7 @@ def replace_place(checkpoint: Checkpoint, head: BatchHead) -> Checkpoint:
 
 
 def errors_of(head: BatchHead) -> list[ImportRowError]:
-    """The row errors of a batch, and behind them what ended the file."""
+    """Return the row errors of a batch, and behind them what ended the file."""
     if head.fault is None:
         return head.errors
     return [*head.errors, ImportRowError(head.row + 1, None, head.fault)]
@@ -189,7 +189,7 @@ async def add_errors(db: TeamDb, running: RunningImport, errors: Sequence[Import
 
 
 def error_id(running: RunningImport, row: int) -> UUID:
-    """A UUIDv7 of the import's time whose order among the errors of the import is that of the rows."""
+    """Return a UUIDv7 of the import's time whose order among the errors of the import is that of the rows."""
     millis = int((running.created_at - EPOCH) / timedelta(milliseconds=1))
     chance = running.id.int & 0x3FFF_FFFF_FFFF
     rest = (row & 0xFFFF_FFFF) << 42 | chance & (1 << 42) - 1

@@ -90,8 +90,8 @@ def batches(
     now: Callable[[], int],
     max_rows: Callable[[], int] = lambda: MOST_ROWS,
 ) -> Iterator[ImportBatch]:
-    """The batches of a file from the plan's offset on; the last one says that it is. Before each, `max_rows`
-    says how many rows it may have, up to `MOST_ROWS`."""
+    """Yield the batches of a file from the plan's offset on; the last one says that it is. Before each,
+    `max_rows` says how many rows it may have, up to `MOST_ROWS`."""
     lines = CsvLines(read, plan.encoding, plan.offset)
     reader = _RowReader(plan)
     source = records(lines, plan.delimiter)
@@ -189,14 +189,14 @@ class _RowReader:
         return sum(row.unsubscribed is not None for row in self._found.values())
 
     def staged(self, now: int) -> list[str]:
-        """The lines for COPY, in the order of addresses: locks are taken in one order."""
+        """Return the lines for COPY, in the order of addresses: locks are taken in one order."""
         found, self._found = self._found, {}
         make_id = ids_of(now)
         return [_line(make_id(at), address, found[address]) for at, address in _numbered(found)]
 
 
 def _numbered(rows: dict[str, _Row]) -> Iterator[tuple[int, str]]:
-    """The addresses in order, each with the number of its row: ids follow the order of the file."""
+    """Yield the addresses in order, each with the number of its row: ids follow the order of the file."""
     numbers = {address: number for number, address in enumerate(rows)}
     for address in sorted(rows):
         yield numbers[address], address

@@ -59,14 +59,14 @@ class ImportedAddress(NamedTuple):
 
 
 def plain_address(cell: str) -> str | None:
-    """The address in a trimmed cell of the usual form; None of another form."""
+    """Return the address in a trimmed cell of the usual form; None of another form."""
     if len(cell) <= _PLAIN_LENGTH and cell.isascii() and _PLAIN_ADDRESS.fullmatch(low := cell.lower()):
         return low
     return None
 
 
 def address_of(cell: str) -> ImportedAddress:
-    """The address in a trimmed cell."""
+    """Return the address in a trimmed cell."""
     if not cell:
         raise RowFault(MISSING_EMAIL)
     if (plain := plain_address(cell)) is not None:
@@ -81,7 +81,7 @@ def address_of(cell: str) -> ImportedAddress:
 
 
 def name_of(cell: str) -> str:
-    """A name; line breaks in it become one space."""
+    """Return a name; line breaks in it become one space."""
     if not cell.isprintable():
         cell = _storable(cell)
         if "\n" in cell or "\r" in cell:
@@ -98,21 +98,21 @@ def is_unsubscribed(cell: str) -> bool:
 
 
 def boolean_of(cell: str) -> str:
-    """A truth value, as JSON."""
+    """Return a truth value, as JSON."""
     if (word := _BOOLEANS.get(cell)) is not None:
         return word
     return "true" if _one_of(cell, TRUE, FALSE, INVALID_BOOLEAN) else "false"
 
 
 def string_of(cell: str) -> str:
-    """A text, as JSON."""
+    """Return a text, as JSON."""
     if len(cell) > LONGEST_STRING:
         raise RowFault(VALUE_TOO_LONG)
     return _quoted(cell if cell.isascii() else _storable(cell))
 
 
 def number_of(cell: str) -> str:
-    """A number, as JSON."""
+    """Return a number, as JSON."""
     if _WHOLE.fullmatch(cell):
         return cell if cell != "-0" else "0"
     if len(cell) > LONGEST_NUMBER or _NUMBER.fullmatch(cell) is None:

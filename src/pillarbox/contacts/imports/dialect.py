@@ -76,7 +76,7 @@ class Utf8Check:
         self._is_valid = True
 
     def take(self, piece: bytes) -> None:
-        """The next octets of the file."""
+        """Check the next octets of the file."""
         if self._is_valid:
             try:
                 self._decoder.decode(piece)
@@ -84,12 +84,12 @@ class Utf8Check:
                 self._is_valid = False
 
     def is_valid(self) -> bool:
-        """Whether all that was taken is UTF-8 and complete."""
+        """Return whether all that was taken is UTF-8 and complete."""
         return self._is_valid and not self._decoder.getstate()[0]
 
 
 def encoding_of(head: bytes, *, is_utf8: bool) -> tuple[str, int]:
-    """The encoding of a file that begins so, and the octets of its byte order mark."""
+    """Return the encoding of a file that begins so, and the octets of its byte order mark."""
     for mark, encoding in BOMS:
         if head.startswith(mark):
             return encoding, len(mark)
@@ -188,7 +188,7 @@ class CsvLines:
 
 
 def records(lines: CsvLines, delimiter: str) -> Iterator[list[str]]:
-    """The records of the lines, blank ones as well. Raises FileFault."""
+    """Yield the records of the lines, blank ones as well. Raises FileFault."""
     try:
         for record in csv.reader(lines, delimiter=delimiter):
             if lines.is_over:
@@ -200,13 +200,13 @@ def records(lines: CsvLines, delimiter: str) -> Iterator[list[str]]:
 
 
 def is_blank(record: list[str]) -> bool:
-    """Whether there is nothing but white space in any cell."""
+    """Return whether there is nothing but white space in any cell."""
     return not any(cell and not cell.isspace() for cell in record)
 
 
 def header_of(head: bytes, encoding: str, mark: int, *, is_whole: bool) -> CsvHeader:
-    """The header row of a file that begins with these octets, `is_whole` where there are no others. Raises
-    HeaderFault."""
+    """Return the header row of a file that begins with these octets, `is_whole` where there are no others.
+    Raises HeaderFault."""
     pieces = iter([head[mark:]])
 
     def read() -> bytes:
@@ -246,8 +246,8 @@ HEADER_FAULTS: Final = {
 
 
 def _row(line: str, every: Iterator[str]) -> tuple[str, str, list[str]]:
-    """The row that begins with this line: its text, its delimiter and its cells. A quoted cell goes on in
-    the lines that follow."""
+    """Return the row that begins with this line: its text, its delimiter and its cells. A quoted cell goes on
+    in the lines that follow."""
     text, tries = line, 0
     bare, is_open = _outside_quotes(line, is_open=False)
     while True:
@@ -267,7 +267,7 @@ def _row(line: str, every: Iterator[str]) -> tuple[str, str, list[str]]:
 
 
 def _whole_record(text: str, delimiter: str) -> list[str] | None:
-    """The cells of a record that ends with the text; None where a quote in it is open."""
+    """Yield the cells of a record that ends with the text; None where a quote in it is open."""
     is_over = False
 
     def lines() -> Iterator[str]:
@@ -286,8 +286,8 @@ def _most_frequent(bare: str) -> str:
 
 
 def _outside_quotes(text: str, *, is_open: bool) -> tuple[str, bool]:
-    """The text without what is inside quotes, and whether a quote is open at its end. A quote opens at the
-    start of a cell, whatever divides the cells."""
+    """Return the text without what is inside quotes, and whether a quote is open at its end. A quote opens at
+    the start of a cell, whatever divides the cells."""
     if '"' not in text:
         return ("" if is_open else text), is_open
     kept: list[str] = []
@@ -306,7 +306,7 @@ def _outside_quotes(text: str, *, is_open: bool) -> tuple[str, bool]:
 
 
 def _closing(text: str, index: int) -> int | None:
-    """The place behind the quote that closes; None where none does."""
+    """Return the place behind the quote that closes; None where none does."""
     while (end := text.find('"', index)) >= 0:
         if text[end + 1 : end + 2] != '"':
             return end + 1

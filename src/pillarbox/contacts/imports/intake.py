@@ -111,7 +111,7 @@ class ImportUpload:
             yield piece
 
     def header(self) -> tuple[str, CsvHeader]:
-        """The encoding of the whole file, and its header row."""
+        """Return the encoding of the whole file, and its header row."""
         encoding, mark = encoding_of(bytes(self.head), is_utf8=self.utf8.is_valid())
         try:
             return encoding, header_of(bytes(self.head), encoding, mark, is_whole=self.size <= len(self.head))

@@ -115,8 +115,7 @@ class ImportJobs:
         return self._next(job)
 
     def _next(self, job: Job) -> DecidedAtSettle:
-        """The job is over unless the team has another import; one that is made meanwhile waits for the
-        answer."""
+        """End the job unless the team has another import; one that is made meanwhile waits for the answer."""
 
         async def decide(conn: Connection) -> JobFinished | JobPostponed:
             db = TeamDb(conn, job.team_id)
@@ -165,7 +164,7 @@ class ImportJobs:
                 return True
 
     async def _batches(self, job: Job, running: RunningImport) -> AsyncGenerator[RunningImport, None]:
-        """The import behind each batch from its checkpoint on; it has ended behind the last one."""
+        """Yield the import behind each batch from its checkpoint on; it has ended behind the last one."""
         async with transaction(self.pool) as conn:
             db = TeamDb(conn, job.team_id)
             numbers = await property_columns.held(db, running.numbers)

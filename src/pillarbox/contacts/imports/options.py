@@ -31,7 +31,7 @@ class ImportOptions:
 
 
 def no_text(_: Any, __: str) -> str:
-    """The part with the file is no text: it is stored while it comes."""
+    """Return "": the part with the file is no text, and is stored while it comes."""
     return ""
 
 

@@ -195,30 +195,30 @@ async def page(db: TeamDb, page: Page, status: str | None) -> list[ImportCounts]
 
 
 async def errors(db: TeamDb, page: Page, import_id: UUID) -> list[ListedError]:
-    """A page of an import's errors in the order of the file."""
+    """Return a page of an import's errors in the order of the file."""
     after = None if page.before else page.after or UUID(int=0)
     return await db.all(ListedError, ERRORS, after, page.before, page.args[2], import_id)
 
 
 async def size(db: TeamDb, import_id: UUID) -> int:
-    """The octets of the file."""
+    """Return the octets of the file."""
     found: int = await db.value(SIZE, import_id)
     return found
 
 
 async def position(db: TeamDb, import_id: UUID) -> int | None:
-    """The octets of the file that are done."""
+    """Return the octets of the file that are done."""
     found: int | None = await db.value(POSITION, import_id)
     return found
 
 
 async def take(db: TeamDb, now: datetime) -> ClaimedImport | None:
-    """The team's oldest import that has not ended: it is in progress now."""
+    """Mark the team's oldest import that has not ended as in progress, and return it."""
     return await db.one(ClaimedImport, TAKE, now)
 
 
 async def is_waiting(db: TeamDb) -> bool:
-    """Whether the team has an import that has not ended."""
+    """Return whether the team has an import that has not ended."""
     found: int = await db.value(COUNT_OPEN)
     return found > 0
 
@@ -235,7 +235,7 @@ async def end(db: TeamDb, import_id: UUID, status: str, reason: str | None, now:
 
 
 async def released(db: TeamDb, import_id: UUID) -> None:
-    """The file of an import that has ended is gone."""
+    """Note that the file of an import that has ended is gone."""
     await db.run(RELEASED, import_id)
 
 

@@ -105,7 +105,7 @@ def write(batch: ImportBatch) -> None:
 
 
 def clock(now: int) -> Callable[[], int]:
-    """The worker's time as it goes on from here."""
+    """Return the worker's time as it goes on from here."""
     began = time.monotonic()
     return lambda: now + int((time.monotonic() - began) * 1000)
 

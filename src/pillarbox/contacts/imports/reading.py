@@ -61,7 +61,7 @@ class FileReader:
                 self._asked += 1
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The batch's lines for COPY, in pieces."""
+        """Yield the batch's lines for COPY, in pieces."""
         assert self._out is not None
         while self._left:
             piece = await self._out.read(min(self._left, BUFFER))
@@ -73,7 +73,7 @@ class FileReader:
 
 @asynccontextmanager
 async def reading(plan: ImportPlan, now: int, file: AsyncIterator[bytes]) -> AsyncIterator[FileReader]:
-    """A process that reads the file, whose octets from the plan's offset on are given; it ends with the
+    """Yield a process that reads the file, whose octets from the plan's offset on are given; it ends with the
     block. Raises what `file` raises."""
     told, requests = os.pipe()
     try:

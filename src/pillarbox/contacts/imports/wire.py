@@ -50,7 +50,7 @@ FIELDS: Final = tuple(field.encode_name for field in fields(NewImport) if field.
 
 
 def options_of(form: Mapping[str, str]) -> ImportOptions:
-    """The options that the fields of a form ask for; an empty field is as good as none."""
+    """Return the options that the fields of a form ask for; an empty field is as good as none."""
     given = {name: text.strip() for name, text in form.items() if text.strip()}
     return parse(NewImport, given).options()
 

@@ -79,7 +79,8 @@ class ConsentPages:
 
 @page("GET", PATH, summary="Ask somebody to let a program act")
 async def ask(request: Request, visitor: Visitor) -> Reply[Html]:
-    """The page; a program that may do everything is let in only by who has proved lately who it is."""
+    """Show the page. Only a person who has proved lately who they are can let in a program that may do
+    everything."""
     asked = await _asked(request)
     if asked is None:
         return _over()
@@ -108,7 +109,7 @@ async def decide(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
 
 @page("GET", f"{PATH}/logo", summary="Show the logo of a program")
 async def logo(request: Request, visitor: Visitor) -> Reply[Html]:
-    """The picture, fetched by us, for the browser in which the program asks."""
+    """Show the picture, fetched by us, for the browser in which the program asks."""
     asked = await _asked(request)
     url = None if asked is None else asked.client.logo_uri
     address = client_of(request.client)
@@ -190,7 +191,8 @@ def _in_words(scope: str) -> str:
 
 
 def _is_local(client: Client, redirect_uri: str) -> bool:
-    """Whether whatever runs on the machine may be what gets the access, in the name of a site."""
+    """Return whether any program on the person's machine could be what gets the access, in the name of a
+    site."""
     return client.host is not None and redirects.is_loopback(redirect_uri)
 
 

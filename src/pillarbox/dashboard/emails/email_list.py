@@ -57,7 +57,7 @@ def chosen(form: Form) -> list[str]:
 
 
 async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """The list, filtered by the parameters of the address."""
+    """Show the list, filtered by the parameters of the address."""
     given = {name: visit.request.query.text(name) for name in FILTERS}
     if not any(given.values()):
         page = await list_page(visit, "/emails", HERE)
@@ -108,7 +108,7 @@ def day_of(text: str | None) -> datetime | None:
 
 
 def _row(email: FoundEmail) -> dict[str, Any]:
-    """The email as the API shows it in a list, as far as the screen needs it."""
+    """Return the email as the API shows it in a list, as far as the screen needs it."""
     return {
         "id": str(email.id),
         "from": email.sender,

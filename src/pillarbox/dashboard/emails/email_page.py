@@ -37,7 +37,7 @@ async def show(visit: Visit) -> Reply[Html]:
 
 @screen(f"{ONE}/html", title="email.title")
 async def frame(visit: Visit) -> Reply[Html]:
-    """The HTML of the email for a sandboxed frame, cleaned."""
+    """Show the HTML of the email for a sandboxed frame, cleaned."""
     email = await visit.get(_api(visit), shown=False)
     return await mail_frame(visit, email["html"] or "")
 
@@ -52,7 +52,7 @@ async def cancel(visit: Visit, _: Form) -> Reply[Html]:
 
 
 async def email_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """The screen of one email."""
+    """Show the screen of one email."""
     email = await visit.get(_api(visit))
     events = (await visit.get(f"{_api(visit)}/events"))["data"]
     attachments = (await visit.get(f"{_api(visit)}/attachments", shown=False, limit=100))["data"]

@@ -20,7 +20,7 @@ FRAME_HEADERS: Final = {
 async def mail_frame(visit: Visit, html: str) -> Reply[Html]:
     """Return the cleaned HTML as a document. Only pictures that stand in it as data are shown.
 
-    Raises Overloaded where too many pages are being made.
+    Raises ServerOverloaded where too many pages are being made.
     """
     work = visit.request.use(PageWork)
 

@@ -61,7 +61,7 @@ async def show(visit: Visit) -> Reply[Html]:
 
 @screen(f"{ONE}/html", title="received.one")
 async def frame(visit: Visit) -> Reply[Html]:
-    """The HTML of the email for a sandboxed frame, cleaned, with its inline pictures."""
+    """Show the HTML of the email for a sandboxed frame, cleaned, with its inline pictures."""
     email = await visit.get(_api(visit), shown=False)
     return await mail_frame(visit, email["html"] or "")
 

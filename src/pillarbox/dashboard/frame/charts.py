@@ -156,7 +156,7 @@ def _y(value: float, top: float) -> float:
 
 
 def _round_up(value: float) -> float:
-    """The least round number that is not below the value and can be cut into quarters; at least 4."""
+    """Return the least round number that is not below the value and can be cut into quarters; at least 4."""
     if value <= 4:
         return 4.0 if value > 1 or value == 0 else max(value, 1e-9)
     power = 1.0

@@ -93,7 +93,7 @@ def _sample(call: ApiExample, url: str) -> CodeSample:
 
 
 def _pattern(path: str) -> tuple[str, list[str]]:
-    """The path with `{}` for each id, and the ids."""
+    """Return the path with `{}` for each id, and the ids."""
     pieces, ids = [], []
     for piece in path.split("/"):
         if _is_id(piece):

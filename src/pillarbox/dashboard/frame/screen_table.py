@@ -105,7 +105,7 @@ def _group(entry: Screen) -> str:
 
 
 def _section(path: str, paths: Iterable[str]) -> str:
-    """The navigation's entry that a path belongs to: the longest one that begins it."""
+    """Return the navigation's entry that a path belongs to: the longest one that begins it."""
     return max(
         (entry for entry in paths if path == entry or path.startswith(f"{entry}/")), key=len, default=""
     )

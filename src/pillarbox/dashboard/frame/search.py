@@ -54,7 +54,7 @@ async def search(visit: Visit) -> Reply[Html]:
 
 
 def _screens(visit: Visit, q: str) -> list[FoundThing]:
-    """The screens whose title or words have the text in them."""
+    """Return the screens whose title or words have the text in them."""
     wanted = q.casefold()
     return [
         FoundThing(entry.path, t(entry.title), "")
@@ -122,6 +122,6 @@ def _path_of(path: str, entry: Mapping[str, Any]) -> str:
 
 
 def _name(thing: Mapping[str, Any]) -> str:
-    """The text by which people know a thing."""
+    """Return the text by which people know a thing."""
     names: Iterable[Any] = (thing.get(key) for key in ("name", "subject", "email", "endpoint", "id"))
     return str(next(name for name in names if name))

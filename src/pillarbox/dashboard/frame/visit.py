@@ -60,7 +60,7 @@ class Visit:
         return actor_of(self.request, self.visitor)
 
     def may(self, right: Right) -> bool:
-        """Whether the visitor has the right in the team."""
+        """Return whether the visitor has the right in the team."""
         return self.visitor.may(right)
 
     # The API ----------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def _text(value: Any) -> str:
 
 
 async def _builtins(reply: Reply[Any]) -> Any:
-    """The answer as dicts and lists."""
+    """Return the answer as dicts and lists."""
     if reply.streamed:
         raise TypeError("the answer is a file: use `file`")
     await reply.encode()

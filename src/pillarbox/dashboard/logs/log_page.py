@@ -55,7 +55,7 @@ def _text(body: Any) -> str | None:
 
 
 def _thing(endpoint: str, answer: Any) -> str | None:
-    """The screen of what the request made or changed."""
+    """Return the screen of what the request made or changed."""
     thing_id = answer.get("id") if isinstance(answer, dict) else None
     base = next((path for path in LISTED if endpoint == path or endpoint.startswith(f"{path}/")), None)
     if base is None or not isinstance(thing_id, str) or not well_formed(thing_id):

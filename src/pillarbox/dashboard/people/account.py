@@ -67,7 +67,7 @@ async def log_out_everywhere(request: Request, visitor: Visitor, _: Form) -> Rep
 
 
 def acting(request: Request, visitor: Visitor) -> AccountChange:
-    """The visitor, as the one who changes the account now."""
+    """Return the visitor, as the one who changes the account now."""
     return AccountChange(request.at, visitor, origin_of(request))
 
 

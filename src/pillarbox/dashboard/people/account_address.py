@@ -78,7 +78,7 @@ async def address_page(
     status: int = 200,
     kept: SavedForm = NOTHING,
 ) -> Reply[Html]:
-    """The address of now, the change that is under way, and the form for another one."""
+    """Show the address of now, the change that is under way, and the form for another one."""
     return draw(
         "people/address.html",
         visitor=visitor,

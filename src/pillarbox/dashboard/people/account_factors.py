@@ -21,7 +21,7 @@ from pillarbox.people.visitors import Visitor
 
 
 def qr_picture(text: str) -> str:
-    """The address of the picture, which holds all of it; dark on light, whatever the page is."""
+    """Return the address of the picture, which holds all of it; dark on light, whatever the page is."""
     # Loaded with the first picture: most processes never draw one.
     import segno
 
@@ -105,7 +105,7 @@ async def remove_passkey(request: Request, visitor: Visitor, fields: Form) -> Re
 async def enrolment_page(
     request: Request, visitor: Visitor, wrong: str | None = None, status: int = 200
 ) -> Reply[Html]:
-    """The key that waits for its first code; where none does, the account."""
+    """Show the key that waits for its first code; where none does, the account."""
     enrolment = await request.use(OwnAccount).enrolment(visitor)
     if enrolment is None:
         return see_other(ACCOUNT)
@@ -121,7 +121,8 @@ async def enrolment_page(
 
 
 def codes_page(visitor: Visitor, renewed: RenewedSession) -> Reply[Html]:
-    """The recovery codes, once. The forms of this page would carry the token of before, so it has none."""
+    """Show the recovery codes, once. The forms of this page would carry the token of before, so it has
+    none."""
     reply = draw("people/codes.html", codes=renewed.codes)
     reply.headers["set-cookie"] = session_cookie(renewed.token)
     return reply

@@ -38,7 +38,7 @@ async def confirm(request: Request, visitor: Visitor, fields: Form) -> Reply[Htm
 
 
 async def confirmed(request: Request, visitor: Visitor, way: str, to: str | None) -> Reply[Html]:
-    """The session with a new token: its person has just proved in this way who it is."""
+    """Renew the session with a new token, since the person has just proved who they are, and send them on."""
     ways = [*visitor.ways, *(() if way in visitor.ways else (way,))]
     async with transaction(request.use(asyncpg.Pool)) as conn:
         token = await sessions.renew(conn, request.at, sessions.token_hash(visitor.token), ways)
@@ -48,7 +48,7 @@ async def confirmed(request: Request, visitor: Visitor, way: str, to: str | None
 async def confirm_page(
     request: Request, visitor: Visitor, to: str | None, wrong: str | None = None, status: int = 200
 ) -> Reply[Html]:
-    """The form for the password, and the way by a passkey for who has one."""
+    """Show the form for the password, and for a passkey where the person has one."""
     can_sign = await has_passkeys(request, visitor.person_id)
     return draw(
         "people/confirm.html",

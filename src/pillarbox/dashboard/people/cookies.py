@@ -18,32 +18,32 @@ SETTINGS: Final = "Path=/; Secure; HttpOnly; SameSite=Lax"
 
 
 def cookie(request: Request, name: str = SESSION) -> str | None:
-    """The value of one of our cookies; None where there is none, or two."""
+    """Return the value of one of our cookies; None where there is none, or two."""
     pairs = (pair.strip().partition("=") for pair in (request.header("cookie") or "").split(";"))
     found = [value for key, _, value in pairs if key == name]
     return found[0] if len(found) == 1 else None
 
 
 def session_cookie(token: str) -> str:
-    """The Set-Cookie value of a session."""
+    """Return the Set-Cookie value of a session."""
     return set_cookie(SESSION, token, LONGEST)
 
 
 def no_session_cookie() -> str:
-    """The Set-Cookie value that takes the session's cookie away."""
+    """Return the Set-Cookie value that takes the session's cookie away."""
     return no_cookie(SESSION)
 
 
 def form_cookie(token: str) -> str:
-    """The Set-Cookie value of what the forms of a guest belong to; it ends with the browser."""
+    """Return the Set-Cookie value of what the forms of a guest belong to; it ends with the browser."""
     return f"{FORM_COOKIE}={token}; {SETTINGS}"
 
 
 def set_cookie(name: str, value: str, lasts: timedelta) -> str:
-    """The Set-Cookie value of a cookie that ends by itself."""
+    """Return the Set-Cookie value of a cookie that ends by itself."""
     return f"{name}={value}; Max-Age={int(lasts.total_seconds())}; {SETTINGS}"
 
 
 def no_cookie(name: str) -> str:
-    """The Set-Cookie value that takes a cookie away."""
+    """Return the Set-Cookie value that takes a cookie away."""
     return f"{name}=; Max-Age=0; {SETTINGS}"

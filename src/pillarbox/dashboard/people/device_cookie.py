@@ -16,7 +16,7 @@ BESIDE: Final = "Set-Cookie"
 
 
 def with_device(request: Request, reply: Reply[Html], person_id: UUID, device_id: UUID) -> Reply[Html]:
-    """The answer, which makes the browser a known one of the person unless it is one already."""
+    """Return the answer, which makes the browser a known one of the person unless it is one already."""
     devices = request.use(KnownDevices)
     known = devices.find(request.at, person_id, cookie(request, DEVICE))
     if known is not None and request.at - known.since < RENEWED_AFTER:

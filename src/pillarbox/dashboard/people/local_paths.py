@@ -13,7 +13,7 @@ _PLAIN: Final = re.compile(r"[\x21-\x7e]+")
 
 
 def local_path(text: str | None) -> str | None:
-    """The path, with its query, if it is one of this site however a browser reads it; else None."""
+    """Return the path, with its query, if it is one of this site however a browser reads it; else None."""
     if not text or len(text) > LONGEST or not _PLAIN.fullmatch(text):
         return None
     path = text.partition("?")[0].partition("#")[0]
@@ -23,6 +23,6 @@ def local_path(text: str | None) -> str | None:
 
 
 def with_return(path: str, to: str | None) -> str:
-    """The path, with the place to go on to afterwards."""
+    """Return the path, with the place to go on to afterwards."""
     kept = local_path(to)
     return path if kept is None else f"{path}?to={quote(kept, safe='/')}"

@@ -87,13 +87,13 @@ def logged_in(outcome: LoggedIn, to: str | None) -> Reply[Html]:
 
 
 def waiting(reply: Reply[Html], refused: TooManyTries) -> Reply[Html]:
-    """The page, which says to programs too how long to wait."""
+    """Show the page, which says to programs too how long to wait."""
     reply.headers["retry-after"] = str(refused.seconds)
     return reply
 
 
 def too_many(refused: TooManyTries) -> Reply[Html]:
-    """A page that says how long to wait."""
+    """Show a page that says how long to wait."""
     text = t("login.wait", seconds=refused.seconds)
     return waiting(message_page(t("login.too_many.title"), text, status=429), refused)
 
@@ -108,7 +108,7 @@ def login_page(
     done: str | None = None,
     status: int = 200,
 ) -> Reply[Html]:
-    """The form, with what was wrong with the last try."""
+    """Show the form, with what was wrong with the last try."""
     return draw(
         "people/login.html",
         visitor=guest,
@@ -123,8 +123,8 @@ def login_page(
 
 
 def keeps_cookies(request: Request) -> bool:
-    """Whether a browser keeps our cookies: over HTTPS, or of the machine itself. A browser that says where a
-    request comes from is on a secure page, whatever a proxy has made of it."""
+    """Return whether a browser keeps our cookies: over HTTPS, or of the machine itself. A browser that says
+    where a request comes from is on a secure page, whatever a proxy has made of it."""
     if request.scope["scheme"] == "https" or request.header("sec-fetch-site") is not None:
         return True
     host = urlsplit(f"//{request.header('host') or ''}").hostname or ""

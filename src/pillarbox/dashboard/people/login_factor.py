@@ -125,7 +125,7 @@ async def factor_page(
     wrong: str | None = None,
     status: int = 200,
 ) -> Reply[Html]:
-    """The form for the code, and the way by a passkey for who has one."""
+    """Show the form for the code, and for a passkey where the person has one."""
     return draw(
         "people/factor.html",
         visitor=guest,

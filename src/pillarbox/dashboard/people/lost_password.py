@@ -41,7 +41,7 @@ async def lost(request: Request, guest: PageGuest, fields: Form) -> Reply[Html]:
 
 @open_page("GET", "/password/reset/{token}", summary="Choose another password by a link")
 async def show_reset(request: Request, guest: PageGuest) -> Reply[Html]:
-    """The browser is a known one from then on: the mailbox is the person's."""
+    """Show the form. The browser is a known one from then on: the mailbox is the person's."""
     token = request.param("token")
     person = await request.use(LostPasswords).find(request.at, token)
     if person is None:

@@ -52,7 +52,7 @@ class Form:
     fields: tuple[tuple[str, str], ...] = ()
 
     def get(self, name: str, default: str = "") -> str:
-        """The first field of that name."""
+        """Return the first field of that name."""
         return next((value for key, value in self.fields if key == name), default)
 
     def every(self, name: str) -> list[str]:
@@ -91,9 +91,9 @@ def draw(
     kept: SavedForm = NOTHING,
     **values: Any,
 ) -> Reply[Html]:
-    """A page with all headers of UI-04. The template knows `visitor` (None for a guest without a session),
-    `form_token`, and `kept`, what it fills in. `form_targets` are origins to which the answer of a form may
-    send the browser on; `has_scripts` allows script files of this site."""
+    """Draw a page with all headers of UI-04. The template knows `visitor` (None for a guest without a
+    session), `form_token`, and `kept`, the values that it fills in. `form_targets` are origins to which the
+    answer of a form may send the browser on; `has_scripts` allows script files of this site."""
     person = visitor.visitor if isinstance(visitor, PageGuest) else visitor
     policy = policy_with(form_targets, has_scripts=has_scripts)
     return pages.page(
@@ -108,7 +108,8 @@ def draw(
 
 
 def policy_with(form_targets: Iterable[str] = (), *, has_scripts: bool = False) -> str:
-    """The Content-Security-Policy of a page of people: no code in the page, and none from elsewhere."""
+    """Return the Content-Security-Policy of a page of people: no code in the page, and none from
+    elsewhere."""
     scripts = "script-src 'self'; connect-src 'self'; " if has_scripts else ""
     targets = " ".join(["'self'", *form_targets])
     return (
@@ -118,7 +119,7 @@ def policy_with(form_targets: Iterable[str] = (), *, has_scripts: bool = False) 
 
 
 def message_page(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply[Html]:
-    """A page that says one thing; `link` is an address and its text."""
+    """Show a page that says one thing; `link` is an address and its text."""
     return draw("people/message.html", status=status, title=title, text=text, link=link)
 
 
@@ -139,13 +140,13 @@ def origin_of(request: Request) -> SessionOrigin:
 
 
 def actor_of(request: Request, visitor: Visitor) -> Actor:
-    """The visitor, as the log of acts names whoever acts."""
+    """Return the visitor as the actor whom the log of acts names."""
     address, agent = origin_of(request)
     return Actor(person_id=visitor.person_id, name=visitor.email, address=address, user_agent=agent)
 
 
 def is_from_our_page(request: Request) -> bool:
-    """Whether the browser says that a page of this site sent the form."""
+    """Return whether the browser says that a page of this site sent the form."""
     site = request.header("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -169,7 +170,7 @@ async def guest_of(request: Request) -> PageGuest:
 
 
 def fields_of(request: Request) -> Form | None:
-    """The form of a request; None where its body is none."""
+    """Return the form of a request; None where its body is none."""
     media = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if media != FORM_MEDIA:
         return None
@@ -186,7 +187,7 @@ def fields_of(request: Request) -> Form | None:
 
 
 def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
-    """The form, or the page that says why it does not count."""
+    """Show the form, or the page that says why it does not count."""
     found = fields_of(request)
     if found is None:
         return message_page(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
@@ -220,7 +221,7 @@ def _problem_page(
 
 
 def _with_pages(handler: Handler) -> Handler:
-    """A problem is shown as a page."""
+    """Wrap the handler so that a problem is shown as a page."""
 
     @wraps(handler)
     async def shown(request: Request) -> Reply[Html]:
@@ -307,8 +308,9 @@ def form(
     back: str | None = None,
     keeps: Iterable[str] = (),
 ) -> Callable[[FormHandler], Handler]:
-    """A form of whoever has logged in. `confirm`: who has not proved lately who it is does so first, and
-    comes to `back` (the form's own path without it), where the fields that it `keeps` are filled in."""
+    """Declare a form for people who have logged in. With `confirm` a person who has not proved lately who
+    they are does so first. They come to `back` then (without it to the form's own path), where the fields in
+    `keeps` are filled in."""
     names = frozenset(keeps)
     if names & saved_form.SECRETS:
         raise ValueError(f"{path} keeps secrets: {sorted(names & saved_form.SECRETS)}")
@@ -337,7 +339,7 @@ def form(
 def open_page(
     method: str, path: str, *, summary: str, query: Mapping[str, Any] | None = None
 ) -> Callable[[OpenPageHandler], Handler]:
-    """A page for everybody."""
+    """Declare a page for everybody."""
 
     def made(handler: OpenPageHandler) -> Handler:
         @wraps(handler)
@@ -351,7 +353,7 @@ def open_page(
 
 
 def open_form(method: str, path: str, *, summary: str) -> Callable[[OpenFormHandler], Handler]:
-    """A form for everybody."""
+    """Declare a form for everybody."""
 
     def made(handler: OpenFormHandler) -> Handler:
         @wraps(handler)
@@ -404,7 +406,7 @@ def _with_cookie(reply: Reply[Html], guest: PageGuest) -> Reply[Html]:
 
 
 def _here(request: Request) -> str:
-    """The path that was asked for, as it was sent."""
+    """Return the path that was asked for, as it was sent."""
     query = request.scope["query_string"].decode("latin-1")
     path = request.scope["raw_path"].decode("latin-1")
     return f"{path}?{query}" if query else path

@@ -24,7 +24,8 @@ def passkey_page(
     back: str,
     to: str | None = None,
 ) -> Reply[Html]:
-    """A form to `action`, which the script fills in and sends. `kind` is `make`, `login` or `confirm`."""
+    """Show a form to `action`, which the script fills in and sends. `kind` is `make`, `login` or
+    `confirm`."""
     return draw(
         "people/passkey.html",
         visitor=visitor,
@@ -41,7 +42,7 @@ def passkey_page(
 
 
 async def has_passkeys(request: Request, person_id: UUID) -> bool:
-    """Whether the person can prove by a passkey who it is."""
+    """Return whether the person can prove by a passkey who they are."""
     if not request.use(Passkeys).are_possible:
         return False
     return await Passkeys.are_there(request.use(asyncpg.Pool), person_id)

@@ -37,7 +37,7 @@ class SavedForm:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def is_of(self, form: str, **fields: str) -> bool:
-        """Whether it is this form that was sent, with these fields."""
+        """Return whether it is this form that was sent, with these fields."""
         return self.form == form and all(self.fields.get(name) == value for name, value in fields.items())
 
     def get(self, form: str, name: str, default: str = "") -> str:
@@ -49,7 +49,8 @@ NOTHING: Final = SavedForm()
 
 
 def keeping(request: Request, visitor: Visitor, page: str, fields: Mapping[str, str]) -> str:
-    """The Set-Cookie value that keeps the fields of the form that was sent, for the page that shows it."""
+    """Return the Set-Cookie value that keeps the fields of the form that was sent, for the page that shows
+    it."""
     plain = _written(request, page, fields)
     if len(plain) > MOST_BYTES:
         plain = _written(request, page, {})
@@ -64,7 +65,7 @@ def kept(request: Request, visitor: Visitor) -> SavedForm:
 
 
 def has_fields(request: Request, visitor: Visitor, page: str | None) -> bool:
-    """Whether fields are kept for this page."""
+    """Return whether fields are kept for this page."""
     found = _opened(request, visitor)
     return bool(found.fields) and found.page == page
 
@@ -72,7 +73,8 @@ def has_fields(request: Request, visitor: Visitor, page: str | None) -> bool:
 def taken_away(
     request: Request, visitor: Visitor, reply: Reply[Html], *, is_done: bool = False
 ) -> Reply[Html]:
-    """The answer, which takes the cookie away where its page was shown, or a form was acted upon."""
+    """Return the answer, and let it delete the cookie where the form's page was shown, or a form was acted
+    upon."""
     if cookie(request, NAME) is not None and (is_done or _is_here(request, _opened(request, visitor))):
         reply.headers.setdefault("set-cookie", no_cookie(NAME))
     return reply

@@ -43,7 +43,7 @@ async def set_up(request: Request, guest: PageGuest, fields: Form) -> Reply[Html
 async def finished(
     request: Request, guest: PageGuest, fields: Form, invited: SetUpLink, address: EmailAddress | None
 ) -> Reply[Html]:
-    """The account, and the first session of its person."""
+    """Create the account and the first session of its person, and send them on."""
     try:
         session = await request.use(SetUp).finish(
             request.at,
@@ -61,7 +61,7 @@ async def finished(
 
 
 def read(fields: Form, invited: SetUpLink) -> tuple[EmailAddress | None, dict[str, str]]:
-    """The address that was given, where one is asked for, and what is wrong with each field."""
+    """Return the address that was given, where one is asked for, and what is wrong with each field."""
     wrong, address = {}, None
     if invited.email is None:
         try:

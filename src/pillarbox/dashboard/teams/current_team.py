@@ -40,7 +40,7 @@ NAVIGATION: Final = (
 
 
 def team_db(request: Request, visitor: Visitor) -> TeamDb:
-    """The team that is looked at; pages that ask for a right have one."""
+    """Return the database of the team that the visitor views; pages that ask for a right have one."""
     if visitor.team_id is None:
         raise RuntimeError("a page without a team asked for its database")
     return TeamDb(request.use(asyncpg.Pool), visitor.team_id)
@@ -61,7 +61,7 @@ def draw_team(
     notice: str | None = None,
     **values: Any,
 ) -> Reply[Html]:
-    """A page about the team, with the way to the others. `problem` and `notice` are keys of texts."""
+    """Show a page about the team, with the way to the others. `problem` and `notice` are keys of texts."""
     role = visitor.role
     return draw(
         template,
@@ -77,15 +77,15 @@ def draw_team(
 
 
 def done_text(request: Request, texts: Mapping[str, str]) -> str | None:
-    """The key of what to say after a form was sent, as the address of the page has it."""
+    """Return the key of the text to show after a form was sent, as the address of the page has it."""
     return texts.get(request.query.last("done") or "")
 
 
 def role_of(text: str) -> TeamRole | None:
-    """The role that a form names."""
+    """Return the role that a form names."""
     return next((role for role in TeamRole if role.value == text), None)
 
 
 def manageable(role: TeamRole | None) -> list[str]:
-    """The roles whose members somebody with this role may invite, change and remove."""
+    """Return the roles whose members a person with this role may invite, change and remove."""
     return [other.value for other in TeamRole if role is not None and may_manage(role, other)]

@@ -56,7 +56,7 @@ async def accept(request: Request, guest: PageGuest, fields: Form) -> Reply[Html
 
 
 async def joined(request: Request, visitor: Visitor, opened: OpenedInvitation) -> Reply[Html]:
-    """The account belongs to one team more, which is looked at."""
+    """Add the account to the team, and let the person view that team from now on."""
     done = await request.use(Invitations).join(
         request.at, request.param("token"), visitor.person_id, visitor_actor(request, visitor)
     )
@@ -67,7 +67,7 @@ async def joined(request: Request, visitor: Visitor, opened: OpenedInvitation) -
 
 
 async def begun(request: Request, fields: Form) -> Reply[Html]:
-    """A new account, with its first session."""
+    """Create an account with its first session."""
     session = await request.use(Invitations).join_newly(
         request.at,
         request.param("token"),
@@ -80,7 +80,7 @@ async def begun(request: Request, fields: Form) -> Reply[Html]:
 
 
 def is_meant(visitor: Visitor, opened: OpenedInvitation) -> bool:
-    """Whether the invitation is for whoever has logged in."""
+    """Return whether the invitation is for the person who has logged in."""
     return email_address(visitor.email).address == email_address(opened.invitation.email).address
 
 

@@ -113,7 +113,7 @@ def wanted_of(fields: Form) -> WantedKey | None:
 async def shown_once(
     request: Request, visitor: Visitor, wanted_key: WantedKey, created_key: CreatedKey | None
 ) -> Reply[Html]:
-    """The list with the new key's token above it."""
+    """Show the list with the new key's token above it."""
     if created_key is None:
         return await keys_page(request, visitor, status=403, problem="team.not_allowed")
     return await keys_page(request, visitor, token=created_key.token, new_token=wanted_key.name)
@@ -131,7 +131,7 @@ async def keys_page(
     token: str | None = None,
     new_token: str = "",
 ) -> Reply[Html]:
-    """A page of the list, with what the visitor may do."""
+    """Show a page of the list, with what the visitor may do."""
     db, rows, kept = team_db(request, visitor), rows or Page(ROWS), saved_form.kept(request, visitor)
     found = envelope(await keys.shown_page(db, rows), rows, lambda key: key)
     may_use = visitor.may_do(TeamAct.MAKE_KEY)

@@ -70,7 +70,7 @@ async def team_page(
     problem: str | None = None,
     notice: str | None = None,
 ) -> Reply[Html]:
-    """The page, with the other teams that the person belongs to."""
+    """Show the page, with the other teams that the person belongs to."""
     teams = await members.teams_of(request.use(asyncpg.Pool), visitor.person_id)
     return draw_team(
         "teams/team.html",

@@ -115,7 +115,7 @@ async def members_page(
     notice: str | None = None,
     email: str = "",
 ) -> Reply[Html]:
-    """The list, with what the visitor may change."""
+    """Show the list, with what the visitor may change."""
     db, kept = team_db(request, visitor), saved_form.kept(request, visitor)
     may_invite = visitor.may(Right.MANAGE)
     return draw_team(

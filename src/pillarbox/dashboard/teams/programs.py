@@ -50,7 +50,7 @@ async def programs_page(
     problem: str | None = None,
     notice: str | None = None,
 ) -> Reply[Html]:
-    """The list."""
+    """Show the list."""
     everybody = visitor.may_do(TeamAct.SEE_PROGRAMS, is_own=False)
     return draw_team(
         "teams/programs.html",

@@ -65,7 +65,7 @@ def t(key: str, **values: object) -> str:
 
 
 def has_text(key: str) -> bool:
-    """Whether there is a text with this key."""
+    """Return whether there is a text with this key."""
     return key in TEXTS
 
 
@@ -84,7 +84,7 @@ def _first_known(codes: list[str]) -> str:
 
 
 def _preferred(header: str) -> list[str]:
-    """The languages of the header by their weight, without regions."""
+    """Return the languages of the header by their weight, without regions."""
     weighted = []
     for entry in header[:200].split(","):
         code, _, weight = entry.partition(";q=")

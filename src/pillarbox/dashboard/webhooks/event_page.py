@@ -49,7 +49,7 @@ async def replay(visit: Visit, _: Form) -> Reply[Html]:
 
 
 async def event_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """The screen of one event."""
+    """Show the screen of one event."""
     webhook = await visit.get(f"/webhooks/{visit.request.param('webhook_id')}", shown=False)
     event = await visit.get(_api(visit))
     attempts = await visit.get(f"{_api(visit)}/attempts", limit=ATTEMPTS)

@@ -119,7 +119,7 @@ async def replay_failed(visit: Visit, form: Form) -> Reply[Html]:
 
 
 async def webhook_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """The screen of one webhook."""
+    """Show the screen of one webhook."""
     webhook = await _webhook(visit)
     here, only_failed = _here(visit), visit.request.query.text("state") == "failed"
     page = await (_failed(visit) if only_failed else list_page(visit, f"{_api(visit)}/events", here))
@@ -141,7 +141,7 @@ async def webhook_page(visit: Visit, *, status: int = 200, problem: str | None =
 
 
 async def _failed(visit: Visit) -> ListPage:
-    """The events that failed, the newest first."""
+    """Return the events that failed, the newest first."""
     webhook = await webhook_of(visit.db, visit.request.uuid("webhook_id"))
     after = visit.request.query.text("after")
     events = await visit.request.use(DeliveryLog).failed(
@@ -177,7 +177,7 @@ async def _edit_page(
 
 
 async def _webhook(visit: Visit) -> dict[str, Any]:
-    """The webhook as the API shows it, without its secret."""
+    """Return the webhook as the API shows it, without its secret."""
     webhook: dict[str, Any] = await visit.get(_api(visit))
     return {name: value for name, value in webhook.items() if name != "signing_secret"}
 

@@ -49,7 +49,7 @@ class SharedScreens(Protocol):
     """Draws the pages; the dashboard gives it."""
 
     async def email(self, team_id: UUID, shared: SharedEmail, is_gone: Callable[[], bool]) -> Reply[Html]:
-        """The email. Raises Overloaded; stops where `is_gone` says that nobody waits for it."""
+        """The email. Raises ServerOverloaded; stops where `is_gone` says that nobody waits for it."""
         ...
 
     def busy(self, problem: ServerOverloaded) -> Reply[Html]: ...
@@ -65,7 +65,7 @@ class SharedMailSource(Protocol):
     async def exists(self, db: TeamDb, email_id: UUID) -> bool: ...
 
     async def shared(self, db: TeamDb, email_id: UUID, is_gone: Callable[[], bool]) -> SharedEmail | None:
-        """Return the email as the page shows it, None where it is gone. Raises Overloaded; stops where
+        """Return the email as the page shows it, None where it is gone. Raises ServerOverloaded; stops where
         `is_gone` says that nobody waits."""
         ...
 

@@ -61,7 +61,7 @@ class AgentSettings(Struct, kw_only=True):
 
 
 def settings(agent: Agent | None) -> AgentSettings:
-    """The settings; of an inbox that never had any, empty ones."""
+    """Return the settings; of an inbox that never had any, empty ones."""
     if agent is None:
         return AgentSettings(object="inbox_agent", instructions=None, tone=None, actions=[])
     return AgentSettings(
@@ -70,7 +70,7 @@ def settings(agent: Agent | None) -> AgentSettings:
 
 
 def applied(change: AgentChange, agent: Agent) -> Agent:
-    """The settings after the change; 422 for one that names nothing that can change."""
+    """Return the settings after the change; 422 for one that names nothing that can change."""
     if change.instructions is UNSET and change.tone is UNSET and change.actions is UNSET:
         raise Invalid("Use at least one of `instructions`, `tone` and `actions`.")
     if change.instructions is not UNSET:

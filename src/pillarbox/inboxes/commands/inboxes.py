@@ -101,7 +101,7 @@ class OfTeam(NamedTuple):
 
 
 async def of_team(connected: CommandDatabase, team: str | None, inbox: str) -> OfTeam:
-    """The inbox of that address or id."""
+    """Return the inbox of that address or id."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
     return OfTeam(owner, db, await paths.find(db, inbox))

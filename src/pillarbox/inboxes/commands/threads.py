@@ -236,7 +236,7 @@ def _whole(message: dict[str, Any]) -> str | None:
 
 
 def said(text: str | None) -> str:
-    """The answer that the command line or standard input has."""
+    """Return the answer that the command line or standard input has."""
     if text is None:
         try:
             text = sys.stdin.buffer.read().decode()

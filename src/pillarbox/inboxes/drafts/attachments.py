@@ -55,8 +55,8 @@ class DraftFiles:
     async def stored(
         self, team_id: UUID, accepted: Sequence[NewAttachment], is_gone: IsGone
     ) -> AsyncIterator[list[NewFile]]:
-        """The rows of these attachments, for what is inside to commit. Where that is refused their blobs
-        go again."""
+        """Store these attachments and yield their rows, for the block to commit. Where that is refused their
+        blobs are deleted."""
         async with self._turns.of(team_id, _held(accepted), is_gone):
             files: list[NewFile] = []
             try:
@@ -72,7 +72,8 @@ class DraftFiles:
     async def read(
         self, db: TeamDb, draft_id: UUID, size: int, is_gone: IsGone
     ) -> AsyncIterator[list[NewAttachment]]:
-        """The attachments of a draft, of `size` octets together, as the door for outgoing mail takes them."""
+        """Yield the attachments of a draft, of `size` octets together, as the door for outgoing mail takes
+        them."""
         if not size:
             yield []
             return

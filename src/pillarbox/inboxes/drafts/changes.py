@@ -61,7 +61,7 @@ class CreatedDraft(NamedTuple):
 
 
 async def found(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> StoredDraft:
-    """The draft of the inbox, or 404."""
+    """Return the draft of the inbox, or raise a 404."""
     draft = await queries.get(db, inbox_id, draft_id)
     if draft is None:
         raise NotFound("Draft")

@@ -16,7 +16,7 @@ END: Final = DraftPosition(datetime(9999, 12, 31, tzinfo=UTC), NEWEST)
 
 
 async def draft_page(db: TeamDb, inbox_id: UUID, page: Page) -> tuple[list[ListedDraft], bool]:
-    """A page, and whether there is more in its direction; 404 for a cursor that is no unsent draft."""
+    """Return a page, and whether there is more in its direction; 404 for a cursor that is no unsent draft."""
     cursor = page.after or page.before
     place = END if cursor is None else await queries.place(db, inbox_id, cursor)
     if place is None:

@@ -269,7 +269,7 @@ async def get(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> StoredDraft | None:
 async def page(
     db: TeamDb, inbox_id: UUID, below: DraftPosition | None, above: DraftPosition | None, limit: int
 ) -> list[ListedDraft]:
-    """The unsent drafts below a place, or above the other, as many as that, newest first."""
+    """Return unsent drafts below one id, or above the other, up to `limit`, newest first."""
     return await db.all(
         ListedDraft, PAGE, inbox_id, *(below or (None, None)), *(above or (None, None)), limit
     )
@@ -284,7 +284,7 @@ async def state(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> DraftState | None
 
 
 async def answering(db: TeamDb, inbox_id: UUID, email_id: UUID) -> DraftReply | None:
-    """The unsent draft that answers this email."""
+    """Return the unsent draft that answers this email."""
     return await db.one(DraftReply, ANSWERING, inbox_id, email_id)
 
 
@@ -326,8 +326,8 @@ async def delete(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> ChangedDraft | N
 
 
 async def sent(db: TeamDb, inbox_id: UUID, draft: StoredDraft, email_id: UUID, now: datetime) -> bool:
-    """The draft has become this email and is counted no longer; False where it is not the unsent one that
-    was read."""
+    """Note that the draft has become this email and counts no longer; False where it is not the unsent one
+    that was read."""
     return await db.run(SENT, inbox_id, draft.id, draft.version, email_id, now) == 1
 
 
@@ -348,7 +348,7 @@ async def empty_files(db: TeamDb, draft_id: UUID) -> Sequence[str | None]:
 
 
 async def files(db: TeamDb, draft_id: UUID) -> list[NewFile]:
-    """The attachments with their octets."""
+    """Return the attachments with their octets."""
     return await db.all(NewFile, FILES, draft_id)
 
 
@@ -361,7 +361,7 @@ async def octets(db: TeamDb, attachment_id: UUID) -> AttachmentLocation | None:
 
 
 async def email_of(db: TeamDb, draft_id: UUID) -> UUID | None:
-    """The email that a draft has become."""
+    """Return the email that a draft has become."""
     found: UUID | None = await db.value(EMAIL_OF, draft_id)
     return found
 

@@ -37,7 +37,7 @@ async def purge(pool: asyncpg.Pool) -> int:
 
 
 def periodic(pool: asyncpg.Pool) -> list[Periodic]:
-    """The job that removes them."""
+    """Return the job that removes them."""
 
     async def work() -> str:
         return f"{await purge(pool)} drafts"

@@ -102,7 +102,7 @@ class DraftSending:
         headers: Sequence[tuple[str, str]],
         attachments: Sequence[NewAttachment],
     ) -> OutgoingEmail:
-        """The email that the draft becomes."""
+        """Return the email that the draft becomes."""
         inbox = await sending_queries.inbox(db, inbox_id)
         if inbox is None:
             raise NotFound("Inbox")

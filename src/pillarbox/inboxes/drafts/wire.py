@@ -83,7 +83,7 @@ class DraftMembers(Struct, kw_only=True):
     attachments: Files | UnsetType = UNSET
 
     def over(self, before: DraftContent) -> DraftContent:
-        """The content with these fields. Html or text replaces both: what is not given is cleared."""
+        """Return the content with these fields. Html or text replaces both: what is not given is cleared."""
         html, text = before.html, before.text
         if self.html is not UNSET or self.text is not UNSET:
             html, text = _or(self.html, None), _or(self.text, None)
@@ -118,7 +118,7 @@ class NewDraft(DraftMembers, kw_only=True):
     reply_to_email_id: UUID | None = None
 
     def reply_to(self) -> ReplyTo | None:
-        """The message that the draft answers."""
+        """Return the message that the draft answers."""
         if self.thread_id is None and self.reply_to_email_id is None:
             return None
         if self.thread_id is None or self.reply_to_email_id is None:
@@ -259,12 +259,12 @@ def type_of(reply_to_email_id: UUID | None) -> DraftType:
 
 
 def files_of(text: Any) -> list[DraftFile]:
-    """The attachments from the JSON that the database makes."""
+    """Return the attachments from the JSON that the database makes."""
     return [] if text is None else _files(text)
 
 
 def snippet(text: str | None, html: str | None) -> str | None:
-    """The beginning of a draft on one line; None where it says nothing."""
+    """Return the beginning of a draft on one line; None where it says nothing."""
     said = text if text is not None and text.strip() else text_of(html or "")
     return " ".join(said.split())[:SNIPPET].rstrip() or None
 

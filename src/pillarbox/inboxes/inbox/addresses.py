@@ -37,7 +37,7 @@ class InboxAddress(NamedTuple):
 
 
 def inbox_address(text: str) -> InboxAddress:
-    """The address that an inbox may have, or 422."""
+    """Return the address that an inbox may have, or raise a 422."""
     local, _, domain = text.strip().lower().rpartition("@")
     if len(local) > LONGEST_LOCAL or _LOCAL.fullmatch(local) is None:
         raise InvalidField("email_address", FORM)
@@ -48,7 +48,8 @@ def inbox_address(text: str) -> InboxAddress:
 
 
 def inbox_name(text: str) -> str:
-    """The name of an inbox without the blanks around it, which may be nothing; 422 where it is too long."""
+    """Return the name of an inbox without the blanks around it, which may be nothing; 422 where it is too
+    long."""
     name = text.strip()
     if len(name) > LONGEST_NAME:
         raise InvalidField("name", f"Use at most {LONGEST_NAME} characters.")
@@ -56,7 +57,7 @@ def inbox_name(text: str) -> str:
 
 
 def from_name(text: str) -> str:
-    """The name that recipients see, or 422."""
+    """Return the name that recipients see, or raise a 422."""
     if len(text) > LONGEST_FROM_NAME:
         raise InvalidField("from_name", f"Use at most {LONGEST_FROM_NAME} characters.")
     if _REFUSED.search(text):
@@ -67,13 +68,13 @@ def from_name(text: str) -> str:
 
 
 def domains_in(text: str) -> list[str | None]:
-    """The domains of the addresses inside a name, in A-labels; None for what is no domain. What looks like an
-    `@` is one."""
+    """Return the domains of the addresses inside a name, in A-labels; None for each that is no domain.
+    Characters that look like `@` count as one."""
     return [_domain(found) for found in _ADDRESS.findall(unicodedata.normalize("NFKC", text))]
 
 
 def receiving_address(random: bytes, inbound_domain: str) -> str:
-    """The address at which a forwarding inbox receives; `random` is 15 octets or more."""
+    """Return the address at which a forwarding inbox receives; `random` is 15 octets or more."""
     label = base64.b32encode(random[:_RANDOM_OCTETS]).decode().lower()
     return f"{label}@{inbound_domain}"
 

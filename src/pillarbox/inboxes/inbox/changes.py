@@ -50,7 +50,7 @@ class Inboxes:
     rules: InboxRules
 
     async def create(self, db: TeamDb, new_inbox: NewInbox, source: Source = events.API) -> UUID:
-        """A new inbox that is empty."""
+        """Create an empty inbox; return its id."""
         address = addresses.inbox_address(new_inbox.email_address)
         name = addresses.inbox_name(new_inbox.name or "") or address.address
         shown = wire.new_from_name(new_inbox)

@@ -46,7 +46,8 @@ class InboxDomainNotReady(Invalid):
 
 
 async def domain_of(db: TeamDb, name: str) -> Domain:
-    """The team's domain of that name; it is there until the transaction ends. 422 where there is none."""
+    """Return the team's domain of that name; it is there until the transaction ends. 422 where there is
+    none."""
     domain = await lookup.named(db, name)
     if domain is None:
         raise NoSuchDomain

@@ -134,7 +134,7 @@ async def count(db: TeamDb) -> int:
 
 
 async def lock_of_domain(db: TeamDb, domain_id: UUID) -> Sequence[UUID]:
-    """The inboxes of a domain; nobody else changes them before the transaction ends."""
+    """Lock the inboxes of a domain until the transaction ends; return their ids."""
     return await db.values(LOCK_OF_DOMAIN, domain_id)
 
 

@@ -62,7 +62,7 @@ class InboxRemoval:
         return JobFinished()
 
     async def remove_label(self, job: Job) -> JobFinished:
-        """A label from all threads."""
+        """Remove a label from all threads."""
         db = TeamDb(self._pool, job.team_id)
         await in_batches(lambda: queries.take_off(db, job.subject_id, BATCH))
         return JobFinished()

@@ -98,7 +98,7 @@ def full(inbox: InboxRow) -> FullInbox:
 
 
 def new_from_name(new: NewInbox) -> str | None:
-    """The name that recipients see, under whichever of its names; None where there is none."""
+    """Return the name that recipients see, under whichever of its names; None where there is none."""
     given = [name for name in (new.from_name, new.friendly_name) if name is not None]
     return _one(given) or None
 

@@ -47,7 +47,7 @@ class Labels:
     random: Callable[[], float]
 
     async def create(self, db: TeamDb, inbox_id: UUID, new_label: NewLabel) -> UUID:
-        """A new label that no thread has."""
+        """Create a label that no thread has; return its id."""
         name = _name(new_label.name)
         shown = any_color(self.random()) if new_label.color is None else color(new_label.color)
         await _hold(db, inbox_id)
@@ -83,7 +83,7 @@ class Labels:
 
 
 def name_key(name: str) -> str:
-    """The name as it is compared."""
+    """Return the name as it is compared."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 

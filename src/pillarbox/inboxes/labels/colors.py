@@ -33,7 +33,7 @@ Color = Annotated[str, Meta(extra_json_schema={"pattern": _PATTERN})]
 
 
 def color(text: str) -> str:
-    """The colour in capitals, or 422."""
+    """Return the colour in capitals, or raise a 422."""
     if _HEX.fullmatch(text):
         return text.upper()
     named = PALETTE.get(text)
@@ -43,5 +43,5 @@ def color(text: str) -> str:
 
 
 def any_color(random: float) -> str:
-    """A colour of the palette; `random` is from 0 up to, not including, 1."""
+    """Return a colour of the palette; `random` is from 0 up to, not including, 1."""
     return _COLORS[int(random * len(_COLORS))]

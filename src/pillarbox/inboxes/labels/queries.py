@@ -48,7 +48,7 @@ class Label(NamedTuple):
 
 
 async def of_inbox(db: TeamDb, inbox_id: UUID) -> list[Label]:
-    """The labels of an inbox, the oldest first."""
+    """Return the labels of an inbox, the oldest first."""
     return await db.all(Label, OF_INBOX, inbox_id)
 
 

@@ -27,8 +27,8 @@ class MessagePage:
 
 
 async def message_page(db: TeamDb, inbox_id: UUID, thread_id: UUID, page: Page) -> MessagePage:
-    """A page of a thread; 404 for a thread that the inbox does not have, and a cursor that is no message of
-    the thread."""
+    """Return a page of a thread; 404 for a thread that the inbox does not have, and a cursor that is no
+    message of the thread."""
     if not await queries.has_thread(db, inbox_id, thread_id):
         raise NotFound("Thread")
     after = await _place(db, inbox_id, thread_id, page.after)

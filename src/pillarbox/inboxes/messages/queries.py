@@ -79,7 +79,7 @@ class StoredMessage(NamedTuple):
 
 
 async def has_thread(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> bool:
-    """Whether the inbox has this thread."""
+    """Return whether the inbox has this thread."""
     found: bool = await db.value(HAS_THREAD, inbox_id, thread_id)
     return found
 
@@ -96,7 +96,7 @@ async def page(
     before: MessagePosition | None,
     limit: int,
 ) -> list[StoredMessage]:
-    """The messages behind a place, or before the other, as many, the oldest first."""
+    """Return the messages behind one id, or before the other, up to `limit`, the oldest first."""
     behind, ahead = after or (None, None), before or (None, None)
     return await db.all(StoredMessage, PAGE, inbox_id, thread_id, *behind, *ahead, limit)
 

@@ -76,16 +76,16 @@ class MessageReading:
         self._page_octets = page_octets
 
     async def one(self, db: TeamDb, row: StoredMessage, is_gone: IsGone) -> bytes:
-        """The answer with this message."""
+        """Return the answer with this message."""
         opened = await self._opened(db, [row])
         return await self._in_turn(db, opened, row, is_gone)
 
     async def listed(
         self, db: TeamDb, page: MessagePage, is_gone: IsGone
     ) -> ListOf[wire.Message] | AsyncIterator[bytes]:
-        """The answer with these messages, in pieces where they are large; where they are very large it ends
-        earlier, and has more. Raises Overloaded before the first piece, where so much is being read that
-        there is no room to wait."""
+        """Return the answer with these messages, in pieces where they are large; where they are very large it
+        ends earlier, and has more. Raises ServerOverloaded before the first piece, where so much is being
+        read that there is no room to wait."""
         opened = await self._opened(db, page.rows)
         rows = opened.within(self._page_octets, from_end=page.is_before)
         has_more = page.has_more or len(rows) < len(page.rows)
@@ -96,7 +96,7 @@ class MessageReading:
         return self._pieces(db, opened, first, has_more=has_more, is_gone=is_gone)
 
     async def files(self, db: TeamDb, row: StoredMessage) -> Sequence[MessageFile]:
-        """The attachments of a message."""
+        """Return the attachments of a message."""
         return (await self._files(db, [row])).get(row.id, ())
 
     async def verdicts(self, db: TeamDb, row: StoredMessage) -> EmailVerdicts | None:

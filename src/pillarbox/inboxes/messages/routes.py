@@ -73,7 +73,7 @@ async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
 
 
 async def _message(request: Request, db: TeamDb) -> StoredMessage:
-    """The message that the path names."""
+    """Return the message that the path names."""
     inbox_id = await paths.inbox_of(request, db)
     thread_id, email_id = request.uuid("thread_id"), request.uuid("email_id")
     found = await queries.get(db, inbox_id, thread_id, email_id)

@@ -207,7 +207,7 @@ async def indexed_up_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
 
 
 async def following(db: TeamDb, inbox_id: UUID, after: UUID, limit: int) -> list[IndexedMessage]:
-    """The next messages behind this one, the oldest first."""
+    """Return the next messages behind this one, the oldest first."""
     return await db.all(described, NEXT, inbox_id, after, limit)
 
 
@@ -262,7 +262,7 @@ async def add_block(db: TeamDb, inbox_id: UUID, block: NewBlock) -> None:
 
 
 async def of_size(db: TeamDb, inbox_id: UUID, columns: int, version: int, limit: int) -> list[PartialBlock]:
-    """The oldest blocks with so many columns."""
+    """Return the oldest blocks with so many columns."""
     return await db.all(PartialBlock, OF_SIZE, inbox_id, columns, version, limit)
 
 

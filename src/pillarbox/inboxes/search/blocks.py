@@ -209,5 +209,5 @@ class _BlockChanged(Exception):  # noqa: N818 - nothing is wrong: somebody was f
 
 
 def search_periodic(blocks: MessageBlocks) -> list[Periodic]:
-    """The periodic job that keeps the blocks."""
+    """Return the periodic job that keeps the blocks."""
     return [Periodic("inboxes.search_blocks", EVERY, blocks.keep_up, quiet=True)]

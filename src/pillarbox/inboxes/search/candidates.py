@@ -54,8 +54,8 @@ class Candidates:
         return sum([columns.bits.bit_count() for columns in self.blocks])
 
     def newest(self, limit: int) -> list[tuple[UUID, list[int]]]:
-        """The columns of so many messages with their blocks, of the newest blocks first and the newest of
-        each."""
+        """Return the columns of so many messages with their blocks, of the newest blocks first and the newest
+        of each."""
         found: list[tuple[UUID, list[int]]] = []
         for columns in self.blocks:
             found.append((columns.block.id, list(_numbers(columns, limit))))
@@ -66,7 +66,7 @@ class Candidates:
 
 
 async def read(db: TeamDb, inbox_id: UUID, clauses: Sequence[Clause], lower: UUID, upper: UUID) -> Candidates:
-    """The messages in blocks that seem to fit, with ids from `lower` to below `upper`."""
+    """Return the messages in blocks that seem to fit, with ids from `lower` to below `upper`."""
     clauses = affordable(clauses)
     blocks = await queries.blocks(db, inbox_id, lower, upper)
     found = Candidates()
@@ -150,7 +150,7 @@ def _beginnings(rows: dict[int, int], term: Term, begins: int, continued: int) -
 
 
 async def _between(db: TeamDb, inbox_id: UUID, block: StoredBlock, lower: UUID, upper: UUID) -> int:
-    """The columns of messages with these ids."""
+    """Return the columns of messages with these ids."""
     messages = await queries.messages_of(db, inbox_id, block.id)
     ids = [messages[at : at + 16] for at in range(0, len(messages), 32)]
     first, end = lower.bytes, upper.bytes
@@ -158,7 +158,7 @@ async def _between(db: TeamDb, inbox_id: UUID, block: StoredBlock, lower: UUID, 
 
 
 def _numbers(columns: CandidateColumns, limit: int) -> Iterator[int]:
-    """The columns that are set, the last first."""
+    """Yield the columns that are set, the last first."""
     digits = format(columns.bits, f"0{columns.block.columns}b")
     at = len(digits)
     while limit > 0 and (at := digits.rfind("1", 0, at)) >= 0:

@@ -45,7 +45,7 @@ def described(
     attachments: int,
     searched: str,
 ) -> IndexedMessage:
-    """The message of a row."""
+    """Return the message of a row."""
     parts = [
         (SearchField.SUBJECT, _octets(subject or "")),
         (SearchField.SENDER, _octets(sender)),

@@ -61,7 +61,7 @@ class SearchQuery(Protocol):
         ...
 
     async def undescribed(self, db: TeamDb, inbox_id: UUID, after: UUID) -> Sequence[UnindexedMessage]:
-        """The messages without a block that may fit."""
+        """Return the messages without a block that may fit."""
         ...
 
     async def matching(
@@ -82,7 +82,7 @@ class SearchLimits:
 
 @asynccontextmanager
 async def snapshot(db: TeamDb) -> AsyncIterator[TeamDb]:
-    """The database as it is now: blocks are put together while others read."""
+    """Yield the database as it is now: blocks are put together while others read."""
     async with db.transaction() as inner:
         await queries.begin_snapshot(inner)
         yield inner
@@ -97,7 +97,8 @@ async def find(
     limit: int,
     max_count: SearchLimits = SearchLimits(),
 ) -> list[ThreadHit]:
-    """The first threads behind `start` that fit, in the order in which they are read. `db` is a snapshot."""
+    """Return the first threads behind `start` that fit, in the order in which they are read. `db` is a
+    snapshot."""
     search = _Search(
         db=db,
         inbox_id=inbox_id,
@@ -208,7 +209,7 @@ class _Search:
 
 
 def _few(threads: Sequence[T], messages: Sequence[int]) -> Sequence[T]:
-    """The first of the threads, with so few messages that they are compared at once; at least one."""
+    """Return the first of the threads, with so few messages that they are compared at once; at least one."""
     count = 0
     for place, of_thread in enumerate(messages):
         count += of_thread

@@ -74,7 +74,8 @@ def folded(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """The text, which is folded, with plain letters in place of Latin, Greek and Cyrillic ones with marks."""
+    """Return the text, which is folded, with plain letters in place of Latin, Greek and Cyrillic ones with
+    marks."""
     if text.isascii():
         return text
     for character in set(text):
@@ -87,7 +88,8 @@ def without_accents(text: str) -> str:
 
 
 def spaced_words(text: str) -> str:
-    """The words of the text, folded, each with a blank before it and one behind the last; "" for none."""
+    """Return the words of the text, folded, each with a blank before it and one behind the last; "" for
+    none."""
     words = text.lower().translate(_BLANK_OR_ASCII_WORD).split() if text.isascii() else _words(folded(text))
     return f" {' '.join(words)} " if words else ""
 

@@ -58,7 +58,7 @@ class MessageFilter:
 
     @classmethod
     def of(cls, query: Query) -> MessageFilter:
-        """The filter that a request names."""
+        """Return the filter that a request names."""
         since, until = _since(query), _until(query)
         if since is not None and until is not None and until <= since:
             raise Invalid("The `end_date` must not be before the `start_date`.")

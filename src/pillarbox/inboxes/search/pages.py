@@ -32,7 +32,7 @@ class ThreadSearchPage:
 async def by_messages(
     db: TeamDb, inbox_id: UUID, page: Page, threads: ThreadFilter, messages: MessageFilter
 ) -> ThreadSearchPage:
-    """A page of the threads with a message that fits."""
+    """Return a page of the threads with a message that fits."""
     if not messages:
         return ThreadSearchPage(await lists.thread_page(db, inbox_id, page, threads), {})
     async with snapshot(db) as inner:
@@ -44,7 +44,7 @@ async def by_messages(
 
 
 async def by_text(db: TeamDb, inbox_id: UUID, page: Page, threads: ThreadFilter, text: str) -> ThreadPage:
-    """A page of the threads with this text in the subject or in the name of a label."""
+    """Return a page of the threads with this text in the subject or in the name of a label."""
     text = folded(text)
     async with snapshot(db) as inner:
         await lists.refuse_unknown_labels(inner, inbox_id, threads.labels)
@@ -82,7 +82,7 @@ async def _page(
 async def _labelled(
     db: TeamDb, inbox_id: UUID, threads: ThreadFilter, labels: list[UUID], start: Position, limit: int
 ) -> list[UUID]:
-    """The first threads with one of these labels, and with one of those that the filter names."""
+    """Return the first threads with one of these labels, and with one of those that the filter names."""
     if not threads.labels:
         return list(await lists.labelled(db, threads, labels, start, limit))
     found: list[UUID] = []

@@ -306,7 +306,7 @@ async def indexed_up_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
 
 
 async def blocks(db: TeamDb, inbox_id: UUID, lower: UUID, upper: UUID) -> list[StoredBlock]:
-    """The blocks with messages between these ids, the newest first."""
+    """Return the blocks with messages between these ids, the newest first."""
     return await db.all(StoredBlock, BLOCKS, inbox_id, lower, upper)
 
 
@@ -321,7 +321,7 @@ async def rows(
 
 
 async def messages_of(db: TeamDb, inbox_id: UUID, block_id: UUID) -> bytes:
-    """The ids of the messages of a block and of their threads, column by column."""
+    """Return the ids of the messages of a block and of their threads, column by column."""
     found: bytes = await db.value(MESSAGES_OF_BLOCK, inbox_id, block_id)
     return found
 
@@ -329,7 +329,7 @@ async def messages_of(db: TeamDb, inbox_id: UUID, block_id: UUID) -> bytes:
 async def undescribed(
     db: TeamDb, inbox_id: UUID, after: UUID, words: Sequence[str], excluded: Sequence[str]
 ) -> list[UnindexedMessage]:
-    """The messages that no block has, and that have these words and none of those."""
+    """Return the messages that no block has, and that have these words and none of those."""
     return await db.all(UnindexedMessage, UNDESCRIBED, inbox_id, after, MOST_UNDESCRIBED, words, excluded)
 
 
@@ -345,8 +345,8 @@ async def threads(
     *,
     is_newer: bool,
 ) -> list[CandidateThread]:
-    """The threads of these messages behind a place of the list, in its order, or before it, the nearest
-    first."""
+    """Return the threads of these messages behind a place of the list, in its order, or before it, the
+    nearest first."""
     counts = [len(columns) for _, columns in named.columns]
     return await db.all(
         CandidateThread,
@@ -393,5 +393,5 @@ async def names(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[NamedTh
 
 
 async def label_names(db: TeamDb, inbox_id: UUID) -> list[LabelName]:
-    """The labels of an inbox, of which there are few."""
+    """Return the labels of an inbox, of which there are few."""
     return await db.all(LabelName, LABEL_NAMES, inbox_id)

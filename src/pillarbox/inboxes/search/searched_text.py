@@ -38,8 +38,8 @@ class SearchedMessage(NamedTuple):
 
 
 def searched_text(message: SearchedMessage) -> str:
-    """The words of each part on a line of its own, folded: subject, sender, recipients, names of attachments,
-    body. The HTML counts where there is no text."""
+    """Return the words of each part on a line of its own, folded: subject, sender, recipients, names of
+    attachments, body. The HTML counts where there is no text."""
     body = message.text
     if (body is None or body.isspace() or not body) and message.html:
         body = text_of(message.html[:MOST_HTML])
@@ -55,7 +55,8 @@ def searched_text(message: SearchedMessage) -> str:
 
 
 def _words(text: str) -> str:
-    """The words of a text; a few characters become many when they are folded, and so many do not count."""
+    """Return the words of a text; a few characters become many when they are folded, and so many do not
+    count."""
     found = spaced_words(text)
     most = 2 * MOST_NAMES + 2 * len(text)
     if len(found) > most:

@@ -52,7 +52,7 @@ OF_WORD: Final = SignatureRows(WORD_BITS, 0, WORD_ROWS)
 
 
 def matrix(messages: Sequence[IndexedMessage]) -> bytes:
-    """The signatures of messages that have room in a block, row for row; eight columns in an octet."""
+    """Return the signatures of messages that have room in a block, row for row; eight columns in an octet."""
     bits = np.zeros(ROWS * COLUMNS, np.uint8)
     column = 0
     for at in range(0, len(messages), AT_ONCE):
@@ -151,7 +151,7 @@ _known_powers: list[tuple[Numbers, Numbers]] = []
 
 
 def _powers(count: int) -> tuple[Numbers, Numbers]:
-    """The powers of the base, and what they are to be multiplied by to make 1."""
+    """Return the powers of the base, and what they are to be multiplied by to make 1."""
     if not _known_powers or len(_known_powers[0][0]) < count:
         size = max(count, 1 << 18)
         inverse = pow(terms.BASE, -1, 1 << 64)

@@ -69,14 +69,14 @@ def word_hash(word: str) -> int:
 
 
 def mixed(number: int) -> int:
-    """A number each of whose bits depends on all bits of this one (the end of SplitMix64)."""
+    """Return a number each of whose bits depends on all bits of this one (the end of SplitMix64)."""
     number = ((number ^ (number >> 30)) * MIX[0]) & ALL
     number = ((number ^ (number >> 27)) * MIX[1]) & ALL
     return number ^ (number >> 31)
 
 
 def rows(number: int, bits: int, first: int, count: int) -> Iterator[int]:
-    """The places of a term in a signature, among so many from the first one on."""
+    """Yield the places of a term in a signature, among so many from the first one on."""
     for place in range(bits):
         if place % 4 == 0:
             number = mixed((number + place) & ALL)
@@ -94,8 +94,8 @@ def octet_rows(number: int, bits: int) -> tuple[int, ...]:
 
 
 def of_words(words: Sequence[str]) -> list[tuple[int, ...]]:
-    """The places of words that follow one another: of each pair, which has both words; of a word alone, its
-    own."""
+    """Return the places of words that follow one another: of each pair, which has both words; of a word
+    alone, its own."""
     hashes = [word_hash(word) for word in words]
     if len(hashes) > 1:
         hashes = [(one * PAIR + other) & ALL for one, other in pairwise(hashes)]
@@ -103,7 +103,7 @@ def of_words(words: Sequence[str]) -> list[tuple[int, ...]]:
 
 
 def of_octets(part: SearchField, text: str) -> list[tuple[int, ...]]:
-    """The places of some pieces of a text that is somewhere in this part of a message."""
+    """Return the places of some pieces of a text that is somewhere in this part of a message."""
     octets = text.encode("utf-8", "replace")
     length = min(3, len(octets))
     pieces = dict.fromkeys(octets[at : at + length] for at in range(len(octets) - length + 1) if length)
@@ -112,10 +112,10 @@ def of_octets(part: SearchField, text: str) -> list[tuple[int, ...]]:
 
 
 def octets_key(part: SearchField, octets: bytes) -> int:
-    """The number of one to three octets of a part of a message."""
+    """Return the number of one to three octets of a part of a message."""
     return part << 32 | len(octets) << 24 | int.from_bytes(octets, "little")
 
 
 def of_attachment() -> tuple[int, ...]:
-    """The places that say that a message has attachments."""
+    """Return the places that say that a message has attachments."""
     return octet_rows(octets_key(SearchField.ATTACHMENT, b""), ATTACHMENT_BITS)

@@ -43,7 +43,7 @@ class SearchWords:
 
 
 def words(text: str) -> SearchWords:
-    """The words of a question. What has no letter and no digit is no word, and is left out.
+    """Return the words of a search. Characters that are neither letters nor digits are left out.
 
     A `*` behind a word says that it is the beginning of one. Raises OperatorRefused and TooManyWords.
     """
@@ -67,7 +67,7 @@ def words(text: str) -> SearchWords:
 
 
 def _operator(word: str) -> str | None:
-    """The operator of other searches that a word is, or begins with."""
+    """Return the operator of other searches that a word is, or begins with."""
     if word in _JOINING:
         return word
     found = _OPERATOR.match(word.lower())

@@ -38,14 +38,14 @@ class TooManyRecipients(Invalid):
 
 
 def named(value: object, path: str) -> list[NamedRecipient]:
-    """The addresses of a field."""
+    """Return the addresses of a field."""
     return [
         NamedRecipient(text, mailbox) for text, mailbox in zip(*parse.mailboxes(path, value), strict=True)
     ]
 
 
 def needed(value: object, path: str) -> list[NamedRecipient]:
-    """The addresses of a field that must have one."""
+    """Return the addresses of a field that must have one."""
     found = named(value, path)
     if not found:
         raise MissingField(path)
@@ -61,7 +61,7 @@ def check_size(read: ReadFields) -> None:
 
 
 def attachments(value: object, _: str) -> list[NewAttachment]:
-    """The attachments of a request; an empty one is refused, and more than a message may have."""
+    """Return the attachments of a request; an empty one is refused, as are more than a message may have."""
     found = attachment_input.read(value)
     for index, one in enumerate(found):
         if one.data == b"":
@@ -72,5 +72,5 @@ def attachments(value: object, _: str) -> list[NewAttachment]:
 
 
 def is_said(body: str | None) -> bool:
-    """Whether a body has anything but blanks."""
+    """Return whether a body has anything but blanks."""
     return body is not None and not body.isspace() and body != ""

@@ -64,7 +64,7 @@ def _said(body: str | None) -> str | None:
 
 
 def _above(html: str, block: str) -> str:
-    """The page with a block at its top."""
+    """Return the page with a block at its top."""
     start = _BODY_START.search(html)
     return block + html if start is None else html[: start.end()] + block + html[start.end() :]
 

@@ -16,7 +16,7 @@ OURS: Final = frozenset({"in-reply-to", "references", "reply-to", INBOX.lower()}
 
 
 def custom_headers(value: object, path: str) -> list[tuple[str, str]]:
-    """The headers of a request; raises for the first that may not be set."""
+    """Return the headers of a request; raises for the first that may not be set."""
     if not isinstance(value, dict):
         raise InvalidField(path, "Use an object of strings.")
     if len(value) > MOST_HEADERS:
@@ -37,5 +37,5 @@ def custom_headers(value: object, path: str) -> list[tuple[str, str]]:
 
 
 def _shown(name: str) -> str:
-    """A name that is safe to show in a message."""
+    """Return a name that is safe to show in a message."""
     return "".join([one if one.isprintable() and one != "`" else "_" for one in name[:40]])

@@ -41,7 +41,7 @@ class OutboundJoining:
 
 
 def message_of(place: SentMessagePlace, draft: PreparedEmail) -> NewMessage:
-    """The message that this email is in its inbox."""
+    """Return the message that this email is in its inbox."""
     out = draft.outgoing
     return NewMessage(
         team_id=draft.team_id,

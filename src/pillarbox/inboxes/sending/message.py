@@ -25,7 +25,7 @@ async def outgoing(
     headers: Sequence[tuple[str, str]],
     attachments: Sequence[NewAttachment],
 ) -> OutgoingEmail:
-    """A message of the inbox; one that has html alone gets a text that is made from it."""
+    """Return a message of the inbox; one that has html alone gets a text that is made from it."""
     html, text = _said(html), _said(text)
     if text is None and html is not None:
         text = await in_thread_if_large(len(html), text_of, html) or None
@@ -54,7 +54,7 @@ async def outgoing(
 
 
 def sender_of(inbox: SendingInbox) -> tuple[str, Mailbox]:
-    """The sender as it is shown, and as it goes on the wire."""
+    """Return the sender as it is shown, and as it goes on the wire."""
     address = inbox.email_address
     if not inbox.from_name:
         return address, parse_mailbox(address)
@@ -63,7 +63,7 @@ def sender_of(inbox: SendingInbox) -> tuple[str, Mailbox]:
 
 
 def _quoted(name: str) -> str:
-    """A display name, in quotes where it must be."""
+    """Return a display name, in quotes where it must be."""
     if all(one.isalnum() or one in _PLAIN for one in name) and "=?" not in name:
         return name
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -127,7 +127,7 @@ class Originals:
         self._blobs = blobs
 
     async def original(self, db: TeamDb, target: RepliedMessage) -> AnsweredMessage:
-        """The message with its header fields."""
+        """Return the message with its header fields."""
         fields = await self.received.fields(db, target.id) if target.is_inbound else None
         if fields is not None:
             found = MessageAddressees(
@@ -181,5 +181,5 @@ class Originals:
 
 
 def texts_of(text: str | None) -> list[str]:
-    """A list of texts that the database keeps as JSON."""
+    """Return a list of texts that the database keeps as JSON."""
     return [] if text is None else _texts(text)

@@ -90,7 +90,7 @@ async def inbox(db: TeamDb, inbox_id: UUID) -> SendingInbox | None:
 
 
 async def thread_subject(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> tuple[str | None] | None:
-    """The subject of a thread, in a tuple; None where the inbox has no such thread."""
+    """Return the subject of a thread, in a tuple; None where the inbox has no such thread."""
     return await db.one(_Subject, SUBJECT, inbox_id, thread_id)
 
 
@@ -99,7 +99,7 @@ async def target(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUID) ->
 
 
 async def has_message(db: TeamDb, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> bool:
-    """Whether this message is in this thread now."""
+    """Return whether this message is in this thread now."""
     found: bool = await db.value(HAS_MESSAGE, inbox_id, thread_id, email_id)
     return found
 

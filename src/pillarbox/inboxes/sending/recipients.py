@@ -65,7 +65,7 @@ def reply(
     cc: Sequence[NamedRecipient] = (),
     bcc: Sequence[NamedRecipient] = (),
 ) -> Recipients:
-    """The recipients of a reply to this message; `cc` and `bcc` are asked for besides."""
+    """Return the recipients of a reply to this message; `cc` and `bcc` are asked for besides."""
     to = readable(_answered(original, own, to_all=to_all))
     copied = readable((*original.to, *original.cc) if original.is_inbound else original.cc) if to_all else []
     return _unique(own, to, [*copied, *cc], bcc)
@@ -116,6 +116,6 @@ def _unique(own: InboxAddresses, *classes: Iterable[NamedRecipient]) -> Recipien
 
 
 def _base(mailbox: Mailbox) -> str:
-    """The key of the address without what stands behind a plus."""
+    """Return the key of the address without what stands behind a plus."""
     local, plus, _ = mailbox.local.partition("+")
     return Mailbox(local, mailbox.domain).key if plus and local else mailbox.key

@@ -15,14 +15,14 @@ _ID: Final = re.compile(r"<[!-;=?-~]{1,900}>")
 
 
 def ids(header: str | None) -> list[str]:
-    """The ids of a References or In-Reply-To field with their angle brackets, in order; anything else in it
-    is left out."""
+    """Return the ids of a References or In-Reply-To field with their angle brackets, in order; anything else
+    in it is left out."""
     return _ID.findall(header or "")
 
 
 def chain(references: Sequence[str], message_id: str | None) -> list[str]:
-    """The References of an answer to the message with this id and these References: each id once, its own at
-    the end; the first and the newest where they are many or long."""
+    """Return the References of an answer to the message with this id and these References: each id once, its
+    own at the end; the first and the newest where they are many or long."""
     own = ids(message_id)
     found = [one for one in (*[one for one in references if one not in own], *own) if _is_writable(one)]
     unique = list(dict.fromkeys(found))
@@ -34,20 +34,20 @@ def chain(references: Sequence[str], message_id: str | None) -> list[str]:
 
 
 def answering(references: Sequence[str], message_id: str | None) -> list[tuple[str, str]]:
-    """The fields of a reply."""
+    """Return the fields of a reply."""
     own = [one for one in ids(message_id) if _is_writable(one)]
     found = [("In-Reply-To", own[-1])] if own else []
     return found + referring(references, message_id)
 
 
 def referring(references: Sequence[str], message_id: str | None) -> list[tuple[str, str]]:
-    """The fields of a forward: it belongs to the conversation and answers no message."""
+    """Return the fields of a forward: it belongs to the conversation and answers no message."""
     linked = chain(references, message_id)
     return [("References", " ".join(linked))] if linked else []
 
 
 def _is_writable(message_id: str) -> bool:
-    """Whether it can stand in a field as it is."""
+    """Return whether it can stand in a field as it is."""
     try:
         check_custom_header("References", message_id)
     except HeaderError:

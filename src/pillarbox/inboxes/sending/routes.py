@@ -69,6 +69,6 @@ def call_of(request: Request) -> SendCall:
 
 
 async def _place(request: Request, db: TeamDb) -> ThreadMessage:
-    """The message that the path names; whether it is there is not known yet."""
+    """Return the message that the path names; whether it is there is not known yet."""
     inbox_id = await paths.inbox_of(request, db)
     return ThreadMessage(inbox_id, request.uuid("thread_id"), request.uuid("email_id"))

@@ -202,7 +202,8 @@ class InboxSender:
     async def _found(
         self, db: TeamDb, place: ThreadMessage
     ) -> tuple[SendingInbox, str | None, RepliedMessage]:
-        """The inbox, the subject of the thread, and the message; 404 where one of them is not there."""
+        """Return the inbox, the subject of the thread, and the message; 404 where one of them is not
+        there."""
         inbox = await queries.inbox(db, place.inbox_id)
         if inbox is None:
             raise NotFound("Inbox")
@@ -248,8 +249,8 @@ async def _refuse_loop(db: TeamDb, place: ThreadMessage, now: datetime, addresse
 
 
 def _attached(content: OriginalContent) -> list[NewAttachment]:
-    """The attachments of a message that is sent on. What is not sent at all is refused; a type and a
-    Content-ID that cannot be written are left out."""
+    """Return the attachments of a message that is forwarded. One of a kind that is never sent is refused; a
+    type or a Content-ID that cannot be written is left out."""
     found = []
     for file in content.files:
         name = clean_filename(file.filename)

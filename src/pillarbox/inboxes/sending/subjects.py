@@ -12,8 +12,8 @@ FORWARD: Final = "Fwd: "
 
 
 def prefixed(prefix: str, subject: str | None) -> str:
-    """The subject of the thread with the prefix, unless it begins with that in any case. What a subject may
-    not hold (others wrote it) becomes a blank."""
+    """Return the subject of the thread with the prefix, unless it begins with that in any case. Characters
+    that a subject may not hold (others wrote it) become blanks."""
     plain = FORBIDDEN.sub(" ", subject or "").strip()
     found = plain if plain.lower().startswith(prefix.strip().lower()) else prefix + plain
     return found[:MOST_SUBJECT].strip()

@@ -53,7 +53,7 @@ class ReplyIn(msgspec.Struct, kw_only=True):
     attachments: Attachments | None = None
 
     def request(self) -> ReplyRequest:
-        """The reply; raises where the fields do not fit together."""
+        """Return the reply; raises where the fields do not fit together."""
         cc, bcc = self.cc or [], self.bcc or []
         if not is_said(self.html) and not is_said(self.text):
             raise MissingBody
@@ -88,7 +88,7 @@ class ForwardIn(msgspec.Struct, kw_only=True):
     attachments: Attachments | None = None
 
     def request(self) -> ReplyRequest:
-        """The forward; raises where the fields do not fit together."""
+        """Return the forward; raises where the fields do not fit together."""
         cc, bcc = self.cc or [], self.bcc or []
         if len(self.to) + len(cc) + len(bcc) > MOST:
             raise TooManyRecipients

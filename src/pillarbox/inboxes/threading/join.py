@@ -71,7 +71,7 @@ async def planned(
 
 
 def _ids_of(message: NewMessage) -> list[tuple[tuple[UUID, UUID], str]]:
-    """The ids by which its thread, and the message itself, may be known."""
+    """Return the ids by which its thread, and the message itself, may be known."""
     if not message.is_inbound:
         return []
     own = () if message.message_id is None else (bare_id(message.message_id),)

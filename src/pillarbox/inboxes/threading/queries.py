@@ -232,7 +232,7 @@ class ThreadLookup(NamedTuple):
 
 
 async def by_ids(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, str]]) -> ThreadLookup:
-    """The messages of these inboxes with these ids (without brackets), and their threads."""
+    """Return the messages of these inboxes with these ids (without brackets), and their threads."""
     keys = sorted({(*inbox, id_key(message_id)) for inbox, message_id in inbox_keys})
     if not keys:
         return ThreadLookup([], [], {})

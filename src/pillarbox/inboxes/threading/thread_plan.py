@@ -86,11 +86,11 @@ class KnownThreads:
         self._messages.setdefault((message.inbox, message.message_id), []).append(message)
 
     def with_id(self, inbox: InboxKey, message_id: str) -> Sequence[KnownMessage]:
-        """The messages of the inbox with this Message-ID, in the order in which they came."""
+        """Return the messages of the inbox with this Message-ID, in the order in which they came."""
         return self._messages.get((inbox, message_id), ())
 
     def awaiting(self, inbox: InboxKey, message_id: str) -> UUID | None:
-        """The thread whose messages name this id, which no message of the inbox has."""
+        """Return the thread whose messages name this id, which no message of the inbox has."""
         return self._awaited.get((inbox, id_key(message_id)))
 
     def await_message(self, inbox: InboxKey, message_id: str, thread_id: UUID) -> None:
@@ -197,9 +197,9 @@ class _ThreadPlanner:
         return thread
 
     def _by_ids(self, message: NewMessage) -> ThreadState | None:
-        """The first id that the inbox knows decides. Of several messages with it the one that was sent from
-        here counts, whose id nobody else has made, then the first that is in no spam, then the first: whoever
-        uses an id again draws no answers to themselves."""
+        """Return the thread of the first id that the inbox knows. Of several messages with that id, the one
+        that was sent from here counts, since nobody else has made its id; then the first that is not spam;
+        then the first. So nobody can draw answers to themselves by using an id again."""
         for earlier in message.earlier_ids:
             found = [
                 (one, thread)
@@ -214,8 +214,8 @@ class _ThreadPlanner:
         return None
 
     def _by_awaited(self, message: NewMessage) -> ThreadState | None:
-        """The thread that waits for this message, or for one that this message names as well. Spam waits for
-        nothing, so nobody is drawn into it."""
+        """Return the thread that waits for this message, or for one that this message names as well. Spam
+        waits for nothing, so nobody is drawn into it."""
         own = [] if message.message_id is None else [bare_id(message.message_id)]
         if own and self._known.with_id(message.inbox, own[0]):
             own = []
@@ -293,7 +293,7 @@ class _ThreadPlanner:
             self._move(thread, folders.after_outbound(thread.folder, has_inbound=thread.inbound > 0))
 
     def _return(self, sent: KnownMessage, message: NewMessage) -> JoinedThread:
-        """The inbox has sent this to itself: the row it has is of a received message from now on (9.3)."""
+        """Plan that the inbox's own message, which came back to it, becomes a received one (9.3)."""
         thread = self._of(sent.inbox, sent.thread_id)
         if thread is None:
             raise LookupError("a message without its thread")

@@ -29,7 +29,7 @@ LABEL: Final = "Label"
 
 
 async def found(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> StoredThread:
-    """The thread of the inbox, or 404."""
+    """Return the thread of the inbox, or raise a 404."""
     thread = await queries.get(db, inbox_id, thread_id)
     if thread is None:
         raise NotFound(THREAD)
@@ -37,7 +37,7 @@ async def found(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> StoredThread:
 
 
 def moved(thread: StoredThread, folder: ThreadFolder, now: datetime) -> StoredThread:
-    """The thread in that folder; one that is in the trash already keeps its deadline."""
+    """Return the thread in that folder; one that is in the trash already keeps its deadline."""
     if folder == thread.folder:
         return thread
     purge_at = now + KEPT_IN_TRASH if folder is ThreadFolder.TRASH else None
@@ -45,14 +45,15 @@ def moved(thread: StoredThread, folder: ThreadFolder, now: datetime) -> StoredTh
 
 
 def marked(thread: StoredThread, *, is_read: bool) -> StoredThread:
-    """The thread with all messages that came in read, or unread. One with an unread message is unread."""
+    """Return the thread with all messages that came in read, or unread. One with an unread message is
+    unread."""
     if is_read:
         return thread._replace(unread=0)
     return thread._replace(unread=thread.unread or thread.inbound)
 
 
 def _counts(thread: StoredThread) -> bool:
-    """Whether it is one of the unread threads of its inbox."""
+    """Return whether it is one of the unread threads of its inbox."""
     return ThreadFolder(thread.folder) is ThreadFolder.INBOX and thread.unread > 0
 
 
@@ -236,7 +237,7 @@ def _ids(texts: Collection[str]) -> list[UUID]:
 
 
 async def _labels(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ThreadLabel]:
-    """The labels of the inbox, the oldest first; 404 where one of them is none."""
+    """Return the labels of the inbox, the oldest first; 404 where one of them is none."""
     labels = await queries.labels(db, inbox_id, ids)
     if len(labels) < len(ids):
         raise NotFound(LABEL)

@@ -64,7 +64,7 @@ class ThreadFilter:
 
     @classmethod
     def of(cls, query: Query) -> ThreadFilter:
-        """The filter that a request names."""
+        """Return the filter that a request names."""
         folder, folders = query.last("folder"), query.items("folders")
         labels, newer_labels = query.items("label"), query.items("labels")
         _refuse_both("folder", folder, "folders", folders)
@@ -102,7 +102,7 @@ BY_DEFAULT_WITH_LABELS: Final = frozenset({ThreadFolder.INBOX, ThreadFolder.ARCH
 def list_classes(
     folders: Collection[ThreadFolder], *, with_sent: bool = False, read: bool | None = None
 ) -> list[int]:
-    """The values of `list_class` of threads in these folders."""
+    """Return the values of `list_class` of threads in these folders."""
     reads = (0, IS_READ) if read is None else (IS_READ if read else 0,)
     found = {
         CODES[folder] + is_read + sent for folder in folders for is_read in reads for sent in (0, HAS_SENT)
@@ -113,7 +113,7 @@ def list_classes(
 
 
 def searched_text(query: Query) -> str | None:
-    """The text that is looked for, None where there is nothing to look for."""
+    """Return the text that is looked for, None where there is nothing to look for."""
     text = query.last("query") or ""
     if len(text) > LONGEST_QUERY:
         raise InvalidParameter("query", f"Use at most {LONGEST_QUERY} characters.")

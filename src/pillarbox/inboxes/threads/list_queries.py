@@ -131,14 +131,14 @@ async def place(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> ThreadPosition |
 async def older(
     db: TeamDb, inbox_id: UUID, classes: Sequence[int], now: datetime, thread_id: UUID, limit: int
 ) -> Sequence[UUID]:
-    """The threads behind a place of the list, newest first."""
+    """Return the threads behind a place of the list, newest first."""
     return await db.values(OLDER, inbox_id, classes, now, thread_id, limit)
 
 
 async def newer(
     db: TeamDb, inbox_id: UUID, classes: Sequence[int], now: datetime, thread_id: UUID, limit: int
 ) -> Sequence[UUID]:
-    """The threads before a place of the list, the nearest first."""
+    """Return the threads before a place of the list, the nearest first."""
     return await db.values(NEWER, inbox_id, classes, now, thread_id, limit)
 
 

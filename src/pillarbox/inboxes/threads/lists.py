@@ -60,7 +60,7 @@ async def refuse_unknown_labels(db: TeamDb, inbox_id: UUID, labels: Collection[U
 
 
 async def thread_page(db: TeamDb, inbox_id: UUID, page: Page, thread_filter: ThreadFilter) -> ThreadPage:
-    """A page of the threads of an inbox, with any text."""
+    """Return a page of the threads of an inbox, with any text."""
     await refuse_unknown_labels(db, inbox_id, thread_filter.labels)
     start = await position(db, inbox_id, page, thread_filter)
     limit = page.limit or DEFAULT
@@ -68,8 +68,8 @@ async def thread_page(db: TeamDb, inbox_id: UUID, page: Page, thread_filter: Thr
 
 
 async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, start: Position) -> ThreadPage:
-    """The page of these threads, of which there is one more than asked for where there are more. They come in
-    the direction in which they were read."""
+    """Return the page of these threads, of which there is one more than asked for where there are more. They
+    come in the direction in which they were read."""
     kept = list(ids[:limit])
     if start.is_newer:
         kept.reverse()

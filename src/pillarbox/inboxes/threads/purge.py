@@ -74,7 +74,7 @@ class ThreadPurge:
         return {JOB_REMOVE: self.remove}
 
     async def remove(self, job: Job) -> JobFinished:
-        """The messages of a thread that is gone."""
+        """Remove the messages of a thread that is gone."""
         db = TeamDb(self._pool, job.team_id)
         after = FIRST
 

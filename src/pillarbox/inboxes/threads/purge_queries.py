@@ -93,12 +93,12 @@ class GoneMessage(NamedTuple):
 
 
 async def teams(pool: asyncpg.Pool, now: datetime) -> Sequence[UUID]:
-    """The teams that have such threads."""
+    """Return the teams that have such threads."""
     return [row["team_id"] for row in await pool.fetch(TEAMS, now)]
 
 
 async def due(db: TeamDb, now: datetime, after: DueThread, limit: int) -> list[DueThread]:
-    """The next ones behind a thread."""
+    """Return the next ones behind a thread."""
     return await db.all(DueThread, DUE, now, after.purge_at, after.id, limit)
 
 

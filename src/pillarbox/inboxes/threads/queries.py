@@ -129,7 +129,7 @@ async def remove_labels(db: TeamDb, thread_id: UUID, ids: Sequence[UUID]) -> Non
 
 
 async def member(db: TeamDb, email: str) -> str | None:
-    """The address of a member of the team, as it is stored."""
+    """Return the address of a member of the team, as it is stored."""
     found: str | None = await db.value(MEMBER, email)
     return found
 

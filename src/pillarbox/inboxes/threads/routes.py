@@ -122,5 +122,6 @@ async def unassign(request: Request, db: TeamDb) -> Reply[wire.ThreadAssignee]:
 
 
 async def _thread(request: Request, db: TeamDb) -> tuple[UUID, UUID]:
-    """The inbox and the thread that the path names; whether the inbox has the thread is not known yet."""
+    """Return the inbox and the thread that the path names; whether the inbox has the thread is not known
+    yet."""
     return await paths.inbox_of(request, db), request.uuid("thread_id")

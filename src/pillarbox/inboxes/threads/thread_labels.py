@@ -10,5 +10,5 @@ _labels = msgspec.json.Decoder(list[ThreadLabel]).decode
 
 
 def labels_of(text: str | None) -> list[ThreadLabel]:
-    """The labels of a thread from the JSON that the database makes; the oldest first."""
+    """Return the labels of a thread from the JSON that the database makes; the oldest first."""
     return [] if text is None else _labels(text)

@@ -137,5 +137,5 @@ def all_labels(row: StoredThread) -> ThreadLabels:
 
 
 def raw(text: str | None) -> Raw:
-    """A list that the database keeps as JSON."""
+    """Return a list that the database keeps as JSON."""
     return NONE if text is None else Raw(text.encode())

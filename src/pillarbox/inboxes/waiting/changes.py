@@ -42,7 +42,8 @@ _hearing: dict[int, Heard] = {}
 
 
 async def changed(conn: Connection, inbox_ids: Iterable[UUID]) -> None:
-    """The transaction of this connection changes what these inboxes show: say so when it is committed."""
+    """Tell waiting requests, once the transaction of this connection is committed, that these inboxes have
+    changed."""
     concerned = frozenset(inbox_ids)
     if not concerned:
         return

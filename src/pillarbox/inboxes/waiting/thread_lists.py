@@ -67,9 +67,9 @@ async def awaited(
     find: Callable[[], Awaitable[UUID]],
     read: Callable[[UUID], Awaitable[wire.ThreadList]],
 ) -> wire.ThreadList:
-    """The page of the inbox: at once where nothing is to be waited for, else as soon as its state is not
-    `after_change`. Where no state is named, as soon as it shows a thread. Whoever has an equal `key` is shown
-    the same page."""
+    """Return the page of the inbox: at once without a wait, else as soon as its state is not `after_change`.
+    Where no state is named, as soon as it shows a thread. Requests with an equal `key` are shown the same
+    page."""
     if wait.seconds is None:
         return await read(await find())
     waiters, team_id = request.use(Waiters), request.known.team_id
@@ -94,6 +94,6 @@ async def awaited(
 
 
 def change_of(page: wire.ThreadList) -> str:
-    """The name of what the page shows."""
+    """Return the name of what the page shows."""
     digest = hashlib.blake2b(_encode([page.has_more, page.data]), digest_size=_CHANGE_OCTETS)
     return base64.urlsafe_b64encode(digest.digest()).decode()

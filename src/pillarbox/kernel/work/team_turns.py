@@ -63,8 +63,8 @@ class TeamTurns:
             self.give(size)
 
     async def take(self, team_id: UUID, size: int, is_gone: IsGone = never) -> None:
-        """Return when the caller has so many units; they give them back. Raises Overloaded, and ClientGone
-        where the client left meanwhile."""
+        """Return when the caller has so many units; they give them back. Raises ServerOverloaded, and
+        ClientGone where the client left meanwhile."""
         if self._is_closed:
             raise self._busy()
         size = min(size, self._total)

@@ -60,7 +60,7 @@ class GrantRevocation:
 
 
 async def live(pool: asyncpg.Pool, team_id: UUID, grant_id: UUID) -> LiveGrant | None:
-    """The grant, if it is live and the person may still act in the team."""
+    """Return the grant, if it is live and the person may still act in the team."""
     row = await pool.fetchrow(
         """
         SELECT g.person_id, m.role, g.client_id, g.scopes, t.status AS team_status, t.number AS team_number,

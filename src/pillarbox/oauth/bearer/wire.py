@@ -38,7 +38,7 @@ class GrantRevoked(Struct, kw_only=True):
 
 
 def item(grant: ListedGrant) -> GrantItem:
-    """A grant as the list shows it."""
+    """Return a grant as the list shows it."""
     program = grant.program
     return from_row(
         GrantItem,
@@ -50,7 +50,7 @@ def item(grant: ListedGrant) -> GrantItem:
 
 
 def revoked(grant_id: UUID, grant_revocation: GrantRevocation) -> GrantRevoked:
-    """A grant that was revoked, now or before."""
+    """Return a grant that was revoked, now or before."""
     return GrantRevoked(
         object="oauth_grant",
         id=grant_id,

@@ -48,7 +48,7 @@ def presented(request: Request, named: str | None, secret: str | None) -> Client
 
 
 async def authenticated(source: Source, who: ClientCredentials) -> Client | DescribedClient:
-    """The program, where it proves who it is; raises InvalidClient."""
+    """Return the program, where it proves who it is; raises InvalidClient."""
     if clients.is_document_url(who.client_id):
         if who.secret is not None:
             raise who.refused()
@@ -68,7 +68,7 @@ def _proves(who: ClientCredentials, client: Client) -> bool:
 
 
 def _basic(authorization: str) -> tuple[str, str]:
-    """The two parts of Basic authentication, form-decoded (RFC 6749, 2.3.1)."""
+    """Return the two parts of Basic authentication, form-decoded (RFC 6749, 2.3.1)."""
     scheme, _, encoded = authorization.strip().partition(" ")
     try:
         if scheme.lower() != "basic":

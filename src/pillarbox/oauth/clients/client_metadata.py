@@ -23,7 +23,7 @@ SEEN: Final = "LNPS"
 
 
 def name_of(name: object, field: str) -> str:
-    """The name, trimmed."""
+    """Return the name, trimmed."""
     if not isinstance(name, str) or not 1 <= len(trimmed := name.strip()) <= LONGEST_NAME:
         raise InvalidRequest(f"{field}: must be a text of 1 to {LONGEST_NAME} characters")
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in trimmed):
@@ -34,14 +34,14 @@ def name_of(name: object, field: str) -> str:
 
 
 def needed(value: object, field: str) -> object:
-    """The value; InvalidRequest where there is none."""
+    """Return the value; InvalidRequest where there is none."""
     if value is None:
         raise InvalidRequest(f"{field}: is missing")
     return value
 
 
 def listed_redirects(value: object, field: str) -> tuple[str, ...]:
-    """The redirect URIs, each once, before `refuse_redirects`."""
+    """Return the redirect URIs, each once, before `refuse_redirects`."""
     found = _texts(needed(value, field), field)
     if not 1 <= len(found) <= redirects.MOST:
         raise InvalidRequest(f"{field}: must be a list of 1 to {redirects.MOST} URIs")
@@ -71,7 +71,7 @@ def response_types_of(value: object, field: str) -> tuple[str, ...]:
 
 
 def url_of(url: object, field: str, *schemes: str) -> str:
-    """A URL as it was given."""
+    """Return a URL as it was given."""
     expected = " or ".join(schemes)
     if not isinstance(url, str) or not is_url(url, *schemes):
         raise InvalidRequest(f"{field}: must be a URL of {expected} with at most {LONGEST_URL} characters")
@@ -79,7 +79,7 @@ def url_of(url: object, field: str, *schemes: str) -> str:
 
 
 def is_url(text: str, *schemes: str) -> bool:
-    """Whether a text is a URL of these schemes that can be fetched, without white space."""
+    """Return whether a text is a URL of these schemes that can be fetched, without white space."""
     if len(text) > LONGEST_URL or any(character.isspace() for character in text):
         return False
     try:

@@ -63,7 +63,7 @@ class Client:
 
 
 def from_snapshot(client_id: str, kept: Mapping[str, Any]) -> Client:
-    """The program as it was when `snapshot` was made."""
+    """Return the program as it was when `snapshot` was made."""
     return Client(
         id=client_id,
         name=kept["name"],
@@ -84,12 +84,12 @@ def named(client: Client, client_id: str) -> Client:
 
 
 def is_document_url(client_id: str) -> bool:
-    """Whether the id of a program is the URL of a document."""
+    """Return whether the id of a program is the URL of a document."""
     return client_id.startswith(DOCUMENT_PREFIX)
 
 
 async def registered(source: Source, client_id: str) -> Client | None:
-    """The program that is registered here under this id; None where there is none that may be used."""
+    """Return the program that is registered here under this id; None where there is none that may be used."""
     if not well_formed(client_id):
         return None
     row = await client_queries.usable(source, UUID(client_id))
@@ -97,7 +97,7 @@ async def registered(source: Source, client_id: str) -> Client | None:
 
 
 def new_secret() -> str:
-    """A secret, code or token of 256 bits: 43 characters of base64url."""
+    """Return a secret, code or token of 256 bits: 43 characters of base64url."""
     return secrets.token_urlsafe(32)
 
 

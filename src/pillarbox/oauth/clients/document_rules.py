@@ -50,7 +50,7 @@ def address_of(url: str) -> WebAddress:
 
 
 def is_json(media: str | None) -> bool:
-    """Whether a Content-Type is that of JSON, in UTF-8."""
+    """Return whether a Content-Type is that of JSON, in UTF-8."""
     kind, _, parameters = (media or "").partition(";")
     charset = re.search(r'charset\s*=\s*"?([^";\s]+)', parameters, re.IGNORECASE)
     return _MEDIA.fullmatch(kind.strip().lower()) is not None and (
@@ -68,7 +68,7 @@ def lifetime(cache_control: str | None) -> timedelta:
 
 
 def document_of(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body; raises UnknownClient."""
+    """Return the JSON object of a body; raises UnknownClient."""
     try:
         found = decode(body) if body else None
     except Problem:
@@ -79,7 +79,7 @@ def document_of(body: bytes) -> dict[str, Any]:
 
 
 def described(url: str, host: str, document: Mapping[str, Any]) -> Client:
-    """The program that a document describes; raises UnknownClient where it may not say that."""
+    """Return the program that a document describes; raises UnknownClient where it may not say that."""
     if document.get("client_id") != url:
         raise UnknownClient("the document of the client names another client_id")
     if any(name in document for name in _SECRETS):
@@ -124,6 +124,7 @@ def _scopes(text: object) -> tuple[str, ...]:
 
 
 def _url(document: Mapping[str, Any], field: str, *schemes: str) -> str | None:
-    """A URL, where it is one: what a document says besides what counts is not held against it."""
+    """Return the text where it is a URL, else None: unimportant members of a document are not held against
+    it."""
     url = document.get(field)
     return url if isinstance(url, str) and client_metadata.is_url(url, *schemes) else None

@@ -64,7 +64,7 @@ class DocumentPolicy:
     port: int = 443
 
     def permits(self, host: str) -> bool:
-        """Whether documents of this host describe programs."""
+        """Return whether documents of this host describe programs."""
         if not self.is_enabled or host in self.refused_hosts:
             return False
         return not self.hosts or host in self.hosts
@@ -86,14 +86,14 @@ class Documents:
         return self._policy.is_enabled
 
     def permits(self, url: str) -> bool:
-        """Whether the operator lets the document of this URL describe a program."""
+        """Return whether the operator lets the document of this URL describe a program."""
         try:
             return self._policy.permits(parse_url(url).host)
         except BadUrl:
             return False
 
     async def client(self, now: datetime, url: str, address: str) -> Client:
-        """The program that the document of a URL describes, for somebody at this address; raises
+        """Return the program that the document of a URL describes, for a caller at this address; raises
         UnknownClient and TooManyRequests."""
         where = document_rules.address_of(url)
         if not self._policy.permits(where.host):
@@ -122,7 +122,8 @@ class Documents:
         return found
 
     async def logo(self, now: datetime, url: str, address: str) -> ClientLogo | None:
-        """The logo of a program; None where there is none that can be shown. Raises TooManyRequests."""
+        """Return the logo of a program; None where there is none that can be shown. Raises
+        TooManyRequests."""
         stored = await document_queries.find_logo(self._pool, _hashed(url), now)
         if stored is not None:
             return stored
@@ -146,7 +147,7 @@ class Documents:
     async def _fetched(
         self, where: WebAddress, address: str, accepted: str, max_count: int
     ) -> HttpAnswer | None:
-        """The answer of a site, whatever its status; None where it gave none that can be read."""
+        """Return the answer of a site, whatever its status; None where it gave none that can be read."""
         # The address first: who is refused for it cannot have rows counted of hosts that it makes up.
         for key, limit in (
             (f"oauth fetch for {client_of(address)}", MOST_OF_ADDRESS),
@@ -168,7 +169,7 @@ class Documents:
 
 
 def picture_media(octets: bytes) -> str | None:
-    """The media type that a picture really has; None for what is none of `PICTURES`."""
+    """Return the media type that a picture really has; None for what is none of `PICTURES`."""
     for start, later, media in PICTURES:
         if octets.startswith(start) and octets[8 : 8 + len(later)] == later:
             return media
@@ -176,7 +177,7 @@ def picture_media(octets: bytes) -> str | None:
 
 
 def _is_failing(answer: HttpAnswer | None) -> bool:
-    """Whether the host says nothing about its document: no answer, or that it has trouble."""
+    """Return whether the host says nothing about its document: no answer, or that it has trouble."""
     return answer is None or answer.status == TOO_MANY or answer.status >= SERVER_ERROR
 
 

@@ -56,7 +56,7 @@ def _https_refusal(uri: str) -> str | None:
 
 
 def is_loopback(uri: str) -> bool:
-    """Whether it is an http URI of this machine itself, whatever its port."""
+    """Return whether it is an http URI of this machine itself, whatever its port."""
     return _parts(uri) is not None
 
 
@@ -70,8 +70,8 @@ def _parts(uri: str) -> tuple[str, str] | None:
 
 
 def matches(uri: str, registered: Iterable[str]) -> bool:
-    """Whether a request may name this URI: it is a registered one to the letter, but that the port of a
-    loopback URI may be another."""
+    """Return whether a request may name this URI: it is a registered one to the letter, but that the port of
+    a loopback URI may be another."""
     if any(uri == known for known in registered):
         return True
     parts = _parts(uri)
@@ -86,7 +86,8 @@ def place(uri: str) -> str:
 
 
 def with_answer(uri: str, values: Mapping[str, str | None]) -> str:
-    """The URI with an answer added to its query (RFC 6749, 4.1.2); values that are None are left out."""
+    """Return the URI with an answer added to its query (RFC 6749, 4.1.2); values that are None are left
+    out."""
     added = urlencode([(name, value) for name, value in values.items() if value is not None])
     if "?" not in uri:
         return f"{uri}?{added}"

@@ -59,7 +59,7 @@ class RegistrationLimit:
 
 
 def scopes_of(text: str | None) -> tuple[str, ...]:
-    """The scopes that a program asks for; all of them where it names none."""
+    """Return the scopes that a program asks for; all of them where it names none."""
     if text is None:
         return SUPPORTED
     found = parsed(text)

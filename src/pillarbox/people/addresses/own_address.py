@@ -77,7 +77,7 @@ class OwnAddress:
         return None
 
     async def pending(self, now: datetime, visitor: Visitor) -> PendingChange | None:
-        """The change that waits for its link."""
+        """Return the change that waits for its link."""
         return await address_queries.pending(self.pool, visitor.person_id, now)
 
     async def withdraw(self, acting: AccountChange) -> bool:
@@ -89,8 +89,8 @@ class OwnAddress:
         return address is not None
 
     async def find(self, now: datetime, visitor: Visitor, token: str) -> str | None:
-        """The address that this person's link leads to; None where the link does not work (any more), or is
-        of somebody else."""
+        """Return the address that this person's link leads to; None where the link does not work (any more),
+        or belongs to somebody else."""
         hash_ = sessions.token_hash(token)
         return await address_queries.find(self.pool, hash_, visitor.person_id, now)
 
@@ -119,8 +119,8 @@ class OwnAddress:
         return await renew_session(conn, acting)
 
     async def _held(self, conn: Connection, acting: AccountChange) -> str:
-        """The address of now; nobody else changes what this person logs in with until the transaction ends.
-        Raises SessionEnded for whoever was logged out before its turn came."""
+        """Return the present address, and lock it until the transaction ends. Raises SessionEnded for a
+        person who was logged out before their turn came."""
         email = await queries.lock(conn, acting.visitor.person_id)
         if email is None or await sessions.find(conn, acting.at, acting.visitor.token) is None:
             raise SessionEnded

@@ -204,7 +204,8 @@ def caller_of(request: Request) -> Actor:
 
 
 def program_of(request: Request) -> Actor:
-    """A program that brings no access token, and from where it asks; the grant says the rest."""
+    """Return the actor for a program without an access token: only where it asks from is known, and the grant
+    says the rest."""
     return Actor(address=request.client, user_agent=request.header("user-agent"))
 
 
@@ -226,5 +227,5 @@ def plain(text: str | None) -> str | None:
 
 
 async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
-    """A page of the team's log of acts."""
+    """Return a page of the team's log of acts."""
     return await audit_queries.page(db, page)

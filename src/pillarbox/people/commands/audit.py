@@ -64,7 +64,7 @@ def _who(entry: AuditEntry) -> str:
 
 
 def shape(team_id: UUID, entry: AuditEntry) -> dict[str, object]:
-    """An entry as JSON."""
+    """Return an entry as JSON."""
     return {
         "id": entry.id,
         "at": entry.at,

@@ -196,7 +196,7 @@ def key_of(text: str) -> str:
 
 
 async def found(db: TeamDb, email: str, team: str) -> Member:
-    """The member of this address."""
+    """Return the member of this address."""
     wanted = key_of(email)
     for member in await member_queries.members(db):
         if key_of(member.email) == wanted:
@@ -212,7 +212,7 @@ def account(member: Member) -> str:
 
 
 def shape(member: Member) -> dict[str, object]:
-    """A member as JSON."""
+    """Return a member as JSON."""
     return {
         "email": member.email,
         "name": member.name,

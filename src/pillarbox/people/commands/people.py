@@ -204,7 +204,7 @@ async def new_link(connected: CommandDatabase, email: str, *, factors: bool) -> 
 
 
 async def forget_factors(conn: Connection, now: datetime, person: Person) -> None:
-    """The person logs in by password alone again; sessions that are there end."""
+    """Let the person log in by password alone again, and end their sessions."""
     removed = {Act.FACTOR_REMOVED: await second_factor.remove(conn, person.id)}
     removed[Act.PASSKEY_REMOVED] = await passkey_queries.remove_all(conn, person.id) > 0
     await sessions.end_all(conn, person.id)
@@ -288,7 +288,7 @@ def address_of(text: str) -> EmailAddress:
 
 
 async def found(connected: CommandDatabase, email: str) -> Person:
-    """The person of this address."""
+    """Return the person of this address."""
     person = await queries.person_of_address(connected.pool, address_of(email).address)
     if person is None:
         raise CommandRefused(f"There is nobody with the address {email}.")
@@ -311,7 +311,7 @@ def factors(listed_person: queries.ListedPerson) -> str:
 
 
 def shape(listed_person: queries.ListedPerson, teams: list[tuple[str, str]]) -> dict[str, object]:
-    """A person as JSON."""
+    """Return a person as JSON."""
     return {
         "id": listed_person.id,
         "email": listed_person.email,

@@ -52,7 +52,7 @@ class FactorLogins:
     passkeys: Passkeys
 
     async def pending(self, now: datetime, token: str | None) -> PersonSession | None:
-        """The session that waits for its second factor; None where none does any more."""
+        """Return the session that waits for its second factor; None where it does not wait any more."""
         found = await sessions.find(self.pool, now, token)
         if (
             found is None
@@ -114,7 +114,7 @@ class FactorLogins:
     async def by_passkey(
         self, now: datetime, asked: str, answer: str, origin: SessionOrigin, replaced: str | None = None
     ) -> FullSession | LoginRefused:
-        """A new session of whoever's passkey has signed; the session of the token `replaced` ends with it."""
+        """Log in the person whose passkey has signed; the session of the token `replaced` ends with it."""
         async with transaction(self.pool) as conn:
             person_id = await self.passkeys.log_in(conn, now, asked, answer)
             if person_id is None:
@@ -143,7 +143,7 @@ class FactorLogins:
     async def confirm(
         self, now: datetime, visitor: Visitor, asked: str, answer: str
     ) -> FullSession | LoginRefused:
-        """Whether a passkey of the visitor has signed: its session is confirmed, with a new token."""
+        """Confirm the visitor's session, with a new token, where a passkey of theirs has signed."""
         async with transaction(self.pool) as conn:
             if not await self.passkeys.confirm(conn, now, visitor.person_id, asked, answer):
                 return LoginRefused()
@@ -160,5 +160,5 @@ class FactorLogins:
 
 
 def with_way(ways: tuple[str, ...], way: str) -> list[str]:
-    """The ways, with another one."""
+    """Return the ways, with another one."""
     return list(dict.fromkeys((*ways, way)))

@@ -91,8 +91,8 @@ async def remove_seed(source: Source, person_id: UUID) -> bool:
 
 
 async def is_required(source: Source, person_id: UUID) -> bool:
-    """Whether the person has a second factor that counts. The row is locked until the transaction ends, so
-    that it stays so."""
+    """Return whether the person has a second factor that counts. The row is locked until the transaction
+    ends, so that it stays so."""
     found: bool | None = await source.fetchval(
         "SELECT totp_confirmed_at IS NOT NULL FROM people WHERE id = $1 FOR UPDATE", person_id
     )

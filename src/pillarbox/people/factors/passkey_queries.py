@@ -66,7 +66,8 @@ async def store_challenge(
 async def take_challenge(
     source: Source, token_hash: bytes, person_id: UUID | None, purpose: str, now: datetime
 ) -> bytes | None:
-    """The challenge, which nobody can take again; None where there is none of this person and purpose."""
+    """Take the challenge, which nobody can take again; None where there is none of this person and
+    purpose."""
     found: bytes | None = await source.fetchval(
         """
         DELETE FROM person_challenges
@@ -104,7 +105,7 @@ async def store(source: Source, passkey: NewPasskey, now: datetime, limit: int) 
 
 
 async def of_id(source: Source, passkey_id: bytes) -> StoredPasskey | None:
-    """A passkey of somebody who may log in."""
+    """Return a passkey of somebody who may log in."""
     row = await source.fetchrow(
         """
         SELECT k.person_id, k.public_key, k.sign_count

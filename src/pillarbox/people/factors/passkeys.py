@@ -89,7 +89,7 @@ class Passkeys:
 
     @staticmethod
     async def are_there(source: Source, person_id: UUID) -> bool:
-        """Whether the person has any."""
+        """Return whether the person has any."""
         return bool(await queries.of_person(source, person_id))
 
     @property
@@ -176,7 +176,7 @@ class Passkeys:
     async def confirm(
         self, conn: Connection, now: datetime, person_id: UUID, token: str, answer: str
     ) -> bool:
-        """Whether a passkey of this person has signed."""
+        """Return whether a passkey of this person has signed."""
         return await self._signed(conn, now, person_id, Purpose.CONFIRM, token, answer) is not None
 
     @property

@@ -19,7 +19,7 @@ COUNT: Final = 10
 
 
 def new_codes() -> list[str]:
-    """A new set of codes, as they are shown once."""
+    """Return a new set of codes, as they are shown once."""
     return [_grouped("".join(secrets.choice(LETTERS) for _ in range(LENGTH))) for _ in range(COUNT)]
 
 

@@ -107,6 +107,6 @@ async def remove(conn: Connection, person_id: UUID) -> bool:
 
 
 def _digits(code: str) -> str:
-    """A code without the blanks that phones show in it; "" where it is not of digits alone."""
+    """Return a code without the blanks that phones show in it; "" where it is not of digits alone."""
     text = "".join(code.split())
     return text if text.isascii() and text.isdigit() else ""

@@ -19,17 +19,17 @@ LARGEST_CODE: Final = 10**DIGITS
 
 
 def new_seed() -> bytes:
-    """A new secret to share with a phone."""
+    """Return a new secret to share with a phone."""
     return secrets.token_bytes(SEED_BYTES)
 
 
 def step_at(instant: datetime) -> int:
-    """The number of the time step that an instant lies in (RFC 6238, 4.2)."""
+    """Return the number of the time step that an instant lies in (RFC 6238, 4.2)."""
     return int(instant.timestamp()) // STEP_SECONDS
 
 
 def code_of(seed: bytes, step: int) -> str:
-    """The code of a time step (RFC 4226, 5.3, with HMAC-SHA-1, which is what all phones do)."""
+    """Return the code of a time step (RFC 4226, 5.3, with HMAC-SHA-1, which is what all phones do)."""
     digest = hmac.digest(seed, step.to_bytes(8, "big"), "sha1")
     start = digest[-1] & 15
     number = int.from_bytes(digest[start : start + 4], "big") & 0x7FFFFFFF
@@ -37,8 +37,8 @@ def code_of(seed: bytes, step: int) -> str:
 
 
 def step_of(seed: bytes, code: str, instant: datetime, after: int) -> int | None:
-    """The time step whose code this is, near an instant and later than `after`; None where it is no code.
-    A code counts once: whoever takes it keeps its step as the next `after`."""
+    """Return the time step whose code this is, near an instant and later than `after`; None where it is no
+    code. A code counts once: the caller keeps its step as the next `after`."""
     now = step_at(instant)
     found = None
     for beside in STEPS_BESIDE:
@@ -50,13 +50,13 @@ def step_of(seed: bytes, code: str, instant: datetime, after: int) -> int | None
 
 
 def as_text(seed: bytes) -> str:
-    """The seed as people type it into a phone: base32 in groups of four."""
+    """Return the seed as people type it into a phone: base32 in groups of four."""
     text = b32encode(seed).decode("ascii").rstrip("=")
     return " ".join(text[at : at + 4] for at in range(0, len(text), 4))
 
 
 def as_uri(seed: bytes, account: str, issuer: str) -> str:
-    """The seed as phones read it from a picture: an `otpauth` URI."""
+    """Return the seed as phones read it from a picture: an `otpauth` URI."""
     secret = b32encode(seed).decode("ascii").rstrip("=")
     label = f"{quote(issuer, safe='')}:{quote(account, safe='@')}"
     return f"otpauth://totp/{label}?" + urlencode({"secret": secret, "issuer": issuer}, quote_via=quote)

@@ -89,7 +89,7 @@ async def invitations(db: TeamDb, now: datetime) -> list[Invitation]:
 
 
 async def open_invitation(db: TeamDb, invitation_id: UUID | None, now: datetime) -> OpenInvitation | None:
-    """The invitation, if it can still be accepted."""
+    """Return the invitation, if it can still be accepted."""
     return await db.one(OpenInvitation, OPEN, invitation_id, now)
 
 

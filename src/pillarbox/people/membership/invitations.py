@@ -131,7 +131,7 @@ class Invitations:
     ) -> str | None:
         """Make a person of the address of the invitation, and it a member; returns the token of its session.
         None where the link does not work (any more), or somebody can log in with that address by now. Raises
-        Busy."""
+        PasswordHashingBusy."""
         hashed = await self._passwords.hashed(password)
         try:
             return await self._begin(now, token, name, hashed, origin, replaced)
@@ -169,7 +169,7 @@ class Invitations:
             return await sessions.begin(conn, now, self._ids.new(), person_id, [WAY], origin)
 
     async def _take(self, conn: Connection, now: datetime, token: str) -> AcceptedInvitation | None:
-        """The invitation behind the link, once."""
+        """Take the invitation behind the link, which works once."""
         link = await links.use(conn, now, links.LinkKind.INVITATION, token)
         if link is None or link.team_id is None:
             return None
@@ -272,10 +272,10 @@ async def end(db: TeamDb, by: MemberChangeActor, invitation_id: UUID) -> Invitat
 
 
 def can_log_in(person: Person) -> bool:
-    """Whether somebody has set up this account: otherwise whoever reads its mail may."""
+    """Return whether somebody has set up this account: otherwise a person who reads its mail may."""
     return person.password is not None or person.last_login_at is not None
 
 
 def one_line(text: str) -> str:
-    """A name as it may stand in a mail: nobody who is invited is to take it for more than a name."""
+    """Return a name as it may stand in a mail, so that no invited person takes it for more than a name."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:100]

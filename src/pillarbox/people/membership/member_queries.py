@@ -62,7 +62,7 @@ TEAMS_OF = """
 
 
 async def members(db: TeamDb) -> list[Member]:
-    """The members, who has been there longest first."""
+    """Return the members in the order in which they joined."""
     return await db.all(Member, MEMBERS)
 
 
@@ -71,7 +71,7 @@ async def member(db: TeamDb, member_id: UUID) -> Member | None:
 
 
 async def teams_of(source: Source, person_id: UUID) -> list[TeamOfPerson]:
-    """The teams that somebody belongs to, by name."""
+    """Return the teams that the person belongs to, by name."""
     return [TeamOfPerson(**row) for row in await source.fetch(TEAMS_OF, person_id)]
 
 

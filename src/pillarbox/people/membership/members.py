@@ -56,14 +56,15 @@ class MemberChangeActor:
     at: datetime
 
     async def role(self, db: TeamDb) -> TeamRole | None:
-        """The role that counts, at this moment; None for whoever is no member."""
+        """Return the role that counts at this moment; None for a person who is no member."""
         if self.actor.person_id is None:
             return TeamRole.OWNER
         found = await member_queries.role(db, self.actor.person_id)
         return None if found is None else TeamRole(found)
 
     async def may(self, db: TeamDb, act: TeamAct, owner: UUID | None = None) -> bool:
-        """Whether the role allows the act, on what `owner` has made; on nothing yet, where there is none."""
+        """Return whether the role allows the act on a thing that `owner` has made, or with None on a new
+        one."""
         is_own = owner == self.actor.person_id if owner is not None else act in MAKING
         return may_do(await self.role(db), act, is_own=is_own)
 
@@ -155,12 +156,12 @@ async def _end_invitations(db: TeamDb, by: MemberChangeActor, member: Member) ->
 
 
 async def keys_of(db: TeamDb, person_id: UUID) -> list[MemberApiKey]:
-    """The API keys of the team that act for somebody, the oldest first."""
+    """Return the API keys of the team that act for the person, the oldest first."""
     return await member_queries.keys_made_by(db, person_id)
 
 
 async def member_of(db: TeamDb, person_id: UUID) -> UUID | None:
-    """The id of a person as a member of the team."""
+    """Return the id of a person as a member of the team."""
     return await member_queries.member_of_person(db, person_id)
 
 
@@ -176,12 +177,12 @@ async def rename_team(db: TeamDb, by: MemberChangeActor, name: str) -> MemberCha
 
 
 async def members(db: TeamDb) -> list[Member]:
-    """The members, who has been there longest first."""
+    """Return the members in the order in which they joined."""
     return await member_queries.members(db)
 
 
 async def member(db: TeamDb, member_id: UUID) -> Member | None:
-    """A member of the team."""
+    """Return a member of the team."""
     return await member_queries.member(db, member_id)
 
 
@@ -191,5 +192,5 @@ async def invitations(db: TeamDb, now: datetime) -> list[Invitation]:
 
 
 async def teams_of(source: Source, person_id: UUID) -> list[TeamOfPerson]:
-    """The teams that a person belongs to, by name."""
+    """Return the teams that a person belongs to, by name."""
     return await member_queries.teams_of(source, person_id)

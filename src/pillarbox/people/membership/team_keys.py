@@ -29,9 +29,9 @@ class WantedKey:
 async def make(
     db: TeamDb, by: MemberChangeActor, ids: Ids, allowances: Allowances, wanted_key: WantedKey
 ) -> CreatedKey | None:
-    """A new key, whose token is nowhere else; None where the person may not make one. It acts for whom its
-    maker acts, and ends with the grant of the program that made it. Raises TooMany, and NotFound for a domain
-    that the team has not."""
+    """Make a key and return it with its token, which is stored nowhere; None where the person may not make
+    one. It acts for the same person as its maker, and ends with the grant of the program that made it. Raises
+    TooMany, and NotFound for a domain that the team does not have."""
     async with db.joined_transaction() as inner:
         # Whoever is taken out of the team at this moment, with its keys, makes none that stays.
         await hold(inner)

@@ -16,7 +16,7 @@ _FORWARDED: Final = re.compile(r"[a-z2-7]{24}(?:\+.*)?", re.ASCII | re.IGNORECAS
 
 
 def of_recipient(address: str) -> tuple[str, ...]:
-    """The addresses of inboxes that it may mean, the nearest first."""
+    """Return the addresses of inboxes that the recipient may mean, the nearest first."""
     exact = address.lower()
     local, _, domain = exact.rpartition("@")
     base = local.partition("+")[0]
@@ -24,12 +24,12 @@ def of_recipient(address: str) -> tuple[str, ...]:
 
 
 def candidates(recipients: Iterable[str]) -> tuple[str, ...]:
-    """The addresses of inboxes that one of them may mean."""
+    """Return the addresses of inboxes that one of them may mean."""
     return tuple(dict.fromkeys([address for one in recipients for address in of_recipient(one)]))
 
 
 def by_inbox(recipients: Sequence[str], inboxes: Mapping[str, T]) -> dict[T, list[str]]:
-    """The recipients of each inbox, as they stood in the envelope; `inboxes` by their addresses."""
+    """Return the recipients of each inbox, as they stood in the envelope; `inboxes` by their addresses."""
     found: dict[T, list[str]] = {}
     for recipient in recipients:
         address = next((one for one in of_recipient(recipient) if one in inboxes), None)
@@ -39,6 +39,6 @@ def by_inbox(recipients: Sequence[str], inboxes: Mapping[str, T]) -> dict[T, lis
 
 
 def receiving_local(local: str) -> str | None:
-    """The local part of the receiving address that this may be, without what follows a plus; None where it
-    can be none."""
+    """Return the local part of the receiving address that this may be, without what follows a plus; None
+    where it can be none."""
     return local.partition("+")[0].lower() if _FORWARDED.fullmatch(local) else None

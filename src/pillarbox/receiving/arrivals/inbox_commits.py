@@ -148,7 +148,7 @@ class InboxCommits:
     async def _routes(
         self, conn: Connection, asked: Collection[str], waited: InboxKey | LockTimeout | None
     ) -> Routes:
-        """The inboxes of each team by these addresses; they are locked."""
+        """Return the inboxes of each team by these addresses; they are locked."""
         found = await lock_at(conn, asked, waited)
         inboxes: dict[UUID, dict[str, InboxKey]] = {}
         for address, one in found.items():
@@ -161,7 +161,7 @@ class InboxCommits:
 
 
 def _left(mails: Sequence[ForInbox], routes: Routes) -> dict[tuple[UUID, bytes], InboxKey]:
-    """The mails that one of these inboxes has to get, each with the inbox."""
+    """Return the mails that one of these inboxes has to get, each with the inbox."""
     busy = set(routes.busy.values())
     found = {}
     for mail in mails:
@@ -173,7 +173,7 @@ def _left(mails: Sequence[ForInbox], routes: Routes) -> dict[tuple[UUID, bytes],
 
 
 def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> list[NewMessage]:
-    """The messages of one mail, one for each inbox that it is for."""
+    """Return the messages of one mail, one for each inbox that it is for."""
     row, draft = mail.draft.row, mail.draft
     inboxes = by_inbox(draft.recipients, routes.get(row.team_id, {}))
     return [mail.fields.message(row, inbox_id, to) for (_, inbox_id), to in inboxes.items()]
@@ -182,7 +182,7 @@ def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> 
 def _to_store(
     mails: Sequence[ForInbox], placed: Sequence[Sequence[NewMessage]], plan: ThreadPlan
 ) -> list[PreparedReceipt]:
-    """The received emails that are to be stored, each with the inboxes that have it.
+    """Return the received emails that are to be stored, each with the inboxes that have it.
 
     What comes again to inboxes alone that have it is not stored again (inboxes.md 9.3); where another address
     of the team gets it as well, it is.

@@ -124,7 +124,7 @@ class InboxQueues:
         return await (self._group.submit(waiting) if waited is None else self._queues.submit(waited, waiting))
 
     def _queue_of(self, mails: Sequence[ForInbox]) -> InboxKey | None:
-        """The inbox for which this mail has to wait."""
+        """Return the inbox for which this mail has to wait."""
         for mail in mails:
             for recipient in mail.draft.recipients:
                 inbox = self._busy.get(recipient.lower())

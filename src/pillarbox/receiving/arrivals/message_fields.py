@@ -59,7 +59,7 @@ class MessageFields(msgspec.Struct, frozen=True):
         )
 
     def message(self, row: ReceivedRow, inbox_id: UUID, recipients: Sequence[str]) -> NewMessage:
-        """The message of an inbox that has these addresses of the envelope."""
+        """Return the message of an inbox that has these addresses of the envelope."""
         return NewMessage(
             team_id=row.team_id,
             inbox_id=inbox_id,

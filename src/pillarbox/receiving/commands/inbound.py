@@ -149,7 +149,7 @@ def show_outcome(outcome: ArrivalOutcome, *, json: bool) -> int:
 
 
 def local_and_domain(address: str) -> tuple[str, str]:
-    """The parts of a recipient; a bare `postmaster` has no domain."""
+    """Return the parts of a recipient; a bare `postmaster` has no domain."""
     if address.lower() == "postmaster":
         return address, ""
     try:
@@ -160,7 +160,7 @@ def local_and_domain(address: str) -> tuple[str, str]:
 
 
 def with_crlf(raw: bytes) -> bytes:
-    """The message with the line ends of the wire, without the line that mailbox files put in front.
+    """Return the message with the line ends of the wire, without the line that mailbox files put in front.
 
     Files of this system end their lines in LF alone. Where there is a CR, the line ends are meant to be those
     of the wire, and the listener refuses others (SMTP-04).

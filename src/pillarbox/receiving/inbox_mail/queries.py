@@ -50,7 +50,7 @@ async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
 
 
 async def files(db: TeamDb, ids: Sequence[UUID]) -> list[ReceivedFile]:
-    """The attachments of these emails, in the order of each."""
+    """Return the attachments of these emails, in the order of each."""
     return await db.all(ReceivedFile, FILES, ids)
 
 

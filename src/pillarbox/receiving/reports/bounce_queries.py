@@ -28,6 +28,6 @@ RECIPIENTS = """
 
 
 async def recipients(source: Source, team_number: int, email_id: UUID, group: int) -> list[SentTo]:
-    """The recipients of one group of an email, in order; none where retention has removed it."""
+    """Return the recipients of one group of an email, in order; none where retention has removed it."""
     rows = await source.fetch(RECIPIENTS, team_number, email_id, group)
     return [SentTo(**row) for row in rows]

@@ -41,8 +41,8 @@ def consequences(
     *,
     is_trusted: bool = True,
 ) -> ReportEffects:
-    """The events of those recipients that the report is about, and the bad addresses among them: none of
-    several recipients where the report is not trusted."""
+    """Return the events of those recipients that the report is about, and the bad addresses among them: none
+    of several recipients where the report is not trusted."""
     found = ReportEffects(shown_by=EventKind.BOUNCED)
     for recipient, part in _most_severe(report, recipients):
         if not is_trusted and part.verdict.suppresses:
@@ -82,7 +82,7 @@ def _most_severe(
 def _entries(
     recipient: SentTo, part: RecipientReport, report: DeliveryReport, instant: datetime
 ) -> list[TimelineEntry]:
-    """The event; before it `sent`, for the server was offered the mail (contract decision 12)."""
+    """Return the event; before it `sent`, for the server was offered the mail (contract decision 12)."""
     key = (recipient.team_id, recipient.email_id, recipient.position)
     host = part.remote_host or report.reporting_host
     kind = KINDS[part.verdict.outcome]

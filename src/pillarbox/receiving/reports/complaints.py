@@ -32,8 +32,8 @@ def consequences(
     *,
     is_trusted: bool = True,
 ) -> ReportEffects:
-    """The complaint of the recipient whom the report names, or of the only one where it names nobody. Where
-    nobody vouches for it, none of several is suppressed."""
+    """Return the complaint of the recipient whom the report names, or of the only one where it names nobody.
+    Where nobody vouches for it, none of several is suppressed."""
     found = ReportEffects(shown_by=EventKind.COMPLAINED)
     recipient = named(recipients, report.recipients) if report.is_complaint else None
     if recipient is not None:

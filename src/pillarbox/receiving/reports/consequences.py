@@ -20,13 +20,13 @@ class ReportEffects:
     causes: dict[int, SuppressionCause] = field(default_factory=dict)
 
     def causes_of(self, taken: Iterable[TimelineEntry]) -> list[SuppressionCause]:
-        """The addresses to be suppressed, now that it is known which events took effect."""
+        """Return the addresses to be suppressed, now that it is known which events took effect."""
         shown = {entry.position for entry in taken if entry.kind is self.shown_by}
         return [cause for position, cause in self.causes.items() if position in shown]
 
 
 def named(recipients: Sequence[SentTo], addresses: Iterable[str | None]) -> SentTo | None:
-    """The recipient whose address is among those that a report tells about one; none where two are.
+    """Return the recipient whose address is among those that a report tells about one; none where two are.
 
     Where none of them is, the only recipient: the signed address already says whose mail it was, and a
     report of a forwarding server names an address that we never wrote to. Of several, none: to guess would
@@ -40,7 +40,7 @@ def named(recipients: Sequence[SentTo], addresses: Iterable[str | None]) -> Sent
 
 
 def compared(address: str) -> str:
-    """The form in which addresses are compared, also of text that is no address (BNC-08)."""
+    """Return the form in which addresses are compared, also of text that is no address (BNC-08)."""
     try:
         return parse_mailbox(address).key
     except AddressError:

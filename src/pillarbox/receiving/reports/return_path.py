@@ -44,8 +44,8 @@ SECONDS: Final = 10.0
 
 
 async def is_from_authorised_host(mail: BounceMail, domain: str, lookup: SpfLookup) -> bool:
-    """Whether the report has the null sender and came from a host that may send mail of this domain by its
-    SPF record: people with a mailbox there cannot send that. False where it cannot be found out."""
+    """Return whether the report has the null sender and came from a host that may send mail of this domain by
+    its SPF record: people with a mailbox there cannot send that. False where it cannot be found out."""
     if "@" in mail.sender or not mail.client:
         return False
     try:
@@ -121,7 +121,7 @@ class ReturnPath:
         self._simulators = simulators
 
     def knows(self, local_part: str) -> bool:
-        """Whether a local part is a bounce address that we made, for mail that is not too old."""
+        """Return whether a local part is a bounce address that we made, for mail that is not too old."""
         return self._named(local_part) is not None
 
     async def take(self, mail: BounceMail) -> ReportOutcome:
@@ -181,7 +181,8 @@ class ReturnPath:
         return await self._record(found, about)
 
     async def _is_trusted(self, mail: BounceMail, recipients: Sequence[SentTo], *, is_exact: bool) -> bool:
-        """Whether a report may suppress: of a single recipient always, for only he could have forged it."""
+        """Return whether a report may suppress: of a single recipient always, since only they could have
+        forged it."""
         if len(recipients) == 1:
             return True
         domain = recipients[0].address.rpartition("@")[2]

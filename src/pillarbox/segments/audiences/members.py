@@ -15,7 +15,8 @@ AUDIENCE = "Audience"
 
 
 async def member(db: TeamDb, audience_id: UUID, named: str) -> UUID:
-    """The contact of that address or id; 404 where there is no such audience, or no such contact in it."""
+    """Return the contact of that address or id; 404 where there is no such audience, or no such contact in
+    it."""
     await changes.found(db, audience_id, AUDIENCE)
     contact_id = await find(db, named)
     if not await queries.is_member(db, audience_id, contact_id):

@@ -120,7 +120,7 @@ async def update_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.Co
     summary="Remove a contact from an audience",
 )
 async def remove_contact(request: Request, db: TeamDb) -> Reply[wire.ContactLeft]:
-    """The contact lives on."""
+    """Remove the contact from the segment; the contact itself stays."""
     named = request.param("contact")
     await members.remove(db, request.use(Contacts), request.uuid("audience_id"), named)
     return Reply(wire.ContactLeft(object="contact", contact=named, deleted=True))

@@ -75,7 +75,7 @@ class CsvRows:
         yield from self._taken()
 
     def _rows(self, first: str, lines: Iterator[str], delimiter: str) -> Iterator[Sequence[str]]:
-        """The cells of each row. A quote that is not closed takes rows with it only up to a limit."""
+        """Yield the cells of each row. A quote that is not closed takes rows with it only up to a limit."""
         source = chain([first], lines)
         while True:
             began = self._line + 1
@@ -120,7 +120,7 @@ class CsvRows:
         return AddressRow(self._line, found.address, found.given, origin)
 
     def _lines(self) -> Iterator[str]:
-        """The lines of the file that are text."""
+        """Yield the lines of the file that are text."""
         while line := self._file.readline(LONGEST_LINE):
             self._line += 1
             self.octets += len(line)
@@ -162,8 +162,8 @@ class CsvRows:
 
 
 def _limited(lines: Iterator[str]) -> Iterator[str]:
-    """The lines of one row; csv.Error where there seem to be too many. The limit of the csv module is of a
-    whole process, and others have other wishes."""
+    """Yield the lines of one row; csv.Error where there seem to be too many. The limit of the csv module is
+    of a whole process, and others have other wishes."""
     length = 0
     for line in lines:
         length += len(line)

@@ -220,7 +220,7 @@ async def take_off(connected: CommandDatabase, texts: Sequence[str], team: str |
 
 
 def parsed(text: str) -> EmailAddress:
-    """The address that an argument is."""
+    """Return the address that an argument is."""
     try:
         return listed_address(text)
     except NotAnAddress as wrong:
@@ -228,7 +228,7 @@ def parsed(text: str) -> EmailAddress:
 
 
 def reference(text: str) -> UUID | str:
-    """The entry that an argument means."""
+    """Return the entry that an argument means."""
     found = identifier(text.strip())
     if found is None:
         raise CommandRefused(f"{text!r} is neither an address nor the id of a suppression.")

@@ -204,7 +204,7 @@ async def export_file(connected: CommandDatabase, team: str | None, path: str, o
 
 @contextmanager
 def opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
-    """The file, and its size where it has one."""
+    """Yield the file, and its size where it has one."""
     if name == STANDARD:
         yield sys.stdin.buffer, None
         return

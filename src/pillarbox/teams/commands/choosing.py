@@ -18,7 +18,7 @@ TeamOption = Annotated[
 
 
 async def one_team(connected: CommandDatabase, name: str | None) -> Team:
-    """The team of that name or id; without one, the only team there is."""
+    """Return the team of that name or id; without one, the only team there is."""
     teams = await bootstrap.list_teams(connected.pool)
     if name is None:
         if len(teams) != 1:
@@ -36,7 +36,7 @@ async def one_team(connected: CommandDatabase, name: str | None) -> Team:
 
 
 async def chosen_teams(connected: CommandDatabase, name: str | None) -> list[Team]:
-    """The team that was named, or all of them."""
+    """Return the team that was named, or all of them."""
     if name is not None:
         return [await one_team(connected, name)]
     return list(await bootstrap.list_teams(connected.pool))

@@ -44,7 +44,7 @@ class TeamLimitOption:
     setting: Setting[int | None] | None = None
 
     def read(self, text: str) -> int | None:
-        """The number that an operator wrote, or None for the word."""
+        """Return the number that an operator wrote, or None for the word."""
         if text == self.absent:
             return None
         if text.isascii() and text.isdigit() and int(text) <= self.most:
@@ -111,7 +111,7 @@ async def set_limits(connected: CommandDatabase, team_name: str, texts: Mapping[
 
 
 def shown(connected: CommandDatabase, team: Team, limit: TeamLimitOption) -> str:
-    """The number that holds, and where it comes from when it is not the team's own."""
+    """Return the number that holds, and where it comes from when it is not the team's own."""
     own = getattr(team, limit.column)
     if own is not None:
         return str(own)
@@ -122,7 +122,7 @@ def shown(connected: CommandDatabase, team: Team, limit: TeamLimitOption) -> str
 
 
 def shape(team: Team) -> dict[str, object]:
-    """A team as JSON."""
+    """Return a team as JSON."""
     return {
         "id": team.id,
         "number": team.number,

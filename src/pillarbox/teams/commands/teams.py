@@ -174,7 +174,7 @@ async def change(connected: CommandDatabase, team_name: str, before: TeamStatus,
 
 
 def limit_of(team: Team) -> str:
-    """The team's own request limit in words."""
+    """Return the team's own request limit in words."""
     if team.rate_limit is None:
         return "as set"
     return str(team.rate_limit) if team.rate_limit else "no limit"

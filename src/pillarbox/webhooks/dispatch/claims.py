@@ -59,8 +59,8 @@ class DeliveryClaims:
         self._leases = Leases(DELIVERIES, pool, clock, owner, margin=MARGIN)
 
     async def due(self) -> tuple[list[WebhookKey], bool]:
-        """The next webhooks with due work, and whether that was the last page: each call continues where
-        the one before ended."""
+        """Return the next webhooks with due work, and whether that was the last page: each call continues
+        where the one before ended."""
         found = await queries.due_webhooks(self._pool, self._clock.now(), self._after, WEBHOOKS_PER_PAGE)
         is_full = len(found) == WEBHOOKS_PER_PAGE
         self._after = (found[-1].team_id, found[-1].webhook_id) if is_full else START

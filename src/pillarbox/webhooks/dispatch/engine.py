@@ -260,7 +260,7 @@ class WebhookDispatcher:
             self._pump()
 
     async def _attempt(self, queue: EndpointSlots, delivery: Delivery) -> AttemptResult | None:
-        """The answer; None where the delivery was not tried and is not ours any more."""
+        """Return the answer; None where the delivery was not tried and is not ours any more."""
         if self._clock.boottime() >= queue.seen_at + FRESH_SECONDS and not await self._renewed(queue):
             await _quietly(self._claims.give_back([delivery]))
             return None

@@ -29,7 +29,7 @@ def signature(keys: Sequence[bytes], event: str, timestamp: int, body: bytes) ->
 
 
 def headers(keys: Sequence[bytes], event: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """The headers that let a receiver verify a delivery and know it again."""
+    """Return the headers that let a receiver verify a delivery and know it again."""
     values = {"id": event, "timestamp": str(timestamp), "signature": signature(keys, event, timestamp, body)}
     return {f"{family}-{name}": value for family in FAMILIES for name, value in values.items()}
 
@@ -105,5 +105,5 @@ class Poster:
 
 
 def readable(body: bytes) -> str:
-    """The beginning of an answer as text that a database takes and a log can show."""
+    """Return the beginning of an answer as text that a database takes and a log can show."""
     return body[:MOST_KEPT].decode("utf-8", "replace").replace("\0", "\ufffd")

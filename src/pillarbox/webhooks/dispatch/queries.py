@@ -254,13 +254,13 @@ async def due_webhooks(conn: Source, now: datetime, after: WebhookKey, limit: in
 
 
 async def lock_webhook(conn: Connection, webhook: WebhookKey) -> WebhookRow | None:
-    """The webhook, locked; None where it is gone or somebody else holds the lock."""
+    """Lock the webhook and return it; None where it is gone or somebody else holds the lock."""
     row = await conn.fetchrow(LOCK_WEBHOOK, *webhook)
     return None if row is None else WebhookRow(*row)
 
 
 async def webhook(conn: Source, webhook: WebhookKey) -> WebhookRow | None:
-    """The webhook as it stands."""
+    """Return the webhook as it stands."""
     row = await conn.fetchrow(WEBHOOK, *webhook)
     return None if row is None else WebhookRow(*row)
 

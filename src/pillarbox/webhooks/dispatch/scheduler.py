@@ -118,7 +118,7 @@ class EndpointScheduler:
         return queue
 
     def take(self) -> tuple[EndpointSlots, Delivery] | None:
-        """The next delivery that has a free slot, now counted as running; None when there is none."""
+        """Return the next delivery that has a free slot, now counted as running; None when there is none."""
         if self.running >= self._most_running:
             return None
         for _ in range(len(self._teams)):
@@ -159,7 +159,7 @@ class EndpointScheduler:
         return queue, delivery
 
     def _next(self, turns: deque[EndpointSlots]) -> EndpointSlots | None:
-        """The first of these queues that may start a delivery; others are removed or moved back."""
+        """Return the first of these queues that may start a delivery; others are removed or moved back."""
         for _ in range(len(turns)):
             queue = turns.popleft()
             queue.listed = False
@@ -183,7 +183,7 @@ class EndpointScheduler:
             del self._doubtful_of[team]
 
     def _is_crowded(self, team: UUID) -> bool:
-        """Whether endpoints that may not answer have their half, or the team its part of that."""
+        """Return whether endpoints that may not answer have their half, or the team its part of that."""
         left = self._most_running // 2 - self.doubtful_running
         return left <= 0 or self._doubtful_of[team] >= left
 

@@ -48,7 +48,7 @@ class WebhookListener:
         self.secret = secret
 
     async def take(self) -> list[ReceivedEvent]:
-        """The next events, each once, and a sign that somebody reads."""
+        """Return the next events, each once, and note that somebody reads."""
         await queries.touch(self._db, self.id, self._clock.now())
         async with transaction(self._pool) as conn:
             rows = await queries.take(conn, self._db.team_id, self.id, MOST_TAKEN)
@@ -56,7 +56,7 @@ class WebhookListener:
         return [ReceivedEvent(row.event_id, row.kind, row.at, bodies[row.event_id]) for row in rows]
 
     def delivery(self, event: ReceivedEvent, url: str) -> tuple[Delivery, Endpoint]:
-        """The event as a delivery to a program of the listener's own."""
+        """Return the event as a delivery to a program of the listener's own."""
         made = Delivery(
             team_id=self._db.team_id,
             webhook_id=self.id,
@@ -85,7 +85,7 @@ async def listen(
     ring: KeyRing,
     bodies: WebhookBodies,
 ) -> WebhookListener:
-    """A new listener for these kinds of events."""
+    """Start a new listener for these kinds of events."""
     db, stamp, secret = TeamDb(pool, team_id), ids.stamp(), signing_secrets.new_secret()
     await queries.open_listener(db, stamp, list(kinds), signing_secrets.seal(ring, stamp.id, secret))
     return WebhookListener(db, pool, clock, bodies, stamp.id, secret)
