@@ -64,6 +64,22 @@ def screen(
     return marked
 
 
+def download(
+    path: str, *, title: str, right: Right = Right.VIEW, query: Mapping[str, Any] | None = None
+) -> Callable[[ScreenHandler], Callable[[Request], Coroutine[Any, Any, Reply[Html]]]]:
+    """Mark a function as a file that a screen links to; it answers with `Visit.save`. It is no screen."""
+    mark = page("GET", path, summary=title, right=right, query=query, without_team="/account")
+
+    def marked(handler: ScreenHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:
+        async def saved(request: Request, visitor: Visitor) -> Reply[Html]:
+            return await handler(Visit(request, visitor, path, title))
+
+        saved.__module__, saved.__qualname__, saved.__name__ = _names_of(handler)
+        return mark(saved)
+
+    return marked
+
+
 def act(
     path: str,
     *,

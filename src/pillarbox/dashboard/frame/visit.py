@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -12,8 +12,9 @@ import msgspec
 
 from pillarbox.dashboard.frame.code_samples import ApiExample
 from pillarbox.dashboard.frame.layout import draw_screen
-from pillarbox.dashboard.people.page_visits import actor_of, see_other
+from pillarbox.dashboard.people.page_visits import HEADERS, actor_of, see_other
 from pillarbox.dashboard.texts import has_text, t
+from pillarbox.kernel.http.files import disposition
 from pillarbox.kernel.http.pipeline import Api, RouteCall
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
@@ -169,6 +170,15 @@ class Visit:
     def to(self, path: str, *, done: str | None = None) -> Reply[Html]:
         """Return a redirect to a screen, which shows the text `done.<done>`."""
         return see_other(with_query(path, done=done) if done else path)
+
+    def save(self, name: str, body: bytes | AsyncIterator[bytes], media: str) -> Reply[Html]:
+        """Return a file that the browser saves under this name; see `download`."""
+        headers = {
+            **HEADERS,
+            "content-disposition": disposition(name),
+            "content-security-policy": "default-src 'none'; sandbox",
+        }
+        return Reply(body, 200, headers, media)
 
     def notice(self) -> str | None:
         """Return the text of what was just done, where the address names one."""
