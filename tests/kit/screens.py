@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.application import SLICES
 from pillarbox.dashboard.frame.screen_table import Screen, screens_of
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import transaction
 from pillarbox.mail.smtp.intake import ReceivedText
 from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
 from pillarbox.receiving.receive import MessageReceiver
+from pillarbox.suppressions import changes
+from pillarbox.suppressions.changes import SuppressionCause
+from pillarbox.webhooks.publish import Publisher
 
 MARK_ID: Final = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 Builds = Callable[[Team], Coroutine[Any, Any, str]]
@@ -122,12 +128,38 @@ async def a_log(team: Team) -> str:
     return answer.headers["x-request-id"]
 
 
+async def a_domain(team: Team) -> str:
+    """A domain whose records were looked for; each screen has one of its own."""
+    name = f"{secrets.token_hex(3)}.quay.example"
+    domain = (await team.post("/domains", {"name": name, "tracking_subdomain": "links"})).json()
+    await team.http.post(f"/domains/{domain['id']}/verify")
+    await team.world.turn()
+    return str(domain["id"])
+
+
+async def a_suppression(team: Team) -> str:
+    """An address with the email that bounced; bounces of the simulator suppress nothing by themselves."""
+    email_id = await team.send(to=BOUNCED, subject="Your <i>invoice</i>")
+    while await team.world.turn():
+        pass
+    now = team.world.clock.now()
+    cause = SuppressionCause(team.id, BOUNCED, "bounce", UUID(email_id), now)
+    ids = Ids(team.world.clock)
+    async with transaction(team.world.pool) as conn:
+        await changes.add(conn, [cause], ids, Publisher(ids))
+    return str((await team.get(f"/suppressions/{BOUNCED}")).json()["id"])
+
+
+BOUNCED: Final = "bounced@resend.dev"
+
 SUBJECTS: Final[dict[str, Builds]] = {
     "email_id": an_email,
     "received_id": a_received_email,
     "webhook_id": a_webhook,
     "event": an_event,
     "log_id": a_log,
+    "domain_id": a_domain,
+    "suppression_id": a_suppression,
 }
 """Makes what a path parameter of a screen names; returns its id."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
+from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
 from pillarbox.dashboard.emails import email_list, email_page, received_list, received_page
 from pillarbox.dashboard.frame import assets, design, search
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
@@ -25,6 +26,7 @@ from pillarbox.dashboard.people import (
     set_up,
 )
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.dashboard.suppressions import suppression_list, suppression_page
 from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
@@ -78,6 +80,11 @@ PAGES = collect(
     signature_page,
     log_list,
     log_page,
+    domain_list,
+    domain_page,
+    domain_settings,
+    suppression_list,
+    suppression_page,
 )
 
 

@@ -193,3 +193,46 @@ async def count(db: TeamDb, origin: str | None) -> int:
             origin,
         )
     )
+
+
+async def containing(
+    db: TeamDb, text: str, origin: str | None, before: UUID, scanned: int, limit: int
+) -> list[SuppressionRow]:
+    """Return the first entries whose address contains the text, of the `scanned` newest ones before an id."""
+    return await db.all(
+        SuppressionRow,
+        """
+        SELECT team_id, id, address, email, origin, source_id, created_at
+          FROM (SELECT team_id, id, address, email, origin, source_id, created_at
+                  FROM suppressions
+                 WHERE team_id = $1 AND id < $4 AND ($3::text IS NULL OR origin = $3)
+                 ORDER BY id DESC
+                 LIMIT $5) AS newest
+         WHERE position($2 IN address) > 0 OR position($2 IN email) > 0
+         ORDER BY id DESC
+         LIMIT $6
+        """,
+        text,
+        origin,
+        before,
+        scanned,
+        limit,
+    )
+
+
+async def nth_before(db: TeamDb, origin: str | None, before: UUID, number: int) -> UUID | None:
+    """Return the id of the entry so many places before an id; None where there are fewer."""
+    found: UUID | None = await db.value(
+        """
+        SELECT id
+          FROM suppressions
+         WHERE team_id = $1 AND id < $3 AND ($2::text IS NULL OR origin = $2)
+         ORDER BY id DESC
+        OFFSET $4
+         LIMIT 1
+        """,
+        origin,
+        before,
+        number - 1,
+    )
+    return found

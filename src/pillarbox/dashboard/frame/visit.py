@@ -128,8 +128,7 @@ class Visit:
 
     def _check(self, method: str, path: str) -> None:
         """Refuse a call that the visitor's role does not allow (see `right_of`)."""
-        team = self.visitor.team
-        if team is None:
+        if self.visitor.team is None:
             raise Forbidden(t("team.none"))
         if not self.may(right_of(method, path)):
             raise Forbidden(t("refused.text"))

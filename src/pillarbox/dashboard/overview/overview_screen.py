@@ -58,8 +58,8 @@ async def show(visit: Visit) -> Reply[Html]:
     chosen = visit.request.query.text("span") or "7d"
     chosen = chosen if chosen in SPANS else "7d"
     span, now = SPANS[chosen], visit.request.at
-    current = await _metrics(visit, now - span.length, now, span.granularity, shown=True)
-    before = await _metrics(visit, now - 2 * span.length, now - span.length, None)
+    current = await metrics(visit, now - span.length, now, span.granularity, shown=True)
+    before = await metrics(visit, now - 2 * span.length, now - span.length, None)
     failures = await visit.get("/emails", shown=False, limit=8)
     domains = await visit.get("/domains", shown=False, limit=100)
     return await visit.draw(
@@ -119,9 +119,16 @@ def _chart(rows: list[dict[str, Any]]) -> charts.Chart:
     return charts.lines(t("overview.chart"), t("overview.period"), labels, series)
 
 
-async def _metrics(
-    visit: Visit, start: datetime, end: datetime, granularity: str | None, *, shown: bool = False
+async def metrics(
+    visit: Visit,
+    start: datetime,
+    end: datetime,
+    granularity: str | None,
+    *,
+    shown: bool = False,
+    domain_id: str | None = None,
 ) -> Any:
+    """Return the metrics of a period, of all domains or of one, cut by the granularity if one is given."""
     return await visit.get(
         "/emails/metrics",
         shown=shown,
@@ -131,4 +138,5 @@ async def _metrics(
         granularity=granularity,
         metrics=",".join(ASKED),
         dimensions="period" if granularity else None,
+        domain_id=domain_id,
     )

@@ -16,12 +16,14 @@ from typing import Final
 from pillarbox.dashboard.texts import (
     account,
     consent,
+    domains,
     emails,
     frame,
     logs,
     overview,
     people,
     received,
+    suppressions,
     teams,
     webhooks,
 )
@@ -49,6 +51,8 @@ TEXTS: Final = _merged(
     received.TEXTS,
     webhooks.TEXTS,
     logs.TEXTS,
+    domains.TEXTS,
+    suppressions.TEXTS,
 )
 """Every text in English."""
 

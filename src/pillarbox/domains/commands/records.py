@@ -9,15 +9,13 @@ from typing import Annotated, NamedTuple
 import typer
 
 from pillarbox.domains import keys, overview, queries
-from pillarbox.domains.checks import start
-from pillarbox.domains.claims import queries as claim_queries
+from pillarbox.domains.checks import report, start
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import add, prepared
-from pillarbox.domains.dns.zone import ZoneLine, snippet, zone_lines
+from pillarbox.domains.dns.zone import ZoneLine, snippet
 from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.names import relative
-from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.wire import NewDomain
 from pillarbox.kernel.clock import SystemClock
@@ -114,15 +112,8 @@ def show_lines(lines: Sequence[ZoneLine]) -> None:
 
 
 async def lines_of(connected: CommandDatabase, team_domain: TeamDomain) -> list[ZoneLine]:
-    here = installation_of(connected)
-    claim_id = team_domain.domain.claim_id
-    return zone_lines(
-        team_domain.domain,
-        await keys.listed(team_domain.db, team_domain.domain.id, SystemClock().now()),
-        here,
-        proof=await proof_needed(team_domain.db, here),
-        claim=None if claim_id is None else await claim_queries.get(team_domain.db, claim_id),
-    )
+    here, now = installation_of(connected), SystemClock().now()
+    return await report.lines_of(team_domain.db, team_domain.domain, here, now)
 
 
 async def check_again(connected: CommandDatabase, name: str, team: str | None) -> int:

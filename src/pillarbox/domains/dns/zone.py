@@ -16,6 +16,7 @@ from pillarbox.domains.queries import Domain
 
 TTL: Final = 3600
 DMARC: Final = "v=DMARC1; p=none;"
+DMARC_PURPOSE: Final = "DMARC"
 LONGEST_STRING: Final = 255
 UNCHECKED: Final = "-"
 
@@ -93,7 +94,7 @@ def key_line(key: PublishedKey, domain: Domain) -> ZoneLine:
 def dmarc_line(domain: Domain) -> ZoneLine:
     """The smallest DMARC record; all mail that Pillarbox sends is aligned with it."""
     note = "recommended; if you have one already, keep yours"
-    return ZoneLine("DMARC", f"_dmarc.{domain.name}", "TXT", DMARC, note=note)
+    return ZoneLine(DMARC_PURPOSE, f"_dmarc.{domain.name}", "TXT", DMARC, note=note)
 
 
 def snippet(lines: Iterable[ZoneLine]) -> str:
@@ -104,6 +105,20 @@ def snippet(lines: Iterable[ZoneLine]) -> str:
             texts.append(f"; {line.note}")
         texts.append(line.text)
     return "\n".join(texts)
+
+
+def nsupdate_script(lines: Sequence[ZoneLine]) -> str:
+    """Return the lines as commands of `nsupdate` (RFC 2136). The DMARC record stands in an update of its own,
+    which is refused where the name has a record already."""
+    own = [line for line in lines if line.purpose != DMARC_PURPOSE]
+    texts = ["; nsupdate -k your-key.conf < this-file"]
+    if own:
+        texts += [f"update add {line.text}" for line in own] + ["send"]
+    for line in lines:
+        if line.purpose == DMARC_PURPOSE:
+            texts += [f"; {line.note}", f"prereq nxrrset {line.owner}. {line.type}"]
+            texts += [f"update add {line.text}", "send"]
+    return "\n".join(texts) + "\n"
 
 
 def _line(record: Record, domain: Domain) -> ZoneLine:

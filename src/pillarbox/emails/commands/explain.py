@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 import typer
 
 from pillarbox.delivery.commands.words import reason_in_words
-from pillarbox.emails import overview_queries
-from pillarbox.emails.commands.emails import detail_of, precise
+from pillarbox.emails.commands.emails import precise
 from pillarbox.emails.commands.emails_list import texts
-from pillarbox.emails.overview_queries import EmailOverview
+from pillarbox.emails.suppression_causes import SuppressionExplanation, explanation_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, instant, perform, say, show_json
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.suppressions import changes as suppressions
-from pillarbox.suppressions.queries import SuppressionRow
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 from pillarbox.teams.team import Team
-from pillarbox.timeline import history
-from pillarbox.timeline.history_queries import HistoryEvent
 
 group = typer.Typer()
 
 Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="The address, without a name.")]
-
-SHOWN_BY: Final = {"bounce": "bounced", "complaint": "complained"}
-"""The kind of event that shows an origin."""
 
 CAUSES: Final = {
     "bounce": "a bounce: a mail server said that there is no such address.",
@@ -41,14 +33,11 @@ MAIL_GONE: Final = "removed since: emails are kept for a limited time."
 NO_MAIL: Final = "none that is known: the entry was imported."
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """An entry with what caused it, as far as it is still there."""
+class Explanation(NamedTuple):
+    """Why a team does not write to an address."""
 
     team: Team
-    entry: SuppressionRow
-    event: HistoryEvent | None
-    email: EmailOverview | None
+    cause: SuppressionExplanation
 
 
 @group.command("explain")
@@ -96,16 +85,11 @@ async def explained(connected: CommandDatabase, owner: Team, address: EmailAddre
     """Why this team does not write to the address; None where it does."""
     db = TeamDb(connected.pool, owner.id)
     entry = await suppressions.find(db, address.address)
-    if entry is None:
-        return None
-    if entry.source_id is None:
-        return Explanation(owner, entry, None, None)
-    event = await history.last_of(db, entry.source_id, entry.address, SHOWN_BY[entry.origin])
-    return Explanation(owner, entry, event, await overview_queries.get(db, entry.source_id))
+    return None if entry is None else Explanation(owner, await explanation_of(db, entry))
 
 
 def tell(explanation: Explanation) -> None:
-    entry = explanation.entry
+    entry = explanation.cause.entry
     say(f"{entry.shown} is on the suppression list of {explanation.team.name}.")
     say()
     facts: list[tuple[str, object]] = [
@@ -114,7 +98,7 @@ def tell(explanation: Explanation) -> None:
         ("Cause", CAUSES[entry.origin]),
     ]
     if entry.origin != "manual":
-        facts += event_facts(explanation) + mail_facts(explanation)
+        facts += event_facts(explanation.cause) + mail_facts(explanation.cause)
     for name, value in facts:
         if value:
             say(f"{name + ':':<13} {value}")
@@ -123,10 +107,10 @@ def tell(explanation: Explanation) -> None:
     say(f"Mail of this team to the address is skipped. `{removal}` lets later mail out.")
 
 
-def event_facts(explanation: Explanation) -> list[tuple[str, object]]:
+def event_facts(explanation: SuppressionExplanation) -> list[tuple[str, object]]:
     if explanation.event is None:
         return []
-    detail = detail_of(explanation.event)
+    detail = explanation.detail
     kind = f" ({detail.bounce.type}, {detail.bounce.sub_type})" if detail.bounce else ""
     return [
         ("Event", f"{explanation.event.kind}{kind} at {precise(explanation.event.at)}"),
@@ -136,7 +120,7 @@ def event_facts(explanation: Explanation) -> list[tuple[str, object]]:
     ]
 
 
-def mail_facts(explanation: Explanation) -> list[tuple[str, object]]:
+def mail_facts(explanation: SuppressionExplanation) -> list[tuple[str, object]]:
     if explanation.entry.source_id is None:
         return [("Mail", NO_MAIL)]
     if explanation.email is None:
@@ -155,7 +139,8 @@ def mail_facts(explanation: Explanation) -> list[tuple[str, object]]:
 
 
 def shape(explanation: Explanation) -> dict[str, Any]:
-    entry, email, event = explanation.entry, explanation.email, explanation.event
+    cause = explanation.cause
+    entry, email, event = cause.entry, cause.email, cause.event
     return {
         "team_id": explanation.team.id,
         "team": explanation.team.name,

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, BinaryIO, Final
-from uuid import UUID
 
 import asyncpg
 
@@ -23,23 +22,19 @@ from pillarbox.kernel.terminal.answers import CommandRefused, clean, counted, sa
 from pillarbox.kernel.terminal.connect import CommandDatabase
 from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.progress import transfer
-from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.people.audit import Act, record_command
-from pillarbox.suppressions import changes, queries
+from pillarbox.suppressions import changes
 from pillarbox.suppressions.changes import SuppressionCause
 from pillarbox.suppressions.commands.csv_rows import AddressRow, CsvRows, NotReadable, RefusedRow
+from pillarbox.suppressions.listing import BLOCK, COLUMNS, blocks_of, count_of
 from pillarbox.teams.commands.choosing import one_team
 from pillarbox.teams.team import Team
 from pillarbox.webhooks.publish import Publisher
-
-BLOCK: Final = 1000
-"""Rows that are written, or read, at once. Each may make a delivery to each of fifty webhooks."""
 
 HELD = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 TRIES: Final = 10
 PAUSE: Final = 0.5
 
-COLUMNS: Final = ("email", "origin", "source_id", "created_at", "id")
 LONGEST_SHOWN: Final = 400
 
 
@@ -177,17 +172,15 @@ async def export_file(connected: CommandDatabase, team: str | None, path: str, o
     """Write the list of a team; a file is there only when it is whole."""
     owner = await one_team(connected, team)
     db = TeamDb(connected.pool, owner.id)
-    total = await queries.count(db, origin) if sys.stderr.isatty() else None
+    total = await count_of(db, origin) if sys.stderr.isatty() else None
     try:
         with output_file(path) as file, transfer("Exporting", total) as shown:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-            rows, after = 0, UUID(int=0)
-            while block := await queries.following(db, after, origin, BLOCK):
-                writer.writerows(
-                    (one.shown, one.origin, one.source_id, iso_style(one.created_at), one.id) for one in block
-                )
-                rows, after = rows + len(block), block[-1].id
+            rows = 0
+            async for block in blocks_of(db, origin):
+                writer.writerows(block)
+                rows += len(block)
                 shown.reach(rows, rows)
             summary = shown.summary
     except BrokenPipeError:

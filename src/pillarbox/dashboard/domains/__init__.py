@@ -1,0 +1,1 @@
+"""Screens of domains. Begin with `domain_list.py` and `domain_page.py`."""

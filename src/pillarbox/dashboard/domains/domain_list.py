@@ -1,0 +1,142 @@
+"""The list of domains with what each sent in 30 days, and the form that adds or claims one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+
+from pillarbox.dashboard.domains.domain_form import label_or_none, settings_of, typed
+from pillarbox.dashboard.frame.paging import list_page
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import act, screen
+from pillarbox.dashboard.frame.times import percent
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.overview.overview_screen import BOUNCE_LIMIT, COMPLAINT_LIMIT
+from pillarbox.dashboard.people.page_visits import Form
+from pillarbox.dashboard.texts import t
+from pillarbox.domains.create import OwnedElsewhere
+from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.people.roles import Right
+
+HERE: Final = "/dashboard/domains"
+ADD: Final = f"{HERE}/add"
+REPUTATION_DAYS: Final = timedelta(days=30)
+RATED: Final = ("sent", "delivered", "bounced_permanent", "complained")
+NEW: Final[dict[str, str]] = {
+    "name": "",
+    "custom_return_path": "send",
+    "sending": "on",
+    "tls": "opportunistic",
+}
+"""What the form of a new domain begins with."""
+
+
+class DomainRates(NamedTuple):
+    """What a domain sent in 30 days, and its rates with their tones."""
+
+    sent: int
+    hard_bounces: str
+    hard_bounce_tone: str
+    complaints: str
+    complaint_tone: str
+
+
+@screen(
+    HERE,
+    title="domains.title",
+    words="domains.words",
+    navigation=NavigationEntry(group="email", order=40, icon="globe", keys="d"),
+    query={"after": str, "before": str, "done": str},
+)
+async def index(visit: Visit) -> Reply[Html]:
+    page = await list_page(visit, "/domains", HERE)
+    return await visit.draw(
+        "domains/list.html",
+        domains=page.rows,
+        paging=page.paging,
+        rates=await _rates(visit) if page.rows else {},
+        may_manage=visit.may(Right.MANAGE),
+    )
+
+
+@screen(ADD, title="domains.add", words="domains.add.words", right=Right.MANAGE)
+async def add(visit: Visit) -> Reply[Html]:
+    return await _add_page(visit, NEW)
+
+
+@act(ADD, title="domains.add", right=Right.MANAGE, back=ADD)
+async def create(visit: Visit, form: Form) -> Reply[Html]:
+    body = settings_of(form) | _identity(form)
+    try:
+        domain = await visit.post("/domains", body)
+    except Problem as problem:
+        return await _refused(visit, form, problem)
+    return visit.to(f"{HERE}/{domain['id']}", done="domain_added")
+
+
+@act(f"{HERE}/claim", title="domains.claim", right=Right.MANAGE, back=ADD)
+async def claim(visit: Visit, form: Form) -> Reply[Html]:
+    """Begin to prove that a name belongs to this team, though another team has verified it."""
+    settings = settings_of(form)
+    options = {name: settings[name] for name in ("open_tracking", "click_tracking", "tracking_subdomain")}
+    try:
+        made = await visit.post("/domains/claim", options | _identity(form))
+    except Problem as problem:
+        return await _refused(visit, form, problem)
+    return visit.to(f"{HERE}/{made['domain_id']}", done="domain_claimed")
+
+
+def _identity(form: Form) -> dict[str, Any]:
+    """The fields that cannot be changed later."""
+    return {
+        "name": form.get("name"),
+        "custom_return_path": label_or_none(form, "custom_return_path") or NEW["custom_return_path"],
+    }
+
+
+async def _refused(visit: Visit, form: Form, problem: Problem) -> Reply[Html]:
+    """The form again with what was typed. A name of another team can be claimed."""
+    is_elsewhere = isinstance(problem, OwnedElsewhere)
+    text = t("domains.elsewhere", name=form.get("name")[:100]) if is_elsewhere else problem.message
+    return await _add_page(visit, typed(form), status=problem.status, problem=text, is_claimable=is_elsewhere)
+
+
+async def _add_page(
+    visit: Visit,
+    given: dict[str, str],
+    *,
+    status: int = 200,
+    problem: str | None = None,
+    is_claimable: bool = False,
+) -> Reply[Html]:
+    return await visit.draw(
+        "domains/add.html", status=status, problem=problem, given=given, is_claimable=is_claimable
+    )
+
+
+async def _rates(visit: Visit) -> dict[str, DomainRates]:
+    """The rates of each domain that sent anything in 30 days, by its id."""
+    answer = await visit.get(
+        "/emails/metrics",
+        start_date=(visit.request.at - REPUTATION_DAYS).isoformat(timespec="milliseconds"),
+        end_date=visit.request.at.isoformat(timespec="milliseconds"),
+        metrics=",".join(RATED),
+        dimensions="domain",
+    )
+    return {row["domain_id"]: rates_of(row) for row in answer["data"] if row["domain_id"]}
+
+
+def rates_of(row: dict[str, Any]) -> DomainRates:
+    """Return the rates of a row of metrics."""
+    return DomainRates(
+        row["sent"],
+        percent(row["bounced_permanent"], row["sent"], 2),
+        _tone(row["bounced_permanent"], row["sent"], BOUNCE_LIMIT),
+        percent(row["complained"], row["delivered"], 2),
+        _tone(row["complained"], row["delivered"], COMPLAINT_LIMIT),
+    )
+
+
+def _tone(part: int, whole: int, limit: float) -> str:
+    return "bad" if whole and 100 * part / whole > limit else "quiet"
