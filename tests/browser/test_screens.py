@@ -14,11 +14,12 @@ import pytest
 from kit.browser import Chromium, Tab, chromium
 from kit.browser_forms import logs_in
 from kit.people import an_operator
-from kit.screens import address_of, some_mail, table
+from kit.screens import address_of, some_domains, some_mail, table
 from kit.world import world
 from pillarbox.dashboard.frame.screen_table import Screen
 
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+CUT = "[...document.querySelectorAll('.card')].filter((c) => c.scrollWidth > c.clientWidth).length"
 IS_SCREEN = "document.querySelector('aside.side nav a') !== null"
 SIZES = ((1280, False), (1280, True), (360, False), (360, True))
 SCREENS = [screen for screen in table() if not screen.path.endswith("/html")]
@@ -43,6 +44,7 @@ async def look_at(tab: Tab, url: str, screen: Screen) -> None:
         await tab.open(url)
         assert await tab.run(IS_SCREEN), (screen.path, await tab.run("document.body.innerText"))
         assert not await tab.run(TOO_WIDE), (screen.path, width)
+        assert not await tab.run(CUT), (screen.path, width)
         if (pictures := folder()) is not None:
             name = screen.path.strip("/").replace("/", "-").replace("{", "").replace("}", "") or "start"
             pictures.mkdir(parents=True, exist_ok=True)
@@ -56,6 +58,7 @@ async def test_every_screen_fits_and_keeps_nobody_out(
     async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
         team = await here.team("Harbor")
         await some_mail(team)
+        await some_domains(team)
         ada = await an_operator(team, "ada@harbor.example")
         await logs_in(tab, here, ada, "/dashboard")
         for screen in SCREENS:

@@ -137,6 +137,12 @@ async def a_domain(team: Team) -> str:
     return str(domain["id"])
 
 
+async def some_domains(team: Team) -> None:
+    """One that the mail of `some_mail` comes from, and one with a long name."""
+    for name in ("harbor.example", "newsletters-and-announcements.lighthouse-at-the-harbor.example"):
+        await team.post("/domains", {"name": name, "capabilities": {"receiving": "enabled"}})
+
+
 async def a_suppression(team: Team) -> str:
     """An address with the email that bounced; bounces of the simulator suppress nothing by themselves."""
     email_id = await team.send(to=BOUNCED, subject="Your <i>invoice</i>")

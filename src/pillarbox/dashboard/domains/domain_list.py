@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.domains.domain_form import label_or_none, settings_of, typed
+from pillarbox.dashboard.frame.code_samples import ApiExample, samples_of
 from pillarbox.dashboard.frame.paging import list_page
-from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screen_table import NavigationEntry, ScreenTable
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.times import percent
 from pillarbox.dashboard.frame.visit import Visit
@@ -23,6 +24,7 @@ HERE: Final = "/dashboard/domains"
 ADD: Final = f"{HERE}/add"
 REPUTATION_DAYS: Final = timedelta(days=30)
 RATED: Final = ("sent", "delivered", "bounced_permanent", "complained")
+FIRST_DOMAIN: Final = ApiExample("POST", "/domains", {}, {"name": "mail.example.com"})
 NEW: Final[dict[str, str]] = {
     "name": "",
     "custom_return_path": "send",
@@ -57,6 +59,7 @@ async def index(visit: Visit) -> Reply[Html]:
         paging=page.paging,
         rates=await _rates(visit) if page.rows else {},
         may_manage=visit.may(Right.MANAGE),
+        first_domain=samples_of([FIRST_DOMAIN], visit.request.use(ScreenTable).public_url)[0].python,
     )
 
 

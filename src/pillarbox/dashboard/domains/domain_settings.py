@@ -48,7 +48,11 @@ async def reputation(visit: Visit) -> Reply[Html]:
         "domains/reputation.html",
         domain=domain,
         here=here(visit),
-        figures=figures(current["totals"], before["totals"]),
+        figures=[
+            entry
+            for entry in figures(current["totals"], before["totals"])
+            if entry.name not in (t("metric.unique_opened"), t("metric.unique_clicked"))
+        ],
         chart=_chart(current["data"]),
         has_sent=current["totals"]["sent"] > 0,
     )

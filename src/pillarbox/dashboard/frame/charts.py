@@ -19,6 +19,8 @@ BOTTOM: Final = 24
 TOP: Final = 10
 GRID_LINES: Final = 4
 AXIS_LABELS: Final = 6
+LABEL_HALF: Final = 36
+"""Room that half of a label needs, so that the last one is not cut off."""
 
 
 class Series(NamedTuple):
@@ -186,6 +188,8 @@ def _labels(labels: Sequence[str], *, is_centered: bool = False) -> str:
     for index in range(0, count, every):
         x = LEFT + room * (index + 0.5) if is_centered else _x(index, count)
         anchor = "middle" if is_centered or 0 < index < count - 1 else "start" if index == 0 else "end"
+        if is_centered and x > WIDTH - LABEL_HALF:
+            x, anchor = WIDTH, "end"
         pieces.append(
             f'<text class="axis" x="{x:.1f}" y="{TOP + HEIGHT + 18}" text-anchor="{anchor}">'
             f"{escape(labels[index])}</text>"

@@ -9,7 +9,7 @@ from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.suppressions.suppression_list import HERE
 from pillarbox.delivery.commands.words import reason_in_words
-from pillarbox.emails.suppression_causes import explanation_of
+from pillarbox.emails.search.suppression_causes import explanation_of
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import NotFound, Problem
 from pillarbox.people.roles import Right

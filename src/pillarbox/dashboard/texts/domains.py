@@ -21,6 +21,7 @@ TEXTS: Final[dict[str, str]] = {
     "domains.add.words": "new domain, sender, verify",
     "domains.add.lead": "The next page shows the records to publish in DNS. A subdomain such as "
     "mail.example.com keeps the reputation of your newsletters apart from that of your mailboxes.",
+    "domains.more": "Return path, tracking and TLS",
     "domains.name.hint": "For example mail.example.com. It cannot be changed later.",
     "domains.elsewhere": "The domain {name} is verified by another team. If it is yours, claim it: you "
     "prove it by a record in its DNS.",
@@ -102,7 +103,7 @@ TEXTS: Final[dict[str, str]] = {
     "domain.click_tracking.hint": "Leads links over the tracking host.",
     "domain.tracking_subdomain": "Tracking host",
     "domain.tracking_subdomain.hint": "One label, for example links. Nothing is tracked without it.",
-    "domain.tls": "Delivery",
+    "domain.delivery": "Delivery",
     "domain.tls.opportunistic": "TLS where the recipient's server has it",
     "domain.tls.enforced": "Only with TLS; without it the mail fails",
     "domain.return_path": "Return path",

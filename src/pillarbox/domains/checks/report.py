@@ -58,8 +58,8 @@ async def report_of(
     if domain is None or state is None:
         return None
     proof = await proof_needed(db, here)
-    wanted = wanted_of(domain, await inspection.keys(db, domain_id), here, proof=proof)
-    seen = results_by_name(wanted, decoded(state.findings))
+    expected_records = wanted_of(domain, await inspection.keys(db, domain_id), here, proof=proof)
+    seen = results_by_name(expected_records, decoded(state.findings))
     claim = await _open_claim(db, domain)
     listed = await keys.listed(db, domain_id, now)
     lines = zone_lines(domain, listed, here, proof=proof, claim=claim)
@@ -86,11 +86,13 @@ async def _open_claim(db: TeamDb, domain: Domain) -> DomainClaim | None:
     return None if domain.claim_id is None else await claim_queries.get(db, domain.claim_id)
 
 
-def results_by_name(wanted: ExpectedRecords, results: RecordResults) -> dict[tuple[str, str], RecordResult]:
+def results_by_name(
+    expected_records: ExpectedRecords, results: RecordResults
+) -> dict[tuple[str, str], RecordResult]:
     """Return the results about what is expected now, by the full name and the type of the record."""
     return {
         (expected.owner, expected.type): results[key]
-        for key, expected in wanted.records.items()
+        for key, expected in expected_records.records.items()
         if key in results and results[key].answers(expected)
     }
 

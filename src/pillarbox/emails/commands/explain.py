@@ -11,7 +11,7 @@ import typer
 from pillarbox.delivery.commands.words import reason_in_words
 from pillarbox.emails.commands.emails import precise
 from pillarbox.emails.commands.emails_list import texts
-from pillarbox.emails.suppression_causes import SuppressionExplanation, explanation_of
+from pillarbox.emails.search.suppression_causes import SuppressionExplanation, explanation_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, instant, perform, say, show_json
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
