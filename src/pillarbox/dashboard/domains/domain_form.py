@@ -1,4 +1,4 @@
-"""What the forms of domains send, as the API wants it."""
+"""Turns forms of domains into bodies for the API."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ NEW: Final[dict[str, str]] = {
     "sending": "on",
     "tls": "opportunistic",
 }
-"""What the form of a new domain begins with."""
+"""The values that the form of a new domain begins with."""
 
 
 class DomainRates(NamedTuple):
-    """What a domain sent in 30 days, and its rates with their tones."""
+    """The number of emails that a domain sent in 30 days, and its rates with their tones."""
 
     sent: int
     hard_bounces: str

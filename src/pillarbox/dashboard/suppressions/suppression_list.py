@@ -139,7 +139,7 @@ async def _found(visit: Visit, text: str, origin: str | None) -> ListPage:
 
 
 def _wrong(addresses: list[str]) -> str | None:
-    """What is wrong with what was typed, by the texts themselves and not by their numbers."""
+    """Return a sentence about typed texts that are no addresses; None where all are."""
     if not addresses:
         return t("suppressions.no_address")
     if len(addresses) > MOST:

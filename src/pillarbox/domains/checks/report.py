@@ -1,4 +1,4 @@
-"""What a domain needs in DNS, beside what the last check saw there."""
+"""The records that a domain needs in DNS, beside those that the last check saw there."""
 
 from __future__ import annotations
 

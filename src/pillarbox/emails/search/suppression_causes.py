@@ -29,7 +29,7 @@ class SuppressionExplanation:
 
     @property
     def detail(self) -> EventDetail:
-        """What is known of the event: host, reply, reason, and the kind of a bounce."""
+        """Host, reply and reason of the event, and the kind of a bounce, as far as they are known."""
         if self.event is None or self.event.detail is None:
             return EventDetail()
         return msgspec.json.decode(self.event.detail, type=EventDetail)
