@@ -149,7 +149,9 @@ async def a_suppression(team: Team) -> str:
     while await team.world.turn():
         pass
     now = team.world.clock.now()
-    cause = SuppressionCause(team.id, BOUNCED, "bounce", UUID(email_id), now)
+    cause = SuppressionCause(
+        team_id=team.id, address=BOUNCED, origin="bounce", source_id=UUID(email_id), at=now
+    )
     ids = Ids(team.world.clock)
     async with transaction(team.world.pool) as conn:
         await changes.add(conn, [cause], ids, Publisher(ids))

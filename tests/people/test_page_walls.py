@@ -124,7 +124,9 @@ async def test_every_page_has_its_headers(place: Place, route: Route) -> None:
             assert answer.headers["cache-control"] == "no-store"
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert answer.headers["referrer-policy"] in ("same-origin", "no-referrer")
-            assert answer.headers["content-type"].startswith(("text/html", "text/javascript", "image/"))
+            assert answer.headers["content-type"].startswith(
+                ("text/html", "text/javascript", "image/", "text/csv", "text/plain")
+            )
             assert "<script>" not in answer.text
             assert " style=" not in answer.text
 

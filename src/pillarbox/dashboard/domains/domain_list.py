@@ -133,11 +133,11 @@ async def _rates(visit: Visit) -> dict[str, DomainRates]:
 def rates_of(row: dict[str, Any]) -> DomainRates:
     """Return the rates of a row of metrics."""
     return DomainRates(
-        row["sent"],
-        percent(row["bounced_permanent"], row["sent"], 2),
-        _tone(row["bounced_permanent"], row["sent"], BOUNCE_LIMIT),
-        percent(row["complained"], row["delivered"], 2),
-        _tone(row["complained"], row["delivered"], COMPLAINT_LIMIT),
+        sent=row["sent"],
+        hard_bounces=percent(row["bounced_permanent"], row["sent"], 2),
+        hard_bounce_tone=_tone(row["bounced_permanent"], row["sent"], BOUNCE_LIMIT),
+        complaints=percent(row["complained"], row["delivered"], 2),
+        complaint_tone=_tone(row["complained"], row["delivered"], COMPLAINT_LIMIT),
     )
 
 

@@ -148,18 +148,18 @@ def record_row(record: ReportedRecord) -> RecordRow:
     """Return a record with what was seen of it."""
     line, result = record.line, record.result
     return RecordRow(
-        line.purpose,
-        line.type,
-        record.label,
-        line.owner,
-        line.value,
-        line.priority,
-        None if line.status == UNCHECKED else line.status,
-        line.note,
-        () if result is None else result.found,
-        "" if result is None else result.where,
-        None if result is None else result.at,
-        () if result is None else [(advice.problem, advice.step) for advice in result.advice],
+        purpose=line.purpose,
+        type=line.type,
+        label=record.label,
+        owner=line.owner,
+        value=line.value,
+        priority=line.priority,
+        status=None if line.status == UNCHECKED else line.status,
+        note=line.note,
+        seen=() if result is None else result.found,
+        server="" if result is None else result.where,
+        seen_at=None if result is None else result.at,
+        problems=() if result is None else [(advice.problem, advice.step) for advice in result.advice],
     )
 
 

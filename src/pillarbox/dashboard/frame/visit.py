@@ -26,6 +26,11 @@ from pillarbox.people.visitors import Visitor
 MANAGED: Final = ("domains", "webhooks", "api-keys")
 """First segments of paths whose writes need the right to manage the team."""
 
+FILE_POLICY: Final = (
+    "default-src 'none'; sandbox; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The Content-Security-Policy of a file: it does nothing, should a browser show it."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -175,7 +180,7 @@ class Visit:
         headers = {
             **HEADERS,
             "content-disposition": disposition(name),
-            "content-security-policy": "default-src 'none'; sandbox",
+            "content-security-policy": FILE_POLICY,
         }
         return Reply(body, 200, headers, media)
 
