@@ -12,6 +12,7 @@ from pillarbox.dashboard.emails import email_list, email_page, received_list, re
 from pillarbox.dashboard.frame import assets, design, search
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
 from pillarbox.dashboard.logs import log_list, log_page
+from pillarbox.dashboard.metrics import metrics_screen
 from pillarbox.dashboard.overview import overview_screen
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (
@@ -85,6 +86,7 @@ PAGES = collect(
     domain_settings,
     suppression_list,
     suppression_page,
+    metrics_screen,
 )
 
 

@@ -20,6 +20,7 @@ from pillarbox.dashboard.texts import (
     emails,
     frame,
     logs,
+    metrics,
     overview,
     people,
     received,
@@ -53,6 +54,7 @@ TEXTS: Final = _merged(
     logs.TEXTS,
     domains.TEXTS,
     suppressions.TEXTS,
+    metrics.TEXTS,
 )
 """Every text in English."""
 

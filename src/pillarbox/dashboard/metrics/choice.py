@@ -1,0 +1,111 @@
+"""What the address of the metrics screen asks for: metric, period, granularity, split and zone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from pillarbox.dashboard.frame.times import zone
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.kernel.wire.problems import InvalidParameter
+from pillarbox.metrics.definitions import METRICS, RATES
+from pillarbox.metrics.periods import GRANULARITIES
+from pillarbox.metrics.question import zone_name
+
+FIELDS: Final = ("metric", "by", "granularity", "span", "since", "until", "zone", "domain", "compare")
+SPLITS: Final = ("domain", "broadcast")
+
+SPANS: Final[Mapping[str, timedelta]] = {
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+    "90d": timedelta(days=90),
+    "365d": timedelta(days=365),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricChoice:
+    """A valid choice. `start` and `end` bound the period; `split` is a dimension beside time, or None."""
+
+    metric: str
+    granularity: str
+    start: datetime
+    end: datetime
+    zone: str
+    split: str | None
+    domain_id: str | None
+    is_compared: bool
+
+    @property
+    def unit(self) -> str:
+        """`%` where the metric is a rate."""
+        return "%" if self.metric in RATES else ""
+
+    def query(self, *, before: bool = False) -> dict[str, Any]:
+        """Return the query of the API for this period, or for the one of the same length before it."""
+        length = self.end - self.start
+        start, end = (self.start - length, self.start) if before else (self.start, self.end)
+        return {
+            "start_date": start.isoformat(timespec="milliseconds"),
+            "end_date": end.isoformat(timespec="milliseconds"),
+            "timezone": self.zone,
+            "granularity": self.granularity,
+            "domain_id": self.domain_id,
+        }
+
+
+def given_of(visit: Visit) -> dict[str, str]:
+    """Return the fields of the address as they were typed."""
+    return {name: visit.request.query.text(name) or "" for name in FIELDS}
+
+
+def choice_of(given: Mapping[str, str], now: datetime) -> MetricChoice:
+    """Return what the address asks for, with usual values for what it leaves out; raise InvalidParameter."""
+    name = zone_name(given["zone"] or getattr(zone(), "key", "UTC"))
+    start, end = _period(given, now, ZoneInfo(name))
+    return MetricChoice(
+        metric=_known(given["metric"], METRICS) or "delivered",
+        granularity=_known(given["granularity"], GRANULARITIES) or _usual_granularity(end - start),
+        start=start,
+        end=end,
+        zone=name,
+        split=_known(given["by"], SPLITS),
+        domain_id=given["domain"] or None,
+        is_compared=given["compare"] == "yes",
+    )
+
+
+def _known(text: str, names: tuple[str, ...]) -> str | None:
+    return text if text in names else None
+
+
+def _period(given: Mapping[str, str], now: datetime, reader_zone: tzinfo) -> tuple[datetime, datetime]:
+    """The days that were typed, else the span up to now."""
+    since, until = (_day(given, name, reader_zone) for name in ("since", "until"))
+    end = now if until is None else min(now, until + timedelta(days=1))
+    start = end - SPANS.get(given["span"], SPANS["30d"]) if since is None else since
+    if start >= end:
+        raise InvalidParameter("since", "The first day must not be after the last one, or in the future.")
+    return start, end
+
+
+def _day(given: Mapping[str, str], name: str, reader_zone: tzinfo) -> datetime | None:
+    if not given[name]:
+        return None
+    try:
+        day = datetime.strptime(given[name], "%Y-%m-%d")
+    except ValueError:
+        raise InvalidParameter(name, f"{given[name][:20]} is no date: use 2026-10-03.") from None
+    if not 1971 <= day.year <= 9000:
+        raise InvalidParameter(name, "The year must be between 1971 and 9000.")
+    return day.replace(tzinfo=reader_zone)
+
+
+def _usual_granularity(length: timedelta) -> str:
+    if length <= timedelta(days=2):
+        return "hourly"
+    return "daily" if length <= timedelta(days=92) else "weekly"
