@@ -196,6 +196,8 @@ def _amount(name: str, value: float) -> str:
 
 def _change(name: str, now: float, before: float) -> str:
     """How the amount changed: in points for a rate, in percent for a count."""
+    if now == before:
+        return "–"
     if name in RATES:
         return t("metrics.points", points=f"{now - before:+.2f}")
     if not before:
