@@ -138,7 +138,7 @@ async def _chart(visit: Visit, choice: MetricChoice) -> charts.Chart:
             row[choice.metric] for row in (await visit.get("/emails/metrics", shown=False, **query))["data"]
         ]
         padded = [*earlier, *[0] * len(labels)][: len(labels)]
-        series.append(charts.Series(t("metrics.before"), padded, TONES[2]))
+        series.append(charts.Series(t("metrics.before"), padded, TONES[3]))
     shown = [label[:16].replace("T", " ") for label in labels]
     return charts.lines(name, t("overview.period"), shown, series, choice.unit)
 
@@ -181,12 +181,12 @@ def _row(
     name: str, totals: Mapping[str, Any], before: Mapping[str, Any], given: Mapping[str, str]
 ) -> MetricRow:
     return MetricRow(
-        name,
-        t(f"metric.{name}"),
-        _amount(name, totals[name]),
-        _amount(name, before[name]),
-        _change(name, totals[name], before[name]),
-        with_query(HERE, **{**given, "metric": name}),
+        name=name,
+        text=t(f"metric.{name}"),
+        amount=_amount(name, totals[name]),
+        before=_amount(name, before[name]),
+        change=_change(name, totals[name], before[name]),
+        href=with_query(HERE, **{**given, "metric": name}),
     )
 
 
