@@ -90,7 +90,7 @@ async def test_a_key_is_deleted_by_keyboard(pillarbox: World, browser: Chromium)
     async with browser.tab() as tab:
         ada = await a_person(await pillarbox.team("Harbor"), "ada@harbor.example")
         await logs_in(tab, pillarbox, ada, "/team/keys")
-        await tab.run("document.querySelector('summary').focus()")
+        await tab.run("document.querySelector('main summary').focus()")
         await tab.keys("Enter", "Tab")
         await tab.enters("Enter")
         assert "The key is deleted." in await tab.run(TEXT)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from kit.people import a_person
 from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.application import SLICES
@@ -15,6 +16,8 @@ from pillarbox.dashboard.frame.screen_table import Screen, screens_of
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.people.membership import members
+from pillarbox.people.roles import TeamRole
 from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
 from pillarbox.receiving.receive import MessageReceiver
 from pillarbox.suppressions import changes
@@ -160,7 +163,15 @@ async def a_suppression(team: Team) -> str:
 
 BOUNCED: Final = "bounced@resend.dev"
 
+
+async def a_member(team: Team) -> str:
+    """Somebody else of the team."""
+    person = await a_person(team, f"{uuid4().hex[:8]}@quay.example", TeamRole.MEMBER, password=False)
+    return str(await members.member_of(team.db, person.id))
+
+
 SUBJECTS: Final[dict[str, Builds]] = {
+    "member_id": a_member,
     "email_id": an_email,
     "received_id": a_received_email,
     "webhook_id": a_webhook,

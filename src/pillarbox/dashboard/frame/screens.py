@@ -26,12 +26,14 @@ def screen(
     for_operators: bool = False,
     confirm: bool = False,
     query: Mapping[str, Any] | None = None,
+    without_team: bool = False,
 ) -> Callable[[ScreenHandler], Callable[[Request], Coroutine[Any, Any, Reply[Html]]]]:
     """Mark a function as the screen of a path. `title` is the key of a text. Members without `right` get 403.
 
     With `for_operators` it is for operators of the installation alone, whatever their team, if they have one.
     Screens without a parameter in their path are found by the search; those with `navigation` stand in the
     navigation. `confirm` asks for a recent login first. `query` gives the types of query parameters.
+    With `without_team` people without a team see it as well; others are sent to their account.
     """
     facts = Screen(
         path=path,
@@ -45,11 +47,11 @@ def screen(
         "GET",
         path,
         summary=title,
-        right=None if for_operators else right,
+        right=None if for_operators or without_team else right,
         for_operators=for_operators,
         confirm=confirm,
         query=query,
-        without_team=None if for_operators else "/account",
+        without_team=None if for_operators or without_team else "/account",
     )
 
     def marked(handler: ScreenHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:

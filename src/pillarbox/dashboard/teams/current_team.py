@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import asyncpg
 
-from pillarbox.dashboard.people.page_visits import draw
+from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.people.audit import visitor_actor
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor
-from pillarbox.people.roles import Right, TeamRole, may, may_manage
+from pillarbox.people.roles import TeamRole, may_manage
 from pillarbox.people.visitors import Visitor
 
 ROLES: Final = {
@@ -30,14 +30,6 @@ REFUSED: Final = {
 }
 """The status and the key of the sentence for each change that was refused."""
 
-NAVIGATION: Final = (
-    ("/team", "team.title", Right.VIEW),
-    ("/team/members", "members.title", Right.VIEW),
-    ("/team/keys", "keys.title", Right.VIEW),
-    ("/team/programs", "programs.title", Right.VIEW),
-    ("/team/audit", "audit.title", Right.MANAGE),
-)
-
 
 def team_db(request: Request, visitor: Visitor) -> TeamDb:
     """Return the database of the team that the visitor views; pages that ask for a right have one."""
@@ -51,27 +43,27 @@ def by(request: Request, visitor: Visitor) -> MemberChangeActor:
     return MemberChangeActor(visitor_actor(request, visitor), request.at)
 
 
-def draw_team(
+async def draw_team(
     template: str,
+    request: Request,
     visitor: Visitor,
     here: str,
     *,
+    title: str,
     status: int = 200,
     problem: str | None = None,
     notice: str | None = None,
     **values: Any,
 ) -> Reply[Html]:
-    """Show a page about the team, with the way to the others. `problem` and `notice` are keys of texts."""
-    role = visitor.role
-    return draw(
+    """Return a page about the team. `title`, `problem` and `notice` are keys of texts; `here` is the screen
+    that is marked in the navigation."""
+    return await Visit(request, visitor, here, title).draw(
         template,
-        visitor=visitor,
         status=status,
+        problem=t(problem) if problem else None,
+        notice=t(notice) if notice else None,
         here=here,
-        ways=[(path, t(key)) for path, key, right in NAVIGATION if role is not None and may(role, right)],
-        role_texts={one.value: t(key) for one, key in ROLES.items()},
-        problem_text=t(problem) if problem else None,
-        notice_text=t(notice) if notice else None,
+        role_texts={role.value: t(key) for role, key in ROLES.items()},
         **values,
     )
 

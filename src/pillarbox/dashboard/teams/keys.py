@@ -7,8 +7,11 @@ from uuid import UUID
 from pillarbox.api_keys import keys
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.api_keys.keys import CreatedKey
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people import saved_form
-from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.people.page_visits import Form, form, see_other
 from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.domains import overview
 from pillarbox.kernel.http.request import Html, Reply, Request
@@ -30,9 +33,17 @@ LONGEST_NAME = 50
 ROWS = 50
 
 
-@page("GET", "/team/keys", right=Right.VIEW, summary="The team's API keys", query={**PAGING, "done": str})
-async def index(request: Request, visitor: Visitor) -> Reply[Html]:
-    return await keys_page(request, visitor, Page.read(request.query, ROWS), notice=done_text(request, DONE))
+@screen(
+    HERE,
+    title="keys.title",
+    words="keys.words",
+    navigation=NavigationEntry(group="team", order=30, icon="key", keys="k"),
+    query={**PAGING, "done": str},
+)
+async def index(visit: Visit) -> Reply[Html]:
+    """Show the API keys of the team."""
+    request, rows = visit.request, Page.read(visit.request.query, ROWS)
+    return await keys_page(request, visit.visitor, rows, notice=done_text(request, DONE))
 
 
 @form(
@@ -135,10 +146,12 @@ async def keys_page(
     db, rows, kept = team_db(request, visitor), rows or Page(ROWS), saved_form.kept(request, visitor)
     found = envelope(await keys.shown_page(db, rows), rows, lambda key: key)
     may_use = visitor.may_do(TeamAct.MAKE_KEY)
-    return draw_team(
+    return await draw_team(
         "teams/keys.html",
+        request,
         visitor,
         HERE,
+        title="keys.title",
         status=status,
         problem=problem,
         notice=notice,
@@ -150,9 +163,7 @@ async def keys_page(
         may_delete=visitor.may_do(TeamAct.DELETE_KEY),
         may_delete_all=visitor.may_do(TeamAct.DELETE_KEY, is_own=False),
         may_keep=visitor.may_do(TeamAct.KEEP_KEY),
-        longest=LONGEST_NAME,
         name=name or kept.get(HERE, "name"),
-        kept=kept,
         token=token,
         made=new_token,
     )

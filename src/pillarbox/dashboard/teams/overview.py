@@ -6,8 +6,10 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.dashboard.people import saved_form
-from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.people.page_visits import Form, form, see_other
 from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people import sessions
@@ -21,9 +23,17 @@ HERE = "/team"
 DONE = {"renamed": "team.renamed", "switched": "team.switched", "left": "team.left", "joined": "team.joined"}
 
 
-@page("GET", "/team", summary="The team that is looked at", query={"done": str})
-async def show(request: Request, visitor: Visitor) -> Reply[Html]:
-    return await team_page(request, visitor, notice=done_text(request, DONE))
+@screen(
+    HERE,
+    title="team.title",
+    words="team.words",
+    navigation=NavigationEntry(group="team", order=10, icon="settings"),
+    query={"done": str},
+    without_team=True,
+)
+async def show(visit: Visit) -> Reply[Html]:
+    """Show the current team."""
+    return await team_page(visit.request, visit.visitor, notice=done_text(visit.request, DONE))
 
 
 @form("POST", "/team/switch", summary="Look at another team")
@@ -70,17 +80,15 @@ async def team_page(
     problem: str | None = None,
     notice: str | None = None,
 ) -> Reply[Html]:
-    """Show the page, with the other teams that the person belongs to."""
-    teams = await members.teams_of(request.use(asyncpg.Pool), visitor.person_id)
-    return draw_team(
+    """Return the page of the team, with the other teams that the person belongs to."""
+    return await draw_team(
         "teams/team.html",
+        request,
         visitor,
         HERE,
+        title="team.title",
         status=status,
         problem=problem,
         notice=notice,
-        teams=[team for team in teams if team.team_id != visitor.team_id],
         may_rename=visitor.may(Right.OWN),
-        longest=LONGEST_TEAM_NAME,
-        kept=saved_form.kept(request, visitor),
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.api_keys.credentials import KeyCredentials
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people import saved_form
-from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.people.page_visits import Form, form, see_other
 from pillarbox.dashboard.teams.current_team import (
     REFUSED,
     by,
@@ -32,9 +35,16 @@ DONE = {
 }
 
 
-@page("GET", "/team/members", right=Right.VIEW, summary="The team's members", query={"done": str})
-async def index(request: Request, visitor: Visitor) -> Reply[Html]:
-    return await members_page(request, visitor, notice=done_text(request, DONE))
+@screen(
+    HERE,
+    title="members.title",
+    words="members.words",
+    navigation=NavigationEntry(group="team", order=20, icon="people"),
+    query={"done": str},
+)
+async def index(visit: Visit) -> Reply[Html]:
+    """Show the members of the team and its invitations."""
+    return await members_page(visit.request, visit.visitor, notice=done_text(visit.request, DONE))
 
 
 @form(
@@ -55,14 +65,10 @@ async def set_role(request: Request, visitor: Visitor, fields: Form) -> Reply[Ht
     return await answered(request, visitor, change, "role")
 
 
-@page(
-    "GET",
-    "/team/members/{member_id}/remove",
-    right=Right.MANAGE,
-    summary="What follows where a member is taken out of the team",
-)
-async def ask(request: Request, visitor: Visitor) -> Reply[Html]:
-    return await removal_page(request, visitor, request.uuid("member_id"))
+@screen("/team/members/{member_id}/remove", title="removal.title", right=Right.MANAGE)
+async def ask(visit: Visit) -> Reply[Html]:
+    """Show what follows if a member is removed."""
+    return await removal_page(visit.request, visit.visitor, visit.request.uuid("member_id"))
 
 
 @form(
@@ -100,9 +106,15 @@ async def removal_page(request: Request, visitor: Visitor, member_id: UUID) -> R
         change = MemberChange.GONE if member is None else MemberChange.NOT_ALLOWED
         return await answered(request, visitor, change, "removed")
     keys = [] if member.person_id is None else await members.keys_of(db, member.person_id)
-    kept = saved_form.kept(request, visitor)
-    return draw_team(
-        "teams/removal.html", visitor, HERE, member=member, keys=keys, action=request.path, kept=kept
+    return await draw_team(
+        "teams/removal.html",
+        request,
+        visitor,
+        HERE,
+        title="removal.title",
+        member=member,
+        keys=keys,
+        action=request.path,
     )
 
 
@@ -118,10 +130,12 @@ async def members_page(
     """Show the list, with what the visitor may change."""
     db, kept = team_db(request, visitor), saved_form.kept(request, visitor)
     may_invite = visitor.may(Right.MANAGE)
-    return draw_team(
+    return await draw_team(
         "teams/members.html",
+        request,
         visitor,
         HERE,
+        title="members.title",
         status=status,
         problem=problem,
         notice=notice,
@@ -130,5 +144,4 @@ async def members_page(
         may_invite=may_invite,
         roles=manageable(visitor.role),
         email=email or kept.get("/team/invitations", "email"),
-        kept=kept,
     )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pillarbox.dashboard.consent.pages import shown_name
-from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.people.page_visits import Form, form, see_other
 from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.membership import programs
@@ -15,15 +18,16 @@ HERE = "/team/programs"
 DONE = {"revoked": "programs.revoked"}
 
 
-@page(
-    "GET",
-    "/team/programs",
-    right=Right.VIEW,
-    summary="Programs that act for the team",
+@screen(
+    HERE,
+    title="programs.title",
+    words="programs.words",
+    navigation=NavigationEntry(group="team", order=40, icon="programs"),
     query={"done": str},
 )
-async def index(request: Request, visitor: Visitor) -> Reply[Html]:
-    return await programs_page(request, visitor, notice=done_text(request, DONE))
+async def index(visit: Visit) -> Reply[Html]:
+    """Show the programs that act for the team."""
+    return await programs_page(visit.request, visit.visitor, notice=done_text(visit.request, DONE))
 
 
 @form(
@@ -52,10 +56,12 @@ async def programs_page(
 ) -> Reply[Html]:
     """Show the list."""
     everybody = visitor.may_do(TeamAct.SEE_PROGRAMS, is_own=False)
-    return draw_team(
+    return await draw_team(
         "teams/programs.html",
+        request,
         visitor,
         HERE,
+        title="programs.title",
         status=status,
         problem=problem,
         notice=notice,
