@@ -143,7 +143,7 @@ async def test_a_form_without_fields_is_opened_where_it_stands(place: Place) -> 
         clock_of(team.world).advance(LATE)
         key = (await team.get("/api-keys")).json()["data"][0]["id"]
         back = await proves(browser, await browser.post(f"/team/keys/{key}/delete"))
-        assert "<details open>" in back.text
+        assert '<details class="dialog " open>' in back.text
         assert len((await team.get("/api-keys")).json()["data"]) == 1
 
 
