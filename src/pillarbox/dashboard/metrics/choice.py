@@ -1,4 +1,4 @@
-"""What the address of the metrics screen asks for: metric, period, granularity, split and zone."""
+"""The choice of the metrics screen, from its address: metric, period, granularity, split and zone."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _cell(value: Any) -> Any:
 
 
 async def _values(visit: Visit, choice: MetricChoice, given: Mapping[str, str]) -> dict[str, Any]:
-    """What the screen shows of the choice."""
+    """Return the values of the template for a choice."""
     totals = (await visit.get("/emails/metrics", shown=False, **choice.query()))["totals"]
     before = (await visit.get("/emails/metrics", shown=False, **choice.query(before=True)))["totals"]
     return {
@@ -206,7 +206,7 @@ def _change(name: str, now: float, before: float) -> str:
 
 
 async def _form(visit: Visit, given: Mapping[str, str], choice: MetricChoice | None = None) -> dict[str, Any]:
-    """What the form of filters offers, and what is chosen in it."""
+    """Return the options of the form of filters, and the chosen ones."""
     domains = (await visit.get("/domains", shown=False, limit=100))["data"]
     return {
         "given": {
