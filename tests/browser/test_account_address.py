@@ -123,7 +123,7 @@ async def test_a_form_behind_another_button_is_open_again(
         await a_person(team, "bea@harbor.example")
         await logs_in(tab, here, ada, "/team/keys")
         await ages(here)
-        await tab.run("document.querySelector('summary').focus()")
+        await tab.run("document.querySelector('main summary').focus()")
         await tab.keys("Enter", "Tab")
         await tab.enters("Enter")
         await proves(tab)
@@ -134,9 +134,9 @@ async def test_a_form_behind_another_button_is_open_again(
         assert "The key is deleted." in await tab.run(TEXT)
         await tab.open(f"{here.url}/team/members")
         await ages(here)
-        role = "document.querySelector('form.inline select')"
+        role = "document.querySelector('main form.inline-form select')"
         await tab.run(f"{role}.value = 'viewer'")
-        await tab.submit("form.inline >> nth=0")
+        await tab.submit("main form.inline-form >> nth=0")
         await proves(tab)
         assert (await tab.run(f"{role}.value"), await tab.run(FOCUSED)) == ("viewer", AGAIN)
         await looks(tab, tmp_path, "role-again")
