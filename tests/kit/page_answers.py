@@ -92,9 +92,9 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
 
 async def an_address_change(team: Team, person: Person) -> str:
     """The token by which the person logs in with another address."""
-    token, at = sessions.new_token(), team.world.app.need(Ids).now()
-    values = person.id, sessions.token_hash(token), f"{uuid4().hex}@pages.example", at, at + LASTS
-    await team.world.pool.execute(address_queries.ASK, *values)
+    token, now = sessions.new_token(), team.world.app.need(Ids).now()
+    address, hash_ = f"{uuid4().hex}@pages.example", sessions.token_hash(token)
+    await address_queries.ask(team.world.pool, person.id, hash_, address, now, now + LASTS)
     return token
 
 

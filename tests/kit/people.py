@@ -158,4 +158,4 @@ def heading(answer: httpx.Response) -> str:
 
 def text_of(answer: httpx.Response) -> str:
     """The text of a page, on one line."""
-    return " ".join(unescape(_TAG.sub(" ", answer.text.partition("<body>")[2])).split())
+    return " ".join(unescape(_TAG.sub(" ", answer.text.partition("<body")[2].partition(">")[2])).split())

@@ -161,7 +161,6 @@ SMALL_ON_PURPOSE = {
     "pillarbox.emails.files": "handed to a higher slice by the plugin",
     "pillarbox.inboxes.drafts.lists": "lists are modules of their own in all packages of inboxes",
     "pillarbox.inboxes.waiting.shared_readings": "a data structure with tests of its own",
-    "pillarbox.logs.reading": "reads; the routes write answers",
     "pillarbox.mail.reports.quoted_replies": "a table of patterns",
     "pillarbox.mail.smtp.lines": "a reader of lines, which the client does not share",
     "pillarbox.people.factors.recovery_codes": "a kind of second factor, as passkeys and TOTP are",

@@ -8,7 +8,14 @@ from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
-from pillarbox.dashboard.emails import email_list, email_page, received_list, received_page
+from pillarbox.dashboard.emails import (
+    email_csv,
+    email_list,
+    email_page,
+    received_list,
+    received_page,
+    send_form,
+)
 from pillarbox.dashboard.frame import assets, design, search
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
 from pillarbox.dashboard.logs import log_list, log_page
@@ -71,6 +78,7 @@ PAGES = collect(
     design,
     search,
     overview_screen,
+    email_csv,
     email_list,
     email_page,
     received_list,
@@ -87,6 +95,7 @@ PAGES = collect(
     suppression_list,
     suppression_page,
     metrics_screen,
+    send_form,
 )
 
 

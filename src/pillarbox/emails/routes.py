@@ -10,9 +10,11 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.delivery.queue import email_work
+from pillarbox.domains.senders import Senders
 from pillarbox.emails import queries, wire
 from pillarbox.emails.accept import Accept, AuthorizedEmail
 from pillarbox.emails.inbox_mail.draft_emails import DraftEmails
+from pillarbox.emails.insights.reading import insights_of
 from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.requests import parse
 from pillarbox.emails.requests.templating import TemplateRendering
@@ -290,6 +292,21 @@ async def list_events(request: Request, db: TeamDb) -> Reply[ListOf[wire.Event]]
     rows = await history.events(db, email_id, MOST_EVENTS + 1)
     kept = [wire.event(row) for row in rows[:MOST_EVENTS]]
     return Reply(ListOf(has_more=len(rows) > MOST_EVENTS, data=kept))
+
+
+@route(
+    "GET",
+    "/emails/{email_id}/insights",
+    needs=Access.FULL,
+    transaction=False,
+    summary="List what may be held against a sent email",
+)
+async def show_insights(request: Request, db: TeamDb) -> Reply[wire.EmailInsights]:
+    email_id = request.uuid("email_id")
+    insights = await insights_of(db, request.use(Senders), email_id)
+    if insights is None:
+        raise NotFound("Email")
+    return Reply(wire.email_insights(email_id, insights))
 
 
 async def _must_exist(db: TeamDb, email_id: UUID) -> queries.EmailRow:

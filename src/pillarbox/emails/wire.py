@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from pillarbox.emails.insights.rules import LEVELS, RULES, Insight
 from pillarbox.emails.queries import EmailListRow, EmailRow, StoredAttachment
 from pillarbox.emails.requests import attachment_input
 from pillarbox.emails.requests.parse import (
@@ -25,6 +27,7 @@ from pillarbox.emails.sharing.share import lifetime
 from pillarbox.kernel.http.schemas import one_of, shown_as
 from pillarbox.kernel.wire.fields import read_by
 from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
+from pillarbox.kernel.wire.shapes import from_row
 from pillarbox.mail.message.headers import LONGEST_VALUE
 from pillarbox.mail.reports.replies import BounceType, SubType
 from pillarbox.timeline.history_queries import HistoryEvent
@@ -222,6 +225,22 @@ class Event(Struct, kw_only=True):
     uncertain: bool
 
 
+class EmailInsight(Struct, kw_only=True):
+    """One rule applied to an email."""
+
+    code: Annotated[str, one_of(tuple(RULES))]
+    level: Annotated[str, one_of(LEVELS)]
+    message: str
+
+
+class EmailInsights(Struct, kw_only=True):
+    """All that may be held against an email (an extension of ours)."""
+
+    object: Literal["email_insights"]
+    id: UUID
+    insights: list[EmailInsight]
+
+
 class SharedLink(Struct, kw_only=True):
     object: Literal["email"]
     id: UUID
@@ -297,6 +316,14 @@ def event(row: HistoryEvent) -> Event:
         attempt=detail.attempt,
         bounce=EventBounce(type=bounce.type, sub_type=bounce.sub_type) if bounce else None,
         uncertain=detail.uncertain,
+    )
+
+
+def email_insights(email_id: UUID, insights: Sequence[Insight]) -> EmailInsights:
+    return EmailInsights(
+        object="email_insights",
+        id=email_id,
+        insights=[from_row(EmailInsight, insight) for insight in insights],
     )
 
 

@@ -114,3 +114,25 @@ async def retentions(source: Source) -> list[tuple[UUID, int | None]]:
 async def remove(db: TeamDb, before: UUID, limit: int) -> int:
     """Remove some of the rows before this id; returns how many."""
     return await db.run(REMOVE, before, limit)
+
+
+async def request_naming(db: TeamDb, before: UUID, oldest: UUID, text: str, limit: int) -> ListedLog | None:
+    """Return the last request before this id whose answer has the text, among the last `limit` requests."""
+    return await db.one(
+        ListedLog,
+        """
+        SELECT id, created_at, endpoint, method, response_status, user_agent
+          FROM (SELECT id, created_at, endpoint, method, response_status, user_agent, response_body
+                  FROM logs
+                 WHERE team_id = $1 AND id < $2 AND id >= $3
+                 ORDER BY id DESC
+                 LIMIT $5) AS near
+         WHERE method = 'POST' AND strpos(response_body::text, $4) > 0
+         ORDER BY id DESC
+         LIMIT 1
+        """,
+        before,
+        oldest,
+        text,
+        limit,
+    )

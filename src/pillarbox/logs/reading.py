@@ -15,6 +15,9 @@ from pillarbox.logs.queries import StoredLog
 REMOVED: Final = "[removed]"
 """Stands for what went with its email."""
 
+NEAR: Final = 500
+"""So many requests before an id are looked through for the one that made it."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -38,3 +41,8 @@ def _restore(item: dict[str, Any], ids: list[UUID], known: dict[UUID, queries.St
             content = known.get(ids[index])
             text = getattr(content, name, None)
             item[name] = REMOVED if text is None else text
+
+
+async def request_of(db: TeamDb, made_id: UUID, oldest: UUID) -> queries.ListedLog | None:
+    """Return the request that made the thing with this id; None where none of those shortly before it did."""
+    return await queries.request_naming(db, made_id, oldest, str(made_id), NEAR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -58,7 +58,7 @@ def chosen(form: Form) -> list[str]:
 
 async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
     """Show the list, filtered by the parameters of the address."""
-    given = {name: visit.request.query.text(name) for name in FILTERS}
+    given = given_filters(visit)
     if not any(given.values()):
         page = await list_page(visit, "/emails", HERE)
         rows, paging = page.rows, page.paging
@@ -76,11 +76,18 @@ async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = 
         given=given,
         is_filtered=any(given.values()),
         states=choices(STATES, "state"),
+        csv=with_query(f"{HERE}/csv", **given),
     )
 
 
-async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequence[dict[str, Any]], PageLinks]:
-    email_filter = EmailFilter.parsed(
+def given_filters(visit: Visit) -> dict[str, str | None]:
+    """Return the filters of the address."""
+    return {name: visit.request.query.text(name) for name in FILTERS}
+
+
+def filter_of(given: Mapping[str, str | None]) -> EmailFilter:
+    """Return the filter that these texts mean; NotAFilter where one of them means nothing."""
+    return EmailFilter.parsed(
         to=given["to"],
         sender=given["sender"],
         subject=given["subject"],
@@ -89,6 +96,10 @@ async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequenc
         since=day_of(given["since"]),
         until=None if (until := day_of(given["until"])) is None else until + timedelta(days=1),
     )
+
+
+async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequence[dict[str, Any]], PageLinks]:
+    email_filter = filter_of(given)
     after = visit.request.query.text("after")
     cursor = UUID(after) if after and well_formed(after) else None
     db = visit.db

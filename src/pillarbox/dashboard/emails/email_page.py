@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from pillarbox.dashboard import pages
+from pillarbox.dashboard.emails.email_details import LEVEL_TONES, OPENS, details_of, header_fields
 from pillarbox.dashboard.emails.email_list import HERE
 from pillarbox.dashboard.emails.mail_frame import mail_frame
 from pillarbox.dashboard.frame.screens import act, screen
@@ -16,9 +18,13 @@ from pillarbox.dashboard.texts import has_text, t
 from pillarbox.delivery.commands.words import reason_in_words
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
+from pillarbox.timeline.rules import EventDetail
 
 ONE: Final = f"{HERE}/{{email_id}}"
-VIEWS: Final = ("html", "text", "source", "attachments")
+VIEWS: Final = ("html", "text", "source", "headers", "attachments")
+MOST_STEPS: Final = 200
+MOST_NAMED: Final = 3
+NOT_REACHED: Final = ("bounced", "failed", "delivery_delayed", "suppressed", "complained")
 
 
 class EmailStep(NamedTuple):
@@ -54,8 +60,11 @@ async def cancel(visit: Visit, _: Form) -> Reply[Html]:
 async def email_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
     """Show the screen of one email."""
     email = await visit.get(_api(visit))
-    events = (await visit.get(f"{_api(visit)}/events"))["data"]
-    attachments = (await visit.get(f"{_api(visit)}/attachments", shown=False, limit=100))["data"]
+    api = f"/emails/{email['id']}"
+    events = (await visit.get(f"{api}/events"))["data"]
+    attachments = (await visit.get(f"{api}/attachments", shown=False, limit=100))["data"]
+    insights = (await visit.get(f"{api}/insights"))["insights"]
+    beside = await details_of(visit, UUID(email["id"]))
     view = visit.request.query.text("view")
     shown = view if view in VIEWS else "html" if email["html"] else "text"
     text, is_cut = pages.beginning(email["html"] if shown == "source" else email["text"])
@@ -70,17 +79,29 @@ async def email_page(visit: Visit, *, status: int = 200, problem: str | None = N
         text=text,
         is_cut=is_cut,
         attachments=attachments,
-        entries=timeline(events),
+        header_fields=header_fields(email, beside.origin),
+        beside=beside,
+        entries=timeline(events, beside.details),
         why=why(email, events),
+        noted=[entry for entry in insights if entry["level"] != "ok"],
+        passed=[entry for entry in insights if entry["level"] == "ok"],
+        level_tones=LEVEL_TONES,
     )
 
 
-def timeline(events: Sequence[dict[str, Any]]) -> list[EmailStep]:
-    """Return the events of an email as entries, oldest first."""
-    return [
-        EmailStep(event["created_at"], _title(event), tone_of(event["event"]), _lines(event))
-        for event in events
-    ]
+def timeline(events: Sequence[dict[str, Any]], details: Mapping[str, EventDetail]) -> list[EmailStep]:
+    """Return the events of an email, oldest first; of opens and clicks only the first of a recipient."""
+    shown: list[EmailStep] = []
+    opened: set[tuple[str, str | None]] = set()
+    for event in events:
+        mark = event["event"], event["recipient"]
+        if mark in opened:
+            continue
+        if event["event"] in OPENS:
+            opened.add(mark)
+        lines = _lines(event, details.get(event["id"]))
+        shown.append(EmailStep(event["created_at"], _title(event), tone_of(event["event"]), lines))
+    return shown[:MOST_STEPS]
 
 
 def why(email: dict[str, Any], events: Sequence[dict[str, Any]]) -> str:
@@ -96,7 +117,27 @@ def why(email: dict[str, Any], events: Sequence[dict[str, Any]]) -> str:
         sentences.append(t("why.said", host=last["host"] or t("why.the_server"), reply=said))
     if has_text(f"why.{state}.do"):
         sentences.append(t(f"why.{state}.do"))
+    sentences += [
+        t(
+            "why.for",
+            recipient=event["recipient"],
+            text=t(f"why.{event['event']}"),
+            reply=event["reply"] or "–",
+        )
+        for event in failed_for(events)[:MOST_NAMED]
+        if event is not last
+    ]
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def failed_for(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the last event of each recipient whom the email did not reach, or not yet."""
+    latest = {
+        event["recipient"]: event
+        for event in events
+        if event["recipient"] and event["event"] not in ("queued", "scheduled", "unsubscribed")
+    }
+    return [event for event in latest.values() if event["event"] in NOT_REACHED]
 
 
 def _title(event: dict[str, Any]) -> str:
@@ -104,7 +145,7 @@ def _title(event: dict[str, Any]) -> str:
     return f"{state} · {event['recipient']}" if event["recipient"] else state
 
 
-def _lines(event: dict[str, Any]) -> list[str]:
+def _lines(event: dict[str, Any], detail: EventDetail | None) -> list[str]:
     lines = []
     if event["host"]:
         lines.append(t("email.by_host", host=event["host"]))
@@ -114,6 +155,10 @@ def _lines(event: dict[str, Any]) -> list[str]:
         lines.append(reason)
     if event["next_attempt_at"]:
         lines.append(t("email.next_attempt", at=event["next_attempt_at"][:16]))
+    if detail is not None and detail.tls:
+        lines.append(t("email.tls", tls=detail.tls))
+    if detail is not None and detail.machine:
+        lines.append(t("email.by_machine", name=detail.machine))
     if event["uncertain"]:
         lines.append(t("email.uncertain"))
     return lines

@@ -7,7 +7,7 @@ from typing import Any
 
 from pillarbox.dashboard.frame.screen_table import ATTRIBUTE, NavigationEntry, Screen
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.dashboard.people.page_visits import Form, form, page
+from pillarbox.dashboard.people.page_visits import FORM_BYTES, Form, form, page
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
@@ -70,7 +70,7 @@ def download(
     path: str, *, title: str, right: Right = Right.VIEW, query: Mapping[str, Any] | None = None
 ) -> Callable[[ScreenHandler], Callable[[Request], Coroutine[Any, Any, Reply[Html]]]]:
     """Mark a function as a file that a screen links to; it answers with `Visit.save`. It is no screen."""
-    mark = page("GET", path, summary=title, right=right, query=query, without_team="/account")
+    mark = page("GET", path, summary=title, right=right, query=query, without_team="/account", is_file=True)
 
     def marked(handler: ScreenHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:
         async def saved(request: Request, visitor: Visitor) -> Reply[Html]:
@@ -91,12 +91,13 @@ def act(
     for_operators: bool = False,
     confirm: bool = False,
     keeps: Iterable[str] = (),
+    limit: int = FORM_BYTES,
 ) -> Callable[[ActHandler], Callable[[Request], Coroutine[Any, Any, Reply[Html]]]]:
     """Mark a function as what a form does. Members without `right` get 403,
     with `for_operators` everybody who is no operator of the installation.
 
     `back` is the screen to return to from a login; `confirm` asks for a recent login first, and `keeps` names
-    the fields that are filled in again after it.
+    the fields that are filled in again after it. `limit` bounds the form's octets.
     """
     mark = form(
         "POST",
@@ -107,6 +108,7 @@ def act(
         confirm=confirm,
         back=back,
         keeps=keeps,
+        limit=limit,
     )
 
     def marked(handler: ActHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:

@@ -26,7 +26,7 @@ from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
 from pillarbox.dashboard.texts import t, use_language
 from pillarbox.kernel.http.failures import problem_for
-from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.wire.problems import Problem
@@ -237,19 +237,26 @@ def _with_pages(handler: Handler) -> Handler:
 
 
 def _marked(
-    method: str, path: str, summary: str, query: Mapping[str, Any] | None
+    method: str,
+    path: str,
+    summary: str,
+    query: Mapping[str, Any] | None,
+    limit: int = FORM_BYTES,
+    *,
+    is_file: bool = False,
 ) -> Callable[[Handler], Handler]:
     is_form = method == "POST"
 
     def mark(handler: Handler) -> Handler:
-        handler.__annotations__ = {"request": Request, "return": Reply[Html]}
+        answer = Reply[OctetsAnswer] if is_file else Reply[Html]
+        handler.__annotations__ = {"request": Request, "return": answer}
         return route(
             method,
             path,
             needs=Access.PUBLIC,
             summary=summary,
             query=query,
-            limit=FORM_BYTES,
+            limit=limit,
             multipart=is_form,
             media=FORM_MEDIA if is_form else None,
             also=(303,),
@@ -270,6 +277,7 @@ def page(
     confirm: bool = False,
     query: Mapping[str, Any] | None = None,
     without_team: str | None = None,
+    is_file: bool = False,
 ) -> Callable[[PageHandler], Handler]:
     """Mark a page for people who have logged in; others are sent to the login and come back. 403 for members
     without the `right` in their current team; with `for_operators`, for everybody who is no operator of the
@@ -292,7 +300,7 @@ def page(
             reply = saved_form.taken_away(request, visitor, await handler(request, visitor))
             return with_device(request, reply, visitor.person_id, visitor.session_id)
 
-        return _marked(method, path, summary, query)(_with_pages(shown))
+        return _marked(method, path, summary, query, is_file=is_file)(_with_pages(shown))
 
     return made
 
@@ -307,10 +315,11 @@ def form(
     confirm: bool = False,
     back: str | None = None,
     keeps: Iterable[str] = (),
+    limit: int = FORM_BYTES,
 ) -> Callable[[FormHandler], Handler]:
     """Declare a form for people who have logged in. With `confirm` a person who has not proved lately who
     they are does so first. They come to `back` then (without it to the form's own path), where the fields in
-    `keeps` are filled in."""
+    `keeps` are filled in. `limit` bounds its octets."""
     names = frozenset(keeps)
     if names & saved_form.SECRETS:
         raise ValueError(f"{path} keeps secrets: {sorted(names & saved_form.SECRETS)}")
@@ -331,7 +340,7 @@ def form(
             reply = await handler(request, visitor, fields)
             return saved_form.taken_away(request, visitor, reply, is_done=confirm)
 
-        return _marked(method, path, summary, None)(_with_pages(submitted))
+        return _marked(method, path, summary, None, limit)(_with_pages(submitted))
 
     return made
 

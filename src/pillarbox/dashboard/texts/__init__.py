@@ -24,6 +24,7 @@ from pillarbox.dashboard.texts import (
     overview,
     people,
     received,
+    send,
     suppressions,
     teams,
     webhooks,
@@ -55,6 +56,7 @@ TEXTS: Final = _merged(
     domains.TEXTS,
     suppressions.TEXTS,
     metrics.TEXTS,
+    send.TEXTS,
 )
 """Every text in English."""
 

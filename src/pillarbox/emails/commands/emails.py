@@ -14,6 +14,7 @@ from pillarbox.delivery.commands.queue import item_shape, team_names, when
 from pillarbox.delivery.commands.words import attempts, reason_in_words, why
 from pillarbox.delivery.queue import email_work
 from pillarbox.delivery.queue.overview import WaitingItem
+from pillarbox.domains.senders import Senders
 from pillarbox.emails import overview_queries
 from pillarbox.emails.commands.emails_list import (
     After,
@@ -29,6 +30,8 @@ from pillarbox.emails.commands.emails_list import (
     texts,
     wanted,
 )
+from pillarbox.emails.insights.reading import insights_of
+from pillarbox.emails.insights.rules import Insight
 from pillarbox.emails.overview_queries import EmailOverview, RecipientOverview
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
@@ -96,14 +99,16 @@ async def show_sent(connected: CommandDatabase, email_id: UUID, *, json: bool) -
     recipients = await overview_queries.recipients(db, email_id)
     work = await email_work.live_items(db, email_id, SystemClock().now())
     lines = await history.events(db, email_id, MOST_EVENTS)
+    insights = await insights_of(db, Senders(connected.pool, SystemClock()), email_id) or []
     if json:
-        show_json(email_shape(email, recipients, work, lines))
+        show_json(email_shape(email, recipients, work, lines, insights))
         return True
     names = await team_names(connected)
     show_head(email, names.get(team_id, str(team_id)))
     show_recipients(recipients)
     show_lines(lines)
     show_work(work, recipients)
+    show_insights(insights)
     return True
 
 
@@ -179,11 +184,23 @@ def show_work(work: Sequence[WaitingItem], recipients: Sequence[RecipientOvervie
         say("Nothing waits: every recipient has a final state.")
 
 
+def show_insights(insights: Sequence[Insight]) -> None:
+    """Print the insights that ask for attention; nothing where all is well."""
+    noted = [insight for insight in insights if insight.level != "ok"]
+    if noted:
+        say()
+        show_table(
+            ("Insight", "Level", "What it means"),
+            [(insight.code, insight.level, insight.message) for insight in noted],
+        )
+
+
 def email_shape(
     email: EmailOverview,
     recipients: Sequence[RecipientOverview],
     work: Sequence[WaitingItem],
     lines: Sequence[HistoryEvent],
+    insights: Sequence[Insight],
 ) -> dict[str, Any]:
     now = SystemClock().now()
     return {
@@ -205,6 +222,7 @@ def email_shape(
         "recipients": [recipient_shape(found) for found in recipients],
         "events": [line_shape(line) for line in lines],
         "waiting": [item_shape(item, now) for item in work],
+        "insights": [insight._asdict() for insight in insights],
     }
 
 

@@ -1,0 +1,1 @@
+"""Facts about a sent email beside its fate: what may be held against it, and where it comes from."""

@@ -1,0 +1,1 @@
+"""The webhook events of one subject, such as an email."""
