@@ -16,7 +16,8 @@ from pillarbox.dashboard.emails import (
     received_page,
     send_form,
 )
-from pillarbox.dashboard.frame import assets, design, search
+from pillarbox.dashboard.frame import assets, design, live, search
+from pillarbox.dashboard.frame.live import LiveStreams
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
 from pillarbox.dashboard.logs import log_list, log_page
 from pillarbox.dashboard.metrics import metrics_screen
@@ -38,6 +39,7 @@ from pillarbox.dashboard.suppressions import suppression_list, suppression_page
 from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
+from pillarbox.emails.recent_changes import RecentChanges
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Background, Container, Slice, Stop
@@ -47,12 +49,12 @@ from pillarbox.unsubscribe.screens import UnsubscribeScreens
 
 
 def _background(kit: Container) -> Sequence[Background]:
-    work = kit.need(PageWork)
+    work, streams = kit.need(PageWork), kit.need(LiveStreams)
 
     async def close(_: float) -> None:
         work.close()
 
-    return [Background(stop=(Stop.THREADS, close))]
+    return [Background(closing=streams.close, stop=(Stop.THREADS, close))]
 
 
 PAGES = collect(
@@ -77,6 +79,7 @@ PAGES = collect(
     assets,
     design,
     search,
+    live,
     overview_screen,
     email_csv,
     email_list,
@@ -108,6 +111,7 @@ SLICE = Slice(
     provides={
         PageWork: lambda _: PageWork(),
         ScreenTable: _screen_table,
+        LiveStreams: lambda kit: LiveStreams(kit.need(RecentChanges), kit.clock),
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         OAuthScreens: lambda _: ConsentPages(),

@@ -117,3 +117,18 @@ async def inserted_contents(conn: Connection) -> int:
     """Return how many contents were stored since PostgreSQL counts, by all teams. No row is read."""
     count: int = await conn.fetchval("SELECT pg_stat_get_tuples_inserted('contents'::regclass)")
     return count
+
+
+async def digest_of_newest(db: TeamDb) -> str:
+    """Return a digest of the team's newest hundred emails and their last events."""
+    found: str = await db.value(
+        """
+        SELECT md5(coalesce(string_agg(e.id::text || e.last_event_at::text, ',' ORDER BY e.id), ''))
+          FROM (SELECT id, last_event_at
+                  FROM emails
+                 WHERE team_id = $1
+                 ORDER BY id DESC
+                 LIMIT 100) AS e
+        """
+    )
+    return found

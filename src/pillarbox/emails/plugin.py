@@ -26,6 +26,7 @@ from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.recent_changes import RecentChanges
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.retention import EmailRetention
@@ -180,6 +181,7 @@ SLICE = Slice(
     provides={
         Accept: _accept,
         RecentMail: lambda kit: RecentMail(kit.clock),
+        RecentChanges: lambda kit: RecentChanges(kit.pool, kit.clock),
         PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
         CopyLoader: _copy_loader,
