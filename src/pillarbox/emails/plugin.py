@@ -26,7 +26,7 @@ from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
-from pillarbox.emails.recent_changes import RecentChanges
+from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.retention import EmailRetention

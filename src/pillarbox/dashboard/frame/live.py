@@ -1,6 +1,6 @@
 """Tells an open page that its team's emails changed, by server-sent events: one stream for each page.
 
-A stream asks once a second what the process knows (`emails/recent_changes.py`); streams of one team share
+A stream asks once a second what the process knows (`emails/search/recent_changes.py`); streams of one team share
 the statement. It ends by itself after `LONGEST`, with the session, and when the server closes; browsers then
 ask again. A process holds a bounded number of streams for each team and in all.
 """
@@ -17,7 +17,7 @@ import asyncpg
 from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.people.cookies import cookie
 from pillarbox.dashboard.people.page_visits import HEADERS
-from pillarbox.emails.recent_changes import RecentChanges
+from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
