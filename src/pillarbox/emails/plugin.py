@@ -26,12 +26,12 @@ from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
-from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
+from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.emails.settings import (
     BODY_RETENTION_DAYS,
     ORPHAN_BLOB_DAYS,
