@@ -1,8 +1,8 @@
 """Tells an open page that its team's emails changed, by server-sent events: one stream for each page.
 
-A stream asks once a second what the process knows (`emails/search/recent_changes.py`); streams of one team share
-the statement. It ends by itself after `LONGEST`, with the session, and when the server closes; browsers then
-ask again. A process holds a bounded number of streams for each team and in all.
+A stream asks once a second what the process knows (`emails/search/recent_changes.py`); streams of one team
+share the statement. It ends by itself after `LONGEST`, with the session, and when the server closes; browsers
+then ask again. A process holds a bounded number of streams for each team and in all.
 """
 
 from __future__ import annotations
