@@ -16,6 +16,7 @@ from pillarbox.kernel.manifests import slices_of
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.slices import Container, Externals, Pools, Slice, StartOrder, Stop
+from pillarbox.kernel.terminal.program import InstalledProgram
 
 SLICES: tuple[Slice, ...] = slices_of(MANIFESTS)
 """All of them, loaded."""
@@ -95,4 +96,5 @@ async def build(
     if settings.database_url is None:
         raise ValueError("a worker needs the address of its database")
     pools = await Pools.open(settings.database_url)
-    return App(Container(slices, settings, runtime, pools, externals or Externals.real(settings), parts))
+    known = {InstalledProgram: InstalledProgram(MANIFESTS), **(parts or {})}
+    return App(Container(slices, settings, runtime, pools, externals or Externals.real(settings), known))

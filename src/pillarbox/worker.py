@@ -95,7 +95,7 @@ def read_hand_over(
         listeners=listeners,
         metrics_folder=Path(content["metrics_folder"]) if content["metrics_folder"] else None,
     )
-    return WorkerConfig(settings_of(content["settings"]), runtime, factory)
+    return WorkerConfig(settings_of(content["settings"], sources=content["sources"]), runtime, factory)
 
 
 async def work(config: WorkerConfig, channel: socket.socket) -> None:

@@ -78,7 +78,7 @@ def test_the_first_start_prints_a_link_by_which_its_owner_makes_an_account(tmp_p
             cookie = page.headers["set-cookie"].partition(";")[0]
             form = {"csrf_token": token, "email": "ada@quay.example", "password": "seven tall ships at noon"}
             made = browser.post(link, data=form, headers={"cookie": cookie})
-            assert (made.status_code, made.headers["location"]) == (303, "/account")
+            assert (made.status_code, made.headers["location"]) == (303, "/dashboard")
             assert browser.get(link).status_code == 404
         [person] = json.loads(command(tmp_path, "people", "list", "--json"))["data"]
         assert (person["email"], person["teams"][0]["role"]) == ("ada@quay.example", "owner")

@@ -482,6 +482,13 @@ def test_verify_writes_nothing(harbor: Installation) -> None:
     assert before == after
 
 
+def test_a_result_is_kept_where_that_is_asked(harbor: Installation) -> None:
+    assert harbor.run("verify", "--keep").exit_code == 0
+    [row] = harbor.sql("SELECT kind, is_healthy, result::text FROM examinations WHERE kind = 'verify'")
+    assert (row["kind"], row["is_healthy"]) == ("verify", True)
+    assert '"object": "verification"' in row["result"]
+
+
 def test_what_cannot_be_verified_is_not_called_clean(harbor: Installation) -> None:
     """Status 2: neither health nor a thousand gaps may be read out of a store that does not answer."""
     (harbor.folder / "no-folder").touch()

@@ -170,8 +170,13 @@ async def a_member(team: Team) -> str:
     return str(await members.member_of(team.db, person.id))
 
 
+async def its_team(team: Team) -> str:
+    return str(team.id)
+
+
 SUBJECTS: Final[dict[str, Builds]] = {
     "member_id": a_member,
+    "team_id": its_team,
     "email_id": an_email,
     "received_id": a_received_email,
     "webhook_id": a_webhook,

@@ -28,6 +28,7 @@ STAYS = (
     }
     | {
         "backups",
+        "examinations",
         "restored",
         "link_keys",
     }

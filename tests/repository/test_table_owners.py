@@ -29,6 +29,7 @@ OWNERS = {
     "contact_properties": {"contact_properties"},
     "contacts": {"contact_import_errors", "contact_imports", "contacts", "segment_members", "topic_choices"},
     "delivery": {"deliveries", "destinations", "mta_sts_policies", "paused", "sites"},
+    "doctor": {"examinations"},
     "directory": {"directory_domains", "directory_inboxes", "directory_keys"},
     "domains": {"dkim_keys", "domain_claims", "domains"},
     "emails": {

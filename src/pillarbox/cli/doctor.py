@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
-import msgspec
 import typer
 
 from pillarbox.doctor.checks import Check, Level, is_healthy
 from pillarbox.doctor.domain import domain_checks
 from pillarbox.doctor.examination import CheckedInstallation, examined
-from pillarbox.doctor.outside import OutsideWorld, Tcp, ours
-from pillarbox.doctor.smarthost import Smarthost
+from pillarbox.doctor.outside import OutsideWorld
+from pillarbox.doctor.real_world import document, listeners_of, outside_of
 from pillarbox.domains import lookup, overview
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.commands.records import installation_of
-from pillarbox.domains.dns.uncached_resolver import UncachedResolver
-from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, submission_names
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.settings.kinds import HostPort
-from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.keyring import columns
@@ -73,16 +67,6 @@ async def examine(connected: CommandDatabase, name: str | None, team: str | None
     return 0 if is_healthy(checks) else PROBLEMS
 
 
-def outside_of(settings: Settings) -> OutsideWorld:
-    """Return the real world, as far as the settings let it in."""
-    clock = SystemClock()
-    servers = [(at.host, at.port) for at in settings.dns] or None
-    dns = UncachedResolver(servers, clock, allowed=settings.allow_private)
-    return OutsideWorld(
-        dns=dns, clock=clock, connect=Tcp(), is_ours=ours, open_session=Smarthost(settings.hostname)
-    )
-
-
 def installation_to_check(connected: CommandDatabase) -> CheckedInstallation:
     settings = connected.settings
     return CheckedInstallation(
@@ -93,18 +77,6 @@ def installation_to_check(connected: CommandDatabase) -> CheckedInstallation:
         connections=connection_limits.of_machine(settings),
         sealed=columns(),
     )
-
-
-def listeners_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
-    """Return the addresses of the listeners that the running server opened."""
-    submission = [listener.at for listener in settings.submission]
-    places: dict[str, HostPort | None] = {
-        HTTP: settings.http,
-        SMTP: settings.smtp,
-        LMTP: settings.lmtp,
-    }
-    places |= dict(zip(submission_names(settings.submission), submission, strict=True))
-    return {name: at for name in names if (at := places.get(name)) is not None}
 
 
 async def of_domain(
@@ -125,15 +97,6 @@ async def of_domain(
             f"No team has the domain {name}; `pillarbox domains list` shows those there are."
         )
     return checks
-
-
-def document(name: str | None, checks: Sequence[Check]) -> dict[str, object]:
-    return {
-        "object": "examination",
-        "healthy": is_healthy(checks),
-        "domain": name,
-        "checks": [msgspec.to_builtins(check) for check in checks],
-    }
 
 
 def show(checks: Sequence[Check]) -> None:

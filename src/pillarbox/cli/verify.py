@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from pillarbox.emails.integrity import blob_references
+from pillarbox.doctor.examination_runs import ExaminationKind, keep_result
+from pillarbox.doctor.verification import Verification, VerifiedInstallation, document, more, verified
 from pillarbox.emails.integrity.blob_references import BlobReferences
-from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult, reconcile
+from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.invariant import Invariant
-from pillarbox.kernel.security import sealed_values
-from pillarbox.kernel.security.ring_check import OtherKeyRing, known_keys
-from pillarbox.kernel.storage import store_check
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, BlobsUnreachable
+from pillarbox.kernel.security.ring_check import OtherKeyRing
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobsUnreachable
 from pillarbox.kernel.terminal.answers import (
     CommandRefused,
     Json,
@@ -55,6 +55,9 @@ Adopt = Annotated[
         "--adopt-blob-store", help="Make this blob store the one of this database, whatever its id is."
     ),
 ]
+Keep = Annotated[
+    bool, typer.Option("--keep", help="Keep the result: the dashboard shows it as that of the last run.")
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Gaps listed of each kind.")]
 
 
@@ -66,6 +69,7 @@ def command(
     database_url: DatabaseUrl = None,
     blob_url: BlobUrl = None,
     adopt_blob_store: Adopt = False,
+    keep: Keep = False,
 ) -> None:
     """Reconcile emails, recipients, work, history, metrics, webhooks, kept answers, secrets and blobs; name
     every gap.
@@ -73,7 +77,9 @@ def command(
     May run beside a live server. Status 0: no gap; 1: gaps; 2: it could not be verified.
     """
     perform(
-        lambda connected: verify(connected, blob_url, limit, collect, json=json, adopts=adopt_blob_store),
+        lambda connected: verify(
+            connected, blob_url, limit, collect, json=json, adopts=adopt_blob_store, keeps=keep
+        ),
         data=data,
         database_url=database_url,
         failed=NOT_VERIFIED,
@@ -89,31 +95,32 @@ async def verify(
     *,
     json: bool,
     adopts: bool = False,
+    keeps: bool = False,
 ) -> int:
     settings = connected.settings.replacing(blob_url=blob_url) if blob_url else connected.settings
     started = time.monotonic()
-    blobs = BlobStore.open(settings.blobs)
+    trouble = connected.ring_trouble
+    installation = VerifiedInstallation(
+        settings=settings,
+        pool=connected.pool,
+        invariants=invariants(),
+        sealed=columns(),
+        ring=ring_of(connected),
+        ring_trouble=str(trouble) if isinstance(trouble, OtherKeyRing) else None,
+    )
     try:
-        async with connected.pool.acquire() as conn:
-            if adopts:
-                await store_check.adopt(conn, blobs)
-            await store_check.compare(conn, blobs, settings)
-        result = await reconcile(connected.pool, limit, invariants())
-        blob_result = await blob_references.take(
-            connected.pool, blobs, SystemClock().now(), limit, collect=collect
-        )
-    except BlobFailed as trouble:
-        raise CommandRefused(unreadable(trouble)) from None
-    finally:
-        await blobs.close()
-    for gap in await secret_gaps(connected):
-        result.add(gap, limit)
-    gaps = [*result.gaps, *blob_result.gaps]
+        found = await verified(installation, limit, collect=collect, adopts=adopts)
+    except BlobFailed as failure:
+        raise CommandRefused(unreadable(failure)) from None
+    if keeps:
+        ids = Ids(SystemClock())
+        result = (not found.gaps, document(found))
+        await keep_result(connected.pool, ExaminationKind.VERIFY, ids.new(), ids.now(), result)
     if json:
-        show_json(document(result, blob_result, gaps))
+        show_json(document(found))
     else:
-        show(result, blob_result, gaps, time.monotonic() - started)
-    return GAPS if gaps else 0
+        show(found, time.monotonic() - started)
+    return GAPS if found.gaps else 0
 
 
 def unreadable(trouble: BlobFailed) -> str:
@@ -123,37 +130,19 @@ def unreadable(trouble: BlobFailed) -> str:
     return f"The blob store cannot be read: {trouble}."
 
 
-async def secret_gaps(connected: CommandDatabase) -> list[Gap]:
-    """Return the keys that the key ring lacks, and every secret that it cannot decrypt."""
-    gaps = []
-    if isinstance(connected.ring_trouble, OtherKeyRing):
-        gaps.append(Gap("key_ring_lacks_key", str(connected.ring_trouble), {}))
-    found = await sealed_values.counted(connected.pool, columns(), ring_of(connected))
-    known = {key.id for key in await known_keys(connected.pool)}
-    for key_id in sorted(set(found.by_key) - known):
-        sentence = (
-            f"The list of keys lacks {key_id}, which values need, so starts do not ask for it; "
-            "`pillarbox keyring reseal` mends that."
-        )
-        gaps.append(Gap("key_not_listed", sentence, {"key_id": key_id}))
-    for one in found.unopened:
-        ids = {"team_id": one.team_id, "id": one.id, "key_id": one.key_id}
-        gaps.append(Gap("secret_unreadable", one.sentence, ids))
-    return gaps
-
-
 def invariants() -> list[Invariant]:
     """Return the invariants of all slices."""
     return [invariant for one in running_program().slices() for invariant in one.invariants]
 
 
-def show(result: ReconcileResult, blob_result: BlobReferences, gaps: list[Gap], seconds: float) -> None:
+def show(verification: Verification, seconds: float) -> None:
+    result, blob_result, gaps = verification
     if result.accounts:
         show_accounts(result)
         say()
     for gap in gaps:
         say(f"GAP {gap.name}: {gap.sentence}{place(gap)}")
-    for name in sorted(more(result, blob_result)):
+    for name in sorted(more(verification)):
         say(f"GAP {name}: there are more of this kind; --limit lists them.")
     say(blobs_in_words(blob_result))
     say(
@@ -208,27 +197,3 @@ def place(gap: Gap) -> str:
         if gap.ids.get(key)
     ]
     return f" [{', '.join(named)}]" if named else ""
-
-
-def more(result: ReconcileResult, blob_result: BlobReferences) -> set[str]:
-    """Return the kinds of gaps of which not all are listed."""
-    return result.more | ({"blobs"} if blob_result.more else set())
-
-
-def document(result: ReconcileResult, blob_result: BlobReferences, gaps: list[Gap]) -> dict[str, object]:
-    return {
-        "object": "verification",
-        "ok": not gaps,
-        "gaps": [{"name": gap.name, "sentence": gap.sentence, "ids": dict(gap.ids)} for gap in gaps],
-        "more": sorted(more(result, blob_result)),
-        "teams": result.teams,
-        "emails": result.emails,
-        "recipients": result.recipients,
-        "accounts": [account._asdict() for account in result.accounts],
-        "blobs": {
-            "named": blob_result.named,
-            "unnamed": blob_result.unnamed,
-            "collected": blob_result.collected,
-            "withheld": blob_result.withheld,
-        },
-    }

@@ -19,6 +19,15 @@ from pillarbox.dashboard.emails import (
 from pillarbox.dashboard.frame import assets, design, live, search
 from pillarbox.dashboard.frame.live import LiveStreams
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
+from pillarbox.dashboard.installation import (
+    acts,
+    examination,
+    glance,
+    queue,
+    setting_list,
+)
+from pillarbox.dashboard.installation import teams as all_teams
+from pillarbox.dashboard.installation.facts import InstallationFacts, facts_of
 from pillarbox.dashboard.logs import log_list, log_page
 from pillarbox.dashboard.metrics import metrics_screen
 from pillarbox.dashboard.overview import overview_screen
@@ -40,8 +49,10 @@ from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, pe
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
 from pillarbox.emails.search.recent_changes import RecentChanges
+from pillarbox.doctor.examination_runs import ExaminationRunner
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Background, Container, Slice, Stop
 from pillarbox.oauth.screens import OAuthScreens
 from pillarbox.tracking.screens import TrackingScreens
@@ -54,7 +65,11 @@ def _background(kit: Container) -> Sequence[Background]:
     async def close(_: float) -> None:
         work.close()
 
-    return [Background(closing=streams.close, stop=(Stop.THREADS, close))]
+    runner = kit.need(ExaminationRunner)
+    return [
+        Background(closing=streams.close, stop=(Stop.THREADS, close)),
+        Background(stop=(Stop.JOBS, runner.close)),
+    ]
 
 
 PAGES = collect(
@@ -80,6 +95,12 @@ PAGES = collect(
     design,
     search,
     live,
+    glance,
+    queue,
+    all_teams,
+    examination,
+    setting_list,
+    acts,
     overview_screen,
     email_csv,
     email_list,
@@ -102,6 +123,11 @@ PAGES = collect(
 )
 
 
+def _examination_runner(kit: Container) -> ExaminationRunner:
+    ids = kit.need(Ids)
+    return ExaminationRunner(kit.pool, ids.now, ids.new)
+
+
 def _screen_table(kit: Container) -> ScreenTable:
     return ScreenTable(screens_of([page.handler for page in PAGES]), kit.settings.public_url)
 
@@ -112,6 +138,8 @@ SLICE = Slice(
         PageWork: lambda _: PageWork(),
         ScreenTable: _screen_table,
         LiveStreams: lambda kit: LiveStreams(kit.need(RecentChanges), kit.clock),
+        InstallationFacts: facts_of,
+        ExaminationRunner: _examination_runner,
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         OAuthScreens: lambda _: ConsentPages(),

@@ -6,7 +6,7 @@
 --     psql --single-transaction --set ON_ERROR_STOP=1 --file distribute.sql "$DATABASE_URL"
 --
 -- Every process connects to the coordinator. Tables that are not named here stay there as they are: `processes`,
--- `clock_jumps`, `maintenance`, `mta_sts_policies`, `sites`, `key_ring_keys`, `blob_store`, `backups`,
+-- `clock_jumps`, `maintenance`, `mta_sts_policies`, `sites`, `key_ring_keys`, `blob_store`, `backups`, `examinations`,
 -- `restored`, `link_keys`, `rate_nodes`, `rate_windows`, those of people's sessions, passkeys, codes, links and addresses, and
 -- `oauth_keys`, `oauth_requests`, `oauth_documents` and `oauth_logos` are small, and nothing is joined with them.
 

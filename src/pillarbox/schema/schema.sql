@@ -1673,6 +1673,17 @@ CREATE TABLE backups (
     octets      bigint      NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
+-- The last run of `doctor` and of `verify`, with its result. Global.
+CREATE TABLE examinations (
+    kind        text        NOT NULL PRIMARY KEY CHECK (kind IN ('doctor', 'verify')),
+    run_id      uuid        NOT NULL,
+    started_at  timestamptz NOT NULL,
+    ends_by     timestamptz NOT NULL,
+    finished_at timestamptz,
+    is_healthy  boolean,
+    result      json
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
 -- Its one row is there from a restore on, until the work that it has put aside is released or dropped. Global.
 CREATE TABLE restored (
     id          smallint    NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),

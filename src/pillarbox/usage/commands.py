@@ -8,7 +8,8 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.terminal.answers import Json, perform, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import one_team
-from pillarbox.teams.commands.limits import LIMITS, NameOrId, shape, shown
+from pillarbox.teams.commands.limits import NameOrId, shape
+from pillarbox.teams.limits import LIMITS, shown
 from pillarbox.teams.slugs import slug
 from pillarbox.usage.meter import UsageMeter
 
@@ -38,7 +39,7 @@ async def show_team(connected: CommandDatabase, team_name: str, *, json: bool) -
         ("Email", team.email),
         ("Status", team.status),
         ("Created", team.created_at),
-        *((limit.title, shown(connected, team, limit)) for limit in LIMITS),
+        *((limit.title, shown(connected.settings, team, limit)) for limit in LIMITS),
         ("Emails used today", today),
         ("Emails used this month", month),
     ]

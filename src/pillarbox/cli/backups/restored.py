@@ -11,7 +11,7 @@ import typer
 from pillarbox.backup import restored
 from pillarbox.backup.restored import RestoredChoice
 from pillarbox.backup.restored_queries import RestoredWork
-from pillarbox.delivery.commands.queue_control import wake_engines
+from pillarbox.delivery.queue.operator_acts import wake_engines
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.terminal.answers import (
     CommandRefused,

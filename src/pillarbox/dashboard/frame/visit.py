@@ -58,7 +58,12 @@ class Visit:
         """The database of the team, for behaviour modules that no route offers."""
         if self.visitor.team_id is None:
             raise Forbidden(t("team.none"))
-        return TeamDb(self.request.use(asyncpg.Pool), self.visitor.team_id)
+        return TeamDb(self.pool, self.visitor.team_id)
+
+    @property
+    def pool(self) -> asyncpg.Pool:
+        """The database of the installation, for screens of its operators."""
+        return self.request.use(asyncpg.Pool)
 
     @property
     def actor(self) -> Actor:

@@ -15,7 +15,8 @@ import typer
 
 from pillarbox.delivery.commands import queue_control
 from pillarbox.delivery.commands.words import in_conditions, reason_in_words, why
-from pillarbox.delivery.queue import held_queries, overview_queries
+from pillarbox.delivery.queue import operator_acts, operator_view, overview_queries
+from pillarbox.delivery.queue.operator_view import QueueView
 from pillarbox.delivery.queue.overview import QueueFilter, QueueGroup, Totals, WaitingItem
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.kernel.clock import SystemClock
@@ -34,7 +35,7 @@ from pillarbox.kernel.terminal.answers import (
     stopped,
 )
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
-from pillarbox.teams import bootstrap
+from pillarbox.people.audit import OPERATOR
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
 group = typer.Typer(
@@ -116,30 +117,27 @@ async def part_of(
 
 async def show_to_people(connected: CommandDatabase, part: QueueFilter, everything: bool) -> int:
     now = SystemClock().now()
-    found = await overview_queries.totals(connected.pool, part, now)
-    for line in await queue_control.pauses_in_words(connected, part):
+    found = await operator_view.view(connected.pool, part, now, MOST_GROUPS)
+    for line in await queue_control.pauses_in_words(connected, found.pauses):
         say(line)
-    if reason := await held_queries.reason_of_all(connected.pool):
-        say(f"All mail waits. {reason}")
-    if not found.items:
+    if found.held:
+        say(f"All mail waits. {found.held}")
+    if not found.totals.items:
         say("Nothing waits.")
         return 0
-    names = await team_names(connected)
+    names = await queue_control.names_of(connected)
     if everything:
         await show_items(connected, part, names, now)
     else:
-        await show_destinations(connected, part, names, now)
+        show_destinations(found, names, now)
     say()
-    say(summary(found, now))
-    if found.due and not await overview_queries.alive(connected.pool, now):
+    say(summary(found.totals, now))
+    if found.totals.due and not found.processes:
         say("No delivery process runs: start `pillarbox serve` with the role delivery.")
     return 0
 
 
-async def show_destinations(
-    connected: CommandDatabase, part: QueueFilter, names: dict[UUID, str], now: datetime
-) -> None:
-    found = await overview_queries.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
+def show_destinations(queue: QueueView, names: dict[UUID, str], now: datetime) -> None:
     show_table(
         ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
         [
@@ -152,10 +150,10 @@ async def show_destinations(
                 now - queue_group.oldest,
                 group_words(queue_group),
             )
-            for queue_group in found[:MOST_GROUPS]
+            for queue_group in queue.groups
         ],
     )
-    if len(found) > MOST_GROUPS:
+    if queue.has_more:
         say(f"… and smaller ones; --all shows everything, --domain one of them (first {MOST_GROUPS} shown).")
 
 
@@ -194,16 +192,15 @@ def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequen
 async def show_as_json(connected: CommandDatabase, part: QueueFilter, everything: bool) -> int:
     """One document; with all items it is written as the rows come, so its size does not matter."""
     now = SystemClock().now()
-    found = await overview_queries.totals(connected.pool, part, now)
-    queue_groups = await overview_queries.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
+    found = await operator_view.view(connected.pool, part, now, MOST_GROUPS)
     document: dict[str, object] = {
         "object": "queue",
-        "totals": found._asdict(),
-        "delivery_processes": await overview_queries.alive(connected.pool, now),
-        "paused": await queue_control.pause_shapes(connected, part),
-        "held": await held_queries.reason_of_all(connected.pool),
-        "destinations": [queue_group._asdict() for queue_group in queue_groups[:MOST_GROUPS]],
-        "has_more_destinations": len(queue_groups) > MOST_GROUPS,
+        "totals": found.totals._asdict(),
+        "delivery_processes": found.processes,
+        "paused": queue_control.pause_shapes(found.pauses),
+        "held": found.held,
+        "destinations": [queue_group._asdict() for queue_group in found.groups],
+        "has_more_destinations": found.has_more,
     }
     if not everything:
         show_json(document)
@@ -239,15 +236,12 @@ def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
 
 
 async def try_now(connected: CommandDatabase, team: str | None, domain: str | None, email: str | None) -> int:
-    from pillarbox.delivery.plugin import CHANNEL
-
     part = await part_of(connected, team, domain, email)
     now = SystemClock().now()
     before = await overview_queries.totals(connected.pool, part, now)
     if not before.items and part != QueueFilter():
         raise CommandRefused("Nothing waits there.")
-    moved = await overview_queries.retry_now(connected.pool, part, now)
-    await overview_queries.wake(connected.pool, CHANNEL)
+    moved = await operator_acts.retry(connected.pool, part, OPERATOR, now)
     say(f"{counted(moved, 'item is', 'items are')} tried now.")
     if left := in_conditions(await overview_queries.totals(connected.pool, part, now), NOT_RETRIED):
         say(f"Left as they are: {left}.")
@@ -275,4 +269,4 @@ def when(instant: datetime | None, now: datetime) -> str:
 
 
 async def team_names(connected: CommandDatabase) -> dict[UUID, str]:
-    return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}
+    return await queue_control.names_of(connected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -10,15 +10,16 @@ import typer
 
 from pillarbox.delivery.commands.words import in_conditions
 from pillarbox.delivery.items import EVERY_TEAM
-from pillarbox.delivery.queue import dropping, overview_queries, pausing, pausing_queries
+from pillarbox.delivery.queue import operator_acts, operator_view, overview_queries, pausing
+from pillarbox.delivery.queue.operator_view import part_in, scope_words
 from pillarbox.delivery.queue.overview import QueueFilter
 from pillarbox.delivery.queue.pausing_queries import EVERYWHERE, PausedScope, PauseScope
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.terminal.answers import CommandRefused, counted, instant, perform, say
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.questions import confirm
+from pillarbox.people.audit import OPERATOR
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
 Destination = Annotated[
@@ -105,8 +106,7 @@ async def pause_scope(
     connected: CommandDatabase, team: str | None, domain: str | None, reason: str | None, *, everything: bool
 ) -> int:
     scope = await scope_of(connected, team, domain, everything=everything)
-    is_new = await pausing_queries.pause(connected.pool, scope, reason, SystemClock().now())
-    await wake_engines(connected.pool)
+    is_new = await operator_acts.pause(connected.pool, scope, reason, OPERATOR, SystemClock().now())
     say(f"{'Paused' if is_new else 'Already paused'}: {scope_words(scope, await names_of(connected))}.")
     return 0
 
@@ -117,15 +117,14 @@ async def resume_scope(
     scope = await scope_of(connected, team, domain, everything=everything)
     names = await names_of(connected)
     if everything:
-        lifted = await pausing_queries.resume_all(connected.pool)
-        await wake_engines(connected.pool)
+        lifted = await operator_acts.resume_all(connected.pool, OPERATOR, SystemClock().now())
         say(f"{counted(lifted, 'pause is', 'pauses are')} lifted.")
         return 0
-    lifted_one = await pausing_queries.resume(connected.pool, scope)
-    enclosing = pausing.enclosing_pause(await pausing_queries.listed(connected.pool), scope)
+    lifted_one = await operator_acts.resume(connected.pool, scope, OPERATOR, SystemClock().now())
+    pauses = await operator_view.pauses_of(connected.pool, QueueFilter())
+    enclosing = pausing.enclosing_pause(pauses, scope)
     if not lifted_one and enclosing is None:
         raise CommandRefused("Nothing is paused there.")
-    await wake_engines(connected.pool)
     if lifted_one:
         say(f"Resumed: {scope_words(scope, names)}.")
     if enclosing is not None:
@@ -147,33 +146,24 @@ async def drop_scope(
     waiting = in_conditions(before, DROPPED)
     if waiting and not yes:
         confirm(f"Drop {waiting}? The recipients end `failed`.")
-    dropped = await dropping.drop(connected.pool, timeline_of(clock), part, clock.now)
+    dropped = await operator_acts.drop(connected.pool, timeline_of(clock), part, OPERATOR, clock.now)
     say(f"{counted(dropped, 'item is', 'items are')} dropped.")
     if left := (await overview_queries.totals(connected.pool, part, clock.now())).items:
         say(f"{counted(left, 'item is', 'items are')} left: delivery processes held them.")
     return 0
 
 
-def part_in(scope: PauseScope) -> QueueFilter:
-    """The part of the queue that a scope is."""
-    return QueueFilter(
-        None if scope.team_id == EVERY_TEAM else scope.team_id,
-        None if scope.destination == EVERYWHERE else scope.destination,
-    )
-
-
-async def pauses_in_words(connected: CommandDatabase, part: QueueFilter) -> list[str]:
-    """One line for each pause that concerns this part of the queue."""
+async def pauses_in_words(connected: CommandDatabase, pauses: Sequence[PausedScope]) -> list[str]:
+    """One line for each pause."""
     names = await names_of(connected)
     return [
         f"Paused since {instant(found.since)}: {scope_words(found.scope, names)}."
         + (f" Reason: {found.reason.rstrip('.')}." if found.reason else "")
-        for found in await pausing_queries.listed(connected.pool)
-        if concerns(found, part)
+        for found in pauses
     ]
 
 
-async def pause_shapes(connected: CommandDatabase, part: QueueFilter) -> list[dict[str, object]]:
+def pause_shapes(pauses: Sequence[PausedScope]) -> list[dict[str, object]]:
     """The same for machines; what is None does not narrow the pause."""
     return [
         {
@@ -182,36 +172,11 @@ async def pause_shapes(connected: CommandDatabase, part: QueueFilter) -> list[di
             "reason": found.reason,
             "paused_at": found.since,
         }
-        for found in await pausing_queries.listed(connected.pool)
-        if concerns(found, part)
+        for found in pauses
     ]
-
-
-def concerns(paused: PausedScope, part: QueueFilter) -> bool:
-    """Whether a pause and a part of the queue can have mail in common."""
-    mine = part_in(paused.scope)
-    return (part.team_id is None or mine.team_id in (None, part.team_id)) and (
-        part.destination is None or mine.destination in (None, part.destination)
-    )
-
-
-def scope_words(scope: PauseScope, names: Mapping[UUID, str]) -> str:
-    """`mail of Harbor to quay.example`."""
-    part = part_in(scope)
-    words = "all mail" if part.destination is None else f"mail to {part.destination}"
-    if part.team_id is None:
-        return words
-    return f"{words} of {names.get(part.team_id, part.team_id)}"
 
 
 async def names_of(connected: CommandDatabase) -> dict[UUID, str]:
     from pillarbox.teams import bootstrap
 
     return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}
-
-
-async def wake_engines(source: Source) -> None:
-    """Tell every engine at once; without that they see it within a second."""
-    from pillarbox.delivery.plugin import CHANNEL
-
-    await overview_queries.wake(source, CHANNEL)

@@ -7,10 +7,14 @@ from __future__ import annotations
 import os
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.process import queries
+from pillarbox.kernel.process.queries import SeenProcess
+
+MOST_SHOWN: Final = 100
 
 
 async def record_process(
@@ -20,6 +24,11 @@ async def record_process(
     that delivers brings mail, without credentials."""
     pid = os.getpid()
     await queries.record_process(conn, process, boot_id(), pid, started(pid) or 0, roles, now, route)
+
+
+async def seen_since(source: Source, since: datetime) -> list[SeenProcess]:
+    """Return the processes that were seen after an instant, the latest first; not more than a page shows."""
+    return await queries.seen_since(source, since, MOST_SHOWN)
 
 
 def boot_id() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -35,6 +36,35 @@ async def record_process(
         now,
         route,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SeenProcess:
+    """A process with the instant at which it last said that it runs."""
+
+    id: UUID
+    host: str
+    pid: int
+    roles: str
+    started_at: datetime
+    seen_at: datetime
+    route: str | None
+
+
+async def seen_since(source: Source, since: datetime, limit: int) -> list[SeenProcess]:
+    """Return the processes that were seen after an instant, the latest first."""
+    rows = await source.fetch(
+        """
+        SELECT id, host, pid, roles, started_at, seen_at, route
+          FROM processes
+         WHERE seen_at > $1
+         ORDER BY seen_at DESC, id
+         LIMIT $2
+        """,
+        since,
+        limit,
+    )
+    return [SeenProcess(**row) for row in rows]
 
 
 async def store_jumps(

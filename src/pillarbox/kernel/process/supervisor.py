@@ -325,6 +325,7 @@ class Supervisor:
             "public_url": self._settings.public_url,
             "listeners": list(self._listeners),
             "settings": {n: text for n, text in settings.given.items() if n in settings.public},
+            "sources": dict(settings.sources),
         }
 
     def _secrets(self) -> dict[str, object]:

@@ -56,6 +56,7 @@ class HandOver:
         """One line of JSON for the worker with that index."""
         content = {
             "settings": dict(self.settings.given),
+            "sources": dict(self.settings.sources),
             "capture_token": self.capture_token,
             "metrics_folder": None if self.metrics_folder is None else str(self.metrics_folder),
             "index": index,

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -49,7 +50,8 @@ class ConfigError(Exception):
 class Settings:
     """Every setting. Those of the kernel are fields; the row of a slice is the key to its value.
 
-    `given` is the text of those that are not defaults (for the workers). `rows` are the settings that were
+    `given` is the text of those that are not defaults (for the workers), `sources` which flag or variable
+    gave it. `rows` are the settings that were
     known where these were read: a worker and a slice alone need none but those that they ask for.
     """
 
@@ -82,6 +84,7 @@ class Settings:
     pg_bin: Path | None
     given: Mapping[str, str] = field(repr=False)
     rows: tuple[Setting[Any], ...] = field(repr=False)
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, setting: Setting[T]) -> T:
@@ -109,7 +112,7 @@ class Settings:
 
     def replacing(self, **texts: str) -> Settings:
         """The same settings with other texts for some: what the supervisor found out at the start."""
-        return settings_of({**self.given, **texts}, self.rows)
+        return settings_of({**self.given, **texts}, self.rows, self.sources)
 
 
 def read_settings(
@@ -121,12 +124,13 @@ def read_settings(
     refuse_unknown(rows, environment)
     refuse_wrong_faults(environment)
     texts: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for setting in rows:
         text, source = text_of(setting, flags.get(setting.name), environment)
         if text is not None:
-            texts[setting.name] = text
+            texts[setting.name], sources[setting.name] = text, source
             checked(setting, text, source)
-    return settings_of(texts, rows)
+    return settings_of(texts, rows, sources)
 
 
 def refuse_unknown(rows: Iterable[Setting[Any]], environment: Mapping[str, str]) -> None:
@@ -185,7 +189,11 @@ def shown(text: str) -> str:
     return ascii(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…")
 
 
-def settings_of(texts: Mapping[str, str], rows: tuple[Setting[Any], ...] = SETTINGS) -> Settings:
+def settings_of(
+    texts: Mapping[str, str],
+    rows: tuple[Setting[Any], ...] = SETTINGS,
+    sources: Mapping[str, str] = MappingProxyType({}),
+) -> Settings:
     """The settings of texts by name, with the defaults for the others. Those of the kernel are checked here,
     those of slices where they were read or when they are asked for."""
     values: dict[str, Any] = {}
@@ -195,7 +203,7 @@ def settings_of(texts: Mapping[str, str], rows: tuple[Setting[Any], ...] = SETTI
     if (values["tls_cert"] is None) != (values["tls_key"] is None):
         raise ConfigError("--tls-cert and --tls-key need each other.")
     fill_in(values)
-    return Settings(given=dict(texts), rows=rows, **values)
+    return Settings(given=dict(texts), rows=rows, sources=dict(sources), **values)
 
 
 def fill_in(values: dict[str, Any]) -> None:

@@ -222,6 +222,7 @@ def joined(settings: Settings, note: Note, secrets: Mapping[str, str], url: str)
             "public_url": note["public_url"],
         },
         settings.rows,
+        note.get("sources", {}),
     )
 
 

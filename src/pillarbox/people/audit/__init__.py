@@ -22,7 +22,7 @@ from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.people.audit import queries as audit_queries
-from pillarbox.people.audit.queries import AuditEntry
+from pillarbox.people.audit.queries import AuditEntry, AuditFilter, EntryOfTeam
 from pillarbox.people.prometheus import ACTS
 
 if TYPE_CHECKING:
@@ -68,6 +68,10 @@ class Act(Enum):
     TEAM_BLOCKED = "team.blocked"
     TEAM_UNBLOCKED = "team.unblocked"
     TEAM_LIMITS_SET = "team.limits_set"
+    QUEUE_PAUSED = "queue.paused"
+    QUEUE_RESUMED = "queue.resumed"
+    QUEUE_RETRIED = "queue.retried"
+    QUEUE_DROPPED = "queue.dropped"
     MEMBER_ADDED = "member.added"
     MEMBER_ROLE_CHANGED = "member.role_changed"
     MEMBER_REMOVED = "member.removed"
@@ -229,3 +233,10 @@ def plain(text: str | None) -> str | None:
 async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
     """Return a page of the team's log of acts."""
     return await audit_queries.page(db, page)
+
+
+async def page_of_all(
+    source: Source, entry_filter: AuditFilter, limit: int, *, after: tuple[datetime, UUID] | None = None
+) -> list[EntryOfTeam]:
+    """Return the newest entries of all teams, and of what concerns none; `after` is the last one seen."""
+    return await audit_queries.page_of_all(source, entry_filter, limit, after)

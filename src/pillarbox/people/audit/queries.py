@@ -38,6 +38,25 @@ class AuditEntry:
         return "unknown" if self.actor is None else "operator"
 
 
+@dataclass(frozen=True, slots=True)
+class EntryOfTeam(AuditEntry):
+    """An entry with its team."""
+
+    team_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are meant; what is None does not narrow them. `what` is an act or the first word of it,
+    `who` a part of the actor's name or of what was acted on."""
+
+    team_id: UUID | None = None
+    what: str | None = None
+    who: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
 # What a key or a program is called is kept: it may be gone when somebody reads the entry.
 INSERT = """
     INSERT INTO audit_entries (team_id, id, at, what, person_id, key_id, grant_id, actor, target, address,
@@ -96,6 +115,38 @@ async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
         """,
         *page.args,
     )
+
+
+# Across teams: the operator's log; a team narrows it.
+async def page_of_all(
+    source: Source, entry_filter: AuditFilter, limit: int, after: tuple[datetime, UUID] | None
+) -> list[EntryOfTeam]:
+    """Return the newest entries of before the one that `after` names, in all teams."""
+    instant, entry_id = after or (None, None)
+    rows = await source.fetch(
+        """
+        SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details, team_id
+          FROM audit_entries
+         WHERE ($1::uuid IS NULL OR team_id = $1)
+           AND ($2::text IS NULL OR what = $2 OR starts_with(what, $2 || '.'))
+           AND ($3::text IS NULL OR strpos(lower(actor), lower($3)) > 0
+                OR strpos(lower(target), lower($3)) > 0)
+           AND ($4::timestamptz IS NULL OR at >= $4)
+           AND ($5::timestamptz IS NULL OR at < $5)
+           AND ($6::timestamptz IS NULL OR (at, id) < ($6, $7::uuid))
+         ORDER BY at DESC, id DESC
+         LIMIT $8
+        """,
+        entry_filter.team_id,
+        entry_filter.what,
+        entry_filter.who,
+        entry_filter.since,
+        entry_filter.until,
+        instant,
+        entry_id,
+        limit,
+    )
+    return [EntryOfTeam(**row) for row in rows]
 
 
 # Across teams: what is old is removed, whoever's it is. The database refuses younger entries by its own

@@ -8,48 +8,60 @@ from uuid import UUID
 
 import typer
 
-from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, perform, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
-from pillarbox.kernel.wire.paging import Page
-from pillarbox.people.audit import NO_TEAM
-from pillarbox.people.audit import queries as audit_queries
-from pillarbox.people.audit.queries import AuditEntry
+from pillarbox.people.audit import NO_TEAM, page_of_all
+from pillarbox.people.audit.queries import AuditEntry, AuditFilter
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 
 Limit = Annotated[
     int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many entries, the newest.")
 ]
+What = Annotated[
+    str | None,
+    typer.Option(
+        "--what", metavar="ACT", help="Only this act, or all of its kind: `key`.", show_default=False
+    ),
+]
+Who = Annotated[
+    str | None,
+    typer.Option(
+        "--who", metavar="TEXT", help="Only where the actor or what was acted on has it.", show_default=False
+    ),
+]
 
 
 def audit(
     team: TeamOption = None,
+    what: What = None,
+    who: Who = None,
     limit: Limit = 50,
     json: Json = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
     """Show who did what, newest first: of one team, or of all teams and of what concerns none."""
-    perform(lambda connected: show(connected, team, limit, json=json), data=data, database_url=database_url)
+    perform(
+        lambda connected: show(connected, team, what, who, limit, json=json),
+        data=data,
+        database_url=database_url,
+    )
 
 
-async def show(connected: CommandDatabase, team: str | None, limit: int, *, json: bool) -> int:
-    names: dict[UUID, str | None] = {one.id: one.name for one in await chosen_teams(connected, team)}
-    if team is None:
-        names[NO_TEAM] = None
-    rows = [
-        (team_id, entry)
-        for team_id in names
-        for entry in (await audit_queries.page(TeamDb(connected.pool, team_id), Page(limit)))[:limit]
-    ]
-    rows = sorted(rows, key=lambda row: row[1].id, reverse=True)[:limit]
+async def show(
+    connected: CommandDatabase, team: str | None, what: str | None, who: str | None, limit: int, *, json: bool
+) -> int:
+    teams = await chosen_teams(connected, team)
+    names: dict[UUID, str] = {one.id: one.name for one in teams}
+    entry_filter = AuditFilter(None if team is None else teams[0].id, what, who)
+    rows = [(entry.team_id, entry) for entry in await page_of_all(connected.pool, entry_filter, limit)]
     if json:
         show_json({"object": "list", "data": [shape(team_id, entry) for team_id, entry in rows]})
         return 0
     show_table(
         ("At", "Team", "What", "On", "Who", "From"),
         [
-            (entry.at, names[team_id], entry.what, entry.target, _who(entry), entry.address)
+            (entry.at, names.get(team_id), entry.what, entry.target, _who(entry), entry.address)
             for team_id, entry in rows
         ],
     )

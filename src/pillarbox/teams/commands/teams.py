@@ -11,8 +11,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
-from pillarbox.people.audit import Act, record_command
-from pillarbox.teams import bootstrap
+from pillarbox.people.audit import OPERATOR, Act, record_command
+from pillarbox.teams import bootstrap, operator_acts
 from pillarbox.teams.bootstrap import TeamStatus
 from pillarbox.teams.commands.choosing import one_team
 from pillarbox.teams.commands.limits import NameOrId, set_limits, shape
@@ -119,9 +119,6 @@ def set_(
     perform(lambda connected: set_limits(connected, team, texts), data=data, database_url=database_url)
 
 
-ACTS = {TeamStatus.BLOCKED: Act.TEAM_BLOCKED, TeamStatus.ACTIVE: Act.TEAM_UNBLOCKED}
-
-
 async def make(connected: CommandDatabase, name: str, email: str, *, json: bool) -> int:
     try:
         made = await bootstrap.create_team(connected.pool, name=name, email=email, ids=Ids(SystemClock()))
@@ -165,10 +162,7 @@ async def change(connected: CommandDatabase, team_name: str, before: TeamStatus,
     team = await one_team(connected, team_name)
     if team.status not in (before.value, after.value):
         raise CommandRefused(f"The team {team.name!r} is {team.status}; that cannot be changed this way.")
-    async with TeamDb(connected.pool, team.id).transaction() as db:
-        await bootstrap.set_status(db.source, team.id, after)
-        if team.status != after.value:
-            await record_command(db, ACTS[after], team.name)
+    await operator_acts.set_status(connected.pool, team, after, OPERATOR, SystemClock().now())
     say(f"{team.name} is {after.value}.")
     return 0
 

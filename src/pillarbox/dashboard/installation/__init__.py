@@ -1,0 +1,1 @@
+"""Screens of the whole installation, for its operators. Begin with `glance.py`."""
