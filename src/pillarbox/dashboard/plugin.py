@@ -48,8 +48,8 @@ from pillarbox.dashboard.suppressions import suppression_list, suppression_page
 from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
-from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.doctor.examination_runs import ExaminationRunner
+from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
