@@ -25,7 +25,10 @@ Place = tuple[str, Path]
 
 PAGES = [route for one in SLICES if one.name == "dashboard" for route in one.pages]
 FORMS = [route for route in PAGES if route.method == "POST" and route.media == FORM_MEDIA]
-SHOWN = [route for route in PAGES if route.method == "GET" and not route.path.startswith("/assets/")]
+NO_PAGES = ("/assets/", "/dashboard/live")
+"""Files of the screens, and their stream: `tests/dashboard/test_live.py` has it."""
+
+SHOWN = [route for route in PAGES if route.method == "GET" and not route.path.startswith(NO_PAGES)]
 
 MEDIA = ("text/html", "text/javascript", "text/csv", "text/plain", "image/")
 

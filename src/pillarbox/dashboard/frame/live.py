@@ -22,7 +22,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import GONE
-from pillarbox.kernel.wire.problems import Forbidden, ServerOverloaded
+from pillarbox.kernel.wire.problems import ServerOverloaded
 from pillarbox.people.visitors import visitor_of
 
 MEDIA: Final = "text/event-stream; charset=utf-8"
@@ -108,13 +108,14 @@ async def _has_session(request: Request, team_id: UUID) -> bool:
     "/dashboard/live",
     needs=Access.PUBLIC,
     summary="The stream that tells a page of changes",
-    problems=(403, 503),
+    also=(303,),
+    problems=(503,),
 )
 async def stream(request: Request) -> Reply[OctetsAnswer]:
     visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
+    headers = {**HEADERS, "content-security-policy": POLICY, "x-accel-buffering": "no"}
     if visitor is None or visitor.team_id is None:
-        raise Forbidden("Log in to follow changes.")
+        return Reply(b"", 303, {**headers, "location": "/login"})
     streams = request.use(LiveStreams)
     streams.check(visitor.team_id)
-    headers = {**HEADERS, "content-security-policy": POLICY, "x-accel-buffering": "no"}
     return Reply(streams.events(request, visitor.team_id), headers=headers, media=MEDIA)

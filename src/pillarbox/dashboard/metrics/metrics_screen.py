@@ -8,9 +8,8 @@ from io import StringIO
 from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.frame import charts
-from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
-from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.screens import download, screen
 from pillarbox.dashboard.frame.times import number
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.metrics.choice import (
@@ -21,7 +20,6 @@ from pillarbox.dashboard.metrics.choice import (
     choice_of,
     given_of,
 )
-from pillarbox.dashboard.people.page_visits import HEADERS
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
@@ -75,8 +73,8 @@ async def show(visit: Visit) -> Reply[Html]:
     return await visit.draw("metrics/metrics.html", **drawn, **await _form(visit, given, choice))
 
 
-@screen(f"{HERE}/csv", title="metrics.csv", query=QUERY)
-async def download(visit: Visit) -> Reply[Html]:
+@download(f"{HERE}/csv", title="metrics.csv", query=QUERY)
+async def save_csv(visit: Visit) -> Reply[Html]:
     """Return what the screen shows as a file, with all metrics."""
     choice = choice_of(given_of(visit), visit.request.at)
     dimensions = ",".join(("period", *([choice.split] if choice.split else [])))
@@ -87,12 +85,7 @@ async def download(visit: Visit) -> Reply[Html]:
     writer.writerow(names)
     for row in answer["data"]:
         writer.writerow([_cell(row.get(name)) for name in names])
-    headers = {
-        **HEADERS,
-        "content-security-policy": POLICY,
-        "content-disposition": 'attachment; filename="metrics.csv"',
-    }
-    return Reply(text.getvalue().encode(), 200, headers, "text/csv; charset=utf-8")
+    return visit.save("metrics.csv", text.getvalue().encode(), "text/csv; charset=utf-8")
 
 
 def _names_of(split: str | None) -> list[str]:
