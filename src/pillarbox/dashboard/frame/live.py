@@ -16,7 +16,7 @@ import asyncpg
 
 from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.people.cookies import cookie
-from pillarbox.dashboard.people.page_visits import HEADERS
+from pillarbox.dashboard.people.page_visits import HEADERS, see_other
 from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
@@ -115,7 +115,7 @@ async def stream(request: Request) -> Reply[OctetsAnswer]:
     visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
     headers = {**HEADERS, "content-security-policy": POLICY, "x-accel-buffering": "no"}
     if visitor is None or visitor.team_id is None:
-        return Reply(b"", 303, {**headers, "location": "/login"})
+        return Reply(b"", 303, see_other("/login").headers)
     streams = request.use(LiveStreams)
     streams.check(visitor.team_id)
     return Reply(streams.events(request, visitor.team_id), headers=headers, media=MEDIA)
