@@ -56,6 +56,7 @@ EXPANDERS = {
     "inboxes/search/searched_text.py": "a job that describes messages, in batches",
     "contacts/commands/render_template.py": "a command of the operator",
     "inboxes/commands/threads.py": "a command of the operator",
+    "emails/insights/rules.py": "insights of one stored email, in a thread",
     "dashboard/links.py": "a page of links, of fixed texts",
     "dashboard/mail_html.py": "the page of capture, of one mail for its operator",
 }

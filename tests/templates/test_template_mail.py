@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,14 +25,18 @@ PATIENCE = 10.0
 """Seconds of the processor, for what takes less than one."""
 
 
-@pytest.fixture
 @asynccontextmanager
-async def harbor(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Team, Sink]]:
+async def opened_harbor(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Team, Sink]]:
     """A team whose mail goes to a server in the test."""
     async with relayed_world(database_url, tmp_path, public_url=URL) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         yield team, sink
+
+
+@pytest.fixture
+def harbor(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[tuple[Team, Sink]]:
+    return opened_harbor(database_url, tmp_path)
 
 
 async def live(team: Team, **fields: Any) -> str:

@@ -12,8 +12,8 @@ from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
 from templates.test_template_mail import (
     body,
-    harbor,
     live,
+    opened_harbor,
     shown,
     string,
 )
@@ -34,7 +34,7 @@ ABOUT = (
 
 async def test_mail_to_one_contact_may_name_it(database_url: str, tmp_path: Path) -> None:
     """templates.md 5: what people call themselves is escaped in html, and there alone."""
-    async with harbor(database_url, tmp_path) as (team, _):
+    async with opened_harbor(database_url, tmp_path) as (team, _):
         await a_person(
             team,
             first_name="<script>\"&'{{{EMAIL}}}",
@@ -51,7 +51,7 @@ async def test_mail_to_one_contact_may_name_it(database_url: str, tmp_path: Path
 
 
 async def test_mail_to_several_or_to_nobody_known_names_nobody(database_url: str, tmp_path: Path) -> None:
-    async with harbor(database_url, tmp_path) as (team, _):
+    async with opened_harbor(database_url, tmp_path) as (team, _):
         await a_person(team, first_name="Ada", properties={"company": "Tide"})
         name = await live(team, html=ABOUT)
         several = await shown(team, name, to=["ada@quay.example"], bcc="bob@quay.example")
@@ -73,7 +73,7 @@ async def test_each_recipient_has_a_link_of_its_own(database_url: str, tmp_path:
     which no header is added. What only looks like such a placeholder came with a value and stays."""
     html = "{{{A}}}" + "".join(f'<a href="{{{{{{{word}}}}}}}">x</a>' for word in WORDS)
     fake = "{{{UNSUBSCRIBE_URL}}}{"
-    async with harbor(database_url, tmp_path) as (team, sink):
+    async with opened_harbor(database_url, tmp_path) as (team, sink):
         name = await live(
             team, subject="S{{{UNSUBSCRIBE_URL|u}}}", html=html, text=None, variables=[string("A")]
         )
@@ -100,7 +100,7 @@ async def test_each_recipient_has_a_link_of_its_own(database_url: str, tmp_path:
 async def test_a_template_with_a_topic_has_the_headers_and_the_links_of_the_topic(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with harbor(database_url, tmp_path) as (team, sink):
+    async with opened_harbor(database_url, tmp_path) as (team, sink):
         topic = await a_topic(team)
         name = await live(team, html="{{{A}}} {{{UNSUBSCRIBE_URL}}}", variables=[string("A")])
         await shown(team, name, {"A": "{{{UNSUBSCRIBE_URL}}}"}, topic_id=str(topic))
@@ -114,7 +114,7 @@ async def test_a_template_with_a_topic_has_the_headers_and_the_links_of_the_topi
 
 
 async def test_a_value_that_looks_like_a_link_makes_no_copies(database_url: str, tmp_path: Path) -> None:
-    async with harbor(database_url, tmp_path) as (team, sink):
+    async with opened_harbor(database_url, tmp_path) as (team, sink):
         name = await live(team, html="{{{A}}}", variables=[string("A")])
         await shown(team, name, {"A": "{{{UNSUBSCRIBE_URL}}}"}, to=["a@quay.example", "b@quay.example"])
         await team.world.turn()
