@@ -15,6 +15,7 @@ from pillarbox.dashboard.frame import times
 from pillarbox.dashboard.frame.tones import tone_of
 from pillarbox.dashboard.texts import has_text, language, t
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.process.offload import in_thread
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -74,6 +75,27 @@ def _templates() -> Environment:
     made.filters["exact_pattern"] = exact_pattern
     made.globals.update(t=t, has_text=has_text, language=language, tone_of=tone_of)
     return made
+
+
+_compiled: set[str] = set()
+
+
+async def prepare(template: str) -> None:
+    """Compile a template with all that it extends and imports, in a thread, where nobody has used it yet."""
+    if template not in _compiled:
+        await in_thread(_compile, template)
+        _compiled.add(template)
+
+
+def _compile(template: str) -> None:
+    from jinja2 import meta
+
+    environment = _templates()
+    source, _, _ = environment.loader.get_source(environment, template)  # type: ignore[union-attr]
+    for name in meta.find_referenced_templates(environment.parse(source)):
+        if name is not None:
+            _compile(name)
+    environment.get_template(template)
 
 
 def beginning(text: str | None) -> tuple[str | None, bool]:

@@ -160,7 +160,7 @@ def _y(value: float, top: float) -> float:
 def _round_up(value: float) -> float:
     """Return the least round number that is not below the value and can be cut into quarters; at least 4."""
     if value <= 4:
-        return 4.0 if value > 1 or value == 0 else max(value, 1e-9)
+        return value if 0 < value < 1 else 4.0
     power = 1.0
     while power * 10 < value:
         power *= 10
@@ -204,4 +204,4 @@ def _amount(value: float, unit: str = "") -> str:
         return f"{value / 1_000_000:.1f} M"
     if value >= 10_000:
         return f"{value / 1000:.0f} k"
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+    return f"{value:g}" if value < 1 else f"{value:.0f}" if value == int(value) else f"{value:.1f}"

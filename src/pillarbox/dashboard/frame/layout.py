@@ -10,7 +10,7 @@ import asyncpg
 from pillarbox.dashboard.frame import assets
 from pillarbox.dashboard.frame.code_samples import ApiExample, first_mail, samples_of
 from pillarbox.dashboard.frame.screen_table import ScreenTable
-from pillarbox.dashboard.pages import page
+from pillarbox.dashboard.pages import page, prepare
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import HEADERS
 from pillarbox.dashboard.texts import t
@@ -40,6 +40,7 @@ async def draw_screen(
 ) -> Reply[Html]:
     """Return a screen as a page, with all headers of UI-04. `calls` are what it called of the API."""
     table = request.use(ScreenTable)
+    await prepare(template)
     teams = await members.teams_of(request.use(asyncpg.Pool), visitor.person_id)
     return page(
         template,

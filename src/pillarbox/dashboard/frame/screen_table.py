@@ -12,6 +12,7 @@ from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
 ATTRIBUTE: Final = "__screens__"
+OVERVIEW: Final = "/dashboard"
 GROUPS: Final = ("email", "audience", "inboxes", "team", "installation")
 """The parts of the navigation, in its order; each has a heading `navigation.<group>`."""
 
@@ -104,11 +105,13 @@ def _group(entry: Screen) -> str:
     return entry.navigation.group if entry.navigation else ""
 
 
-def _section(path: str, paths: Iterable[str]) -> str:
-    """Return the navigation's entry that a path belongs to: the longest one that begins it."""
-    return max(
-        (entry for entry in paths if path == entry or path.startswith(f"{entry}/")), key=len, default=""
-    )
+def _section(path: str, paths: Sequence[str]) -> str:
+    """Return the navigation's entry that a path belongs to: the longest one that begins it.
+
+    The overview is an entry of its own, not the beginning of all others.
+    """
+    begun = (entry for entry in paths if entry != OVERVIEW and path.startswith(f"{entry}/"))
+    return path if path in paths else max(begun, key=len, default="")
 
 
 def _link(entry: Screen, here: str) -> NavigationLink:

@@ -32,7 +32,7 @@ TEXTS: Final[dict[str, str]] = {
     "parts.choose_all": "Choose all",
     "parts.choose": "Choose {name}",
     "search.title": "Search",
-    "search.hint": "Ids, addresses, subjects, Message-IDs, domains, names, and screens.",
+    "search.hint": "Ids, addresses, subjects, domains, names, and screens.",
     "search.none": "Nothing was found for “{q}”.",
     "search.screens": "Screens",
     "search.things": "Found",
