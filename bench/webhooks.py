@@ -378,7 +378,7 @@ async def statements(report: Report, server: Server, when: str) -> None:
             ("look", queries.DUE_WEBHOOKS, (now, *START, WEBHOOKS_PER_PAGE)),
             ("claim", queries.CLAIM, (*place, 0, owner, until, now, most, nil)),
             ("holders", claims.DELIVERIES.holders, ()),
-            ("count", queue_metrics.COUNT, (now, queue_metrics.COUNTING.most)),
+            ("count", claims.DELIVERIES.count, (now, queue_metrics.COUNTING.most)),
         ):
             worst = max(worst, await took(report, conn, f"{name} {when}", statement, arguments))
         report.result(f"slowest statement, {when}", worst, "ms", at_most(50))

@@ -18,7 +18,8 @@ import asyncpg
 from pillarbox.doctor import examination_queries
 from pillarbox.doctor.examination_queries import ExaminationRun
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.postgres.database import TROUBLE, Source
+from pillarbox.kernel.postgres.time_limit import unlimited
 
 log = get("examination")
 
@@ -87,7 +88,7 @@ class ExaminationRunner:
         run_id = self._new_id()
         if not await begin(self._pool, kind, run_id, self._now()):
             return False
-        task = asyncio.create_task(self._run(kind, run_id, work))
+        task = asyncio.create_task(self._run(kind, run_id, work), context=unlimited())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return True
@@ -96,16 +97,29 @@ class ExaminationRunner:
         try:
             async with asyncio.timeout(LIMITS[kind].total_seconds()):
                 result = await work()
+        except asyncio.CancelledError:
+            await self._failed(kind, run_id, "the server stopped")
+            raise
         except Exception as failure:
             # It is shown: the operator asked for it, and nothing else depends on it.
             log.warning("examination.failed", kind=kind.value, error=type(failure).__name__)
             reason = "it took too long" if isinstance(failure, TimeoutError) else str(failure)
-            text = json.dumps({"error": reason[:500]})
+            await self._failed(kind, run_id, reason)
+            return
+        try:
+            await finish(self._pool, kind, run_id, self._now(), result)
+        except TROUBLE as trouble:
+            log.warning("examination.not_kept", kind=kind.value, error=type(trouble).__name__)
+
+    async def _failed(self, kind: ExaminationKind, run_id: UUID, reason: str) -> None:
+        """Keep why a run has no result, if the database takes it."""
+        text = json.dumps({"error": reason[:500]})
+        try:
             await examination_queries.finish(
                 self._pool, kind.value, run_id, self._now(), is_healthy=None, result=text
             )
-            return
-        await finish(self._pool, kind, run_id, self._now(), result)
+        except TROUBLE as trouble:
+            log.warning("examination.not_kept", kind=kind.value, error=type(trouble).__name__)
 
     async def settled(self) -> None:
         """Wait until no run of this process goes on."""

@@ -101,12 +101,17 @@ async def begin(
     return token
 
 
-async def find(source: Source, now: datetime, token: str | None) -> PersonSession | None:
-    """Return the session behind a cookie, of whichever stage; None where it has ended."""
+async def find(
+    source: Source, now: datetime, token: str | None, *, is_used: bool = True
+) -> PersonSession | None:
+    """Return the session behind a cookie, of whichever stage; None where it has ended.
+
+    `is_used` says whether the person uses it now: what asks by itself does not keep a session alive.
+    """
     if not token or len(token) > LONGEST_TOKEN:
         return None
     found = await queries.session(source, token_hash(token), now - IDLE, now)
-    if found is not None and now - found.used_at > TOUCH:
+    if is_used and found is not None and now - found.used_at > TOUCH:
         await queries.mark_used(source, found.hash, now)
     return found
 

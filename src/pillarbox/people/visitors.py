@@ -46,6 +46,11 @@ class Visitor:
         """Return whether the person may do so in the team that they view."""
         return may_do(self.role, act, is_own=is_own)
 
+    @property
+    def is_team_blocked(self) -> bool:
+        """Whether the operator has blocked the team: its members look, and take access away."""
+        return self.team is not None and self.team.status != "active"
+
     def caller(self) -> Caller:
         """Return the credential by which pages call the API for the person: full access to the team."""
         if self.team is None:
@@ -68,9 +73,11 @@ class Visitor:
         return instant - self.confirmed_at <= CONFIRMED_FOR
 
 
-async def visitor_of(source: Source, now: datetime, token: str | None) -> Visitor | None:
+async def visitor_of(
+    source: Source, now: datetime, token: str | None, *, is_used: bool = True
+) -> Visitor | None:
     """Return the person behind a cookie; None without a full session."""
-    found = await sessions.find(source, now, token)
+    found = await sessions.find(source, now, token, is_used=is_used)
     if found is None or token is None or found.stage != SessionStage.FULL.value:
         return None
     team = await session_queries.looked_at(source, found.person_id, found.team_id)

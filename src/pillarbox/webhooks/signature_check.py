@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import binascii
 import hmac
-import re
 from base64 import b64decode
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -20,7 +19,10 @@ from pillarbox.webhooks.signing_secrets import PREFIX
 TOLERANCE: Final = timedelta(minutes=5)
 """Official libraries refuse a delivery whose time is further away."""
 
-_HEADER: Final = re.compile(r"""^\s*["']?([A-Za-z-]+)["']?\s*[:=]\s*["']?(.*?)["']?,?\s*$""")
+LONGEST_LINE: Final = 1000
+"""Longer lines are no header of a delivery."""
+
+_AROUND: Final = " \t\"',"
 
 
 class SignatureVerdict(StrEnum):
@@ -58,13 +60,20 @@ def verdict_of(body: str, headers: str, secret: str, now: datetime) -> Signature
 
 def signature_headers(text: str) -> Mapping[str, str] | None:
     """Return `id`, `timestamp` and `signature` of headers as lines; None where one is missing."""
-    lines = [line for raw in text.splitlines() if (line := _HEADER.match(raw))]
-    given = {line[1].lower(): line[2] for line in lines}
+    given = dict([_header(line) for line in text.splitlines() if len(line) <= LONGEST_LINE])
     for family in FAMILIES:
         values = {name: given.get(f"{family}-{name}", "") for name in ("id", "timestamp", "signature")}
         if all(values.values()) and values["id"].isascii():
             return values
     return None
+
+
+def _header(line: str) -> tuple[str, str]:
+    """Name and value of a line, as a header field, or as code and JSON write it; quotes are left out."""
+    name, colon, value = line.partition(":")
+    if not colon:
+        name, _, value = line.partition("=")
+    return name.strip(_AROUND).lower(), value.strip(_AROUND)
 
 
 def _readings(body: str) -> list[str]:

@@ -64,7 +64,6 @@ async def verify_claim(visit: Visit, _: Form) -> Reply[Html]:
 @act(f"{ONE}/rotate", title="domain.rotate", right=Right.MANAGE, back=HERE)
 async def rotate(visit: Visit, _: Form) -> Reply[Html]:
     """Make a DKIM key, which signs once its record has been seen."""
-    visit.refuse_blocked()
     report = await report_or_404(visit)
     try:
         rotation = await keys.rotate(visit.db, report.domain.id, visit.request.use(DomainContext))

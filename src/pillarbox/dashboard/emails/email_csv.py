@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import AsyncIterator
-from io import StringIO
 from typing import Final
 from uuid import UUID
 
 import msgspec
 
 from pillarbox.dashboard.emails.email_list import FILTERS, HERE, filter_of, given_filters
+from pillarbox.dashboard.frame.csv_file import MEDIA, lines
 from pillarbox.dashboard.frame.screens import download
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.emails.search.filters import EmailFilter, FoundEmail, NotAFilter
@@ -25,8 +24,6 @@ MOST_ROWS: Final = 100_000
 MOST_PAGES: Final = 2000
 """A page may be empty where little fits; so many are read."""
 PAGE_ROWS: Final = 500
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""How cells begin that spreadsheets would compute."""
 
 
 @download(f"{HERE}/csv", title="emails.csv", query=dict.fromkeys(FILTERS, str))
@@ -36,22 +33,22 @@ async def save_csv(visit: Visit) -> Reply[Html]:
         email_filter = filter_of(given_filters(visit))
     except NotAFilter as wrong:
         raise Invalid(str(wrong)) from None
-    return visit.save("emails.csv", csv_parts(visit.db, email_filter), "text/csv; charset=utf-8")
+    return visit.save("emails.csv", csv_parts(visit.db, email_filter), MEDIA)
 
 
 async def csv_parts(
     db: TeamDb, email_filter: EmailFilter, limit: int = MOST_ROWS, page_rows: int = PAGE_ROWS
 ) -> AsyncIterator[bytes]:
     """Yield the file in pieces of a page. No transaction is open while the browser reads."""
-    yield _lines([list(COLUMNS)])
+    yield lines([list(COLUMNS)])
     after: UUID | None = None
     left = limit
     for _ in range(MOST_PAGES):
         rows = min(left, page_rows)
         page = await find(db.source, db.team_id, email_filter, limit=rows, after=after)
         left -= len(page.emails)
-        if page.emails:
-            yield _lines([_cells(email) for email in page.emails])
+        # An empty piece as well: the time limit of the request begins anew with each.
+        yield lines([_cells(email) for email in page.emails])
         if page.following is None or left <= 0:
             return
         after = page.following
@@ -64,13 +61,7 @@ def _cells(email: FoundEmail) -> list[str]:
     return [
         str(email.id),
         iso_style(email.created_at),
-        *(f"'{text}" if text.startswith(FORMULA) else text for text in texts),
+        *texts,
         email.last_event,
         scheduled,
     ]
-
-
-def _lines(rows: list[list[str]]) -> bytes:
-    text = StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 
+from pillarbox.dashboard.frame.filter_fields import cursor_of, day_range
 from pillarbox.dashboard.frame.layout import choices
 from pillarbox.dashboard.frame.paging import ROWS, PageLinks, list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.times import zone
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.people.page_visits import Form
-from pillarbox.dashboard.texts import t
 from pillarbox.emails.search.filters import EmailFilter, FoundEmail, NotAFilter
 from pillarbox.emails.search.find import find
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.wire.problems import Problem
+from pillarbox.kernel.wire.problems import Invalid, Problem
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.timeline.rules import STATES
 
@@ -65,7 +62,7 @@ async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = 
     else:
         try:
             rows, paging = await _filtered(visit, given)
-        except NotAFilter as wrong:
+        except (NotAFilter, Invalid) as wrong:
             rows, paging, status, problem = [], PageLinks(None, None), 422, str(wrong)
     return await visit.draw(
         "emails/list.html",
@@ -86,36 +83,25 @@ def given_filters(visit: Visit) -> dict[str, str | None]:
 
 
 def filter_of(given: Mapping[str, str | None]) -> EmailFilter:
-    """Return the filter that these texts mean; NotAFilter where one of them means nothing."""
+    """Return the filter that these texts mean; NotAFilter or Invalid where one of them means nothing."""
+    days = day_range(given["since"], given["until"])
     return EmailFilter.parsed(
         to=given["to"],
         sender=given["sender"],
         subject=given["subject"],
         state=given["state"],
         domain=given["domain"],
-        since=day_of(given["since"]),
-        until=None if (until := day_of(given["until"])) is None else until + timedelta(days=1),
+        since=days.since,
+        until=days.until,
     )
 
 
 async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequence[dict[str, Any]], PageLinks]:
     email_filter = filter_of(given)
-    after = visit.request.query.text("after")
-    cursor = UUID(after) if after and well_formed(after) else None
     db = visit.db
-    page = await find(db.source, db.team_id, email_filter, limit=ROWS, after=cursor)
+    page = await find(db.source, db.team_id, email_filter, limit=ROWS, after=cursor_of(visit))
     older = with_query(HERE, **given, after=str(page.following)) if page.following else None
     return [_row(email) for email in page.emails], PageLinks(None, older)
-
-
-def day_of(text: str | None) -> datetime | None:
-    """Return the beginning of a day in the reader's zone; NotAFilter for what is no date."""
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text[:10]).replace(tzinfo=zone())
-    except ValueError:
-        raise NotAFilter(t("emails.no_date", text=text[:20])) from None
 
 
 def _row(email: FoundEmail) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pillarbox.dashboard.people.page_visits import HEADERS
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.membership import members
+from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
 POLICY: Final = (
@@ -55,6 +56,8 @@ async def draw_screen(
         problem_text=problem,
         notice_text=notice if problem is None else None,
         samples=samples_of(calls, table.public_url),
+        has_screen=table.leads_to,
+        may_use=visitor.may(Right.USE),
         first_mail=first_mail(table.public_url),
         stylesheet=assets.address("dashboard.css"),
         script=assets.address("dashboard.js"),

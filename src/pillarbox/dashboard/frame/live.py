@@ -72,14 +72,15 @@ class LiveStreams:
                 await self._clock.sleep(EVERY)
                 if self._is_closing or request.is_client_gone():
                     return
+                is_due = look % SIGN_OF_LIFE == 0
+                if is_due and not await _has_session(request, team_id):
+                    yield END
+                    return
                 digest = await self._digest(team_id)
                 if digest is not None and digest != last:
                     last = digest
                     yield CHANGE
-                elif look % SIGN_OF_LIFE == 0:
-                    if not await _has_session(request, team_id):
-                        yield END
-                        return
+                elif is_due:
                     yield NOTHING
         finally:
             self._open[team_id] -= 1
@@ -96,8 +97,9 @@ class LiveStreams:
 
 async def _has_session(request: Request, team_id: UUID) -> bool:
     """Whether the person still has a session, and this team."""
+    clock = request.use(Clock)  # type: ignore[type-abstract]
     try:
-        visitor = await visitor_of(request.use(asyncpg.Pool), request.use(Clock).now(), cookie(request))  # type: ignore[type-abstract]
+        visitor = await visitor_of(request.use(asyncpg.Pool), clock.now(), cookie(request), is_used=False)
     except (*GONE, TimeoutError):
         return True
     return visitor is not None and visitor.team_id == team_id
@@ -112,10 +114,11 @@ async def _has_session(request: Request, team_id: UUID) -> bool:
     problems=(503,),
 )
 async def stream(request: Request) -> Reply[OctetsAnswer]:
-    visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
+    visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request), is_used=False)
     headers = {**HEADERS, "content-security-policy": POLICY, "x-accel-buffering": "no"}
     if visitor is None or visitor.team_id is None:
-        return Reply(b"", 303, see_other("/login").headers)
+        login = see_other("/login")
+        return Reply(b"", login.status, login.headers, login.media)
     streams = request.use(LiveStreams)
     streams.check(visitor.team_id)
     return Reply(streams.events(request, visitor.team_id), headers=headers, media=MEDIA)

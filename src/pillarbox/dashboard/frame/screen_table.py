@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -66,6 +67,11 @@ class ScreenTable:
     def __init__(self, screens: Sequence[Screen], public_url: str) -> None:
         self.screens = screens
         self.public_url = public_url
+        self._patterns = [re.sub(r"{\w+}", "[^/]+", screen.path) for screen in screens]
+
+    def leads_to(self, path: str) -> bool:
+        """Whether there is a screen at this path."""
+        return any(re.fullmatch(pattern, path) for pattern in self._patterns)
 
     def visible_to(self, visitor: Visitor) -> list[Screen]:
         """Return the screens that the visitor may open."""

@@ -8,6 +8,7 @@ from typing import Any
 from pillarbox.dashboard.frame.screen_table import ATTRIBUTE, NavigationEntry, Screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import FORM_BYTES, Form, form, page
+from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
@@ -113,6 +114,9 @@ def act(
 
     def marked(handler: ActHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:
         async def done(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+            maintenance = request.services.find(Maintenance)
+            if maintenance is not None and not for_operators:
+                maintenance.check()
             return await handler(Visit(request, visitor, path, title), fields)
 
         done.__module__, done.__qualname__, done.__name__ = _names_of(handler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from pillarbox.dashboard.frame.screen_table import ScreenTable
 from pillarbox.dashboard.frame.screens import screen
@@ -70,12 +71,16 @@ def _words(title: str, words: str | None) -> str:
 async def _things(visit: Visit, q: str) -> list[FoundThing]:
     if well_formed(q):
         return await _by_id(visit, q.lower())
-    return [*await _emails(visit, q), *await _named(visit, q)]
+    leads_to = visit.request.use(ScreenTable).leads_to
+    found = [*await _emails(visit, q), *await _named(visit, q)]
+    return [thing for thing in found if leads_to(thing.path.partition("?")[0])]
 
 
 async def _by_id(visit: Visit, id: str) -> list[FoundThing]:
     found = []
     for path, kind in BY_ID.items():
+        if not visit.request.use(ScreenTable).leads_to(f"/dashboard{path}/{id}"):
+            continue
         thing = await visit.find(f"{path}/{id}", shown=False)
         if thing is not None:
             found.append(FoundThing(f"/dashboard{path}/{id}", _name(thing), kind))
@@ -112,7 +117,7 @@ async def _named(visit: Visit, q: str) -> list[FoundThing]:
 
 async def _contact(visit: Visit, q: str) -> Any | None:
     try:
-        return await visit.find(f"/contacts/{q}", shown=False)
+        return await visit.find(f"/contacts/{quote(q, safe='@')}", shown=False)
     except Problem:
         return None
 

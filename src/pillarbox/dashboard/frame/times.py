@@ -8,6 +8,8 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from pillarbox.dashboard.texts import language
+from pillarbox.kernel.wire.problems import Invalid
+from pillarbox.metrics.question import zone_name
 
 LONGEST_ZONE: Final = 64
 FORMATS: Final = {"en": "%Y-%m-%d %H:%M", "de": "%d.%m.%Y %H:%M"}
@@ -65,9 +67,10 @@ def percent(part: float, whole: float, digits: int = 1) -> str:
 
 
 def _zone_of(name: str | None) -> tzinfo:
-    if not name or len(name) > LONGEST_ZONE or name.startswith(("/", ".")) or ".." in name:
+    """The zone of that name, if the API knows it as well."""
+    if not name or len(name) > LONGEST_ZONE:
         return UTC
     try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
+        return ZoneInfo(zone_name(name))
+    except (Invalid, ValueError, OSError, LookupError):
         return UTC

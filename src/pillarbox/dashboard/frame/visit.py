@@ -142,12 +142,7 @@ class Visit:
             raise Forbidden(t("team.none"))
         if not self.may(right_of(method, path)):
             raise Forbidden(t("refused.text"))
-        if method != "GET":
-            self.refuse_blocked()
-
-    def refuse_blocked(self) -> None:
-        """Raise Forbidden where the team is blocked: acts without a call of the API ask this first."""
-        if self.visitor.team is None or self.visitor.team.status != "active":
+        if method != "GET" and self.visitor.is_team_blocked:
             raise Forbidden(t("team.blocked"))
 
     # Answers ----------------------------------------------------------------------------------------

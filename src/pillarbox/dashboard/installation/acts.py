@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from pillarbox.dashboard.frame.filter_fields import day_range
 from pillarbox.dashboard.frame.paging import ROWS, PageLinks
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
-from pillarbox.dashboard.frame.times import zone
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.installation.choices import all_teams, names_of, shell, team_of
-from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people import audit
 from pillarbox.people.audit.queries import AuditFilter, EntryOfTeam
@@ -38,15 +38,16 @@ async def index(visit: Visit) -> Reply[Html]:
     names = names_of(teams)
     problem = None
     try:
+        days = day_range(given["since"], given["until"])
         chosen = AuditFilter(
             team_id=_team_id(visit, given["team"]),
             what=given["what"],
             who=given["who"],
-            since=_day(given["since"]),
-            until=None if (until := _day(given["until"])) is None else until + timedelta(days=1),
+            since=days.since,
+            until=days.until,
         )
-    except ValueError:
-        chosen, problem = AuditFilter(), t("operator.acts.no_date")
+    except Invalid as wrong:
+        chosen, problem = AuditFilter(), wrong.message
     after = _cursor(visit.request.query.text("after"))
     entries = await audit.page_of_all(visit.pool, chosen, ROWS + 1, after=after)
     older = None
@@ -74,10 +75,6 @@ async def index(visit: Visit) -> Reply[Html]:
 
 def _team_id(visit: Visit, text: str | None) -> UUID | None:
     return UUID(text) if text and well_formed(text) else None
-
-
-def _day(text: str | None) -> datetime | None:
-    return None if not text else datetime.fromisoformat(text[:10]).replace(tzinfo=zone())
 
 
 def _cursor(text: str | None) -> tuple[datetime, UUID] | None:

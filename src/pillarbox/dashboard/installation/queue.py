@@ -24,7 +24,9 @@ from pillarbox.delivery.queue.overview import QueueFilter, QueueGroup, Totals, W
 from pillarbox.domains.names import NotADomain, normalised
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.time_limit import to_its_end
 from pillarbox.kernel.terminal.answers import span
+from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.teams.team import Team
 from pillarbox.timeline.record import Timeline
 
@@ -64,7 +66,7 @@ class QueuePart(NamedTuple):
         return shell("queue", *words, team=str(self.team.id) if self.team else None, domain=self.domain)
 
 
-class UnknownPartError(ValueError):
+class UnknownPart(Invalid):
     """There is no such team, or the text is no domain."""
 
 
@@ -83,9 +85,9 @@ async def index(visit: Visit) -> Reply[Html]:
         given |= saved_form.kept(visit.request, visit.visitor).fields
     try:
         part = await _part(visit, given)
-    except UnknownPartError as unknown:
+    except UnknownPart as unknown:
         part = await _part(visit, {})
-        return await queue_page(visit, part, status=422, problem=str(unknown))
+        return await queue_page(visit, part, status=422, problem=unknown.message)
     return await queue_page(visit, part)
 
 
@@ -129,7 +131,7 @@ async def resume(visit: Visit, form: Form) -> Reply[Html]:
 )
 async def retry(visit: Visit, form: Form) -> Reply[Html]:
     part = await _part_of(visit, form)
-    await operator_acts.retry(visit.pool, part.filter, visit.actor, visit.request.at)
+    await to_its_end(operator_acts.retry(visit.pool, part.filter, visit.actor, visit.request.at))
     return _done(visit, part, "queue_retried")
 
 
@@ -148,7 +150,8 @@ async def drop(visit: Visit, form: Form) -> Reply[Html]:
         problem = t("operator.queue.type_name", name=part.name)
         return await queue_page(visit, part, status=422, problem=problem)
     timeline, ids = visit.request.use(Timeline), visit.request.use(Ids)
-    await operator_acts.drop(visit.pool, timeline, part.filter, visit.actor, ids.now)
+    # Its batches are committed one by one: it ends, and is recorded, whatever becomes of this request.
+    await to_its_end(operator_acts.drop(visit.pool, timeline, part.filter, visit.actor, ids.now))
     return _done(visit, part, "queue_dropped")
 
 
@@ -195,12 +198,12 @@ async def _part(visit: Visit, given: Mapping[str, str | None]) -> QueuePart:
     teams = await all_teams(visit)
     team = team_of(teams, given.get("team"))
     if given.get("team") and team is None:
-        raise UnknownPartError(t("operator.no_team"))
+        raise UnknownPart(t("operator.no_team"))
     domain = (given.get("domain") or "").strip()
     try:
         return QueuePart(team, normalised(domain) if domain else None, teams)
     except NotADomain:
-        raise UnknownPartError(t("operator.no_domain", text=domain[:60])) from None
+        raise UnknownPart(t("operator.no_domain", text=domain[:60])) from None
 
 
 async def _part_of(visit: Visit, form: Form) -> QueuePart:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any, Final
-from uuid import UUID
 
-from pillarbox.dashboard.emails.email_list import day_of
+from pillarbox.dashboard.frame.filter_fields import cursor_of, day_range
 from pillarbox.dashboard.frame.paging import ROWS, PageLinks, list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
@@ -15,7 +13,6 @@ from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.texts import t
 from pillarbox.emails.search.filters import NotAFilter
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.logs.filtering import METHODS, STATUSES, LogFilter, find_logs
 from pillarbox.logs.policy import LogPolicy
 
@@ -65,18 +62,17 @@ def status_tone(status: int) -> str:
 async def _filtered(
     visit: Visit, given: Mapping[str, str | None]
 ) -> tuple[Sequence[Mapping[str, Any]], PageLinks]:
-    until = day_of(given["until"])
+    days = day_range(given["since"], given["until"])
     log_filter = LogFilter(
         method=given["method"],
         status=given["status"],
         path=given["path"],
         agent=given["agent"],
-        since=day_of(given["since"]),
-        until=None if until is None else until + timedelta(days=1),
+        since=days.since,
+        until=days.until,
     )
-    policy, after = visit.request.use(LogPolicy), visit.request.query.text("after")
+    policy = visit.request.use(LogPolicy)
     oldest = policy.oldest(policy.days_of(visit.visitor.caller()), visit.request.at)
-    cursor = UUID(after) if after and well_formed(after) else None
-    found = await find_logs(visit.db, log_filter, oldest=oldest, after=cursor, limit=ROWS)
+    found = await find_logs(visit.db, log_filter, oldest=oldest, after=cursor_of(visit), limit=ROWS)
     older = with_query(HERE, **given, after=str(found.following)) if found.following else None
     return [row._asdict() for row in found.rows], PageLinks(None, older)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.frame.code_samples import ApiExample, samples_of
+from pillarbox.dashboard.frame.json_text import indented
 from pillarbox.dashboard.frame.screen_table import ScreenTable
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.visit import Visit
@@ -45,19 +45,20 @@ async def show(visit: Visit) -> Reply[Html]:
         is_cut=request_is_cut or answer_is_cut,
         again=again,
         is_masked=MASK in (request_text or ""),
-        thing=_thing(log["endpoint"], answer),
+        thing=_thing(visit, log["endpoint"], answer),
         message=answer.get("message") if isinstance(answer, dict) and log["response_status"] >= 400 else None,
     )
 
 
 def _text(body: Any) -> str | None:
-    return None if body is None else json.dumps(body, ensure_ascii=False, indent=2)
+    return None if body is None else indented(body)
 
 
-def _thing(endpoint: str, answer: Any) -> str | None:
+def _thing(visit: Visit, endpoint: str, answer: Any) -> str | None:
     """Return the screen of what the request made or changed."""
     thing_id = answer.get("id") if isinstance(answer, dict) else None
     base = next((path for path in LISTED if endpoint == path or endpoint.startswith(f"{path}/")), None)
     if base is None or not isinstance(thing_id, str) or not well_formed(thing_id):
         return None
-    return f"/dashboard{base}/{thing_id}"
+    path = f"/dashboard{base}/{thing_id}"
+    return path if visit.request.use(ScreenTable).leads_to(path) else None

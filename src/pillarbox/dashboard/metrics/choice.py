@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from pillarbox.dashboard.frame.filter_fields import day_of
 from pillarbox.dashboard.frame.times import zone
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.kernel.wire.problems import InvalidParameter
@@ -85,24 +86,12 @@ def _known(text: str, names: tuple[str, ...]) -> str | None:
 
 def _period(given: Mapping[str, str], now: datetime, reader_zone: tzinfo) -> tuple[datetime, datetime]:
     """The days that were typed, else the span up to now."""
-    since, until = (_day(given, name, reader_zone) for name in ("since", "until"))
+    since, until = (day_of(given[name], reader_zone) for name in ("since", "until"))
     end = now if until is None else min(now, until + timedelta(days=1))
     start = end - SPANS.get(given["span"], SPANS["30d"]) if since is None else since
     if start >= end:
         raise InvalidParameter("since", "The first day must not be after the last one, or in the future.")
     return start, end
-
-
-def _day(given: Mapping[str, str], name: str, reader_zone: tzinfo) -> datetime | None:
-    if not given[name]:
-        return None
-    try:
-        day = datetime.strptime(given[name], "%Y-%m-%d")
-    except ValueError:
-        raise InvalidParameter(name, f"{given[name][:20]} is no date: use 2026-10-03.") from None
-    if not 1971 <= day.year <= 9000:
-        raise InvalidParameter(name, "The year must be between 1971 and 9000.")
-    return day.replace(tzinfo=reader_zone)
 
 
 def _usual_granularity(length: timedelta) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.frame import charts
-from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.csv_file import MEDIA, lines
+from pillarbox.dashboard.frame.screen_table import NavigationEntry, ScreenTable
 from pillarbox.dashboard.frame.screens import download, screen
 from pillarbox.dashboard.frame.times import number
 from pillarbox.dashboard.frame.visit import Visit, with_query
@@ -80,23 +79,12 @@ async def save_csv(visit: Visit) -> Reply[Html]:
     dimensions = ",".join(("period", *([choice.split] if choice.split else [])))
     answer = await visit.get("/emails/metrics", **choice.query(), dimensions=dimensions)
     names = ["period", *_names_of(choice.split), *METRICS]
-    text = StringIO()
-    writer = csv.writer(text)
-    writer.writerow(names)
-    for row in answer["data"]:
-        writer.writerow([_cell(row.get(name)) for name in names])
-    return visit.save("metrics.csv", text.getvalue().encode(), "text/csv; charset=utf-8")
+    rows = [[row.get(name) for name in names] for row in answer["data"]]
+    return visit.save("metrics.csv", lines([names, *rows]), MEDIA)
 
 
 def _names_of(split: str | None) -> list[str]:
     return [f"{split}_id", f"{split}_name"] if split else []
-
-
-def _cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula."""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value
 
 
 async def _values(visit: Visit, choice: MetricChoice, given: Mapping[str, str]) -> dict[str, Any]:
@@ -152,9 +140,11 @@ async def _splits(visit: Visit, choice: MetricChoice) -> list[SplitRow]:
     if choice.split is None:
         return []
     ranked = list(await _ranked(visit, choice))[:LISTED]
+    leads_to = visit.request.use(ScreenTable).leads_to
+    rows = [(name, amount, f"/dashboard/{choice.split}s/{part}") for name, amount, part in ranked]
     return [
-        SplitRow(name, _amount(choice.metric, amount), f"/dashboard/{choice.split}s/{part}" if part else None)
-        for name, amount, part in ranked
+        SplitRow(name, _amount(choice.metric, amount), path if leads_to(path) else None)
+        for name, amount, path in rows
     ]
 
 

@@ -28,8 +28,11 @@ from pillarbox.dashboard.texts import t, use_language
 from pillarbox.kernel.http.failures import problem_for
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.observability.request_log import READS
+from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE
-from pillarbox.kernel.wire.problems import Problem
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.wire.problems import Problem, RateLimited
 from pillarbox.people import sessions
 from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
@@ -39,6 +42,10 @@ from pillarbox.people.visitors import Visitor, visitor_of
 FORM_MEDIA: Final = "application/x-www-form-urlencoded"
 FORM_BYTES: Final = 64 * 1024
 MOST_FIELDS: Final = 200
+REQUESTS: Final = 300
+REQUEST_SECONDS: Final = 10.0
+"""Requests of one person within so many seconds, whatever pages they open."""
+
 FAILURES: Final = (400, 403, 404, 409, 410, 422, 429, 503)
 """Statuses that a person sees as a page."""
 
@@ -267,6 +274,15 @@ def _marked(
     return mark
 
 
+def _hold_to_bounds(request: Request, visitor: Visitor) -> None:
+    """Count the request for the person, and its database work for their team; raises RateLimited."""
+    taken = request.use(Windows).take(key_for(f"pages of {visitor.person_id}"), REQUESTS, REQUEST_SECONDS)
+    if not taken.allowed:
+        raise RateLimited(t("visits.too_many"), {"retry-after": str(taken.reset)})
+    if visitor.team_id is not None:
+        time_limit.belongs_to(visitor.team_id, is_read=request.method in READS)
+
+
 def page(
     method: str,
     path: str,
@@ -291,6 +307,7 @@ def page(
             visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
             if visitor is None:
                 return see_other(with_return("/login", _here(request)))
+            _hold_to_bounds(request, visitor)
             if without_team is not None and visitor.team_id is None:
                 return see_other(without_team)
             if not _is_allowed(visitor, right, for_operators=for_operators):
@@ -316,10 +333,13 @@ def form(
     back: str | None = None,
     keeps: Iterable[str] = (),
     limit: int = FORM_BYTES,
+    while_blocked: bool = False,
 ) -> Callable[[FormHandler], Handler]:
     """Declare a form for people who have logged in. With `confirm` a person who has not proved lately who
     they are does so first. They come to `back` then (without it to the form's own path), where the fields in
-    `keeps` are filled in. `limit` bounds its octets."""
+    `keeps` are filled in. `limit` bounds its octets. Members of a blocked team get 403, unless
+    `while_blocked` says that the form only takes access away.
+    """
     names = frozenset(keeps)
     if names & saved_form.SECRETS:
         raise ValueError(f"{path} keeps secrets: {sorted(names & saved_form.SECRETS)}")
@@ -330,11 +350,14 @@ def form(
             visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
             if visitor is None:
                 return see_other(with_return("/login", back))
+            _hold_to_bounds(request, visitor)
             fields = _own_form(request, visitor.form_token)
             if isinstance(fields, Reply):
                 return fields
             if not _is_allowed(visitor, right, for_operators=for_operators):
                 return refused(visitor, for_operators=for_operators)
+            if right is not None and not while_blocked and visitor.is_team_blocked:
+                return refused(visitor, text="team.blocked")
             if confirm and not visitor.is_confirmed(request.at):
                 return to_confirm(request, visitor, fields, names, back)
             reply = await handler(request, visitor, fields)
@@ -396,14 +419,14 @@ def _is_allowed(visitor: Visitor, right: Right | None, *, for_operators: bool) -
     return right is None or visitor.may(right)
 
 
-def refused(visitor: Visitor, *, for_operators: bool = False) -> Reply[Html]:
-    """Show a 403: the visitor's role in the team is not enough, or the page is for operators."""
+def refused(visitor: Visitor, *, for_operators: bool = False, text: str = "refused.text") -> Reply[Html]:
+    """Show a 403: the visitor's role in the team is not enough, or the page is for operators, or `text`."""
     return draw(
         "people/message.html",
         visitor=visitor,
         status=403,
         title=t("refused.title"),
-        text=t("refused.operators" if for_operators else "refused.text"),
+        text=t("refused.operators" if for_operators else text),
         link=("/", t("refused.link")),
     )
 

@@ -114,7 +114,6 @@ async def list_screen(visit: Visit, *, status: int = 200, problem: str | None = 
         origin=origin or "",
         origins=choices(ORIGINS, "suppressions.origin"),
         is_filtered=bool(address or origin),
-        may_use=visit.may(Right.USE),
     )
 
 

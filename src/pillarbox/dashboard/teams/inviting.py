@@ -47,6 +47,7 @@ async def invite(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
 @form(
     "POST",
     "/team/invitations/{invitation_id}/end",
+    while_blocked=True,
     right=Right.MANAGE,
     summary="Take an invitation back",
 )

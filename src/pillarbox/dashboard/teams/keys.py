@@ -76,6 +76,7 @@ async def make(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
 @form(
     "POST",
     "/team/keys/{api_key_id}/delete",
+    while_blocked=True,
     right=Right.USE,
     confirm=True,
     back=HERE,
@@ -159,7 +160,7 @@ async def keys_page(
         has_more=found.has_more,
         is_first=rows.after is None and rows.before is None,
         domains=await overview.listed(db) if may_use else [],
-        may_use=may_use,
+        may_make=may_use,
         may_delete=visitor.may_do(TeamAct.DELETE_KEY),
         may_delete_all=visitor.may_do(TeamAct.DELETE_KEY, is_own=False),
         may_keep=visitor.may_do(TeamAct.KEEP_KEY),

@@ -55,7 +55,15 @@ async def rename(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     return await answered(request, visitor, change, "renamed")
 
 
-@form("POST", "/team/leave", right=Right.VIEW, confirm=True, back=HERE, summary="Leave the team")
+@form(
+    "POST",
+    "/team/leave",
+    right=Right.VIEW,
+    while_blocked=True,
+    confirm=True,
+    back=HERE,
+    summary="Leave the team",
+)
 async def leave(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     db = team_db(request, visitor)
     member_id = await members.member_of(db, visitor.person_id)

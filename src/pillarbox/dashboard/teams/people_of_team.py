@@ -74,6 +74,7 @@ async def ask(visit: Visit) -> Reply[Html]:
 @form(
     "POST",
     "/team/members/{member_id}/remove",
+    while_blocked=True,
     right=Right.MANAGE,
     confirm=True,
     keeps=["keys"],

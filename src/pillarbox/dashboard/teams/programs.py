@@ -33,6 +33,7 @@ async def index(visit: Visit) -> Reply[Html]:
 @form(
     "POST",
     "/team/programs/{oauth_grant_id}/revoke",
+    while_blocked=True,
     right=Right.USE,
     back=HERE,
     summary="Shut a program out",

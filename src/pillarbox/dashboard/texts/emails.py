@@ -16,7 +16,7 @@ TEXTS: Final[dict[str, str]] = {
     "emails.since": "From day",
     "emails.until": "To day",
     "emails.accepted": "Accepted",
-    "emails.no_date": "{text} is no date: use 2026-10-03.",
+    "emails.hidden_recipients": "Hidden recipients",
     "emails.none": "No email yet",
     "emails.none.text": "Every email that this team sends is listed here, with what became of it.",
     "emails.none_fit": "No email fits",

@@ -107,7 +107,6 @@ TEXTS: Final[dict[str, str]] = {
     "operator.acts.kind.key": "API key",
     "operator.acts.kind.program": "Program",
     "operator.acts.kind.operator": "Command line",
-    "operator.acts.no_date": "A day is written like 2026-10-03.",
     "operator.acts.none_fit": "No act fits",
     "operator.acts.none_fit.text": "Nothing of this kind is in the log. Entries are kept as long as "
     "--audit-retention-days says.",

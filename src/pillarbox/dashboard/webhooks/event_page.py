@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, NamedTuple
 
+from pillarbox.dashboard.frame.json_text import indented, indented_text
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.times import instant_of
 from pillarbox.dashboard.frame.visit import Visit
@@ -63,7 +63,7 @@ async def event_page(visit: Visit, *, status: int = 200, problem: str | None = N
         hook=_hook(visit),
         here=f"{_hook(visit)}/events/{event['id']}",
         email_id=event["payload"]["data"].get("email_id"),
-        body=json.dumps(event["payload"], ensure_ascii=False, indent=2),
+        body=indented(event["payload"]),
         attempts=[shown_attempt(attempt) for attempt in attempts["data"]],
         has_more=attempts["has_more"],
         may_manage=visit.may(Right.MANAGE),
@@ -79,21 +79,13 @@ def shown_attempt(attempt: dict[str, Any]) -> ShownAttempt:
         outcome=str(code) if code else t("hook_event.no_answer"),
         tone="good" if 200 <= code < 300 else "bad",
         duration="–" if taken is None else duration_text(taken),
-        answer=pretty(attempt["response"]),
+        answer=indented_text(attempt["response"]),
     )
 
 
 def duration_text(milliseconds: int) -> str:
     """Return a duration as people read it."""
     return f"{milliseconds} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:.1f} s"
-
-
-def pretty(text: str) -> str:
-    """Return JSON with indents, and any other text as it is."""
-    try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _hook(visit: Visit) -> str:

@@ -94,7 +94,6 @@ async def send_sample(visit: Visit, form: Form) -> Reply[Html]:
     kind = form.get("kind")
     if kind not in KINDS:
         return await webhook_page(visit, status=422, problem=t("webhook.no_kind"))
-    visit.refuse_blocked()
     webhook = await webhook_of(visit.db, visit.request.uuid("webhook_id"))
     try:
         event_id = await visit.request.use(DeliveryLog).send_sample(visit.db, webhook, kind)

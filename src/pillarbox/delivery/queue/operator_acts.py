@@ -57,9 +57,10 @@ async def resume_all(pool: asyncpg.Pool, actor: Actor, now: datetime) -> int:
 
 async def retry(pool: asyncpg.Pool, part: QueueFilter, actor: Actor, now: datetime) -> int:
     """Make due what waits for another attempt or was put aside; return how many items that were."""
-    moved = await overview_queries.retry_now(pool, part, now)
-    if moved:
-        await _record(pool, now, Act.QUEUE_RETRIED, part, actor, items=moved)
+    async with transaction(pool) as conn:
+        moved = await overview_queries.retry_now(conn, part, now)
+        if moved:
+            await _record(conn, now, Act.QUEUE_RETRIED, part, actor, items=moved)
     await wake_engines(pool)
     return moved
 

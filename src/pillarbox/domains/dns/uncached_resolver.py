@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pillarbox.domains.dns.authoritative_servers import AuthoritativeServers
+from pillarbox.domains.dns.authoritative_servers import MOST_SERVERS, AuthoritativeServers
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.address_policy import Network
 from pillarbox.kernel.network.dns import ROUNDS, DnsResolver, dns_answer
@@ -55,6 +55,7 @@ class UncachedResolver:
         self._most_slow = most_slow
         self._slow = 0
         asked = resolvers if servers is None else servers
+        asked = None if asked is None else asked[:MOST_SERVERS]
         self._dns = DnsResolver(asked, clock=clock, timeouts=timeouts, query=self._query_bounded)
         self._authoritative: AuthoritativeServers | None = None
         if servers is None:

@@ -254,6 +254,8 @@ class Api:
         route, values = self._table.match(call.method, call.path)
         if route.needs is Access.PUBLIC:
             raise ValueError(f"{route.scope} asks for no caller")
+        if self._maintenance is not None and call.method not in READS:
+            self._maintenance.check()
         request.pattern = route.scope
         request.raw = within(call.body, route.limit)
         if call.method in READS:

@@ -41,6 +41,9 @@ LIFETIME: Final = 10.0
 ROUNDS: Final = (1.5, 3.0)
 """How many seconds a server may take, in the first round of all servers and in the second."""
 
+PATIENT_ROUNDS: Final = (*ROUNDS, LIFETIME - sum(ROUNDS))
+"""The same for cached look-ups: a resolver that has to look far away gets what is left of `LIFETIME`."""
+
 NO_SERVERS: Final = ServerReply(AnswerKind.TROUBLE, detail="this machine has no DNS servers configured")
 CIRCLE: Final = "the CNAME records go in a circle"
 
@@ -117,7 +120,7 @@ class DnsResolver:
         *,
         clock: Clock | None = None,
         lifetime: float = LIFETIME,
-        timeouts: Sequence[float] = ROUNDS,
+        timeouts: Sequence[float] = PATIENT_ROUNDS,
         cache_size: int = CACHE_SIZE,
         query: Query = query_server,
     ) -> None:
@@ -178,7 +181,8 @@ class DnsResolver:
                     history.note(server, silent=reply.silent)
                 if reply.kind is not AnswerKind.TROUBLE or reply.referral is not None:
                     return server, reply
-                last = (server, reply)
+                if not reply.silent or last[1].silent or last[0] is None:
+                    last = (server, reply)
                 if reply.silent:
                     silent.append(server)
         return last

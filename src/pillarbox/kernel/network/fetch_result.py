@@ -10,6 +10,7 @@ from typing import NamedTuple
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 FAILURES = {
+    "header": "The request has a header field that cannot be sent.",
     "url": "The URL is not a valid http or https URL.",
     "refused": "The URL leads to an address that must not be reached.",
     "dns": "The host name could not be resolved.",

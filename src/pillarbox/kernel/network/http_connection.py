@@ -28,7 +28,6 @@ ONE_WRITE = 64 * 1024
 
 SWITCHING = 101
 BODILESS = frozenset({204, 304})
-FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class NoAnswer(Exception):  # noqa: N818 - it is what became of the request
@@ -51,7 +50,7 @@ class _IncomingResponse:
     announced: int = 0
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    parts: list[bytes] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)
     has_head: bool = False
     is_framed: bool = False
     is_last: bool = False
@@ -148,10 +147,11 @@ class HttpConnection(asyncio.Protocol):
             return  # a trailer, or the head of an answer that nobody asked for
         come.headers.append((name, value))
         lower = name.lower()
-        if lower in FRAMING:
+        if lower == b"content-length":
             come.is_framed = True
-            if lower == b"content-length":
-                come.announced = int(value)
+            come.announced = int(value)
+        elif lower == b"transfer-encoding":
+            come.is_framed = come.is_framed or value.lower().rpartition(b",")[2].strip() == b"chunked"
 
     def on_headers_complete(self) -> None:
         come = self._in
@@ -174,7 +174,7 @@ class HttpConnection(asyncio.Protocol):
         if come.ended:
             return
         come.body_received += len(body)
-        come.parts.append(body[: come.remaining])
+        come.body += body[: come.remaining]
         if len(body) > come.remaining:
             self._finish(cut=True)
         come.remaining -= len(body)
@@ -193,7 +193,7 @@ class HttpConnection(asyncio.Protocol):
         come = self._in
         come.ended = True
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(HttpAnswer(come.status, come.headers, b"".join(come.parts), cut))
+            self._answer.set_result(HttpAnswer(come.status, come.headers, bytes(come.body), cut))
         is_unsent = self._transport is not None and self._transport.get_write_buffer_size() > 0
         if cut or closing or come.is_last or is_unsent:
             self.close()

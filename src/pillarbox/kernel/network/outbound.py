@@ -102,8 +102,8 @@ class Outbound:
     async def _follow(
         self, method: str, target: WebAddress, headers: Mapping[str, str], body: bytes, limits: HttpLimits
     ) -> HttpAnswer:
-        length = len(body) if body or method != "GET" else None
         for _ in range(limits.redirects + 1):
+            length = len(body) if body or method != "GET" else None
             sent = FETCH_HEADERS | dict(headers) | {"Connection": "close"}
             answer = await self._answer(target, _head(method, target, sent, length), body, limits)
             if not limits.redirects or answer.status not in REDIRECTS:
@@ -112,7 +112,8 @@ class Outbound:
             if not location:
                 return answer
             origin, target = target.origin, target.join(location)
-            headers = headers if target.origin == origin else {}
+            if target.origin != origin:
+                headers, body = {}, b""
         raise FetchError("redirects")
 
     async def _answer(self, target: WebAddress, head: bytes, body: bytes, limits: HttpLimits) -> HttpAnswer:
@@ -223,12 +224,14 @@ class Outbound:
 
 
 def _head(method: str, target: WebAddress, headers: Mapping[str, str], length: int | None) -> bytes:
-    """Return the head of a request; all of it is ASCII and without line ends before it comes here."""
+    """Return the head of a request; raises FetchError for a field that cannot stand in one."""
     query = f"?{target.query}" if target.query else ""
     fields = {"Host": target.authority} | dict(headers)
     if length is not None:
         fields["Content-Length"] = str(length)
     lines = [f"{name}: {value}" for name, value in fields.items()]
+    if any(not line.isascii() or not line.isprintable() for line in lines):
+        raise FetchError("header")
     return "\r\n".join([f"{method} {target.path}{query} HTTP/1.1", *lines, "", ""]).encode("ascii")
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import Context, ContextVar, Token
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 T = TypeVar("T")
@@ -116,6 +116,11 @@ async def bounded() -> AsyncIterator[None]:
             yield
     finally:
         limit.left -= time.monotonic() - began
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of work that goes on without a limit, also where the caller leaves."""
+    return await asyncio.shield(asyncio.create_task(work, context=unlimited()))
 
 
 class TooManyWaiting(TimeoutError):  # noqa: N818
