@@ -14,7 +14,6 @@ import pytest
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.screens import some_mail
 from kit.world import Team, World, world
-from pillarbox.dashboard.metrics.metrics_screen import _cell
 from pillarbox.people.roles import TeamRole
 
 HERE = "/dashboard/metrics"
@@ -95,8 +94,3 @@ async def test_nothing_of_another_team_is_counted(here: World) -> None:
     for query in ("by=domain", f"by=domain&domain={domain_id}"):
         answer = await ben.get(f"{HERE}/csv?{query}")
         assert len(answer.text.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx"])
-def test_no_cell_is_a_formula(text: str) -> None:
-    assert _cell(text) == f"'{text}"

@@ -12,7 +12,6 @@ from pillarbox.delivery.commands.words import reason_in_words
 from pillarbox.emails.search.suppression_causes import explanation_of
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import NotFound, Problem
-from pillarbox.people.roles import Right
 from pillarbox.suppressions import changes
 
 ONE: Final = f"{HERE}/{{suppression_id}}"
@@ -52,5 +51,4 @@ async def suppression_page(visit: Visit, *, status: int = 200, problem: str | No
         email=explanation.email,
         detail=explanation.detail,
         reason=reason_in_words(explanation.detail.reason),
-        may_use=visit.may(Right.USE),
     )
