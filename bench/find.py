@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from bench.kit import load
-from bench.kit.fill_varied import OFTEN, RARE, WORDS, fill_varied
+from bench.kit.fill_varied import OFTEN, OFTEN_KEY, RARE, SELDOM_KEY, WORDS, fill_varied
 from bench.kit.processes import cpu_seconds
 from bench.kit.results import Report, at_most, ended
 from bench.kit.server import DOMAIN, Server, serving
@@ -87,6 +87,20 @@ def cases(many: int) -> Sequence[Case]:
         Case("subject: one email", lambda _: parsed(subject="albatross")),
         Case("subject: a number, one email", lambda n: parsed(subject=f"no. {n}")),
         Case("subject: nobody", lambda n: parsed(subject=f"nothing{n}")),
+        Case("tag: one in ten", lambda _: parsed(tag="kind:pier")),
+        Case("tag: one in ten, later page", lambda _: parsed(tag="kind:pier"), is_later=True),
+        Case("tag: one in 1,000", lambda _: parsed(tag="kind:pelican")),
+        Case("tag: one in 1,000, later page", lambda _: parsed(tag="kind:pelican"), is_later=True),
+        Case("tag: none", lambda n: parsed(tag=f"kind:{n}")),
+        Case("key: one in 1,000", lambda _: parsed(key_id=str(SELDOM_KEY))),
+        Case("key: nearly all", lambda _: parsed(key_id=str(OFTEN_KEY))),
+        Case("broadcast: none", lambda n: parsed(broadcast_id=str(UUID(int=n)))),
+        Case("source: nearly all", lambda _: parsed(source="api")),
+        Case("source: one in ten", lambda _: parsed(source="smtp")),
+        Case("source: one in 50,000", lambda _: parsed(source="automation")),
+        Case("Message-ID: none", lambda n: parsed(message_id=f"{n}@{DOMAIN}")),
+        Case("tag one in ten, source one in 50,000", lambda _: parsed(tag="kind:pier", source="automation")),
+        Case("to one email, source nearly all", lambda n: parsed(to=is_reader(n), source="api")),
         Case("state: delivered", lambda _: parsed(state="delivered")),
         Case("state: delivered, later page", lambda _: parsed(state="delivered"), is_later=True),
         Case("state: bounced, one in 1,000", lambda _: parsed(state="bounced")),

@@ -15,6 +15,9 @@ OFTEN = f"news.{DOMAIN}"
 RARE = f"seldom.{DOMAIN}"
 """The domain that one in a hundred thousand was sent from."""
 
+SELDOM_KEY, OFTEN_KEY = UUID(int=1), UUID(int=2)
+"""The API keys that one email in a thousand was sent by, and all others."""
+
 WORDS = (  # noqa: SIM905 (prose reads better as prose)
     "account invoice delivery month please order thank harbor customer team lantern open update pier "
     "payment review plan message settings details anchor ferry berth crane cargo tide signal buoy"
@@ -34,7 +37,7 @@ WRITTEN = """
           FROM generate_series($4::bigint, $5::bigint) AS n
     ), stored AS (
         INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject,
-                            domain_name, last_event, last_event_at, sent_at)
+                            domain_name, last_event, last_event_at, sent_at, tags, source, key_id)
         SELECT $1::uuid, id, at, id, format('<%s@%s>', id, domain),
                format('Harbor <%s@%s>', CASE WHEN n % 5 = 0 THEN 'billing' ELSE 'news' END, domain),
                json_build_array(address),
@@ -43,7 +46,11 @@ WRITTEN = """
                       CASE WHEN n < $6 / 2 AND n % 3 = 0 THEN ' autumn' ELSE '' END,
                       CASE WHEN n % 1000 = 13 THEN ' pelican' WHEN n = $6 / 3 THEN ' albatross'
                            ELSE '' END, n),
-               domain, state, at, at
+               domain, state, at, at,
+               CASE WHEN n % 1000 = 13 THEN '[{"name":"kind","value":"pelican"}]'::json
+                    WHEN n % 10 = 3 THEN '[{"name":"kind","value":"pier"}]'::json END,
+               CASE WHEN n % 10 = 3 THEN 'smtp' WHEN n % 50000 = 4001 THEN 'automation' END,
+               CASE WHEN n % 1000 = 13 THEN $11::uuid ELSE $12::uuid END
           FROM numbered
     ), stored_contents AS (
         INSERT INTO contents (team_id, id, created_at, text)
@@ -83,6 +90,8 @@ async def fill_varied(server: Server, team_id: str, count: int, *, since: dateti
                 RARE,
                 DOMAIN,
                 WORDS,
+                SELDOM_KEY,
+                OFTEN_KEY,
             )
     finally:
         await conn.close()

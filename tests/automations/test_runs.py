@@ -209,6 +209,8 @@ async def test_a_template_that_changes_while_a_run_waits_is_sent_as_it_is_publis
     await go(team)
     assert (await run_of(team, automation))["status"] == "completed"
     assert await mails(team) == ["New"]
+    [email] = (await team.get("/emails?source=automation")).json()["data"]
+    assert email["subject"] == "New"
 
 
 async def test_an_email_without_a_sender_fails_its_run(team: Team) -> None:

@@ -71,6 +71,9 @@ async def test_a_submitted_mail_is_an_email_like_any_other(
     assert (await team.kinds(email_id))[0] == "queued"
     listed = (await team.get("/emails")).json()["data"]
     assert [item["id"] for item in listed] == [email_id]
+    for source, found_ids in (("smtp", [email_id]), ("api", [])):
+        of_source = (await team.get(f"/emails?source={source}")).json()["data"]
+        assert [item["id"] for item in of_source] == found_ids
     [file] = (await team.get(f"/emails/{email_id}/attachments")).json()["data"]
     assert (file["filename"], file["size"]) == ("map.pdf", 8)
 

@@ -9,6 +9,7 @@ from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
 from pillarbox.dashboard.emails import (
+    email_acts,
     email_csv,
     email_list,
     email_page,
@@ -102,6 +103,7 @@ PAGES = collect(
     setting_list,
     acts,
     overview_screen,
+    email_acts,
     email_csv,
     email_list,
     email_page,

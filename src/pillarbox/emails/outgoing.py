@@ -16,6 +16,9 @@ from pillarbox.templates.content import TemplateContent
 from pillarbox.templates.published import PublishedTemplate
 from pillarbox.templates.variables import Scalar
 
+BY_SMTP, BY_AUTOMATION = "smtp", "automation"
+"""Sources of mail that an email has no other column for."""
+
 
 class EmailRecipient(NamedTuple):
     """One address that gets the mail, in the role that won (to over cc over bcc); `key` is the form that is
@@ -105,6 +108,7 @@ class OutgoingEmail(Struct, frozen=True, kw_only=True):
     template_id: UUID | None = None
     link_places: LinkPlaces | None = None
     inbox_id: UUID | None = None
+    source: str | None = None
 
     @property
     def is_personal(self) -> bool:

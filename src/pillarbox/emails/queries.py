@@ -43,14 +43,14 @@ STORE = """
                      domain_name text, state text, headers text, attachments smallint, role text,
                      address text, mailbox text, destination text, due_at timestamptz, leased boolean,
                      template_id uuid, link_places text, inbox_id uuid, entry_id uuid,
-                     is_content_stored boolean)
+                     is_content_stored boolean, source text)
     ), heads AS (
         INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
                             bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
-                            domain_name, last_event, last_event_at, template_id, inbox_id)
+                            domain_name, last_event, last_event_at, template_id, inbox_id, source)
         SELECT team_id, id, created_at, id, message_id, sender, to_list, cc_list, bcc_list, reply_to_list,
                subject, tags, scheduled_at, topic_id, key_id, domain_id, domain_name, state, created_at,
-               template_id, inbox_id
+               template_id, inbox_id, source
           FROM accepted
     ), bodies AS (
         INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments, link_places)

@@ -18,6 +18,9 @@ from pillarbox.emails.insights.reading import insights_of
 from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.requests import parse
 from pillarbox.emails.requests.templating import TemplateRendering
+from pillarbox.emails.search.filters import EmailFilter
+from pillarbox.emails.search.find import find
+from pillarbox.emails.search.list_parameters import FILTERS, filter_of
 from pillarbox.emails.sharing import share
 from pillarbox.emails.sharing.shared_page import SharedMailSource
 from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
@@ -28,7 +31,7 @@ from pillarbox.kernel.http.routing import Access, TokenScope, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire import fields
-from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, envelope
+from pillarbox.kernel.wire.paging import DEFAULT, PAGING, ListOf, Page, ascending, envelope
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, NotFound, Problem, at_index
 from pillarbox.templates.published import PublishedTemplate
 from pillarbox.timeline import history
@@ -179,12 +182,28 @@ def _ascii(email_id: UUID) -> bytes:
     "GET",
     "/emails",
     needs=Access.FULL,
-    query=PAGING,
+    query={**PAGING, **FILTERS},
+    transaction=False,
     summary="List sent emails",
 )
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.EmailsListItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[wire.EmailList]:
     page = Page.read(request.query)
-    return Reply(envelope(await queries.page(db, page), page, wire.listed))
+    email_filter = filter_of(request.query)
+    if email_filter is not None:
+        return Reply(await _filtered(db, email_filter, page))
+    listed = envelope(await queries.page(db, page), page, wire.listed)
+    return Reply(wire.EmailList(has_more=listed.has_more, data=listed.data))
+
+
+async def _filtered(db: TeamDb, email_filter: EmailFilter, page: Page) -> wire.EmailList:
+    """A page of the emails that fit. It may have fewer than asked for and still have a next one."""
+    found = await find(db.source, db.team_id, email_filter, limit=page.limit or DEFAULT, after=page.after)
+    answer = wire.EmailList(
+        has_more=found.following is not None, data=[wire.listed(email) for email in found.emails]
+    )
+    if found.following is not None:
+        answer.next = found.following
+    return answer
 
 
 @route("GET", "/emails/{email_id}", needs=Access.FULL, summary="Retrieve a sent email")

@@ -345,6 +345,8 @@ def _add_seldom(row: Record, draft: PreparedEmail) -> None:
         row["template_id"] = out.template_id
     if out.inbox_id is not None:
         row["inbox_id"] = out.inbox_id
+    if out.source is not None:
+        row["source"] = out.source
     if out.link_places is not None:
         row["link_places"] = _json(out.link_places).decode()
     if not draft.is_immediate:

@@ -22,6 +22,7 @@ from pillarbox.emails.requests.parse import (
     string,
 )
 from pillarbox.emails.requests.schedule import LONGEST as LONGEST_SCHEDULE
+from pillarbox.emails.search.filters import FoundEmail
 from pillarbox.emails.sharing.share import DEFAULT as DEFAULT_LIFETIME
 from pillarbox.emails.sharing.share import lifetime
 from pillarbox.kernel.http.schemas import one_of, shown_as
@@ -163,6 +164,15 @@ class EmailsListItem(Struct, kw_only=True):
     scheduled_at: DatabaseTime | None
 
 
+class EmailList(Struct, kw_only=True):
+    """A page of emails. `next` is there where filters were given and more may fit: the value for `after`."""
+
+    object: Literal["list"] = "list"
+    has_more: bool
+    data: list[EmailsListItem]
+    next: UUID | UnsetType = UNSET
+
+
 class Tag(Struct, kw_only=True):
     name: str
     value: str
@@ -250,7 +260,7 @@ class SharedLink(Struct, kw_only=True):
 A = TypeVar("A", bound=EmailsAttachmentItem)
 
 
-def listed(row: EmailListRow) -> EmailsListItem:
+def listed(row: EmailListRow | FoundEmail) -> EmailsListItem:
     return EmailsListItem(
         id=row.id,
         message_id=row.message_id,

@@ -1034,6 +1034,7 @@ CREATE TABLE link_keys (
 -- each page is left free: the rows of a page are mostly settled in one commit, so each new version fits on the
 -- page of the old one and no index is written (measured: 97 of 100; 90 with a third, 72 with the usual).
 -- Copies of broadcasts leave sender, subject, to_list and message_id empty: `contents` and `recipients` have them.
+-- `source` is `smtp` or `automation`; null for all other mail.
 CREATE TABLE emails (
     team_id       uuid        NOT NULL,
     id            uuid        NOT NULL,
@@ -1058,6 +1059,7 @@ CREATE TABLE emails (
     sent_at       timestamptz,
     template_id   uuid,
     inbox_id      uuid,
+    source        text,
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 50);
 
@@ -1202,7 +1204,10 @@ CREATE VIEW complete_emails AS
                               (SELECT c.subject FROM contents c
                                 WHERE c.team_id = e.team_id AND c.id = e.content_id), '') END AS subject,
            e.tags, e.scheduled_at, e.topic_id, e.key_id, e.domain_id, e.domain_name, e.broadcast_id, e.last_event,
-           e.last_event_at, e.sent_at, e.template_id
+           e.last_event_at, e.sent_at, e.template_id, e.inbox_id,
+           CASE WHEN e.broadcast_id IS NOT NULL THEN 'broadcast'
+                WHEN e.inbox_id IS NOT NULL THEN 'inbox'
+                ELSE coalesce(e.source, 'api') END AS source
       FROM emails e;
 
 -- What happened to an email, in order; the only history there is.

@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.emails.accept import Accept
+from pillarbox.emails.outgoing import BY_SMTP
 from pillarbox.emails.requests import parse
 from pillarbox.emails.requests.attachment_input import AttachmentsTooLarge, BlockedFile
 from pillarbox.emails.requests.parse import MOST_RECIPIENTS, BodiesTooLarge
@@ -266,9 +267,9 @@ class SubmissionHandler:
     ) -> bytes:
         now = self._clock.now()
         if size <= IN_PLACE:
-            outgoing = parse.outgoing(body, now, is_letter=True)
+            outgoing = parse.outgoing(body, now, is_letter=True, source=BY_SMTP)
         else:
-            outgoing = await in_thread(parse.outgoing, body, now, is_letter=True)
+            outgoing = await in_thread(parse.outgoing, body, now, is_letter=True, source=BY_SMTP)
         checked = await self._accept.check(caller, outgoing)
         expected.gone()
         await self._commit_window.wait()

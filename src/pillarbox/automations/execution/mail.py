@@ -25,7 +25,7 @@ from pillarbox.automations.graphs.resolving import Mismatch, ResolvedValue, reso
 from pillarbox.emails.accept import Accept, AuthorizedEmail
 from pillarbox.emails.commits import TransactionHook
 from pillarbox.emails.copies import TopicRules
-from pillarbox.emails.outgoing import OutgoingEmail, TemplatesTooLarge, UsedTemplate
+from pillarbox.emails.outgoing import BY_AUTOMATION, OutgoingEmail, TemplatesTooLarge, UsedTemplate
 from pillarbox.emails.requests.parse import outgoing
 from pillarbox.emails.requests.templating import TemplateRendering
 from pillarbox.emails.rows import PreparedEmail
@@ -250,7 +250,7 @@ def _outgoing(
         "template": {"id": config.template},
     }
     try:
-        mail = outgoing(body, now, templates)
+        mail = outgoing(body, now, templates, source=BY_AUTOMATION)
     except Problem as problem:
         return failure_of(problem)
     return structs.replace(mail, template=used)

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
-
-from pillarbox.dashboard.frame.filter_fields import cursor_of, day_range
+from pillarbox.dashboard.frame.filter_fields import day_range
 from pillarbox.dashboard.frame.layout import choices
 from pillarbox.dashboard.frame.paging import ROWS, PageLinks, list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
-from pillarbox.dashboard.frame.screens import act, screen
+from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.visit import Visit, with_query
-from pillarbox.dashboard.people.page_visits import Form
-from pillarbox.emails.search.filters import EmailFilter, FoundEmail, NotAFilter
-from pillarbox.emails.search.find import find
+from pillarbox.emails.search.filters import SOURCES, EmailFilter
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.wire.problems import Invalid, Problem
-from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.timeline.rules import STATES
 
 HERE: Final = "/dashboard/emails"
-FILTERS: Final = ("to", "sender", "subject", "state", "domain", "since", "until")
-MOST_CHOSEN: Final = 100
+FILTERS: Final[Mapping[str, str]] = {
+    "to": "to",
+    "sender": "from",
+    "subject": "subject",
+    "state": "state",
+    "domain": "domain",
+    "since": "since",
+    "until": "until",
+    "tag": "tag",
+    "key": "api_key_id",
+    "broadcast": "broadcast_id",
+    "source": "source",
+}
+"""Filters of the screen's address, each with its name at the API."""
+CHOICES: Final = 100
+"""Keys and broadcasts that a select field offers."""
 
 
 @screen(
@@ -37,24 +48,16 @@ async def index(visit: Visit) -> Reply[Html]:
     return await emails_page(visit)
 
 
-@act(f"{HERE}/cancel", title="emails.cancel", back=HERE)
-async def cancel(visit: Visit, form: Form) -> Reply[Html]:
-    """Cancel the chosen scheduled emails; the others are left alone."""
-    for email_id in chosen(form):
-        try:
-            await visit.post(f"/emails/{email_id}/cancel")
-        except Problem as problem:
-            return await emails_page(visit, status=problem.status, problem=problem.message)
-    return visit.to(HERE, done="emails_canceled")
-
-
-def chosen(form: Form) -> list[str]:
-    """Return the ids that a form of a list has chosen."""
-    return [value for value in form.every("id")[:MOST_CHOSEN] if well_formed(value)]
-
-
-async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """Show the list, filtered by the parameters of the address."""
+async def emails_page(
+    visit: Visit,
+    *,
+    status: int = 200,
+    problem: str | None = None,
+    results: Sequence[Mapping[str, Any]] = (),
+    done: str = "",
+) -> Reply[Html]:
+    """Show the list, filtered by the parameters of the address. `results` are those of an act on several
+    emails, `done` is the text of those without a problem."""
     given = given_filters(visit)
     if not any(given.values()):
         page = await list_page(visit, "/emails", HERE)
@@ -62,8 +65,8 @@ async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = 
     else:
         try:
             rows, paging = await _filtered(visit, given)
-        except (NotAFilter, Invalid) as wrong:
-            rows, paging, status, problem = [], PageLinks(None, None), 422, str(wrong)
+        except Invalid as wrong:
+            rows, paging, status, problem = [], PageLinks(None, None), 422, wrong.message
     return await visit.draw(
         "emails/list.html",
         status=status,
@@ -73,7 +76,13 @@ async def emails_page(visit: Visit, *, status: int = 200, problem: str | None = 
         given=given,
         is_filtered=any(given.values()),
         states=choices(STATES, "state"),
+        sources=choices(SOURCES, "source"),
+        keys=await named_choices(visit, "/api-keys", given["key"]),
+        broadcasts=await named_choices(visit, "/broadcasts", given["broadcast"]),
         csv=with_query(f"{HERE}/csv", **given),
+        results=results,
+        done=done,
+        key=str(visit.request.id),
     )
 
 
@@ -93,25 +102,32 @@ def filter_of(given: Mapping[str, str | None]) -> EmailFilter:
         domain=given["domain"],
         since=days.since,
         until=days.until,
+        tag=given["tag"],
+        key_id=given["key"],
+        broadcast_id=given["broadcast"],
+        source=given["source"],
     )
 
 
-async def _filtered(visit: Visit, given: dict[str, str | None]) -> tuple[Sequence[dict[str, Any]], PageLinks]:
-    email_filter = filter_of(given)
-    db = visit.db
-    page = await find(db.source, db.team_id, email_filter, limit=ROWS, after=cursor_of(visit))
-    older = with_query(HERE, **given, after=str(page.following)) if page.following else None
-    return [_row(email) for email in page.emails], PageLinks(None, older)
+async def named_choices(visit: Visit, path: str, chosen: str | None) -> dict[str, str]:
+    """Return the newest things of a list of the API by their ids, for a select field, and the chosen one."""
+    listed = (await visit.get(path, shown=False, limit=CHOICES))["data"]
+    found = {thing["id"]: str(thing.get("name") or thing["id"]) for thing in listed}
+    if chosen and chosen not in found:
+        found[chosen] = chosen
+    return found
 
 
-def _row(email: FoundEmail) -> dict[str, Any]:
-    """Return the email as the API shows it in a list, as far as the screen needs it."""
-    return {
-        "id": str(email.id),
-        "from": email.sender,
-        "to": msgspec.json.decode(email.to_list),
-        "subject": email.subject,
-        "created_at": email.created_at,
-        "last_event": email.last_event,
-        "scheduled_at": email.scheduled_at,
-    }
+async def _filtered(
+    visit: Visit, given: Mapping[str, str | None]
+) -> tuple[Sequence[Mapping[str, Any]], PageLinks]:
+    days = day_range(given["since"], given["until"])
+    asked: dict[str, Any] = {FILTERS[name]: text for name, text in given.items()}
+    asked |= {"since": _iso(days.since), "until": _iso(days.until)}
+    page = await visit.get("/emails", **asked, limit=ROWS, after=visit.request.query.text("after"))
+    older = with_query(HERE, **given, after=page["next"]) if page["has_more"] else None
+    return page["data"], PageLinks(None, older)
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return None if instant is None else iso_style(instant.astimezone(UTC))

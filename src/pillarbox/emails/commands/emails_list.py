@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from pillarbox.delivery.commands.queue import team_names
-from pillarbox.emails.search.filters import EmailFilter, EmailPage, FoundEmail, NotAFilter
+from pillarbox.emails.search.filters import SOURCES, EmailFilter, EmailPage, FoundEmail, NotAFilter
 from pillarbox.emails.search.find import find
 from pillarbox.kernel.terminal.answers import (
     CommandRefused,
@@ -57,6 +57,32 @@ Domain = Annotated[
     str | None,
     typer.Option("--domain", metavar="NAME", help="Sent from this domain.", show_default=False),
 ]
+Tag = Annotated[
+    str | None,
+    typer.Option(
+        "--tag",
+        metavar="NAME[:VALUE]",
+        help="With this tag, of that value or of any.",
+        show_default=False,
+    ),
+]
+Key = Annotated[
+    str | None, typer.Option("--key", metavar="ID", help="Sent by this API key.", show_default=False)
+]
+Broadcast = Annotated[
+    str | None,
+    typer.Option("--broadcast", metavar="ID", help="A copy of this broadcast.", show_default=False),
+]
+EmailSource = Annotated[
+    str | None,
+    typer.Option(
+        "--source", metavar="SOURCE", help=f"Where it comes from: {', '.join(SOURCES)}.", show_default=False
+    ),
+]
+MessageId = Annotated[
+    str | None,
+    typer.Option("--message-id", metavar="ID", help="With this Message-ID.", show_default=False),
+]
 Since = Annotated[
     str | None,
     typer.Option("--since", metavar="TIME", help="Accepted at this time or later.", show_default=False),
@@ -80,6 +106,11 @@ def wanted(
     domain: str | None,
     since: str | None,
     until: str | None,
+    tag: str | None,
+    key: str | None,
+    broadcast: str | None,
+    source: str | None,
+    message_id: str | None,
 ) -> EmailFilter:
     """The filter that the options mean."""
     try:
@@ -91,6 +122,11 @@ def wanted(
             domain=domain,
             since=None if since is None else moment("--since", since),
             until=None if until is None else moment("--until", until),
+            tag=tag,
+            key_id=key,
+            broadcast_id=broadcast,
+            source=source,
+            message_id=message_id,
         )
     except NotAFilter as wrong:
         raise CommandRefused(str(wrong)) from None

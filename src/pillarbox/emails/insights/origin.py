@@ -21,6 +21,7 @@ class EmailOrigin:
     broadcast_id: UUID | None
     template_id: UUID | None
     inbox_id: UUID | None
+    source: str
     headers: list[tuple[str, str]]
 
 
@@ -35,5 +36,6 @@ async def origin_of(db: TeamDb, email_id: UUID) -> EmailOrigin | None:
         broadcast_id=row.broadcast_id,
         template_id=row.template_id,
         inbox_id=row.inbox_id,
+        source=row.source,
         headers=headers,
     )

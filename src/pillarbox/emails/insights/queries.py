@@ -44,6 +44,7 @@ class EmailOriginRow(NamedTuple):
     broadcast_id: UUID | None
     template_id: UUID | None
     inbox_id: UUID | None
+    source: str
     headers: str | None
 
 
@@ -51,8 +52,8 @@ async def origin(db: TeamDb, email_id: UUID) -> EmailOriginRow | None:
     return await db.one(
         EmailOriginRow,
         """
-        SELECT e.key_id, e.broadcast_id, e.template_id, e.inbox_id, c.headers
-          FROM emails e
+        SELECT e.key_id, e.broadcast_id, e.template_id, e.inbox_id, e.source, c.headers
+          FROM complete_emails e
           LEFT JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
          WHERE e.team_id = $1 AND e.id = $2
         """,

@@ -77,9 +77,10 @@ def outgoing(
     templates: Mapping[str, PublishedTemplate] = NO_TEMPLATES,
     *,
     is_letter: bool = False,
+    source: str | None = None,
 ) -> OutgoingEmail:
     """One send request; raises the contract's problem for the first field that is wrong. `templates` are the
-    team's that the request may name.
+    team's that the request may name, `source` is stored with it.
 
     A letter is a whole message, as mail programs write it: it may be without `to`, subject and text.
     """
@@ -132,6 +133,7 @@ def outgoing(
         scheduled_at=scheduled_at,
         topic_id=topic_id,
         template=template,
+        source=source,
     )
 
 

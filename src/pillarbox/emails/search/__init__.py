@@ -1,4 +1,4 @@
-"""Finding emails by address, words of the subject, state, domain and time (docs/decisions/0049).
+"""Finding emails by people, words, state, time and origin (docs/decisions/0049, 0177).
 
 Begin with `filters.py`, which says what can be asked for, and `find.py`, which answers. `blocks` describes
 a thousand emails of a team at a time by a Bloom filter. So a question reads only the blocks that may have

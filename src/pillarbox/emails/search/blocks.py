@@ -123,8 +123,9 @@ def filter_of(emails: Sequence[IndexedEmail], limit: int) -> tuple[int, bytes]:
     """A filter of the first emails, until they have so many terms, and how many emails these are."""
     terms = Terms()
     count = 0
-    for _, sender, domain, subject, addresses in emails:
-        terms.add(sender, domain, subject, addresses.split("\n"))
+    for email in emails:
+        terms.add(email.sender, email.domain_name, email.subject, email.addresses.split("\n"))
+        terms.add_origin(email.source, email.message_id, email.tags, email.key_id, email.broadcast_id)
         count += 1
         if len(terms) >= limit:
             break

@@ -81,6 +81,11 @@ class _SearchState:
         """Look for the ranges."""
         if upper <= self.lower:
             return
+        if (email_id := self.wanted.possible_id) is not None and self.lower < email_id <= upper:
+            by_id = await queries.with_id(self.source, team_id, email_id)
+            if by_id:
+                self._take_named(by_id)
+                return
         named = await self._named(team_id, upper)
         if named is not None and (len(named) < MOST_NAMED or not self.wanted.numbers):
             self._take_named(named)
@@ -150,7 +155,9 @@ class _SearchState:
         if wanted.to is not None:
             is_domain = wanted.to.startswith("@")
             address, domain = (None, wanted.to) if is_domain else (wanted.to, None)
-            return await queries.by_recipient(self.source, batch, address, domain, wanted.state, most)
+            return await queries.by_recipient(
+                self.source, batch, address, domain, wanted.state, most, wanted.origin
+            )
         if not (wanted.words or wanted.sender):
             most = self.limit + 1
         local, _, of_sender = (wanted.sender or "").rpartition("@")
@@ -163,7 +170,15 @@ class _SearchState:
         subject = [pattern(word) if word.isascii() else "" for word in known] if known else None
         whole = [f"(^|[^a-z0-9]){word}($|[^a-z0-9])" for word in known if word.isascii() and len(word) < PART]
         return await queries.by_email(
-            self.source, batch, domain, sender, subject, whole[-MOST_WHOLE:], wanted.state, most
+            self.source,
+            batch,
+            domain,
+            sender,
+            subject,
+            whole[-MOST_WHOLE:],
+            wanted.state,
+            most,
+            wanted.origin,
         )
 
     def _keep(self, batch: Sequence[EmailRange], candidates: Sequence[CandidateEmail]) -> None:
@@ -171,7 +186,7 @@ class _SearchState:
         last: dict[int, list[UUID]] = {}
         for one in candidates:
             last.setdefault(one.place, []).append(one.id)
-            if self.wanted.fits(one.sender, one.domain_name, one.subject):
+            if one.has_origin and self.wanted.fits(one.sender, one.domain_name, one.subject):
                 self.found.append((one.team_id, one.id))
         least = self.limit + 1 if self._is_exact() else max(self.limit + 1, CANDIDATES)
         for place, ids in last.items():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.emails.search.filters import FoundEmail
+from pillarbox.emails.search.filters import FoundEmail, OriginColumns
 from pillarbox.emails.search.terms import VERSION
 from pillarbox.kernel.postgres.database import Source, TeamDb
 
@@ -73,10 +73,18 @@ WITH_WORK = """
      LIMIT $4
 """
 
+# The email of an id.
+WITH_ID = """
+    SELECT e.team_id, e.id
+      FROM teams t
+      JOIN emails e ON e.team_id = t.id AND e.id = $2
+     WHERE t.id = $1 OR $1::uuid IS NULL
+"""
+
 # Of each range the newest emails that may fit. $6 has the words of the subject, $9 some of them as patterns
 # that find them whole; a subject that is not ASCII is told elsewhere, as is a sender in quotes.
 BY_EMAIL = """
-    SELECT r.place, found.team_id, found.id, found.sender, found.domain_name, found.subject
+    SELECT r.place, found.team_id, found.id, found.sender, found.domain_name, found.subject, true
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) WITH ORDINALITY AS r (team_id, after_id, last_id, place)
      CROSS JOIN LATERAL (
            SELECT e.team_id, e.id, e.sender, e.domain_name, e.subject
@@ -90,13 +98,18 @@ BY_EMAIL = """
               AND ($7::text IS NULL
                    OR EXISTS (SELECT FROM recipients p
                                WHERE p.team_id = e.team_id AND p.email_id = e.id AND p.state = $7))
+              AND ($10::uuid IS NULL OR e.key_id = $10)
+              AND ($11::uuid IS NULL OR e.broadcast_id = $11)
+              AND ($12::text IS NULL OR e.source = $12)
+              AND ($13::text IS NULL OR e.tags::jsonb @> $13::text::jsonb)
+              AND ($14::text IS NULL OR lower(e.message_id) = $14)
             ORDER BY e.team_id DESC, e.id DESC
             LIMIT $8) AS found
 """
 
 # The same where the recipient is known, who is looked for first.
 BY_RECIPIENT = """
-    SELECT r.place, e.team_id, e.id, e.sender, e.domain_name, e.subject
+    SELECT r.place, e.team_id, e.id, e.sender, e.domain_name, e.subject, e.has_origin
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) WITH ORDINALITY AS r (team_id, after_id, last_id, place)
      CROSS JOIN LATERAL (
            SELECT DISTINCT ON (p.email_id) p.email_id
@@ -108,17 +121,24 @@ BY_RECIPIENT = """
             ORDER BY p.email_id DESC
             LIMIT $7) AS found
      CROSS JOIN LATERAL (
-           SELECT k.team_id, k.id, k.sender, k.domain_name, k.subject
+           SELECT k.team_id, k.id, k.sender, k.domain_name, k.subject,
+                  ($8::uuid IS NULL OR k.key_id IS NOT DISTINCT FROM $8)
+                  AND ($9::uuid IS NULL OR k.broadcast_id IS NOT DISTINCT FROM $9)
+                  AND ($10::text IS NULL OR k.source = $10)
+                  AND ($11::text IS NULL OR coalesce(k.tags::jsonb @> $11::text::jsonb, false))
+                  AND ($12::text IS NULL OR lower(k.message_id) = $12) AS has_origin
              FROM complete_emails k
             WHERE k.team_id = r.team_id AND k.id = found.email_id
            OFFSET 0) AS e
 """
 
 SHOWN = """
-    SELECT e.team_id, e.id, e.created_at, e.sender, e.to_list, e.subject, e.last_event, e.scheduled_at
+    SELECT e.team_id, e.id, e.message_id, e.created_at, e.sender, e.to_list, e.subject, e.bcc_list, e.cc_list,
+           e.reply_to_list, e.last_event, e.scheduled_at
       FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
      CROSS JOIN LATERAL (
-           SELECT team_id, id, created_at, sender, to_list, subject, last_event, scheduled_at
+           SELECT team_id, id, message_id, created_at, sender, to_list, subject, bcc_list, cc_list,
+                  reply_to_list, last_event, scheduled_at
              FROM complete_emails
             WHERE team_id = k.team_id AND id = k.id
            OFFSET 0) AS e
@@ -146,7 +166,9 @@ READY = """
 DESCRIBED = r"""
     SELECT e.id, e.sender, e.domain_name, e.subject,
            coalesce((SELECT string_agg(p.address, E'\n') FROM recipients p
-                     WHERE p.team_id = e.team_id AND p.email_id = e.id), '') AS addresses
+                     WHERE p.team_id = e.team_id AND p.email_id = e.id), '') AS addresses,
+           e.source, CASE WHEN e.broadcast_id IS NULL THEN lower(e.message_id) END AS message_id,
+           e.tags, e.key_id, e.broadcast_id
       FROM complete_emails e
      WHERE e.team_id = $1 AND e.id > $2 AND e.id <= $3
      ORDER BY e.team_id, e.id
@@ -200,7 +222,7 @@ class EmailRange(NamedTuple):
 
 
 class CandidateEmail(NamedTuple):
-    """An email of the range at `place` (counted from 1) that may fit."""
+    """An email of the range at `place` (counted from 1) that may fit; not without `has_origin`."""
 
     place: int
     team_id: UUID
@@ -208,16 +230,22 @@ class CandidateEmail(NamedTuple):
     sender: str
     domain_name: str
     subject: str
+    has_origin: bool
 
 
 class IndexedEmail(NamedTuple):
-    """The fields of an email by which it can be found; `addresses` are lines."""
+    """The fields of an email by which it can be found; `addresses` are lines, `tags` JSON text."""
 
     id: UUID
     sender: str
     domain_name: str
     subject: str
     addresses: str
+    source: str
+    message_id: str | None
+    tags: str | None
+    key_id: UUID | None
+    broadcast_id: UUID | None
 
 
 class UnindexedBlock(NamedTuple):
@@ -254,6 +282,11 @@ async def with_work(
     return [(row[0], row[1]) for row in await source.fetch(WITH_WORK, team_id, upper, lower, limit)]
 
 
+async def with_id(source: Source, team_id: UUID | None, email_id: UUID) -> list[tuple[UUID, UUID]]:
+    """Team and id of the email with this id."""
+    return [(row[0], row[1]) for row in await source.fetch(WITH_ID, team_id, email_id)]
+
+
 async def by_email(
     source: Source,
     ranges: Sequence[EmailRange],
@@ -263,11 +296,12 @@ async def by_email(
     whole: Sequence[str],
     state: str | None,
     limit: int,
+    origin: OriginColumns,
 ) -> list[CandidateEmail]:
     """Candidates of each range; `sender` and `subject` are patterns of LIKE, `whole` are regular expressions,
     `state` is that of a recipient."""
     columns = zip(*ranges, strict=True)
-    rows = await source.fetch(BY_EMAIL, *columns, domain, sender, subject, state, limit, whole)
+    rows = await source.fetch(BY_EMAIL, *columns, domain, sender, subject, state, limit, whole, *origin)
     return [CandidateEmail._make(row) for row in rows]
 
 
@@ -278,10 +312,11 @@ async def by_recipient(
     domain: str | None,
     state: str | None,
     limit: int,
+    origin: OriginColumns,
 ) -> list[CandidateEmail]:
     """Candidates of each range by one of their recipients; `domain` begins with `@`."""
     columns = zip(*ranges, strict=True)
-    rows = await source.fetch(BY_RECIPIENT, *columns, address, domain, state, limit)
+    rows = await source.fetch(BY_RECIPIENT, *columns, address, domain, state, limit, *origin)
     return [CandidateEmail._make(row) for row in rows]
 
 

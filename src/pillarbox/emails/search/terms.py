@@ -10,12 +10,15 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from uuid import UUID
 from zlib import crc32
+
+import msgspec
 
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 
-VERSION = 2
-"""Of what is stored; 1 was without marks in words, and had fewer bits."""
+VERSION = 3
+"""Of what is stored; 1 was without marks in words, and had fewer bits; 2 knew addresses and words alone."""
 
 BITS_PER_TERM = 16
 """With five hashes: of blocks without a term, fifteen in ten thousand look as if they had it."""
@@ -101,11 +104,48 @@ def word_term(word: str) -> str:
     return f"w{word}"
 
 
+def tag_term(name: str, value: str | None) -> str:
+    """Of a tag with this value, or with any where it is None."""
+    return f"g{name}" if value is None else f"g{name}:{value}"
+
+
+def key_term(key_id: UUID) -> str:
+    return f"k{key_id.hex}"
+
+
+def broadcast_term(broadcast_id: UUID) -> str:
+    return f"b{broadcast_id.hex}"
+
+
+def source_term(source: str) -> str:
+    return f"o{source}"
+
+
+def message_term(message_id: str) -> str:
+    return f"m{message_id}"
+
+
+class StoredTag(msgspec.Struct):
+    """One tag of an email as it is stored."""
+
+    name: str
+    value: str
+
+
+_tags = msgspec.json.Decoder(list[StoredTag]).decode
+
+
 class Terms:
     """The different terms of some emails. Built for a thousand emails at a time: what most of them share is
     looked at once."""
 
     def __init__(self) -> None:
+        self._tagged: set[str] = set()
+        self._tags: set[str] = set()
+        self._broadcasts: set[UUID] = set()
+        self._keys: set[UUID] = set()
+        self._sources: set[str] = set()
+        self._message_ids: set[str] = set()
         self._senders: set[tuple[str, str]] = set()
         self._addresses: set[str] = set()
         self._words: set[str] = set()
@@ -118,9 +158,32 @@ class Terms:
             self._addresses.add(address[address.rfind("@") :])
         self._words.update(words(subject))
 
+    def add_origin(
+        self,
+        source: str,
+        message_id: str | None,
+        tags: str | None,
+        key_id: UUID | None,
+        broadcast_id: UUID | None,
+    ) -> None:
+        """The terms of where one email more comes from. `tags` is JSON text; a copy of a broadcast is found
+        by the id in its Message-ID, and needs no term for that."""
+        self._sources.add(source)
+        if message_id is not None:
+            self._message_ids.add(message_id)
+        if tags is not None and tags not in self._tagged:
+            self._tagged.add(tags)
+            for tag in _tags(tags):
+                self._tags.update((tag_term(tag.name, None), tag_term(tag.name, tag.value)))
+        if key_id is not None:
+            self._keys.add(key_id)
+        if broadcast_id is not None:
+            self._broadcasts.add(broadcast_id)
+
     def __len__(self) -> int:
         """How many there are, about."""
-        return len(self._senders) + len(self._addresses) + len(self._words)
+        origins = len(self._message_ids) + len(self._tags) + len(self._keys) + len(self._broadcasts)
+        return len(self._senders) + len(self._addresses) + len(self._words) + origins
 
     def bloom_filter(self, salt: int) -> bytes:
         """Their Bloom filter, in which PostgreSQL's `get_bit` finds the bits.
@@ -132,6 +195,7 @@ class Terms:
         found += [recipient_term(address) for address in self._addresses]
         found += {domain_term(domain) for _, domain in self._senders}
         found += {sender_term(sender_key(*sender)) for sender in self._senders}
+        found += self._origins()
         size = max(1, -(-len(found) * BITS_PER_TERM // 8))
         size += salt % SIZES if size > SIZES else 0
         places = size * 8
@@ -141,6 +205,14 @@ class Terms:
                 place = number % places
                 bits[place >> 3] |= 1 << (place & 7)
         return bytes(bits)
+
+    def _origins(self) -> set[str]:
+        """The terms of where the emails come from."""
+        found = {message_term(message_id) for message_id in self._message_ids}
+        found |= {key_term(key_id) for key_id in self._keys}
+        found |= {broadcast_term(broadcast_id) for broadcast_id in self._broadcasts}
+        found |= {source_term(source) for source in self._sources}
+        return found | self._tags
 
 
 def hashes(term: str) -> tuple[int, ...]:

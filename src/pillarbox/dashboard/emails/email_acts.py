@@ -1,0 +1,115 @@
+"""Cancels or sends again several chosen emails of the list, with a result for each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.dashboard.emails.email_list import HERE, emails_page
+from pillarbox.dashboard.frame.screens import act
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.people.page_visits import Form
+from pillarbox.dashboard.texts import t
+from pillarbox.emails.insights.origin import origin_of
+from pillarbox.emails.own_mail.redaction import MARK
+from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.problems import Forbidden, Invalid, Problem
+from pillarbox.kernel.wire.uuids import well_formed
+
+MOST_CANCELED: Final = 100
+MOST_RESENT: Final = 20
+FIELDS: Final = ("from", "to", "cc", "bcc", "reply_to", "subject", "html", "text", "topic_id")
+
+
+class EmailResult(NamedTuple):
+    """The result for one chosen email. `problem` says why nothing was done, None where it was."""
+
+    email_id: str
+    problem: str | None
+
+
+@act(f"{HERE}/cancel", title="emails.cancel", back=HERE)
+async def cancel(visit: Visit, form: Form) -> Reply[Html]:
+    """Cancel the chosen emails that are scheduled."""
+
+    async def cancel_one(email_id: str) -> None:
+        await visit.post(f"/emails/{email_id}/cancel")
+
+    return await _each(visit, form, cancel_one, MOST_CANCELED, "emails_canceled")
+
+
+@act(f"{HERE}/resend", title="emails.resend", back=HERE)
+async def resend(visit: Visit, form: Form) -> Reply[Html]:
+    """Send the chosen emails once more. A form that is sent twice sends each of them once."""
+    key = form.get("key")
+
+    async def send_one(email_id: str) -> None:
+        await visit.post("/emails", await copy_of(visit, email_id), key=f"{key}:{email_id}")
+
+    if not well_formed(key):
+        return await emails_page(visit, status=422, problem=t("emails.old_form"))
+    return await _each(visit, form, send_one, MOST_RESENT, "emails_resent")
+
+
+async def copy_of(visit: Visit, email_id: str) -> dict[str, Any]:
+    """Return the body of `POST /emails` for the email once more; Invalid where it cannot be sent so."""
+    email = await visit.get(f"/emails/{email_id}", shown=False)
+    origin = await origin_of(visit.db, UUID(email["id"]))
+    if origin is not None and origin.broadcast_id is not None:
+        raise Invalid(t("emails.no_resend.broadcast"))
+    if MARK._asdict() in email["tags"]:
+        raise Invalid(t("emails.no_resend.own_mail"))
+    if (await visit.get(f"/emails/{email_id}/attachments", shown=False, limit=1))["data"]:
+        raise Invalid(t("emails.no_resend.attachments"))
+    headers = dict(origin.headers) if origin is not None else {}
+    return {
+        **{name: email[name] for name in FIELDS if email[name]},
+        **({"tags": email["tags"]} if email["tags"] else {}),
+        **({"headers": headers} if headers else {}),
+    }
+
+
+async def _each(
+    visit: Visit, form: Form, work: Callable[[str], Awaitable[None]], limit: int, done: str
+) -> Reply[Html]:
+    """Do the work for each chosen email. Where all went well, return to the list, else say what did not."""
+    if visit.visitor.is_team_blocked:
+        raise Forbidden(t("team.blocked"))
+    ids = chosen(form)
+    if not ids:
+        return await emails_page(visit, status=422, problem=t("emails.none_chosen"))
+    if len(ids) > limit:
+        return await emails_page(visit, status=422, problem=t("emails.too_many", count=limit))
+    results = [EmailResult(email_id, await _problem_of(work, email_id)) for email_id in ids]
+    if all(result.problem is None for result in results):
+        return visit.to(HERE, done=done)
+    refused = sum(result.problem is not None for result in results)
+    problem = t("emails.refused", count=refused, total=len(results))
+    return await emails_page(
+        visit, status=422, problem=problem, results=await _named(visit, results), done=f"result.{done}"
+    )
+
+
+async def _problem_of(work: Callable[[str], Awaitable[None]], email_id: str) -> str | None:
+    try:
+        await work(email_id)
+    except Problem as problem:
+        if problem.status >= 500:
+            raise
+        return problem.message
+    return None
+
+
+async def _named(visit: Visit, results: Sequence[EmailResult]) -> list[Mapping[str, Any]]:
+    """Return the results with the subjects of their emails."""
+    named = []
+    for result in results:
+        email = await visit.find(f"/emails/{result.email_id}", shown=False)
+        named.append({**result._asdict(), "subject": None if email is None else email["subject"]})
+    return named
+
+
+def chosen(form: Form) -> list[str]:
+    """Return the ids that a form of a list has chosen, each once."""
+    return list(dict.fromkeys(value.lower() for value in form.every("id") if well_formed(value)))
