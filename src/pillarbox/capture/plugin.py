@@ -9,11 +9,12 @@ from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.arrivals import CHANNEL
 from pillarbox.capture.invariants import INVARIANTS
 from pillarbox.capture.queries import CAPTURED
-from pillarbox.capture.reading import Reader
+from pillarbox.capture.reading import Reader, kept_message
 from pillarbox.capture.settings import CAPTURE_LIMIT, CAPTURE_NETWORKS
 from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.delivery.plugin import CapturedMail
+from pillarbox.emails.raw_mail.messages import KeptMessages
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.secrets import KeyRing
@@ -68,6 +69,7 @@ SLICE = Slice(
         Capture: _store,
         CapturedMail: lambda kit: CapturedMail(kit.need(Capture).keep),
         ArrivalNotice: _notice,
+        KeptMessages: lambda kit: KeptMessages(kept_message) if _is_on(kit.settings) else None,
         Reader: _reader,
         CaptureAccess: _access,
     },

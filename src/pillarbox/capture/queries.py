@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.wire.paging import Page
 
@@ -178,6 +178,20 @@ CLEAR = """
 """
 
 
+OF_EMAIL = """
+    SELECT email_id, size, data, blob FROM captured WHERE team_id = $1 AND email_id = $2 AND NOT sealed
+"""
+
+
+class CapturedOriginal(NamedTuple):
+    """The message of an email, in the row or in the blob store."""
+
+    email_id: UUID
+    size: int
+    data: bytes | None
+    blob: str | None
+
+
 class CapturedRow(NamedTuple):
     """A captured mail without its bytes. `recipients` is the envelope, `sender` the From of the header;
     `inbound` is mail that was received."""
@@ -237,6 +251,11 @@ async def get(db: Source, captured_id: UUID) -> CapturedRow | None:
 async def raw_mail(db: Source, team_id: UUID, captured_id: UUID) -> RawMail | None:
     row = await db.fetchrow(BYTES, team_id, captured_id)
     return None if row is None else RawMail(**row)
+
+
+async def of_email(db: TeamDb, email_id: UUID) -> CapturedOriginal | None:
+    """Return the captured message of an email, unless it is sealed."""
+    return await db.one(CapturedOriginal, OF_EMAIL, email_id)
 
 
 async def count(db: Source) -> CaptureCounts:

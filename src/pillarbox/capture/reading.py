@@ -14,7 +14,9 @@ from pillarbox.capture.message import CapturedMessage, CapturedPart
 from pillarbox.capture.queries import CapturedRow, RawMail
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.kernel.http.body import ClientGone
+from pillarbox.kernel.http.files import FileToServe
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.wire.problems import NotFound
@@ -101,6 +103,21 @@ class Reader:
         except KeyRingError as trouble:
             log.warning("capture.unreadable", mail=row.id, trouble=str(trouble))
             raise NotFound("Captured mail") from None
+
+
+async def kept_message(db: TeamDb, email_id: UUID) -> FileToServe | None:
+    """Return the message of a sent email as it would have left, for those who may read their team's emails;
+    None where none is kept, or where it is sealed."""
+    found = await queries.of_email(db, email_id)
+    if found is None:
+        return None
+    return FileToServe(
+        filename=f"{email_id}.eml",
+        media="message/rfc822",
+        size=found.size,
+        data=found.data,
+        blob=found.blob,
+    )
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

@@ -26,6 +26,7 @@ from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.raw_mail.messages import RAW, KeptMessages, SentMessages
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.retention import EmailRetention
@@ -135,6 +136,10 @@ def _making_copies(kit: Container) -> MakingCopies:
     )
 
 
+def _sent_messages(kit: Container) -> SentMessages:
+    return SentMessages(kit.pool, kit.need(BlobStore), kit.find(KeptMessages))
+
+
 def _team_mailer(kit: Container) -> TeamMailer:
     return TeamMailer(TeamMail(kit.pool, kit.need(Accept), kit.settings.hostname).send)
 
@@ -192,6 +197,7 @@ SLICE = Slice(
         TeamMailer: _team_mailer,
         SystemMail: _system_mail,
         OwnerActivity: lambda _: DomainActivity(),
+        SentMessages: _sent_messages,
         ShareLinks: lambda kit: ShareLinks(kit.need(Signer), kit.settings.public_url),
     },
     routes=collect(routes),
@@ -213,7 +219,7 @@ SLICE = Slice(
         )
     ],
     background=_background,
-    files=lambda kit: {"attachment": AttachmentFiles(kit.pool).open},
+    files=lambda kit: {"attachment": AttachmentFiles(kit.pool).open, RAW: kit.need(SentMessages).file},
     webhook_shapes=event_data.SHAPES,
     event_bodies={"email": event_data.event_data},
     invariants=INVARIANTS,

@@ -16,6 +16,7 @@ from pillarbox.emails.accept import Accept, AuthorizedEmail
 from pillarbox.emails.inbox_mail.draft_emails import DraftEmails
 from pillarbox.emails.insights.reading import insights_of
 from pillarbox.emails.outgoing import OutgoingEmail
+from pillarbox.emails.raw_mail.messages import RAW, SentMessages
 from pillarbox.emails.requests import parse
 from pillarbox.emails.requests.templating import TemplateRendering
 from pillarbox.emails.search.filters import EmailFilter
@@ -31,6 +32,7 @@ from pillarbox.kernel.http.routing import Access, TokenScope, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire import fields
+from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.kernel.wire.paging import DEFAULT, PAGING, ListOf, Page, ascending, envelope
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, NotFound, Problem, at_index
 from pillarbox.templates.published import PublishedTemplate
@@ -326,6 +328,28 @@ async def show_insights(request: Request, db: TeamDb) -> Reply[wire.EmailInsight
     if insights is None:
         raise NotFound("Email")
     return Reply(wire.email_insights(email_id, insights))
+
+
+@route(
+    "GET",
+    "/emails/{email_id}/raw",
+    needs=Access.FULL,
+    transaction=False,
+    summary="Link to a sent email as a message",
+)
+async def show_raw(request: Request, db: TeamDb) -> Reply[wire.RawEmail]:
+    email_id = (await _must_exist(db, request.uuid("email_id"))).id
+    url, ends = request.use(FileLinks).link(RAW, db.team_id, email_id)
+    is_original = await request.use(SentMessages).is_original(db, email_id)
+    return Reply(
+        wire.RawEmail(
+            object="email_raw",
+            id=email_id,
+            is_original=is_original,
+            download_url=url,
+            expires_at=iso_style(ends),
+        )
+    )
 
 
 async def _must_exist(db: TeamDb, email_id: UUID) -> queries.EmailRow:

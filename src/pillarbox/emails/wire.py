@@ -173,6 +173,16 @@ class EmailList(Struct, kw_only=True):
     next: UUID | UnsetType = UNSET
 
 
+class RawEmail(Struct, kw_only=True):
+    """A link to the message. `is_original` says that it is kept as it left."""
+
+    object: Literal["email_raw"]
+    id: UUID
+    is_original: bool
+    download_url: str
+    expires_at: IsoTime
+
+
 class Tag(Struct, kw_only=True):
     name: str
     value: str

@@ -103,7 +103,7 @@ async def _problem_of(work: Callable[[str], Awaitable[None]], email_id: str) -> 
 
 async def _named(visit: Visit, results: Sequence[EmailResult]) -> list[Mapping[str, Any]]:
     """Return the results with the subjects of their emails."""
-    named = []
+    named: list[Mapping[str, Any]] = []
     for result in results:
         email = await visit.find(f"/emails/{result.email_id}", shown=False)
         named.append({**result._asdict(), "subject": None if email is None else email["subject"]})

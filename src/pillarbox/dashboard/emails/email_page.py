@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -16,15 +17,28 @@ from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import has_text, t
 from pillarbox.delivery.commands.words import reason_in_words
+from pillarbox.emails.raw_mail.messages import SentMessages
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.timeline.rules import EventDetail
 
 ONE: Final = f"{HERE}/{{email_id}}"
-VIEWS: Final = ("html", "text", "source", "headers", "attachments")
+VIEWS: Final = ("html", "text", "source", "headers", "raw", "attachments")
+LONGEST_RAW: Final = 128 * 1024
+"""Octets of the message that the page shows."""
+FOLD: Final = re.compile(r"\n[ \t]+")
 MOST_STEPS: Final = 200
 MOST_NAMED: Final = 3
 NOT_REACHED: Final = ("bounced", "failed", "delivery_delayed", "suppressed", "complained")
+
+
+class ShownMessage(NamedTuple):
+    """The beginning of a message as the page shows it, and its header fields."""
+
+    text: str
+    is_cut: bool
+    is_original: bool
+    fields: list[tuple[str, str]]
 
 
 class EmailStep(NamedTuple):
@@ -68,6 +82,8 @@ async def email_page(visit: Visit, *, status: int = 200, problem: str | None = N
     view = visit.request.query.text("view")
     shown = view if view in VIEWS else "html" if email["html"] else "text"
     text, is_cut = pages.beginning(email["html"] if shown == "source" else email["text"])
+    raw = await visit.get(f"{api}/raw", shown=shown == "raw")
+    beginning = await _beginning(visit, UUID(email["id"])) if shown in ("raw", "headers") else None
     return await visit.draw(
         "emails/one.html",
         status=status,
@@ -76,6 +92,8 @@ async def email_page(visit: Visit, *, status: int = 200, problem: str | None = N
         subject=email["subject"] or t("email.no_subject"),
         here=f"{HERE}/{email['id']}",
         view=shown,
+        raw=raw,
+        beginning=beginning,
         text=text,
         is_cut=is_cut,
         attachments=attachments,
@@ -87,6 +105,25 @@ async def email_page(visit: Visit, *, status: int = 200, problem: str | None = N
         passed=[entry for entry in insights if entry["level"] == "ok"],
         level_tones=LEVEL_TONES,
     )
+
+
+async def _beginning(visit: Visit, email_id: UUID) -> ShownMessage | None:
+    """Return the beginning of the message with its header fields; None where it cannot be composed."""
+    messages = visit.request.use(SentMessages)
+    try:
+        found = await messages.beginning(visit.db, email_id, LONGEST_RAW)
+    except ValueError:
+        return None
+    if found is None:
+        return None
+    text = found.octets.decode("utf-8", "replace").replace("\r\n", "\n")
+    return ShownMessage(text, found.is_cut, found.is_original, fields_of(text.partition("\n\n")[0]))
+
+
+def fields_of(head: str) -> list[tuple[str, str]]:
+    """Return the header fields of a message's head, unfolded, in their order."""
+    fields = (line.partition(":") for line in FOLD.sub(" ", head).split("\n"))
+    return [(name, value.strip()) for name, _, value in fields if name]
 
 
 def timeline(events: Sequence[dict[str, Any]], details: Mapping[str, EventDetail]) -> list[EmailStep]:

@@ -55,6 +55,10 @@ TEXTS: Final[dict[str, str]] = {
     "email.tags": "Tags",
     "email.rendered": "Rendered",
     "email.text": "Text",
+    "email.raw": "Raw",
+    "email.original": "The message as it left, with its DKIM signature where its domain has a key.",
+    "email.composed": "Composed from what is stored: without the DKIM signature, and without the links of "
+    "its recipient (unsubscribing, opens and clicks).",
     "email.attachments": "Attachments",
     "email.no_html": "The email has no HTML part.",
     "email.no_text": "The email has no such part.",

@@ -1,0 +1,170 @@
+"""The whole message of a sent email, to be downloaded or shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.emails import queries
+from pillarbox.emails.insights.origin import origin_of
+from pillarbox.emails.queries import EmailRow, StoredAttachment
+from pillarbox.kernel.http.files import FileToServe
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
+from pillarbox.mail.message.address import Mailbox, parse_mailbox
+from pillarbox.mail.message.attachments import OutgoingFile, written
+from pillarbox.mail.message.compose import OutgoingMessage, compose_pieces
+from pillarbox.mail.message.files import EncodedFile, ExternalFile, FileChanged
+from pillarbox.mail.message.long_content import LongContent
+
+RAW: Final = "sent"
+"""The kind of file of a whole message."""
+
+MEDIA: Final = "message/rfc822"
+AT_ONCE: Final = 64 * 1024 * 1024
+"""Octets that messages have together while they are composed and sent to readers, in one process."""
+
+COST: Final = 6
+"""Octets in memory for each octet of a body: as text, encoded, and joined."""
+
+_texts = msgspec.json.Decoder(list[str]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMessages:
+    """`find` answers the message of an email as it left; the slice that keeps such messages provides it."""
+
+    find: Callable[[TeamDb, UUID], Awaitable[FileToServe | None]]
+
+
+class MessageBeginning(NamedTuple):
+    """The first octets of a message. `is_original` says that the message is kept as it left."""
+
+    octets: bytes
+    is_cut: bool
+    is_original: bool
+
+
+class SentMessages:
+    """Finds kept messages, and composes the others from their rows. Attachments are read as they are sent."""
+
+    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, kept: KeptMessages | None) -> None:
+        self._pool = pool
+        self._blobs = blobs
+        self._kept = kept
+        self._budget = ByteBudget(AT_ONCE)
+
+    async def is_original(self, db: TeamDb, email_id: UUID) -> bool:
+        """Whether the message is kept as it left."""
+        return self._kept is not None and await self._kept.find(db, email_id) is not None
+
+    async def file(self, team_id: UUID, email_id: UUID) -> FileToServe | None:
+        """Return the message as a file; None where the team has no such email."""
+        db = TeamDb(self._pool, team_id)
+        if self._kept is not None and (kept := await self._kept.find(db, email_id)) is not None:
+            return kept
+        email = await queries.get(db, email_id)
+        if email is None:
+            return None
+        async with self._budget.of(weight_of(email)):
+            try:
+                size = (await self._composed(db, email)).size
+            except (BlobMissing, FileChanged):
+                return None
+        return FileToServe(
+            filename=f"{email_id}.eml",
+            media=MEDIA,
+            size=size,
+            data=None,
+            blob=None,
+            read=partial(self._read, db, email_id),
+        )
+
+    async def beginning(self, db: TeamDb, email_id: UUID, limit: int) -> MessageBeginning | None:
+        """Return so many octets of the message; None where there is none."""
+        is_original = await self.is_original(db, email_id)
+        found = await self.file(db.team_id, email_id)
+        if found is None:
+            return None
+        end = min(limit, found.size)
+        if found.read is not None:
+            blocks = found.read(0, end)
+        elif found.blob is not None:
+            blocks = self._blobs.stream(found.blob, 0, end)
+        else:
+            return MessageBeginning((found.data or b"")[:end], found.size > end, is_original)
+        octets = b"".join([block async for block in blocks])
+        return MessageBeginning(octets, found.size > end, is_original)
+
+    async def _read(self, db: TeamDb, email_id: UUID, start: int, end: int) -> AsyncIterator[bytes]:
+        """Yield the composed message from one place to another."""
+        email = await queries.get(db, email_id)
+        if email is None:
+            return
+        async with self._budget.of(weight_of(email)):
+            at = 0
+            async for block in (await self._composed(db, email)).blocks():
+                part = block[max(0, start - at) : max(0, end - at)]
+                at += len(block)
+                if part:
+                    yield part
+                if at >= end:
+                    return
+
+    async def _composed(self, db: TeamDb, email: EmailRow) -> LongContent:
+        origin = await origin_of(db, email.id)
+        attachments = [
+            OutgoingFile(row.filename, row.content_type, await self._encoded(db, row), row.cid)
+            for row in await queries.attachments(db, email.id)
+        ]
+        message = OutgoingMessage(
+            sender=parse_mailbox(email.sender),
+            to=_mailboxes(email.to_list),
+            cc=_mailboxes(email.cc_list),
+            reply_to=_mailboxes(email.reply_to_list),
+            subject=email.subject,
+            date=max(email.created_at, email.scheduled_at) if email.scheduled_at else email.created_at,
+            message_id=email.message_id,
+            html=email.html,
+            text=email.text,
+            headers=() if origin is None else origin.headers,
+            attachments=attachments,
+            seed=email.id.bytes,
+        )
+        pieces = await in_thread_if_large(_length(email), compose_pieces, message)
+        return LongContent(pieces)
+
+    async def _encoded(self, db: TeamDb, row: StoredAttachment) -> EncodedFile:
+        return await written(ExternalFile(row.size, partial(self._octets, db, row.id)), row.content_type)
+
+    async def _octets(self, db: TeamDb, attachment_id: UUID) -> AsyncIterator[bytes]:
+        """Yield an attachment, whose row or blob is read now."""
+        found = await queries.attachment_bytes(db, attachment_id)
+        if found is None:
+            raise FileChanged("an attachment was removed")
+        if found.blob is None:
+            yield found.data or b""
+            return
+        async for block in self._blobs.stream(found.blob, 0, found.size):
+            yield block
+
+
+def weight_of(email: EmailRow) -> int:
+    """Return about how many octets composing the email takes."""
+    return COST * _length(email)
+
+
+def _length(email: EmailRow) -> int:
+    return len(email.html or "") + len(email.text or "")
+
+
+def _mailboxes(text: str | None) -> list[Mailbox]:
+    return [parse_mailbox(item) for item in _texts(text)] if text else []
