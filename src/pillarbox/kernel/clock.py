@@ -16,11 +16,11 @@ class Clock(Protocol):
     """Wall time for rows, boot time for leases and limits, and a sleep that follows both."""
 
     def now(self) -> datetime:
-        """The current instant in UTC, with microseconds."""
+        """Return the current instant in UTC, with microseconds."""
         ...
 
     def boottime(self) -> float:
-        """Seconds since an arbitrary start; never goes back and counts time spent suspended."""
+        """Return the seconds since an arbitrary start; they never go back and count time spent suspended."""
         ...
 
     async def sleep(self, seconds: float) -> None:

@@ -59,7 +59,7 @@ class Ids:
         self._last = 0
 
     def stamp(self) -> Stamp:
-        """A new UUIDv7 and the microsecond it stands for."""
+        """Return a new UUIDv7 and the microsecond it stands for."""
         at = self._clock.now()
         # Seconds as a float tell microseconds apart until the year 2106.
         micros = round(at.timestamp() * 1e6)
@@ -70,7 +70,7 @@ class Ids:
         return Stamp(uuid7(micros, self._random_bytes(8)), at)
 
     def several(self, count: int) -> list[UUID]:
-        """New UUIDv7s of one moment, where their time is of no interest."""
+        """Return new UUIDv7s of one moment, where their time is of no interest."""
         first = round(self._clock.now().timestamp() * 1e6)
         if first <= self._last <= first + MOST_AHEAD:
             first = self._last + 1
@@ -78,15 +78,15 @@ class Ids:
         return [uuid7(micros, self._random_bytes(8)) for micros in range(first, first + count)]
 
     def now(self) -> datetime:
-        """The time of the clock; due times are computed from it, never from the time in an id."""
+        """Return the time of the clock; due times are computed from it, never from the time in an id."""
         return self._clock.now()
 
     def token(self) -> str:
-        """128 random bits in hexadecimal."""
+        """Return 128 random bits in hexadecimal."""
         return self._random_bytes(16).hex()
 
     def new(self) -> UUID:
-        """A new UUIDv7 where its time is of no interest."""
+        """Return a new UUIDv7 where its time is of no interest."""
         return self.stamp().id
 
 
@@ -126,7 +126,8 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def uuid7(micros: int, tail: bytes) -> UUID:
-    """The UUIDv7 of an instant (microseconds since 1970) and eight random bytes (two bits go unused)."""
+    """Return the UUIDv7 of an instant (microseconds since 1970) and eight random bytes (two bits
+    go unused)."""
     millis, fraction = divmod(micros, 1000)
     (chance,) = _TAIL.unpack(tail)
     made: UUID = FastUUID(_WHOLE.pack(millis << 16 | 0x7000 | fraction, chance & _FREE | _VARIANT))
@@ -134,7 +135,8 @@ def uuid7(micros: int, tail: bytes) -> UUID:
 
 
 def first_id(instant: datetime) -> UUID:
-    """The least id of an instant; every id of an earlier one is below it. Nothing is older than 1970."""
+    """Return the least id of an instant; every id of an earlier one is below it. Nothing is older
+    than 1970."""
     return UUID(int=uuid7(max(0, (instant - EPOCH) // MICROSECOND), bytes(8)).int)
 
 
@@ -144,12 +146,13 @@ TAG_CHECK = 32
 
 
 def tagged(prefix: str, id: UUID) -> str:
-    """A UUID as the wire shows it for rows of logs: `prefix` and 27 digits of base 62, in the same order."""
+    """Return a UUID as the wire shows it for rows of logs: `prefix` and 27 digits of base 62, in the
+    same order."""
     return prefix + base62(id.int << TAG_CHECK | crc32(id.bytes), TAG_DIGITS)
 
 
 def untagged(prefix: str, text: str) -> UUID | None:
-    """The UUID that `tagged` made this text from, or None for any other text."""
+    """Return the UUID that `tagged` made this text from, or None for any other text."""
     digits = text.removeprefix(prefix)
     if len(digits) != TAG_DIGITS or len(text) != len(prefix) + TAG_DIGITS:
         return None
@@ -166,7 +169,7 @@ def untagged(prefix: str, text: str) -> UUID | None:
 
 
 def base62(number: int, length: int) -> str:
-    """`number` in base 62, left-padded with zeros to `length`; ASCII order is number order."""
+    """Return `number` in base 62, left-padded with zeros to `length`; ASCII order is number order."""
     pairs = []
     for _ in range((length + 1) // 2):
         number, pair = divmod(number, 62 * 62)

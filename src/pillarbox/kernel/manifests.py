@@ -53,7 +53,8 @@ class SliceManifest:
 
 
 def settings_in(manifests: Iterable[SliceManifest]) -> tuple[Setting[Any], ...]:
-    """Every setting that there is: the kernel's, then those of the slices; two cannot have one name."""
+    """Return every setting that there is: the kernel's, then those of the slices; two cannot have
+    one name."""
     rows = (*SETTINGS, *(row for one in manifests for row in one.settings))
     names = [row.name for row in rows]
     for name in names:
@@ -63,5 +64,5 @@ def settings_in(manifests: Iterable[SliceManifest]) -> tuple[Setting[Any], ...]:
 
 
 def slices_of(manifests: Iterable[SliceManifest]) -> tuple[Slice, ...]:
-    """The slices themselves; loads the program."""
+    """Return the slices themselves; loads the program."""
     return tuple(one.plugin() for one in manifests)

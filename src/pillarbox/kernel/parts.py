@@ -24,9 +24,9 @@ class PartRegistry:
         self._parts[kind or type(part)] = part
 
     def use(self, kind: type[T]) -> T:
-        """The part of that type."""
+        """Return the part of that type."""
         return cast(T, self._parts[kind])
 
     def find(self, kind: type[T]) -> T | None:
-        """The same, or None where the application has no such part."""
+        """Return the part of that type, or None where the application has none."""
         return cast("T | None", self._parts.get(kind))

@@ -70,7 +70,7 @@ class PeriodicJobs(tuple[Periodic, ...]):
 
 
 def http_application(kit: Container) -> Api:
-    """The ASGI application of everything that is served over HTTP."""
+    """Return the ASGI application of everything that is served over HTTP."""
     needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, TeamRate, CredentialLookup, IdempotencyStore)
     for kind in needed:
         kit.need(kind)

@@ -195,7 +195,7 @@ class Pools:
         )
 
     async def close(self) -> None:
-        """Within a few seconds, even where the database stands still."""
+        """Close the pools within a few seconds, even where the database stands still."""
         await close_within(self.engine, CLOSE_SECONDS)
         await close_within(self.requests, CLOSE_SECONDS)
 
@@ -238,14 +238,14 @@ class Container:
             self.services.add(part, kind)
 
     def find(self, kind: type[T]) -> T | None:
-        """The part of that type; None where this process has none."""
+        """Return the part of that type; None where this process has none."""
         found = self.services.find(kind)
         if found is None and kind in self._builders and kind not in self._absent:
             found = self._build(kind)
         return found
 
     def need(self, kind: type[T]) -> T:
-        """The part of that type; PartMissingError where there is none."""
+        """Return the part of that type; raise PartMissingError where there is none."""
         found = self.find(kind)
         if found is None:
             raise PartMissingError(f"{self._way(kind)}: nothing provides {kind.__name__} here")

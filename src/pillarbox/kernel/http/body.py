@@ -26,12 +26,12 @@ class ClientGone(Exception):  # noqa: N818
 
 
 def too_large(limit: int) -> TooLarge:
-    """413, which closes the connection."""
+    """Return the 413 that closes the connection."""
     return TooLarge(f"The request body is larger than {limit} bytes.", CLOSE)
 
 
 def declared_size(length: bytes | None, transfer: bytes | None, limit: int) -> int | None:
-    """The size that the head announces; None when only the body itself can tell.
+    """Return the size that the head announces; None when only the body itself can tell.
 
     Raises 413 where it is larger than the limit, before a byte of the body is read.
     """
@@ -90,7 +90,7 @@ async def next_part(receive: Receive) -> tuple[bytes, bool]:
 
 
 def within(data: bytes | bytearray, limit: int) -> bytes | bytearray:
-    """A body that has come, unless it is larger than the limit."""
+    """Return a body that has come, unless it is larger than the limit."""
     if len(data) > limit:
         raise too_large(limit)
     return data

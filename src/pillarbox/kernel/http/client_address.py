@@ -11,7 +11,7 @@ Address = IPv4Address | IPv6Address
 
 
 def client_address(peer: str, forwarded: Iterable[bytes], trusted: Sequence[Network]) -> str:
-    """The nearest address that is not a trusted proxy's.
+    """Return the nearest address that is not a trusted proxy's.
 
     `X-Forwarded-For` is read from the right, one hop for each proxy that is trusted; what an untrusted
     client wrote there itself is never reached (standards API-04).

@@ -175,7 +175,7 @@ class Cycle(RequestResponseCycle):
         return not self.length_known and self.scope["http_version"] != "1.0"
 
     def _write_piece(self, body: bytes, *, is_last: bool) -> None:
-        """A piece of an answer whose total length is not known yet."""
+        """Write a piece of an answer whose total length is not known yet."""
         head, self.head = self.head, b""
         if self.scope["method"] == "HEAD":
             self.transport.write(head)
@@ -196,14 +196,14 @@ class Cycle(RequestResponseCycle):
 
 
 def _nothing(*_: object) -> None:
-    """After its answer a cycle holds on to its connection no longer."""
+    """Do nothing: after its answer a cycle holds on to its connection no longer."""
 
 
 _joined: tuple[Pairs, bytes] = ([], b"")
 
 
 def _lines_of(headers: Pairs) -> bytes:
-    """The server's own headers as lines; uvicorn makes a new list of them every second."""
+    """Return the server's own headers as lines; uvicorn makes a new list of them every second."""
     global _joined
     if _joined[0] is not headers:
         _joined = headers, b"".join([b"%b: %b\r\n" % pair for pair in headers])

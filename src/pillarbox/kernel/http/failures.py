@@ -30,8 +30,8 @@ UNSTORABLE = (asyncpg.DataError, UnicodeEncodeError)
 
 
 def problem_for(failure: Exception, request_id: object) -> Problem:
-    """The answer to a failure; unexpected ones are logged under the request's id, and the answer gives no
-    detail."""
+    """Return the answer to a failure; unexpected ones are logged under the request's id, and the answer gives
+    no detail."""
     if isinstance(failure, Problem):
         return failure
     if isinstance(failure, LOCKED):
@@ -59,7 +59,7 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
 
 
 def failed(request: Request, table: RouteTable, problem: Problem) -> Reply:
-    """The answer to a problem: a page where a browser asked for one, else as the route says."""
+    """Return the answer to a problem: a page where a browser asked for one, else as the route says."""
     raw_path = request.scope["raw_path"].decode("latin-1")
     if isinstance(problem, MethodNotAllowed):
         request.shared = table.is_shared(raw_path)
@@ -78,7 +78,7 @@ def _is_for_browser(request: Request) -> bool:
 
 
 def prefers_html(accept: str | None) -> bool:
-    """Whether an Accept header names text/html before JSON."""
+    """Return whether an Accept header names text/html before JSON."""
     qualities = {"text/html": 0.0, "application/json": 0.0}
     for part in (accept or "").lower().split(","):
         media, *options = (text.strip() for text in part.split(";"))

@@ -76,14 +76,15 @@ class FileLinks:
         self._openers[kind] = opener
 
     def link(self, kind: str, team_id: UUID, file_id: UUID) -> tuple[str, datetime]:
-        """A fresh URL and the instant at which it ends."""
+        """Return a fresh URL and the instant at which it ends."""
         ends = self._clock.now() + LIFETIME
         ends -= (ends - EPOCH) % timedelta(milliseconds=1)
         token = self._signer.issue_until(KIND, (kind, team_id, file_id), ends)
         return f"{self._public_url}/files/{token}", ends
 
     async def open(self, token: str) -> FileToServe:
-        """The file behind a token; 403 for a token that is not ours or over, 404 for a file that is gone."""
+        """Open the file behind a token; raise 403 for a token that is not ours or over, 404 for a file that
+        is gone."""
         try:
             kind, team_id, file_id = self._signer.read(KIND, token)
         except (TokenError, ValueError):
@@ -106,7 +107,7 @@ class FileLinks:
             self._turns.release()
 
     def bytes_of(self, file: FileToServe, start: int, end: int) -> AsyncIterator[bytes]:
-        """The bytes from `start` up to, not including, `end`."""
+        """Return the bytes from `start` up to, not including, `end`."""
         if file.read is not None:
             return file.read(start, end)
         if file.blob is not None:
@@ -128,7 +129,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
     summary="Download a file by its signed link",
 )
 async def download(request: Request) -> Reply[OctetsAnswer]:
-    """The bytes behind a signed link."""
+    """Send the bytes behind a signed link."""
     if request.method not in {"GET", "HEAD"}:
         raise MethodNotAllowed("Use GET or HEAD.")
     files = request.use(FileLinks)
@@ -153,7 +154,7 @@ async def download(request: Request) -> Reply[OctetsAnswer]:
 
 
 def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Start and end of the one range asked for; None where the header asks for anything else."""
+    """Return the start and end of the one range asked for; None where the header asks for anything else."""
     found = _RANGE.match(header.strip()) if header else None
     if found is None or found.groups() == ("", ""):
         return None
@@ -170,6 +171,7 @@ def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
 
 
 def disposition(filename: str) -> str:
-    """Always a download, with the name in ASCII and in UTF-8 (RFC 6266)."""
+    """Return a Content-Disposition that is always a download, with the name in ASCII and in UTF-8
+    (RFC 6266)."""
     plain = _FALLBACK.sub("_", filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"

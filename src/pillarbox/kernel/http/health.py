@@ -42,7 +42,7 @@ class DatabaseProbe:
         self._probe: asyncio.Task[bool] | None = None
 
     async def answers(self) -> bool:
-        """Whether it answers within `ANSWER_TIMEOUT`."""
+        """Return whether it answers within `ANSWER_TIMEOUT`."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask(), context=unlimited())
         # By the time that this goes on, another request may have asked the next question.

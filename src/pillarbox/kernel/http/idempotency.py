@@ -52,7 +52,7 @@ class IdempotencyStore(Protocol):
     """Where answers are kept."""
 
     async def find(self, team_id: UUID, scope: str, key: str) -> StoredAnswer | None:
-        """The answer given under this key within the last 24 hours."""
+        """Return the answer given under this key within the last 24 hours."""
         ...
 
 
@@ -91,7 +91,7 @@ async def keep_answer(
 
 
 def key_of(header: bytes | None) -> str | None:
-    """The key in the header, byte by byte and not trimmed; None without the header."""
+    """Return the key in the header, byte by byte and not trimmed; None without the header."""
     if header is None:
         return None
     if not 1 <= len(header) <= LONGEST_KEY or not all(0x20 <= byte <= 0x7E for byte in header):
@@ -100,8 +100,8 @@ def key_of(header: bytes | None) -> str | None:
 
 
 def fingerprint(body: Any, salt: str = "", *, is_large: bool = False) -> bytes:
-    """SHA-256 of the body with sorted keys, and of what else decides the answer. A large one is written in
-    pieces, for a thread that lets others run."""
+    """Return the SHA-256 of the body with sorted keys, and of what else decides the answer. A large one is
+    written in pieces, for a thread that lets others run."""
     digest = hashlib.sha256()
     for piece in large_json.encoded(body) if is_large else (_sorted(body),):
         digest.update(piece)
@@ -110,7 +110,7 @@ def fingerprint(body: Any, salt: str = "", *, is_large: bool = False) -> bytes:
 
 
 def same(stored: StoredAnswer, idempotency: Idempotency) -> StoredAnswer:
-    """The stored answer, if it answers this very request."""
+    """Return the stored answer, if it answers this very request."""
     if stored.fingerprint != idempotency.fingerprint:
         raise IdempotencyMismatch
     return stored

@@ -60,7 +60,7 @@ class Maintenance:
         self._retry_after = found
 
     def look_again(self) -> None:
-        """It is on, or was a second ago."""
+        """Have maintenance looked at again: it is on, or was a second ago."""
         self._news.set()
 
     async def run(self) -> None:
@@ -72,7 +72,7 @@ class Maintenance:
 
 
 async def current(source: Source) -> int | None:
-    """After how many seconds clients are told to come again; None without maintenance."""
+    """Return the seconds after which clients are told to come again; None without maintenance."""
     return await queries.maintenance(source)
 
 

@@ -106,7 +106,7 @@ class MultipartForm:
             await self._receive()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The content of the part, as it comes."""
+        """Yield the content of the part, as it comes."""
         while True:
             while self._events:
                 event = self._events.popleft()
@@ -119,7 +119,7 @@ class MultipartForm:
             await self._receive()
 
     async def text(self, limit: int) -> str:
-        """The content of a part as text; 413 where it has more than so many octets."""
+        """Return the content of a part as text; raise 413 where it has more than so many octets."""
         content = bytearray()
         async for piece in self.pieces():
             content += piece

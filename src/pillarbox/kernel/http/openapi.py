@@ -79,7 +79,7 @@ class ApiDocument:
         self._made: tuple[RouteTable, bytes] | None = None
 
     def encoded(self, table: RouteTable) -> bytes:
-        """The document of these routes."""
+        """Return the document of these routes."""
         if self._made is None or self._made[0] is not table:
             found = document(table.routes, self._url, self._events)
             self._made = (table, msgspec.json.encode(found))
@@ -89,7 +89,7 @@ class ApiDocument:
 def document(
     routes: Iterable[Route], url: str = "/", events: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The whole document; its schemas are those of the types that the routes name."""
+    """Return the whole document; its schemas are those of the types that the routes name."""
     parts = _Parts(Schemas())
     paths, webhooks = parts.of(list(routes), events or {})
     return {
@@ -118,7 +118,7 @@ class _Parts:
         schemas.components["Error"] = schemas.components.pop("ErrorBody")
 
     def of(self, routes: Sequence[Route], events: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The paths and the webhooks."""
+        """Return the paths and the webhooks."""
         paths: dict[str, dict[str, Any]] = {}
         for entry in routes:
             for path in (entry.path, *entry.aliases):
@@ -184,7 +184,8 @@ def _parameters(entry: Route, path: str, schemas: Schemas) -> list[dict[str, Any
 
 
 def _query_parameter(name: str, kind: Any, schemas: Schemas) -> dict[str, Any]:
-    """An empty value is as none, but for numbers and words that are read as such (conventions section 2)."""
+    """Return the parameter as the document describes it. An empty value is as none, but for numbers and words
+    that are read as such (conventions section 2)."""
     is_needed = isinstance(kind, RequiredParameter)
     own = kind.kind if isinstance(kind, RequiredParameter) else kind
     schema = schemas.request(own)
@@ -222,7 +223,7 @@ def _successes(entry: Route, schemas: Schemas) -> dict[str, Any]:
 
 
 def statuses_of(entry: Route) -> list[int]:
-    """The statuses of the errors that a route can answer with."""
+    """Return the statuses of the errors that a route can answer with."""
     found = {*EVERYWHERE, *entry.problems, *entry.pages}
     if entry.needs is not Access.PUBLIC:
         found |= AUTHENTICATED

@@ -110,7 +110,8 @@ class Meter(Protocol):
     """Reports how much of its quotas a team has used (conventions section 8)."""
 
     async def headers(self, caller: Caller, since: datetime) -> dict[str, str]:
-        """The headers for a metered caller, as of some time after `since`; none where they are unknown."""
+        """Return the headers for a metered caller, as of some time after `since`; none where they
+        are unknown."""
         ...
 
 
@@ -286,8 +287,8 @@ class Api:
         return await self._effect(request, route, values)
 
     async def _in_turn(self, request: Request, team: UUID, route: Route, values: list[str]) -> Reply:
-        """A read, when it is its turn: a team has so many at a time, and the next ones wait in its queue.
-        Where that is full (`team_share`) it is 503. Writes do not wait here."""
+        """Answer a read when it is its turn: a team has so many at a time, and the next ones wait in its
+        queue. Where that is full (`team_share`) it is 503. Writes do not wait here."""
         if not self._turns.reads.enter(team):
             async with time_limit.bounded():
                 await self._turns.reads.wait(team)
@@ -304,7 +305,7 @@ class Api:
             turn.end()
 
     async def _identify(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
-        """Authentication, permission and rate limit.
+        """Check authentication, permission and rate limit.
 
         A body of unknown size is measured as well: 413 comes before them. What an unauthenticated client
         sends is forgotten at once.
@@ -357,7 +358,7 @@ class Api:
             await count_body(cycle.receive, route.limit)
 
     async def _receive(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
-        """A body that had not come yet. Most come in one piece; the others are counted."""
+        """Receive a body that had not come yet. Most come in one piece; the others are counted."""
         part, more = await next_part(cycle.receive)
         request.raw = within(part, route.limit)
         if more:
@@ -417,7 +418,7 @@ class Api:
         return reply
 
     async def _in_transaction(self, request: Request, route: Route) -> Reply:
-        """The handler with its commit. A deadlock undid everything, so the request is run again."""
+        """Run the handler with its commit. A deadlock undid everything, so the request is run again."""
         for tries_left in reversed(range(DEADLOCK_TRIES)):
             is_committing = False
             try:
@@ -444,14 +445,14 @@ class Api:
     # What every answer leaves --------------------------------------------------------------------
 
     async def _add_quota_headers(self, request: Request, caller: Caller, reply: Reply) -> None:
-        """How much of the team's quotas is used; a rate limited caller gets a slightly older count."""
+        """Add how much of the team's quotas is used; a rate limited caller gets a slightly older count."""
         if self._meter is not None:
             since = request.at - A_MOMENT if _is_slowed(request) else request.at
             headers = await self._meter.headers(caller, since)
             reply.headers = {**reply.headers, **headers}
 
     async def _keep(self, request: Request, asked: RequestRecord, reply: Reply) -> None:
-        """The log row of a request that wrote nothing. Where nothing was begun it may wait."""
+        """Keep the log row of a request that wrote nothing. Where nothing was begun it may wait."""
         answered = answered_by(asked, reply)
         if asked.method in READS or reply.status == UNAVAILABLE or _is_slowed(request):
             self._request_log.keep_later(answered)
@@ -490,7 +491,7 @@ async def parse_body(request: Request, route: Route, request_log: RequestLogWrit
 
 
 def take_parameters(request: Request, route: Route, values: list[str]) -> None:
-    """Path parameters by name; ids are checked and put in lower case."""
+    """Take the path parameters by name, with ids checked and put in lower case."""
     if not values:
         return
     request.params = params = dict(zip(route.parameters, values, strict=True))
@@ -504,7 +505,8 @@ def take_parameters(request: Request, route: Route, values: list[str]) -> None:
 
 
 def refuse_shape(request: Request, route: Route, *, holds_nul: bool) -> None:
-    """422 for a top level of the wrong type and for NUL anywhere; the first of the field checks."""
+    """Raise 422 for a top level of the wrong type and for NUL anywhere, which is the first of the
+    field checks."""
     allowed = (dict, list) if route.intake is BodyMode.ARRAY else (dict,)
     if not isinstance(request.body, allowed):
         wanted = "an array or an object" if route.intake is BodyMode.ARRAY else "an object"
@@ -514,12 +516,12 @@ def refuse_shape(request: Request, route: Route, *, holds_nul: bool) -> None:
 
 
 def too_many(taken: WindowState) -> RateLimited:
-    """429 with the time to wait."""
+    """Return the 429 with the time to wait."""
     return RateLimited("Too many requests. Please slow down.", {"retry-after": str(taken.reset)})
 
 
 def replayed(stored: StoredAnswer) -> Reply:
-    """The stored answer, byte for byte."""
+    """Return the stored answer, byte for byte."""
     return Reply(stored.body, stored.status, {"idempotent-replayed": "true"})
 
 

@@ -269,7 +269,7 @@ class Protocol(HttpToolsProtocol):
         self.deadline = self.loop.call_later(self.limits.head_seconds, self._close)
 
     def more_time(self, cycle: Cycle) -> None:
-        """The body of this request gets all its time again."""
+        """Give the body of this request all its time again."""
         if cycle is self.cycle and self.deadline is not None:
             self._in_time()
             self.deadline = self.loop.call_later(self.limits.body_seconds, self._refuse, BodyTooLate())
@@ -301,7 +301,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
 
     def _more_head(self, size: int) -> None:
-        """A head that comes in pieces is bounded before it is complete, in size and in time."""
+        """Bound a head that comes in pieces before it is complete, in size and in time."""
         self.head_bytes += size
         if self.head_bytes > HEAD_BYTES + URL_BYTES:
             self._refuse(BadRequest(f"The request headers are larger than {HEAD_BYTES} bytes."))
@@ -309,7 +309,7 @@ class Protocol(HttpToolsProtocol):
             self._await_head()
 
     def _more_body(self) -> None:
-        """A body is bounded in time, and trailers and chunk extensions, which are no body, in size."""
+        """Bound a body in time, and trailers and chunk extensions, which are no body, in size."""
         if self.bytes_without_body > HEAD_BYTES:
             self._refuse(BadRequest(f"The trailers of the request are larger than {HEAD_BYTES} bytes."))
         elif self.deadline is None:
@@ -351,8 +351,8 @@ class Protocol(HttpToolsProtocol):
 
 
 def _target(url: bytes) -> tuple[str, bytes, bytes]:
-    """The path as text, the path as it was sent, and the query. A URL with a host in it is refused: nobody is
-    served as by a proxy (conventions section 1).
+    """Return the path as text, the path as it was sent, and the query. A URL with a host in it is refused:
+    nobody is served as by a proxy (conventions section 1).
 
     Of several slashes at its beginning one is left: a client whose base URL ends with a slash sends them, and
     `//name` would mean another host wherever a path is taken for a reference (RFC 3986 section 4.2).

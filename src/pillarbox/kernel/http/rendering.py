@@ -35,17 +35,17 @@ class ErrorBody(msgspec.Struct):
 
 
 def problem_body(problem: Problem) -> bytes:
-    """The error body of a problem."""
+    """Return the error body of a problem."""
     return msgspec.json.encode(ErrorBody(problem.status, problem.message, problem.name))
 
 
 def problem_reply(problem: Problem) -> Reply:
-    """The answer to a problem."""
+    """Return the answer to a problem."""
     return Reply(problem_body(problem), problem.status, problem.headers)
 
 
 def standing_headers(request_id: UUID, size: int, media: str = JSON) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer that knows no request: refused before its head could be read."""
+    """Return the headers of an answer that knows no request: refused before its head could be read."""
     return [
         _JSON_TYPE if media is JSON else (b"content-type", media.encode("latin-1")),
         (b"content-length", b"%d" % size),
@@ -55,7 +55,7 @@ def standing_headers(request_id: UUID, size: int, media: str = JSON) -> list[tup
 
 
 def answer_headers(request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
-    """Every header of an answer; a reply's own headers replace the standing ones."""
+    """Return every header of an answer; a reply's own headers replace the standing ones."""
     headers = standing_headers(request.id, 0 if reply.streamed else len(reply.body), reply.media)
     if reply.status == 204:
         headers = headers[2:]
@@ -69,7 +69,8 @@ def answer_headers(request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
 
 
 def plain_lines(request: Request, reply: Reply) -> bytes | None:
-    """The lines of `answer_headers` for an answer that adds nothing to the standing ones, else None."""
+    """Return the lines of `answer_headers` for an answer that adds nothing to the standing ones,
+    else None."""
     if (
         reply.headers
         or reply.media is not JSON
@@ -85,13 +86,13 @@ def plain_lines(request: Request, reply: Reply) -> bytes | None:
 
 @lru_cache(maxsize=4096)
 def rate_lines(taken: WindowState) -> bytes:
-    """The four headers as lines."""
+    """Return the four headers as lines."""
     return b"".join([b"%b: %b\r\n" % pair for pair in rate_headers(taken)])
 
 
 @lru_cache(maxsize=4096)
 def rate_headers(taken: WindowState) -> tuple[tuple[bytes, bytes], ...]:
-    """The four headers of conventions section 7."""
+    """Return the four headers of conventions section 7."""
     return (
         (b"ratelimit-limit", b"%d" % taken.limit),
         (b"ratelimit-policy", b"%d;w=1" % taken.limit),

@@ -144,32 +144,32 @@ class Request:
         self._query: Query | None = None
 
     def use(self, kind: type[T]) -> T:
-        """The part of that type that the application built."""
+        """Return the part of that type that the application built."""
         return self.services.use(kind)
 
     def is_client_gone(self) -> bool:
-        """Whether the client has closed its connection, so that nobody will read the answer."""
+        """Return whether the client has closed its connection, so that nobody will read the answer."""
         return self.cycle is not None and self.cycle.is_gone
 
     def json(self) -> Any:
-        """The parsed body; `{}` when there was none."""
+        """Return the parsed body; `{}` when there was none."""
         return self.body
 
     def param(self, name: str) -> str:
-        """A path parameter, percent-decoded once."""
+        """Return a path parameter, percent-decoded once."""
         return self.params[name]
 
     def uuid(self, name: str) -> UUID:
-        """A path parameter that is the id of a resource."""
+        """Return a path parameter that is the id of a resource."""
         return UUID(self.params[name])
 
     def header(self, name: str) -> str | None:
-        """The last header of that name (lower case), or None."""
+        """Return the last header of that name (lower case), or None."""
         value = self.raw_header(name.encode("ascii"))
         return None if value is None else value.decode("latin-1")
 
     def raw_header(self, name: bytes) -> bytes | None:
-        """The same, as bytes."""
+        """Return the last header of that name as bytes."""
         if self._headers is None:
             self._headers = headers_by_name(self.scope["headers"])
         return self._headers.get(name)
@@ -231,14 +231,14 @@ class Reply(Generic[Body]):
 
     @staticmethod
     def html(page: str, status: int = 200, headers: dict[str, str] | None = None) -> Reply[Html]:
-        """A page for people."""
+        """Return a page for people."""
         return Reply(page.encode(), status, headers or {}, HTML)
 
     @staticmethod
     def stream(
         parts: AsyncIterator[bytes], *, size: int, media: str, headers: dict[str, str], status: int = 200
     ) -> Reply[OctetsAnswer]:
-        """`size` bytes that are not held in memory at once."""
+        """Return a reply of `size` bytes that are not held in memory at once."""
         return Reply(parts, status, {**headers, "content-length": str(size)}, media)
 
     @property
@@ -254,7 +254,7 @@ class Reply(Generic[Body]):
 
 
 def headers_by_name(pairs: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """The last header of each name; 400 where one of `ONCE` is there twice."""
+    """Return the last header of each name; raise 400 where one of `ONCE` is there twice."""
     by_name = dict(pairs)
     if len(by_name) < len(pairs):
         refuse_repeated(pairs)
@@ -262,7 +262,7 @@ def headers_by_name(pairs: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def refuse_repeated(pairs: Sequence[tuple[bytes, bytes]]) -> None:
-    """400 for two headers of a name that may be there once."""
+    """Raise 400 for two headers of a name that may be there once."""
     names = [name for name, _ in pairs if name in ONCE]
     for name in names:
         if names.count(name) > 1:
@@ -271,7 +271,7 @@ def refuse_repeated(pairs: Sequence[tuple[bytes, bytes]]) -> None:
 
 
 def merged(first: Iterable[tuple[bytes, bytes]], extra: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    """The standing headers, replaced and continued by those of one answer."""
+    """Return the standing headers, replaced and continued by those of one answer."""
     if not extra:
         return list(first)
     added = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in extra.items()]

@@ -28,11 +28,11 @@ class RequestCycle(Protocol):
         ...
 
     def whole_body(self) -> bytes | bytearray | None:
-        """The body, if all of it has come; otherwise it must be received."""
+        """Return the body, if all of it has come; otherwise it must be received."""
         ...
 
     def more_time(self) -> None:
-        """A body that is still coming gets all its time again: for one that is not held in memory."""
+        """Give a body that is still coming all its time again, where it is not held in memory."""
         ...
 
     def respond(self, status: int, lines: bytes, body: bytes) -> bool:

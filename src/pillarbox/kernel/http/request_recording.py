@@ -31,14 +31,14 @@ def asked_of(request: Request, route: Route) -> RequestRecord:
 
 
 def answered_by(asked: RequestRecord, reply: Reply) -> ResponseRecord:
-    """The request with this answer, which is encoded."""
+    """Return the request with this answer, which is encoded."""
     sent = asked.method != "HEAD" and isinstance(reply.body, bytes)
     return ResponseRecord(asked, reply.status or asked.status, reply.body if sent else None)
 
 
 async def recorded(request: Request, db: TeamDb, reply: Reply[T]) -> Reply[T]:
-    """The reply, whose log row is committed with the transaction that `db` is in: for handlers that commit
-    by themselves. To be called last in it; should the commit fail, the failure gets a row instead."""
+    """Return the reply, whose log row is committed with the transaction that `db` is in: for handlers that
+    commit by themselves. To be called last in it; should the commit fail, the failure gets a row instead."""
     if request.asked is not None:
         await reply.encode()
         request_log: RequestLogWriter = request.use(RequestLogWriter)  # type: ignore[type-abstract]
@@ -49,8 +49,8 @@ async def recorded(request: Request, db: TeamDb, reply: Reply[T]) -> Reply[T]:
 
 @asynccontextmanager
 async def own_transaction(db: TeamDb) -> AsyncIterator[TeamDb]:
-    """One transaction, for handlers that commit by themselves. Where the database goes away during the commit
-    it is OutcomeUnknown."""
+    """Open one transaction, for handlers that commit by themselves. Where the database goes away during the
+    commit it is OutcomeUnknown."""
     is_committing = False
     try:
         async with db.transaction() as held:
@@ -63,8 +63,9 @@ async def own_transaction(db: TeamDb) -> AsyncIterator[TeamDb]:
 
 
 async def kept(request: Request, db: TeamDb, reply: Reply[T], now: datetime) -> Reply[T]:
-    """The same as `recorded`, with the answer for the idempotency key of the request. `reply` has its status.
-    Raises where the key has an answer, or is in use; that must undo the transaction."""
+    """Return the reply as `recorded` does, and keep the answer for the idempotency key of the
+    request. `reply` has its status. Raise where the key has an answer, or is in use; that must undo
+    the transaction."""
     await reply.encode()
     if request.idempotency is not None and reply.status is not None:
         team = request.known.team_id

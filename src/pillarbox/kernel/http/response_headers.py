@@ -73,7 +73,7 @@ ALL = {
 
 
 def of(entry: Route, status: int) -> dict[str, Any]:
-    """The headers of a route's answer with this status; those that are not required may be missing."""
+    """Return the headers of a route's answer with this status; those that are not required may be missing."""
     found = {**REQUEST_ID, **_OF_STATUS.get(status, {})}
     if entry.needs is not Access.PUBLIC:
         found |= RATE | QUOTAS

@@ -131,7 +131,8 @@ class Route:
         return " ".join([self.scope, *[quote(value.lower(), safe="@") for value in values]])
 
     async def resolved(self, db: TeamDb, values: Sequence[str]) -> list[str]:
-        """The values of its parameters with ids in place of names; a name of nothing stays as it is."""
+        """Return the values of its parameters with ids in place of names; a name of nothing stays as
+        it is."""
         return [
             await self.named[name](db, value) or value if name in self.named else value
             for name, value in zip(self.parameters, values, strict=True)
@@ -241,7 +242,7 @@ def route(
 
 
 def _answer_of(handler: Handler) -> Any:
-    """The `Email` of a handler's `-> Reply[Email]`."""
+    """Return the `Email` of a handler's `-> Reply[Email]`."""
     made = get_type_hints(handler, include_extras=True).get("return")
     if get_origin(made) is not Reply:
         raise TypeError(
@@ -251,7 +252,7 @@ def _answer_of(handler: Handler) -> Any:
 
 
 def collect(*modules: ModuleType) -> list[Route]:
-    """Every route that the modules' own functions were marked with, in the order of the source."""
+    """Return every route that the modules' own functions were marked with, in the order of the source."""
     found: list[Route] = []
     for module in modules:
         for value in vars(module).values():
@@ -261,7 +262,7 @@ def collect(*modules: ModuleType) -> list[Route]:
 
 
 def names_among_words(routes: Iterable[Route]) -> list[tuple[str, Route]]:
-    """The paths of other routes that routes by name mean as well: `send` is a word of the API in `POST
+    """Return the paths of other routes that routes by name mean as well: `send` is a word of the API in `POST
     /events/send`, and a name in `GET /events/send`."""
     listed = list(routes)
     return [
@@ -301,7 +302,7 @@ class RouteTable:
                 self._screens[entry.path.split("/")[1]] = entry.screen
 
     def match(self, method: str, raw_path: str) -> tuple[Route, list[str]]:
-        """The route and the values of its parameters in order; HEAD means GET. Raises 404 or 405."""
+        """Return the route and the values of its parameters in order; HEAD means GET. Raises 404 or 405."""
         wanted = "GET" if method == "HEAD" else method
         node, values = self._node(raw_path)
         found = node.methods.get(wanted)
@@ -316,15 +317,16 @@ class RouteTable:
         return found, values
 
     def options(self, raw_path: str) -> dict[str, str]:
-        """The headers of the answer to OPTIONS: `Allow`, and for what is shared those of CORS; raises 404
-        when there is nothing under the path."""
+        """Return the headers of the answer to OPTIONS: `Allow`, and for what is shared those of CORS; raises
+        404 when there is nothing under the path."""
         allowed = self.allowed(raw_path)
         if not self.is_shared(raw_path):
             return {"allow": allowed}
         return {"allow": allowed, "access-control-allow-methods": allowed, **PREFLIGHT}
 
     def is_shared(self, raw_path: str) -> bool:
-        """Whether scripts of all sites may read answers under the path; raises 404 where there is nothing."""
+        """Return whether scripts of all sites may read answers under the path; raises 404 where there
+        is nothing."""
         return any(entry.shared for entry in self._node(raw_path)[0].methods.values())
 
     def screen(self, raw_path: str) -> Screen | None:
@@ -341,7 +343,7 @@ class RouteTable:
         return found if any(entry.pages for entry in node.methods.values()) else None
 
     def allowed(self, raw_path: str) -> str:
-        """The `Allow` header of a path; raises 404 when there is none."""
+        """Return the `Allow` header of a path; raises 404 when there is none."""
         methods = set(self._node(raw_path)[0].methods)
         methods |= {method for method in METHODS if self._node_with(method, raw_path) is not None}
         if "GET" in methods:
@@ -359,8 +361,8 @@ class RouteTable:
         return node, values
 
     def _node_with(self, method: str, raw_path: str) -> tuple[_Node, list[str]] | None:
-        """The node of a route by name with this method, where the first one that the path means has others:
-        `send` is a word of the API in `POST /events/send`, and a name in `GET /events/send`."""
+        """Return the node of a route by name with this method, where the first one that the path means has
+        others: `send` is a word of the API in `POST /events/send`, and a name in `GET /events/send`."""
         values: list[str] = []
         node = _descend(self._root, _segments(raw_path), 0, values, method)
         return (node, values) if node is not None and node.methods[method].by_name else None
@@ -392,7 +394,7 @@ def _segments(raw_path: str) -> list[str]:
 def _descend(
     node: _Node, segments: list[str], index: int, values: list[str], method: str | None = None
 ) -> _Node | None:
-    """The first node that the path means, of those with this method where one is given."""
+    """Return the first node that the path means, of those with this method where one is given."""
     if index == len(segments):
         return node if (node.methods if method is None else method in node.methods) else None
     literal = node.literals.get(segments[index])

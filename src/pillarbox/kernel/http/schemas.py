@@ -28,12 +28,13 @@ REFERENCE = "#/components/schemas/"
 
 
 def shown_as(kind: Any) -> Meta:
-    """For `Annotated`: the wire has this where Python has something else."""
+    """Return metadata for `Annotated`: the wire has this where Python has something else."""
     return Meta(extra={"shape": kind})
 
 
 def one_of(words: Iterable[Any]) -> Meta:
-    """For `Annotated`: the text is one of these, or of the values of these members of an `Enum`."""
+    """Return metadata for `Annotated`: the text is one of these, or of the values of these members of
+    an `Enum`."""
     values = [word.value if isinstance(word, Enum) else word for word in words]
     return Meta(extra_json_schema={"enum": values})
 
@@ -46,21 +47,21 @@ class RequiredParameter:
 
 
 def least_properties(kind: Any) -> int:
-    """How many fields a request of this struct must have besides those that have no default: its class
+    """Return how many fields a request of this struct must have besides those that have no default: its class
     attribute `min_properties`, 0 where it has none."""
     least: int = getattr(kind, "min_properties", 0)
     return least
 
 
 def must_be_given(kind: Any) -> tuple[str, ...]:
-    """Which fields a request of this struct must have though null is one of their values: its class attribute
-    of the same name."""
+    """Return which fields a request of this struct must have though null is one of their values: its class
+    attribute of the same name."""
     names: tuple[str, ...] = getattr(kind, "must_be_given", ())
     return names
 
 
 def may_be_left_out(kind: Any) -> bool:
-    """Whether a route with this body goes without it: no field of the struct is needed."""
+    """Return whether a route with this body goes without it: no field of the struct is needed."""
     own = get_origin(kind) or kind
     if not (isinstance(own, type) and issubclass(own, Struct)) or least_properties(own) or must_be_given(own):
         return False
@@ -77,7 +78,8 @@ class Schemas:
         self.components: dict[str, Schema] = {}
 
     def answer(self, kind: Any) -> Schema:
-        """The schema of what an answer of this type is on the wire. It may be one of several structs."""
+        """Return the schema of what an answer of this type is on the wire. It may be one of
+        several structs."""
         if isinstance(kind, UnionType) and all(
             isinstance(one, type) and issubclass(one, Struct) for one in get_args(kind)
         ):
@@ -85,7 +87,7 @@ class Schemas:
         return self._shown(self._info(kind), "answer")
 
     def request(self, kind: Any) -> Schema:
-        """The schema of what a body or parameter of this type may be."""
+        """Return the schema of what a body or parameter of this type may be."""
         return self._shown(self._info(kind), "request")
 
     def _info(self, kind: Any) -> Any:
@@ -175,7 +177,7 @@ class Schemas:
 
 
 def or_null(schema: Schema) -> Schema:
-    """The schema of the same, or null."""
+    """Return the schema that also allows null."""
     if not schema or _takes_null(schema):
         return schema
     if isinstance(schema.get("type"), str) and "enum" not in schema and "const" not in schema:
@@ -192,7 +194,7 @@ def _takes_null(schema: Schema) -> bool:
 
 
 def _not_empty(info: Any, schema: Schema) -> Schema:
-    """A required text may not be "" unless its `Meta` says so."""
+    """Return the schema of a required text, which may not be "" unless its `Meta` says so."""
     extra = (info.extra or {}) if isinstance(info, inspect.Metadata) else {}
     if schema.get("type") == "string" and not extra.get("empty") and "enum" not in schema:
         return {"minLength": 1} | schema
@@ -205,7 +207,7 @@ def _may_be_unset(kind: Any) -> set[str]:
 
 
 def _component_name(kind: Any) -> str:
-    """The name of a struct: `ListOf[Email]` is a ListOfEmail.
+    """Return the name of a struct: `ListOf[Email]` is a ListOfEmail.
 
     Where the name of the inner struct begins with its slice, that stays first: `ListOf[EmailsListItem]` is an
     EmailsListOfListItem.

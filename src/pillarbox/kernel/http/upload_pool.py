@@ -47,7 +47,7 @@ class PooledUpload:
         return self.turn is not None and not self.turn.done()
 
     def blocker(self, held: int) -> Pool | None:
-        """The pool that does not let it hold so much; None where it may."""
+        """Return the pool that does not let it hold so much; None where it may."""
         for pool in self.pools:
             if not pool.permits(self, held):
                 return pool
@@ -60,7 +60,7 @@ class PooledUpload:
         self.held = held
 
     def complete(self) -> None:
-        """Nothing more comes."""
+        """Note that nothing more comes."""
         self.is_complete, self.refusal = True, None
         for pool in self.pools:
             pool.coming -= 1
@@ -84,14 +84,15 @@ class PooledUpload:
         self._rate_at = now
 
     def seconds_left(self, now: float) -> float:
-        """How long the rest takes at the recent rate."""
+        """Return how long the rest takes at the recent rate."""
         if now - self._rate_at > STALLED_SECONDS:
             return math.inf
         rest = self.claim(max(self.held, self.received)) - self.received
         return max(rest, 0) / max(self.rate(now), 1.0)
 
     def is_late(self, now: float, within: float = math.inf) -> bool:
-        """Whether it comes so slowly that it will not be complete in time, or not within so many seconds."""
+        """Return whether it comes so slowly that it will not be complete in time, or not within so
+        many seconds."""
         if self.is_complete or self.turn is not None or now < self._judged_from:
             return False
         return self.seconds_left(now) > min(self.due - now, within)
@@ -101,12 +102,12 @@ class PooledUpload:
         self.turn, self._waits_since = turn, now
 
     def goes_on(self, now: float) -> None:
-        """End to wait; what it did not send meanwhile does not make it slow."""
+        """End the wait; what it did not send meanwhile does not make it slow."""
         self._waited = self.waited(now)
         self.turn, self._judged_from = None, now + STALLED_SECONDS
 
     def waited(self, now: float) -> float:
-        """For how long it has waited for space in total."""
+        """Return the seconds for which it has waited for space in total."""
         return self._waited + (now - self._waits_since if self.turn is not None else 0.0)
 
     def refuse(self, why: str) -> None:
@@ -116,7 +117,7 @@ class PooledUpload:
             self.timer.reschedule(0.0)
 
     def rate(self, now: float) -> float:
-        """Bytes that come in a second, lately."""
+        """Return how many bytes come in a second, lately."""
         return self._rate * math.exp((self._rate_at - now) / RATE_SECONDS)
 
 
@@ -144,7 +145,7 @@ class Pool:
         self.coming += 1
 
     def permits(self, upload: PooledUpload, held: int) -> bool:
-        """Whether the upload may hold so much.
+        """Return whether the upload may hold so much.
 
         Afterwards there must be an order in which all can be completed, each with what is free and what those
         before it give back (the banker's algorithm): two halves never block each other.
@@ -174,8 +175,9 @@ class Pool:
         self._free += self._part(upload.held)
 
     def slowest(self, now: float) -> PooledUpload | None:
-        """The upload that should go for another one: of those that will not be complete in time the one that
-        takes longest; where all wait for each other, the one that holds least. None while one is going."""
+        """Return the upload that should go for another one: of those that will not be complete in time
+        the one that takes longest; where all wait for each other, the one that holds least. None while
+        one is going."""
         if any(upload.refusal for upload in self.uploads):
             return None
         if all(upload.is_waiting for upload in self.uploads):
@@ -184,8 +186,8 @@ class Pool:
         return max(late, key=lambda upload: (upload.seconds_left(now), upload.held), default=None)
 
     def least_rate(self, now: float, within: float) -> PooledUpload | None:
-        """Of the uploads that will not be complete within so many seconds the one that comes at the lowest
-        rate, although it may be complete in time. None while one is going."""
+        """Return the upload that comes at the lowest rate of those that will not be complete within so many
+        seconds, although it may be complete in time. None while one is going."""
         if any(upload.refusal for upload in self.uploads):
             return None
         slow = [upload for upload in self.uploads if upload.is_late(now, within)]

@@ -100,7 +100,7 @@ class Uploads:
         return PooledUpload(first, most, now, now + of.body_seconds, pools)
 
     def end(self, upload: PooledUpload) -> None:
-        """Its bytes are held no longer."""
+        """Release the bytes of the upload."""
         upload.end()
         if self._waiting:
             self._serve_waiting()

@@ -64,13 +64,13 @@ class AddressPolicy:
         self._ports = ports or is_open
 
     def permits(self, address: Address, port: int) -> bool:
-        """Whether a connection to this address and port may be made."""
+        """Return whether a connection to this address and port may be made."""
         if any(address in network for network in self._allow):
             return True
         return is_public(address) and self._ports(port) and not self._own(address)
 
     def permits_text(self, address: str, port: int) -> bool:
-        """As `permits`; what is no address is not permitted."""
+        """Return whether the address in a text is permitted; what is no address is not."""
         try:
             return self.permits(ip_address(address), port)
         except ValueError:
@@ -78,19 +78,20 @@ class AddressPolicy:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is plain public unicast."""
+    """Return whether an address is plain public unicast."""
     if isinstance(address, IPv6Address) and address.scope_id is not None:
         return False
     return not any(address in network for network in _FORBIDDEN)
 
 
 def is_open(port: int) -> bool:
-    """80, 443 and what needs no privilege; never 25 and the other old services."""
+    """Return whether the port is 80, 443 or one that needs no privilege; never 25 and the other
+    old services."""
     return port in LOW_PORTS or FIRST_FREE_PORT <= port <= 65535
 
 
 def is_own(address: Address) -> bool:
-    """Whether a socket can be bound to the address, so that it is one of this machine's."""
+    """Return whether a socket can be bound to the address, so that it is one of this machine's."""
     return _binds(address) and not _binds_anything()
 
 
@@ -106,5 +107,5 @@ def _binds(address: Address) -> bool:
 
 @lru_cache(maxsize=1)
 def _binds_anything() -> bool:
-    """Whether the kernel lets sockets bind to foreign addresses, so that binding tells nothing."""
+    """Return whether the kernel lets sockets bind to foreign addresses, so that binding tells nothing."""
     return _binds(IPv4Address("192.0.2.1"))

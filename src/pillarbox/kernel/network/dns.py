@@ -79,7 +79,7 @@ class ServerHistory(Protocol):
     """Which of several servers are worth a question."""
 
     def answering(self, servers: Sequence[Server]) -> Sequence[Server]:
-        """Those that are not skipped at the moment."""
+        """Return the servers that are not skipped at the moment."""
         ...
 
     def note(self, server: Server, *, silent: bool) -> None:
@@ -91,23 +91,24 @@ class Resolver(Protocol):
     """Names are ASCII (A-labels), with or without the final dot; CNAMEs are followed."""
 
     async def mx(self, name: str) -> ResolverAnswer[tuple[int, str]]:
-        """Preference and exchange (lower case, no final dot, `.` for a null MX), in no order."""
+        """Return the preference and exchange of each MX (lower case, no final dot, `.` for a null MX), in
+        no order."""
         ...
 
     async def addresses(self, name: str, *, ipv6: bool = False) -> ResolverAnswer[str]:
-        """The IPv4 addresses, then the IPv6 addresses if asked for; found when either is."""
+        """Return the IPv4 addresses, then the IPv6 addresses if asked for; found when either is."""
         ...
 
     async def txt(self, name: str) -> ResolverAnswer[str]:
-        """The TXT records, each with its strings joined (RFC 7208, 3.3)."""
+        """Return the TXT records, each with its strings joined (RFC 7208, 3.3)."""
         ...
 
     async def aaaa(self, name: str) -> ResolverAnswer[str]:
-        """The IPv6 addresses alone, as SPF asks for them."""
+        """Return the IPv6 addresses alone, as SPF asks for them."""
         ...
 
     async def ptr(self, name: str) -> ResolverAnswer[str]:
-        """The names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
+        """Return the names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
         ...
 
 
@@ -145,11 +146,11 @@ class DnsResolver:
         return await self._ask(name, "TXT")
 
     async def aaaa(self, name: str) -> ResolverAnswer[str]:
-        """The IPv6 addresses alone, as SPF asks for them."""
+        """Return the IPv6 addresses alone, as SPF asks for them."""
         return await self._ask(name, "AAAA")
 
     async def ptr(self, name: str) -> ResolverAnswer[str]:
-        """The names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
+        """Return the names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
         return await self._ask(name, "PTR")
 
     def forget(self) -> None:
@@ -266,7 +267,8 @@ def dns_answer(server: Server | None, reply: ServerReply, through: tuple[str, ..
 
 
 def _both(first: ResolverAnswer[str], second: ResolverAnswer[str]) -> ResolverAnswer[str]:
-    """A and AAAA as one answer: found if either is, failed if that leaves the question open."""
+    """Return the answers to A and AAAA as one: found if either is, failed if that leaves the
+    question open."""
     ttl = min(first.ttl, second.ttl)
     for status in ("found", "failed", "no_data"):
         for answer in (first, second):

@@ -53,5 +53,5 @@ class UncachedDns(Protocol):
 
 
 def settled(answers: DnsAnswers) -> DnsAnswer:
-    """The answer that counts where only one can: the first that is not trouble."""
+    """Return the answer that counts where only one can: the first that is not trouble."""
     return next((found for found in answers if found.kind is not AnswerKind.TROUBLE), answers[0])

@@ -96,7 +96,7 @@ async def query_server(server: Server, name: str, kind: str, seconds: float, rec
 
 
 def read(response: dns.message.Message, kind: str, *, recursion: bool) -> ServerReply:
-    """The answer of a response to the question in it."""
+    """Return the answer of a response to the question in it."""
     rcode = response.rcode()
     if rcode not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         code = dns.rcode.to_text(rcode)
@@ -129,7 +129,7 @@ def read(response: dns.message.Message, kind: str, *, recursion: bool) -> Server
 
 
 def _absence_ttl(response: dns.message.Message) -> float:
-    """How long "no such name" may be kept: the zone's SOA says it (RFC 2308, 5)."""
+    """Return how long "no such name" may be kept: the zone's SOA says it (RFC 2308, 5)."""
     for rrset in response.authority:
         if rrset.rdtype == dns.rdatatype.SOA:
             return float(min(rrset.ttl, rrset[0].minimum))
@@ -137,7 +137,8 @@ def _absence_ttl(response: dns.message.Message) -> float:
 
 
 def _without_answer(response: dns.message.Message) -> ServerReply:
-    """An answer of nothing from a server that should be responsible: no data, or not its zone (any more)."""
+    """Return an answer of nothing from a server that should be responsible: no data, or not its zone
+    (any more)."""
     kinds = {rrset.rdtype for rrset in response.authority}
     if dns.rdatatype.SOA in kinds or response.flags & dns.flags.AA:
         return ServerReply(AnswerKind.NO_DATA)
@@ -151,7 +152,7 @@ def _without_answer(response: dns.message.Message) -> ServerReply:
 async def _response(
     server: Server, owner: dns.name.Name, kind: dns.rdatatype.RdataType, recursion: bool
 ) -> dns.message.Message:
-    """The response over UDP, else over TCP; without EDNS where the server does not know it."""
+    """Return the response over UDP, else over TCP; without EDNS where the server does not know it."""
     for edns in (True, False):
         query = _query(owner, kind, recursion=recursion, edns=edns)
         response = await _over_udp(server, query, owner, kind)
@@ -163,7 +164,7 @@ async def _response(
 
 
 def _query(owner: dns.name.Name, kind: dns.rdatatype.RdataType, *, recursion: bool, edns: bool) -> bytes:
-    """A question as it goes over the wire (RFC 1035 section 4.1; RFC 6891)."""
+    """Return a question as it goes over the wire (RFC 1035 section 4.1; RFC 6891)."""
     flags = int(dns.flags.RD) if recursion else 0
     header = secrets.token_bytes(2) + struct.pack("!HHHHH", flags, 1, 0, 0, int(edns))
     name = owner.to_wire()
@@ -229,7 +230,7 @@ async def _over_tcp(
 def _parsed(
     data: bytes, query: bytes, owner: dns.name.Name, kind: dns.rdatatype.RdataType
 ) -> dns.message.Message:
-    """The response to this query; DNSException for anything else."""
+    """Return the response to this query; raise DNSException for anything else."""
     if data[:2] != query[:2]:
         raise NotTheAnswer
     response = dns.message.from_wire(data, ignore_trailing=True)

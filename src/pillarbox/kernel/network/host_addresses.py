@@ -15,7 +15,7 @@ class HostResolver(Protocol):
     """Where host names are looked up."""
 
     async def addresses(self, host: str) -> Sequence[str]:
-        """The IP addresses of a host; none, or OSError, when it has none."""
+        """Return the IP addresses of a host; none, or OSError, when it has none."""
         ...
 
 
@@ -44,7 +44,7 @@ class DnsAddresses:
 
 
 def _read_hosts(path: Path) -> dict[str, list[str]]:
-    """The names of a hosts file with their addresses; none when it cannot be read."""
+    """Return the names of a hosts file with their addresses; none when it cannot be read."""
     hosts: dict[str, list[str]] = {}
     try:
         lines = path.read_text("utf-8", "replace").splitlines()

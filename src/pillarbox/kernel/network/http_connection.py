@@ -189,7 +189,8 @@ class HttpConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------
 
     def _finish(self, *, cut: bool = False, closing: bool = False) -> None:
-        """The answer is complete. A request that is still being written when it comes is never completed."""
+        """Finish the request: the answer is complete. A request that is still being written when it comes is
+        never completed."""
         come = self._in
         come.ended = True
         if self._answer is not None and not self._answer.done():
@@ -199,7 +200,7 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def _fail(self) -> None:
-        """No answer will come, unless it is here already."""
+        """Fail the request, unless its answer is here already: none will come."""
         self._in.ended = True
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(NoAnswer(headless=not self._in.has_head))

@@ -30,7 +30,8 @@ class ListenError(Exception):
 
 
 def bind(name: str, host_port: HostPort) -> socket.socket:
-    """A bound stream socket that does not listen yet: until a worker serves it, connecting is refused."""
+    """Return a bound stream socket that does not listen yet: until a worker serves it, connecting
+    is refused."""
     try:
         found = socket.getaddrinfo(
             host_port.host, host_port.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -53,8 +54,8 @@ def bind(name: str, host_port: HostPort) -> socket.socket:
 
 
 def refuse_shared_ports(settings: Settings) -> None:
-    """ConfigError where two listeners of this machine would share a port: the system binds both, and refuses
-    the second only when a worker listens on it."""
+    """Raise ConfigError where two listeners of this machine would share a port: the system binds both, and
+    refuses the second only when a worker listens on it."""
     for (flag, at), (other_flag, other) in combinations(opened(settings), 2):
         if at.port and at.port == other.port and _overlap(_address(at), _address(other)):
             raise ConfigError(
@@ -63,7 +64,7 @@ def refuse_shared_ports(settings: Settings) -> None:
 
 
 def opened(settings: Settings) -> Iterator[tuple[str, HostPort]]:
-    """The listeners that the roles of this machine open, each with its flag."""
+    """Yield the listeners that the roles of this machine open, each with its flag."""
     if ProcessRole.API in settings.roles:
         yield "--http", settings.http
     if ProcessRole.SMTP in settings.roles:
@@ -78,7 +79,7 @@ def opened(settings: Settings) -> Iterator[tuple[str, HostPort]]:
 
 
 def _address(address: HostPort) -> IPv4Address | IPv6Address | None:
-    """The address that `bind` would take; None where it would refuse the name."""
+    """Return the address that `bind` would take; None where it would refuse the name."""
     try:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -91,7 +92,8 @@ def _address(address: HostPort) -> IPv4Address | IPv6Address | None:
 def _overlap(
     address_value: IPv4Address | IPv6Address | None, other: IPv4Address | IPv6Address | None
 ) -> bool:
-    """Whether a client could mean both: equal, or one of them is a wildcard (`::` is that of IPv4 too)."""
+    """Return whether a client could mean both: equal, or one of them is a wildcard (`::` is that of
+    IPv4 too)."""
     if address_value is None or other is None:
         return False
     wildcards = [address for address in (address_value, other) if address.is_unspecified]
@@ -101,18 +103,19 @@ def _overlap(
 
 
 def with_duplicates(listener: socket.socket) -> list[socket.socket]:
-    """The socket and its duplicates, so many that `ACCEPTED_AT_ONCE` connections are accepted together."""
+    """Return the socket and its duplicates, so many that `ACCEPTED_AT_ONCE` connections are
+    accepted together."""
     return [listener, *(listener.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
 
 
 def bound_at(listener: socket.socket, asked: HostPort) -> HostPort:
-    """The address asked for, with the port that the system chose."""
+    """Return the address asked for, with the port that the system chose."""
     return HostPort(asked.host, listener.getsockname()[1])
 
 
 def submission_names(listeners: Sequence[SubmissionListener]) -> list[str]:
-    """A name for each submission listener: `submission`, with implicit TLS `submissions` as in RFC 8314; from
-    the second of a kind on with a number."""
+    """Return a name for each submission listener: `submission`, with implicit TLS `submissions` as in RFC
+    8314; from the second of a kind on with a number."""
     names: list[str] = []
     for listener in listeners:
         kind = "submissions" if listener.implicit_tls else "submission"

@@ -146,7 +146,7 @@ class Outbound:
         return found[:MAX_ADDRESSES]
 
     def _permits(self, address: str, port: int) -> bool:
-        """Whether an address may be reached. A check costs a socket, so a yes holds for a moment."""
+        """Return whether an address may be reached. A check costs a socket, so a yes holds for a moment."""
         now = asyncio.get_running_loop().time()
         if self._checked.get((address, port), 0.0) > now:
             return True

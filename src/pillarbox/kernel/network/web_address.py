@@ -33,7 +33,7 @@ _HOST_HEADER = re.compile(r"(?:[A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]
 
 
 def is_host_header(text: str) -> bool:
-    """Whether this may stand in a Host header: a name or an address, and perhaps a port, or nothing.
+    """Return whether this may stand in a Host header: a name or an address, and perhaps a port, or nothing.
 
     Of the characters that RFC 3986 allows in a name only those that occur in names of hosts.
     """
@@ -71,7 +71,7 @@ class WebAddress:
         return f"{self.scheme}://{self.authority}{self.path}{query}"
 
     def join(self, location: str) -> WebAddress:
-        """Where a redirect leads; raises BadUrl."""
+        """Return where a redirect leads; raise BadUrl."""
         try:
             return parse_url(urljoin(str(self), location))
         except ValueError:
@@ -79,7 +79,8 @@ class WebAddress:
 
 
 def parse_url(text: str) -> WebAddress:
-    """The parts of an http or https URL; raises BadUrl. A fragment is dropped, user names are refused."""
+    """Return the parts of an http or https URL; raise BadUrl. A fragment is dropped, user names
+    are refused."""
     text = text.strip(" ")
     match = _URL.fullmatch(text) if len(text) <= LONGEST and not _FORBIDDEN.search(text) else None
     authority = _AUTHORITY.fullmatch(match[2]) if match else None
@@ -106,7 +107,7 @@ def parse_url(text: str) -> WebAddress:
 
 
 def _host(name: str) -> str:
-    """A host name in ASCII and lower case, without a final dot."""
+    """Return a host name in ASCII and lower case, without a final dot."""
     if not name.isascii():
         try:
             name = idna.encode(name, uts46=True).decode("ascii")
@@ -126,7 +127,7 @@ def _ipv6(text: str) -> IPv6Address:
 
 
 def _ipv4(host: str) -> IPv4Address:
-    """An IPv4 address in any spelling: one to four numbers, the last one fills what is left."""
+    """Return an IPv4 address in any spelling: one to four numbers, the last one fills what is left."""
     parts = host.split(".")
     if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
         raise BadUrl("not an IPv4 address")
@@ -147,7 +148,7 @@ def _number(text: str) -> int:
 
 
 def _encoded(text: str) -> str:
-    """Path or query as it goes on the wire; what is escaped already stays as it is."""
+    """Return a path or query as it goes on the wire; what is escaped already stays as it is."""
     try:
         return quote(text, safe=_KEPT)
     except UnicodeEncodeError:

@@ -38,7 +38,7 @@ class BackupAge:
         self._last: datetime | None = None
 
     def read(self) -> dict[tuple[str, ...], float]:
-        """The age now, as the gauge reads it."""
+        """Return the age now, as the gauge reads it."""
         if self._last is None:
             return {}
         return {(): max(0.0, (self._clock.now() - self._last).total_seconds())}

@@ -23,7 +23,7 @@ import msgspec
 
 @contextlib.contextmanager
 def as_if_missing(name: str) -> Iterator[None]:
-    """A package that is not loaded yet cannot be imported inside the block."""
+    """Prevent the import of a package that is not loaded yet, inside the block."""
     if name in sys.modules:
         yield
         return
@@ -55,7 +55,7 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def get(name: str) -> FilteringBoundLogger:
-    """The logger of a part; usable before `configure`."""
+    """Return the logger of a part; usable before `configure`."""
     logger: FilteringBoundLogger = structlog.get_logger(part=name)
     return logger
 
@@ -106,8 +106,8 @@ class LineWriter:
 
 @contextlib.contextmanager
 def erasing_line() -> Iterator[None]:
-    """While the terminal shows a progress bar: each line of the log takes its place, and it is drawn again
-    below."""
+    """Let each line of the log take the place of a progress bar on the terminal, which is drawn
+    again below."""
     LineWriter.before = ERASE_LINE
     try:
         yield
@@ -152,7 +152,7 @@ class LogFields:
 
 
 def json_line(logger: WrappedLogger, method: str, event: EventDict) -> str:
-    """One JSON object in ASCII."""
+    """Return one JSON object in ASCII."""
     with contextlib.suppress(ValueError, OverflowError):
         line = _encode(event)
         if line.isascii() and b"\x7f" not in line:
@@ -161,7 +161,7 @@ def json_line(logger: WrappedLogger, method: str, event: EventDict) -> str:
 
 
 def text_line(logger: WrappedLogger, method: str, event: EventDict) -> str:
-    """`time level event name=value …`; a value that is not one plain word is quoted as JSON."""
+    """Return `time level event name=value …`; a value that is not one plain word is quoted as JSON."""
     fields = dict(event)
     head = f"{fields.pop('time')} {fields.pop('level'):7} {quoted(fields.pop('event'))}"
     return " ".join([head, *(f"{quoted(name)}={quoted(value)}" for name, value in fields.items())])

@@ -70,7 +70,7 @@ class Stall(NamedTuple):
 
 
 def report(stall: Stall) -> None:
-    """The line in the log."""
+    """Write the line in the log."""
     log.warning(
         "loop.stalled",
         ms=round(stall.late * 1000),
@@ -158,7 +158,7 @@ class LoopWatchdog:
         self._expect(loop)
 
     def _wake(self, _: int, __: FrameType | None) -> None:
-        """The process is idle no more: the next callback is due now, unless it is already."""
+        """Note that the process is idle no more: the next callback is due now, unless it is already."""
         now = time.monotonic()
         if self._loop is None or self._timer is None or not self.is_idle:
             return
@@ -170,7 +170,7 @@ class LoopWatchdog:
             signal.setitimer(signal.ITIMER_REAL, LOOK_AFTER)
 
     def _look(self, _: int, frame: FrameType | None) -> None:
-        """The alarm came: the callback is late."""
+        """Handle the alarm: the callback is late."""
         # Where the process itself stood still, the callback and the alarm come at once.
         if frame is not None and frame.f_code not in _OWN:
             self._seen = _stack(frame)
@@ -180,7 +180,8 @@ _OWN = frozenset(method.__code__ for method in (LoopWatchdog._beat, LoopWatchdog
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...]:
-    """Where the thread is, innermost first: places in the program and names of functions, no values."""
+    """Return where the thread is, innermost first: places in the program and names of functions,
+    no values."""
     found: list[str] = []
     while frame is not None and len(found) < MOST_FRAMES:
         code = frame.f_code
@@ -190,7 +191,7 @@ def _stack(frame: FrameType | None) -> tuple[str, ...]:
 
 
 def _short(path: str) -> str:
-    """The file below the folder of packages that it lies in."""
+    """Return the file below the folder of packages that it lies in."""
     if path.startswith(str(_PACKAGES)):
         return path[len(str(_PACKAGES)) + 1 :]
     return "/".join(Path(path).parts[-2:])

@@ -136,7 +136,7 @@ class Histogram:
         cells[-1] += value
 
     def count(self, labels: Labels = ()) -> int:
-        """How many values were seen in this process."""
+        """Return how many values were seen in this process."""
         return int(sum(self._cells.get(labels, (0,))[:-1]))
 
     def numbers(self) -> Numbers:
@@ -188,7 +188,7 @@ class MetricsFile:
 
 
 def all_numbers() -> list[Numbers]:
-    """Every metric of this process as it is now."""
+    """Return every metric of this process as it is now."""
     return [metric.numbers() for metric in _registered.values()]
 
 

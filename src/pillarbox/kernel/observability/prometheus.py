@@ -48,7 +48,7 @@ class PrometheusServer:
         self.at = HostPort(address.host, self._server.server_port)
 
     def forget(self, pid: int) -> None:
-        """The process has ended: drop its gauges, keep its counters."""
+        """Forget a process that has ended: drop its gauges, keep its counters."""
         self._files.forget(pid)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class MetricsFiles(Collector):
             path.with_suffix(".draft").unlink(missing_ok=True)
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric once."""
+        """Return every metric once."""
         total: dict[str, Numbers] = {}
         with self._lock:
             _add(total, self._gone.values())

@@ -88,7 +88,7 @@ class RequestLogWriter(Protocol):
     """The log of requests."""
 
     def keeps(self, caller: Caller) -> bool:
-        """Whether there is a log for this caller's team."""
+        """Return whether there is a log for this caller's team."""
         ...
 
     def measure(self, asked: RequestRecord) -> None:
@@ -120,16 +120,16 @@ class NoRequestLog:
         return False
 
     def measure(self, asked: RequestRecord) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def rows(self, answered: Sequence[ResponseRecord]) -> Statement | None:
-        """Nothing."""
+        """Return None: there is no row."""
 
     async def keep(self, conn: Source, answered: Sequence[ResponseRecord]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     async def keep_alone(self, answered: ResponseRecord) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def keep_later(self, answered: ResponseRecord) -> None:
-        """Nothing."""
+        """Do nothing."""

@@ -59,7 +59,7 @@ class _NoStatement(NamedTuple):
 
 
 def _with_clear_errors(name: str) -> Any:
-    """A method of asyncpg's connection whose exceptions tell a lost connection from a wrong value."""
+    """Return a method of asyncpg's connection whose exceptions tell a lost connection from a wrong value."""
     method = getattr(asyncpg.Connection, name)
 
     async def with_clear_errors(self: Stateless, *args: Any, **kwargs: Any) -> Any:
@@ -78,8 +78,8 @@ def _with_clear_errors(name: str) -> Any:
 
 
 def _copying(name: str) -> Any:
-    """The same of COPY into a table. asyncpg waits until there is room to write, and in a connection that is
-    lost there never is: then it stops waiting."""
+    """Return the method for COPY into a table. asyncpg waits until there is room to write, and in a
+    connection that is lost there never is: then it stops waiting."""
     method = _with_clear_errors(name)
 
     async def copying(self: Stateless, *args: Any, **kwargs: Any) -> Any:
@@ -239,7 +239,7 @@ class BoundedPool(asyncpg.Pool):
             limit.left -= time.monotonic() - began
 
     async def _awaited(self, acquired: Coroutine[Any, Any, Any], limit: TimeLimit) -> Any:
-        """A connection that has to be waited for, or made."""
+        """Return a connection that has to be waited for, or made."""
         if limit.left <= 0:
             acquired.close()
             raise TimeoutError("the time limit of this request is over")

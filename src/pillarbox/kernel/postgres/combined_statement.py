@@ -75,8 +75,9 @@ async def execute_all(source: Source, writes: Sequence[ExpectedRowCount]) -> Non
 
 @lru_cache(maxsize=64)
 def _checked(writes: tuple[tuple[str, bool], ...]) -> str:
-    """Only a failure undoes what the statement has done, so its last line fails it. That line asks for one
-    part after the other, and a part is carried out when it is asked for."""
+    """Return the statement of these writes, whose last line fails where a count is wrong: only a failure
+    undoes what the statement has done. That line asks for one part after the other, and a part is carried out
+    when it is asked for."""
     texts = tuple([sql for sql, _ in writes])
     place = sum([_places(sql) for sql in texts])
     cases = []
@@ -113,7 +114,8 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def rows_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows for `json_to_recordset($1::text::json)`: column to value, where a column that is missing is NULL.
+    """Return rows for `json_to_recordset($1::text::json)`: column to value, where a column that is missing
+    is NULL.
 
     No text in them may hold NUL, not even within a value for a `json` column.
     """

@@ -24,7 +24,7 @@ class ExpectedMessage:
         self._turn = turn
 
     def gone(self) -> None:
-        """It has arrived, or it will not come."""
+        """Note that the message has arrived, or will not come."""
         if self._window is not None:
             self._window.one_less(self._turn)
             self._window = None
@@ -43,7 +43,7 @@ class CommitWindow:
         self._timer: asyncio.TimerHandle | None = None
 
     def expect(self) -> ExpectedMessage:
-        """One more will come."""
+        """Expect one more message."""
         self._expected += 1
         return ExpectedMessage(self, self._turn)
 
@@ -61,7 +61,7 @@ class CommitWindow:
         await released
 
     def one_less(self, turn: int) -> None:
-        """A message that was expected since this turn no longer is."""
+        """Note that a message that was expected since this turn no longer is."""
         if turn == self._turn:
             self._expected -= 1
             if not self._expected:

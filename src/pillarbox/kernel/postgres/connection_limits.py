@@ -65,7 +65,7 @@ class ConnectionCounts(NamedTuple):
 
 
 def of_process(settings: Settings) -> int:
-    """The most connections of one process."""
+    """Return the most connections of one process."""
     roles = settings.roles
     listening = [
         ProcessRole.DELIVERY in roles,
@@ -77,7 +77,7 @@ def of_process(settings: Settings) -> int:
 
 
 def of_machine(settings: Settings) -> int:
-    """The most connections of all processes and of commands beside them."""
+    """Return the most connections of all processes and of commands beside them."""
     return settings.processes * of_process(settings) + COMMANDS
 
 
@@ -88,7 +88,8 @@ async def limits_of(conn: Connection) -> ConnectionCounts:
 
 
 def too_few(settings: Settings, limits: ConnectionCounts) -> str | None:
-    """One sentence for the operator where the database has fewer connections than this machine may use."""
+    """Return one sentence for the operator where the database has fewer connections than this machine
+    may use."""
     wanted = of_machine(settings)
     if limits.available >= wanted:
         return None

@@ -78,7 +78,7 @@ count_as_away(RETRIED)
 
 
 def literal(values: Iterable[object]) -> str:
-    """An array of plain values (ids, numbers, booleans, instants, None) as PostgreSQL's text for it.
+    """Return an array of plain values (ids, numbers, booleans, instants, None) as PostgreSQL's text for it.
 
     For `$1::text::uuid[]` and the like on hot statements: the driver looks twice at every element of an
     array to find out whether it is an array itself; this is one join. Not for text, which needs quotes.
@@ -126,7 +126,7 @@ one plan for each statement, so none is made again for other values: that costs 
 
 
 def problem_of(gone: BaseException) -> DatabaseGone:
-    """The answer to one of `GONE`. A database that has no connection left works, and is not full: the
+    """Return the answer to one of `GONE`. A database that has no connection left works, and is not full: the
     operator is told so."""
     if isinstance(gone, asyncpg.TooManyConnectionsError):
         log.error("database.too_many_connections", trouble=str(gone))
@@ -137,9 +137,9 @@ def problem_of(gone: BaseException) -> DatabaseGone:
 async def open_pool(
     url: str, *, limit: int, application: str = "pillarbox", by_key: bool = False
 ) -> BoundedPool:
-    """A pool of at most `limit` connections, each with the time-outs of Pillarbox. `by_key`: rows are always
-    looked up by index, one by one. Requests are held to their time limit (`time_limit`), other statements to
-    `STATEMENT_SECONDS`."""
+    """Open a pool of at most `limit` connections, each with the time-outs of Pillarbox. `by_key`: rows are
+    always looked up by index, one by one. Requests are held to their time limit (`time_limit`), other
+    statements to `STATEMENT_SECONDS`."""
     pool = BoundedPool(
         url,
         min_size=1,
@@ -171,7 +171,7 @@ async def begin_session(conn: Connection, settings: Mapping[str, str] = KEPT_PRO
 
 
 async def open_connection(url: str, *, application: str) -> asyncpg.Connection:
-    """A connection of its own, outside of any pool."""
+    """Open a connection of its own, outside of any pool."""
     return await asyncpg.connect(
         url,
         connection_class=Stateless,
@@ -188,7 +188,7 @@ async def answered(conn: Connection, *, timeout: float | None = None) -> None:
 
 @asynccontextmanager
 async def transaction(source: Source) -> AsyncIterator[Connection]:
-    """A connection inside a transaction: committed on leaving, rolled back on an exception."""
+    """Yield a connection inside a transaction: committed on leaving, rolled back on an exception."""
     if isinstance(source, asyncpg.Pool):
         async with source.acquire() as conn:
             try:
@@ -248,37 +248,37 @@ class TeamDb:
         return self._source
 
     async def one(self, kind: Callable[..., T], sql: str, *args: Any) -> T | None:
-        """The first row as `kind(**columns)`, or None."""
+        """Return the first row as `kind(**columns)`, or None."""
         row = await self._source.fetchrow(sql, self.team_id, *args)
         return None if row is None else kind(**row)
 
     async def all(self, kind: Callable[..., T], sql: str, *args: Any) -> list[T]:
-        """Every row as `kind(**columns)`."""
+        """Return every row as `kind(**columns)`."""
         return [kind(**row) for row in await self._source.fetch(sql, self.team_id, *args)]
 
     async def value(self, sql: str, *args: Any) -> Any:
-        """The first column of the first row, or None."""
+        """Return the first column of the first row, or None."""
         return await self._source.fetchval(sql, self.team_id, *args)
 
     async def values(self, sql: str, *args: Any) -> Sequence[Any]:
-        """The first column of every row."""
+        """Return the first column of every row."""
         return [row[0] for row in await self._source.fetch(sql, self.team_id, *args)]
 
     async def run(self, sql: str, *args: Any) -> int:
-        """How many rows the statement changed."""
+        """Return how many rows the statement changed."""
         status: str = await self._source.execute(sql, self.team_id, *args)
         return int(status.rsplit(" ", 1)[-1])
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[TeamDb]:
-        """The same team inside one transaction; inside another one, a savepoint of it."""
+        """Yield the same team inside one transaction; inside another one, a savepoint of it."""
         async with transaction(self._source) as conn:
             yield TeamDb(conn, self.team_id)
 
     @asynccontextmanager
     async def joined_transaction(self) -> AsyncIterator[TeamDb]:
-        """The same team inside the transaction that is open, without a savepoint; else inside one of its own.
-        For what raises only where the whole transaction is to be rolled back."""
+        """Yield the same team inside the transaction that is open, without a savepoint; else inside one of
+        its own. For what raises only where the whole transaction is to be rolled back."""
         if isinstance(self._source, asyncpg.Pool) or not self._source.is_in_transaction():
             async with self.transaction() as inner:
                 yield inner

@@ -143,7 +143,7 @@ class EmbeddedPostgres:
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def url(self, database: str = DATABASE) -> str:
-        """Where asyncpg finds a database of this server."""
+        """Return where asyncpg finds a database of this server."""
         return f"postgresql:///{quote(database)}?host={quote(str(self._sockets))}&user={ROLE}"
 
     async def start(self) -> None:
@@ -189,7 +189,7 @@ class EmbeddedPostgres:
             self._process.send_signal(signal.SIGQUIT)
 
     def _initialise(self, installation: PostgresInstallation, account: SystemAccount | None) -> None:
-        """A new cluster appears whole or not at all: made beside its place, then renamed."""
+        """Make a new cluster that appears whole or not at all: beside its place, then renamed."""
         fresh = self.folder.with_name(self.folder.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -286,7 +286,8 @@ class EmbeddedPostgres:
         return self._last_lines[-1] if self._last_lines else "it ended without a word."
 
     async def _end_leftovers(self) -> None:
-        """No process works in the folder any more, and no stale postmaster.pid or socket is left in it.
+        """End what is left over: afterwards no process works in the folder, and it has no stale
+        postmaster.pid or socket.
 
         A server whose parent was killed is on its way out already; its processes are known by their
         working directory. Once none is left, a number in these files can only mislead: it may by now
@@ -309,7 +310,8 @@ class EmbeddedPostgres:
 
 
 def initdb_options(major: int, *, durable: bool) -> list[str]:
-    """How a cluster is made: UTF-8, byte order, checksums, no password on the private socket."""
+    """Return the options for a new cluster: UTF-8, byte order, checksums, no password on the
+    private socket."""
     if major >= 17:
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     else:
@@ -327,14 +329,15 @@ class ChildIdentity(TypedDict, total=False):
 
 
 def as_account(account: SystemAccount | None) -> ChildIdentity:
-    """The arguments that make subprocess change to the account; none when it need not."""
+    """Return the arguments that make subprocess change to the account; none when it need not."""
     if account is None:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
 def socket_folder(cluster: Path) -> Path:
-    """Where clients find the socket that is in `cluster`: there, or by a link where that path is too long."""
+    """Return where clients find the socket that is in `cluster`: there, or by a link where that path is
+    too long."""
     if fits(cluster):
         return cluster
     name = LINK_PREFIX + hashlib.sha256(os.fsencode(cluster.resolve())).hexdigest()[:16]
@@ -345,13 +348,13 @@ def socket_folder(cluster: Path) -> Path:
 
 
 def fits(folder: Path) -> bool:
-    """Whether the path of a socket in the folder is short enough."""
+    """Return whether the path of a socket in the folder is short enough."""
     return len(os.fsencode(folder / SOCKET_NAME)) <= LONGEST_SOCKET_PATH
 
 
 def link_in(folder: Path, cluster: Path) -> Path:
-    """The link to `cluster` in a folder that nobody else can write; its name can be guessed, so whose it is
-    counts."""
+    """Return the link to `cluster` in a folder that nobody else can write; its name can be guessed, so whose
+    it is counts."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()
@@ -375,7 +378,7 @@ def remove_link(cluster: Path, sockets: Path | None) -> None:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """The live PostgreSQL processes whose working directory is `folder`."""
+    """Return the live PostgreSQL processes whose working directory is `folder`."""
     found = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit():
@@ -389,7 +392,7 @@ def processes_in(folder: Path) -> list[int]:
 
 
 async def ensure_database(url: str, name: str) -> None:
-    """The database `name` exists on the server that `url` leads to."""
+    """Create the database `name` on the server that `url` leads to, unless it exists."""
     conn = await asyncpg.connect(url, timeout=5)
     try:
         if not await conn.fetchval("SELECT true FROM pg_database WHERE datname = $1", name):

@@ -91,7 +91,7 @@ def hazards(migration: Migration) -> list[MigrationHazard]:
 
 
 def tables_of(migration: Migration) -> list[str]:
-    """The tables that a migration locks, without those that it makes."""
+    """Return the tables that a migration locks, without those that it makes."""
     statements = statements_of(migration.sql)
     new = {found["table"] for text in statements if (found := CREATED.match(text))}
     named = [
@@ -104,7 +104,7 @@ def tables_of(migration: Migration) -> list[str]:
 
 
 def _kinds(statement: str) -> Iterator[tuple[str, str]]:
-    """Kinds of concern of one statement, each with its table."""
+    """Yield the kinds of concern of one statement, each with its table."""
     if CREATED.match(statement) or HARMLESS.match(statement):
         return
     if found := ALTERED.match(statement):
@@ -124,7 +124,7 @@ def _kinds(statement: str) -> Iterator[tuple[str, str]]:
 
 
 def _kinds_of(action: str) -> Iterator[str]:
-    """Kinds of concern of one action of ALTER TABLE."""
+    """Yield the kinds of concern of one action of ALTER TABLE."""
     words = action.upper()
     if COLUMN.match(action):
         has_default = " DEFAULT " in words
@@ -152,7 +152,7 @@ def _kinds_of(action: str) -> Iterator[str]:
 
 
 def _actions(text: str) -> Sequence[str]:
-    """The actions of an ALTER TABLE; a comma in brackets divides nothing."""
+    """Return the actions of an ALTER TABLE; a comma in brackets divides nothing."""
     depth, parts = 0, [""]
     for char in text:
         depth += (char == "(") - (char == ")")

@@ -123,7 +123,7 @@ class MigrationRow(NamedTuple):
 
 
 def statements_of(sql: str) -> list[str]:
-    """The statements of a migration without comments, with single blanks; bodies in $$ stay whole."""
+    """Return the statements of a migration without comments, with single blanks; bodies in $$ stay whole."""
     bare = re.sub(r"(?m)--.*$", "", sql)
     parts: list[str] = [""]
     for piece in re.split(r"(\$\$.*?\$\$)", bare, flags=re.DOTALL):
@@ -137,7 +137,7 @@ def statements_of(sql: str) -> list[str]:
 
 
 def migrations_in(folder: Path = FOLDER) -> list[Migration]:
-    """The migrations in order; their numbers are 1, 2, 3 … without a gap."""
+    """Return the migrations in order; their numbers are 1, 2, 3 … without a gap."""
     found = []
     for path in sorted(folder.glob("*.sql")):
         match = FILE_NAME.fullmatch(path.name)
@@ -159,8 +159,8 @@ async def migrate_url(url: str) -> list[int]:
 
 
 async def refuse_unmigrated_url(url: str) -> None:
-    """MigrationError unless the database at `url` has this release's schema, or a newer one that fits;
-    PoolerError where it cannot be reached properly."""
+    """Raise MigrationError unless the database at `url` has this release's schema, or a newer one that fits;
+    raise PoolerError where it cannot be reached properly."""
     await refuse_transaction_mode(url)
     conn = await asyncpg.connect(
         url,
@@ -219,19 +219,19 @@ async def wait_for_lock(conn: Connection) -> None:
 
 
 async def server_number(conn: Connection) -> int:
-    """The version of the server: 180006 is 18.6."""
+    """Return the version of the server: 180006 is 18.6."""
     return int(await conn.fetchval("SELECT current_setting('server_version_num')"))
 
 
 async def refuse_old_server(conn: Connection) -> None:
-    """PostgreSQL 14 is the oldest server that has what the statements use."""
+    """Refuse servers older than PostgreSQL 14, the oldest that has what the statements use."""
     number = await server_number(conn)
     if number < OLDEST_SERVER:
         raise MigrationError(f"PostgreSQL {number // 10000} is too old; Pillarbox needs version 14 or newer.")
 
 
 async def refuse_other_encoding(conn: Connection) -> None:
-    """A new database must be able to hold any text; one that is in use stays as it is."""
+    """Refuse a new database whose encoding cannot hold every text; one that is in use stays as it is."""
     encoding = await conn.fetchval("SELECT current_setting('server_encoding')")
     if encoding != "UTF8" and not await has_table(conn, "schema_migrations"):
         raise MigrationError(
@@ -259,7 +259,8 @@ async def pending_of(conn: Connection, migrations: list[Migration]) -> list[Migr
 
 
 def refuse_unknown(applied: Sequence[MigrationRow], migrations: Sequence[Migration]) -> None:
-    """MigrationError where an applied migration was changed, or a newer one does not go with this release."""
+    """Raise MigrationError where an applied migration was changed, or a newer one does not go with
+    this release."""
     known = {migration.version: migration for migration in migrations}
     for row in applied:
         migration = known.get(row.version)
@@ -314,7 +315,8 @@ async def apply(conn: Connection, migration: Migration, *, alone: bool = False) 
 
 
 async def apply_outside(conn: Connection, migration: Migration) -> None:
-    """Statement by statement. What an interrupted run left behind, its own first statement drops."""
+    """Apply the migration statement by statement. What an interrupted run left behind, its own first
+    statement drops."""
     for statement in statements_of(migration.sql):
         await conn.execute(statement)
     await record(conn, migration)

@@ -38,21 +38,21 @@ class PoolerError(Exception):
 
 
 async def is_pooled(conn: asyncpg.Connection) -> bool:
-    """Whether something between us and PostgreSQL shares out its sessions: it gives a process number of its
-    own when the session begins."""
+    """Return whether something between us and PostgreSQL shares out its sessions: it gives a process number
+    of its own when the session begins."""
     return await backend_of(conn) != conn.get_server_pid()
 
 
 async def backend_of(conn: Connection) -> int:
-    """The server process of the next transaction. Inside one, because a pooler in transaction mode would give
-    the two steps of a statement to different sessions."""
+    """Return the server process of the next transaction. Inside one, because a pooler in transaction mode
+    would give the two steps of a statement to different sessions."""
     async with conn.transaction():
         found: int = await conn.fetchval(BACKEND)
         return found
 
 
 async def refuse_transaction_mode(url: str) -> bool:
-    """PoolerError where two clients share one session; else whether there is a pooler at all."""
+    """Raise PoolerError where two clients share one session; else return whether there is a pooler at all."""
     try:
         return await _is_fit_pooler(url)
     except GONE as lost:
@@ -83,7 +83,7 @@ async def _is_fit_pooler(url: str) -> bool:
 
 
 async def _share_sessions(first: asyncpg.Connection, second: asyncpg.Connection) -> bool:
-    """Whether the sessions of two clients change, or are one."""
+    """Return whether the sessions of two clients change, or are one."""
     theirs = await backend_of(first)
     for _ in range(TRIES):
         async with second.transaction():

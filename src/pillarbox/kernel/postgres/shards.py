@@ -17,14 +17,15 @@ _BEGIN: Final = (0x9E3779B9 + 16 + 3923095) & _ALL
 
 
 def shard_group(team_id: UUID, shards: int) -> int:
-    """The number of the team's shard group among `shards`, from 0; one group where there are no shards."""
+    """Return the number of the team's shard group among `shards`, from 0; one group where there are
+    no shards."""
     if shards <= 1:
         return 0
     return min((uuid_hash(team_id) - _LEAST) // ((1 << 32) // shards), shards - 1)
 
 
 def uuid_hash(value: UUID) -> int:
-    """PostgreSQL's hash of a uuid, a signed number of 32 bits (Bob Jenkins, "lookup3", 2006)."""
+    """Return PostgreSQL's hash of a uuid, a signed number of 32 bits (Bob Jenkins, "lookup3", 2006)."""
     first, second, third, fourth = struct.unpack("<4I", value.bytes)
     a, b, c = (_BEGIN + first) & _ALL, (_BEGIN + second) & _ALL, (_BEGIN + third) & _ALL
     a, b, c = _mixed(a, b, c)

@@ -35,7 +35,7 @@ class Gate:
     def __init__(
         self, total: int, of_team: Callable[[], int], rests: Callable[[], bool] = lambda: False
     ) -> None:
-        """`rests` says whether the excess of a team makes pauses now."""
+        """Build the gate; `rests` says whether the excess of a team makes pauses now."""
         self._rests = rests
         self._total = total
         self._of_team = of_team
@@ -147,12 +147,12 @@ class TeamShares:
         self.writes = Gate(limit, lambda: max(1, limit // 2))
 
     def gate(self, team: UUID, *, is_read: bool) -> Gate:
-        """Where a request of the team enters. Notes that the team is active."""
+        """Return where a request of the team enters. Notes that the team is active."""
         self.note(team)
         return self.reads if is_read else self.writes
 
     def note(self, team: UUID) -> None:
-        """The team is active."""
+        """Note that the team is active."""
         if team != self._last:
             if self._last is not None:
                 self._contended_until = self._now() + CONTENDED_SECONDS

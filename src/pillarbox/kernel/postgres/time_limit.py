@@ -163,7 +163,8 @@ async def _awaited(result: asyncio.Future[T], limit: TimeLimit) -> T:
 
 
 def retrieve_exception(result: asyncio.Future[T]) -> None:
-    """A done callback where nobody may be waiting any more: without it asyncio logs the exception."""
+    """Retrieve the exception of a task for which nobody may be waiting any more: without this callback
+    asyncio logs it."""
     if not result.cancelled():
         result.exception()
 

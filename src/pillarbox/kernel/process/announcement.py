@@ -40,7 +40,7 @@ class OpenedListeners:
     capture_token: str
 
     def addresses(self) -> Sequence[tuple[str, str]]:
-        """Name and address of each kind of listener."""
+        """Return the name and address of each kind of listener."""
         settings = self.settings
         found = [(HTTP, str(settings.http))] if HTTP in self.names else []
         if SMTP in self.names:
@@ -52,14 +52,14 @@ class OpenedListeners:
         return [*found, ("metrics", self.metrics)] if self.metrics else found
 
     def capture_link(self) -> str | None:
-        """Where a browser reads captured mail; the token is new at every start."""
+        """Return where a browser reads captured mail; the token is new at every start."""
         if self.settings.route.kind is not RouteKind.CAPTURE or HTTP not in self.names:
             return None
         return f"{self.base_url()}/capture?token={self.capture_token}"
 
     def set_up_link(self, token: str) -> str | None:
-        """Where the owner of a new installation makes an account. A browser keeps the session's cookie under
-        a loopback name, or over HTTPS."""
+        """Return where the owner of a new installation makes an account. A browser keeps the session's cookie
+        under a loopback name, or over HTTPS."""
         if HTTP not in self.names:
             return None
         settings = self.settings
@@ -67,7 +67,7 @@ class OpenedListeners:
         return f"{base}/set-up/{token}"
 
     def base_url(self) -> str:
-        """Where others than this machine may look (it may be a container), the URL that they know."""
+        """Return the URL that others than this machine know, where they may look (it may be a container)."""
         settings = self.settings
         return settings.public_url if "capture_networks" in settings.given else local_url(settings)
 
@@ -82,7 +82,7 @@ class Announcement:
         self._folder_is_said = False
 
     def making_database(self, folder: Path) -> None:
-        """It takes seconds."""
+        """Say that the database is being made, which takes seconds."""
         if self.is_terminal:
             self._folder_is_said = True
             say(f"Making the database in {folder} …")
@@ -96,11 +96,11 @@ class Announcement:
             say(f"api key {key} (shown only now; keep it)")
 
     def set_up_made(self, token: str) -> None:
-        """The link is said when its address is known."""
+        """Keep the token of the set-up link, which is said when its address is known."""
         self._set_up = token
 
     def ready(self, listening: OpenedListeners) -> None:
-        """All listeners are open."""
+        """Say that all listeners are open."""
         if self.is_terminal:
             self._tell(listening)
             return
@@ -143,7 +143,7 @@ def line(name: str, text: str) -> str:
 
 
 def command_line(settings: Settings) -> str:
-    """How this installation is told to send a mail, from the folder where it was started."""
+    """Return how this installation is told to send a mail, from the folder where it was started."""
     script = CHECKOUT / "script" / "pillarbox"
     program = os.path.relpath(script) if script.exists() else "pillarbox"
     folder = f" --data {settings.data}" if "data" in settings.given else ""
@@ -151,14 +151,14 @@ def command_line(settings: Settings) -> str:
 
 
 def local_url(settings: Settings) -> str:
-    """The URL of the HTTP listener on this machine."""
+    """Return the URL of the HTTP listener on this machine."""
     scheme = "https" if settings.tls_cert else "http"
     host = "127.0.0.1" if settings.http.host in WILDCARDS else settings.http.host
     return f"{scheme}://{HostPort(host, settings.http.port)}"
 
 
 def is_terminal() -> bool:
-    """Whether standard output is read by a person."""
+    """Return whether standard output is read by a person."""
     return sys.stdout.isatty()
 
 

@@ -16,7 +16,8 @@ class ByteBudget:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def of(self, size: int) -> BudgetShare:
-        """`async with budget.of(size):` waits until so many bytes are free; nothing waits for 0."""
+        """Return a share: `async with budget.of(size):` waits until so many bytes are free; nothing waits
+        for 0."""
         return BudgetShare(self, min(size, self._total))
 
     async def take(self, size: int) -> None:

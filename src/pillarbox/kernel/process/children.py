@@ -39,11 +39,11 @@ class AdoptedProcess:
         self._status: int | None = None
 
     def poll(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
+        """Return the exit status, negative for a signal; None while it runs."""
         return self._wait(os.WNOHANG)
 
     def wait(self) -> int:
-        """The exit status, once it has ended."""
+        """Return the exit status, once it has ended."""
         status = self._wait(0)
         return STATUS_LOST if status is None else status
 
@@ -72,7 +72,7 @@ def reap_orphans(ours: Collection[int]) -> None:
 
 
 def children() -> Iterator[int]:
-    """The children of this process, the dead ones included."""
+    """Yield the children of this process, the dead ones included."""
     own = str(os.getpid()).encode()
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -95,12 +95,12 @@ def rename(old: str, new: str) -> None:
 
 
 def stat_fields(pid: str) -> list[bytes]:
-    """The fields of /proc/PID/stat that follow the name."""
+    """Return the fields of /proc/PID/stat that follow the name."""
     return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of that number runs (a zombie does not)."""
+    """Return whether a process of that number runs (a zombie does not)."""
     try:
         return stat_fields(str(pid))[0] not in (b"Z", b"X")
     except OSError:
@@ -108,7 +108,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def ended(process: Child) -> int:
-    """The exit status, once the child has ended; holds no thread meanwhile (pidfd_open(2))."""
+    """Return the exit status, once the child has ended; holds no thread meanwhile (pidfd_open(2))."""
     if process.poll() is None:
         try:
             descriptor = os.pidfd_open(process.pid)
@@ -132,6 +132,6 @@ async def readable(descriptor: int) -> None:
 
 
 async def polled(process: Child) -> None:
-    """For systems without pidfds."""
+    """Wait for the end of a process by asking for it, on systems without pidfds."""
     while process.poll() is None:  # noqa: ASYNC110 (the event is in the operating system)
         await asyncio.sleep(POLL)

@@ -71,8 +71,8 @@ class ClockWatch:
         self._is_first = True
 
     async def look(self) -> Jump | None:
-        """The jump since the last look, if there was one. What it asks of the database is asked again at the
-        next look where it does not answer."""
+        """Return the jump since the last look, if there was one. What it asks of the database is asked again
+        at the next look where it does not answer."""
         jump = self._jump()
         if jump is not None:
             direction = "forward" if jump.seconds > 0 else "back"
@@ -114,7 +114,7 @@ class ClockWatch:
         await queries.store_jumps(self._source, ids, instants, seconds, MOST_KEPT - len(ids))
 
     async def _look_back(self) -> None:
-        """The clock may have been set back while nothing ran, or before all was mended."""
+        """Find out whether the clock was set back while nothing ran, or before all was mended."""
         now = self._clock.now()
         instant, email_id = now + timedelta(seconds=TOLERATED), first_id(now + AHEAD)
         if await queries.is_dated_ahead(self._source, instant, email_id):

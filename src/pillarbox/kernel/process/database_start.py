@@ -76,7 +76,8 @@ async def prepare(
 
 
 async def refuse_unfit_database(conn: Connection, url: str, settings: Settings) -> None:
-    """A named database must give each of our connections a session, and have enough of them."""
+    """Refuse a named database that does not give each of our connections a session, or has not enough
+    of them."""
     needed = connection_limits.of_machine(settings)
     try:
         is_pooled = await refuse_transaction_mode(url)
@@ -105,7 +106,7 @@ async def migrate_and_say(conn: Connection, sealed: Columns) -> None:
 
 
 async def connect_patiently(url: str) -> asyncpg.Connection:
-    """A connection; a database that is not up yet is waited for, a wrong name or password is not."""
+    """Return a connection; a database that is not up yet is waited for, a wrong name or password is not."""
     deadline, told = asyncio.get_running_loop().time() + DATABASE_WAIT, ""
     while True:
         try:

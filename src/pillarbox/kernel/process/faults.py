@@ -118,7 +118,7 @@ async def point(name: str) -> None:
 
 
 def are_armed() -> bool:
-    """Whether any fault is set in this process."""
+    """Return whether any fault is set in this process."""
     return _armed is not None
 
 
@@ -134,7 +134,7 @@ def arm(text: str | None) -> None:
 
 @contextmanager
 def armed(text: str) -> Iterator[None]:
-    """The faults of this text for as long as the block runs (for tests inside one process)."""
+    """Arm the faults of this text for as long as the block runs (for tests inside one process)."""
     arm(text)
     try:
         yield
@@ -143,7 +143,7 @@ def armed(text: str) -> Iterator[None]:
 
 
 def parse(text: str) -> list[Fault]:
-    """The faults of a text, or ValueError."""
+    """Return the faults of a text, or raise ValueError."""
     return [_fault(part.strip()) for part in text.split(",")]
 
 

@@ -88,7 +88,7 @@ class ForkServer:
                 self._held.process.kill()
 
     async def end(self) -> None:
-        """As `kill`, and return when the process has ended."""
+        """Kill the process, and return when it has ended."""
         self.kill()
         if self._held is not None:
             await ended(self._held.process)

@@ -33,7 +33,7 @@ class ForkServerProcess:
 
 
 def started(factory: str) -> ForkServerProcess:
-    """A new process that loads what `factory` needs; it dies with the thread that starts it."""
+    """Start a process that loads what `factory` needs; it dies with the thread that starts it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
@@ -51,7 +51,8 @@ def started(factory: str) -> ForkServerProcess:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without the settings, which workers receive over a socket so that other
-    users cannot read them, and with the variables that OpenSSL reads when it is loaded."""
+    """Return the environment of a worker: this process's without the settings, and with the variables that
+    OpenSSL reads when it is loaded. Workers receive the settings over a socket, so that other users cannot
+    read them."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     return kept | openssl_cpu.variables(kept)

@@ -33,7 +33,8 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 async def in_thread_if_large(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The same, in place where the input has few octets, behind other large work where it has very many."""
+    """Run the work in a thread; in place where the input has few octets, behind other large work where it has
+    very many."""
     if size <= IN_PLACE:
         return work(*args, **kwargs)
     if size < VERY_LARGE:

@@ -17,7 +17,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def bind_to_parent(death_signal: signal.Signals) -> Callable[[], None]:
-    """For `preexec_fn`: the child gets `death_signal` when the calling thread's process is gone.
+    """Return a function for `preexec_fn`: the child gets `death_signal` when the calling thread's process
+    is gone.
 
     prctl(2): the setting is cleared by a change of credentials, so it must come after setuid;
     subprocess runs `preexec_fn` last.
@@ -34,10 +35,10 @@ def bind_to_parent(death_signal: signal.Signals) -> Callable[[], None]:
 
 
 def die_with_parent(death_signal: signal.Signals) -> None:
-    """This process gets `death_signal` when its parent is gone."""
+    """Let this process get `death_signal` when its parent is gone."""
     _libc.prctl(PR_SET_PDEATHSIG, int(death_signal))
 
 
 def adopt_orphans() -> None:
-    """Processes further down whose parent dies become children of this one, not of init."""
+    """Adopt orphans: processes further down whose parent dies become children of this one, not of init."""
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1)

@@ -71,7 +71,7 @@ class ProcessMetrics(Collector):
         self._booted = _boot_time()
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric once; a process that is just ending is left out."""
+        """Yield every metric once; a process that is just ending is left out."""
         cpu = CounterMetricFamily(
             "pillarbox_process_cpu_seconds", "Processor time of the processes.", labels=LABELS
         )
@@ -101,7 +101,7 @@ class ProcessMetrics(Collector):
         yield silent
 
     def _silent(self, pid: int, started: float) -> float:
-        """Seconds since the process has written, or since it began where it never has."""
+        """Return the seconds since the process has written, or since it began where it never has."""
         try:
             written = (self._folder / f"{pid}{SUFFIX}").stat().st_mtime
         except OSError:
@@ -122,7 +122,7 @@ def usage_of(measured_process: MeasuredProcess, booted: float) -> ProcessUsage |
 
 
 def _usage(pid: int, booted: float, *, with_ended: bool) -> ProcessUsage:
-    """Of one process; `with_ended` adds the processor time of children that have ended."""
+    """Return the usage of one process; `with_ended` adds the processor time of children that have ended."""
     fields = stat_fields(str(pid))
     counted = (UTIME, STIME, CUTIME, CSTIME) if with_ended else (UTIME, STIME)
     return ProcessUsage(

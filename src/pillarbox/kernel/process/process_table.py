@@ -32,13 +32,14 @@ async def seen_since(source: Source, since: datetime) -> list[SeenProcess]:
 
 
 def boot_id() -> str:
-    """An id of this boot of this machine; the same in every process on it, and different on every other."""
+    """Return an id of this boot of this machine; the same in every process on it, and different on
+    every other."""
     machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{machine}/{os.stat('/proc/self/ns/pid').st_ino}"
 
 
 def started(pid: int) -> int | None:
-    """When a process started, in ticks since boot; None where no such process runs."""
+    """Return when a process started, in ticks since boot; None where no such process runs."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

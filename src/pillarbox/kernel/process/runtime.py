@@ -47,7 +47,7 @@ class Application(Protocol):
         ...
 
     def closing(self) -> None:
-        """The listeners are about to close; answer requests that only wait (long polls)."""
+        """Answer requests that only wait (long polls): the listeners are about to close."""
         ...
 
     def reload(self) -> None:

@@ -67,7 +67,8 @@ class SecretsChannel:
 
 
 def ask(folder: Path) -> dict[str, Any]:
-    """The secrets of the server that runs with this folder; raises SilentError where it does not answer."""
+    """Return the secrets of the server that runs with this folder; raise SilentError where it does
+    not answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ANSWER_TIMEOUT)
         try:
@@ -82,7 +83,7 @@ def ask(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def short(folder: Path) -> Iterator[str]:
-    """A short name for a folder: the path of a socket has 107 octets at the most (unix(7))."""
+    """Yield a short name for a folder: the path of a socket has 107 octets at the most (unix(7))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{descriptor}"

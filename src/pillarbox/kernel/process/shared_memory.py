@@ -18,7 +18,7 @@ SIZE = WINDOWS + PORTIONS + OTHER_MAIL
 
 
 def create(size: int = SIZE) -> int:
-    """The descriptor of `size` zero bytes without a name: it is gone when its last holder is."""
+    """Return the descriptor of `size` zero bytes without a name: it is gone when its last holder is."""
     try:
         descriptor = os.memfd_create("pillarbox")
     except (AttributeError, OSError):
@@ -29,5 +29,5 @@ def create(size: int = SIZE) -> int:
 
 
 def attach(descriptor: int) -> mmap.mmap:
-    """The shared bytes behind an inherited descriptor."""
+    """Return the shared bytes behind an inherited descriptor."""
     return mmap.mmap(descriptor, os.fstat(descriptor).st_size)

@@ -45,8 +45,8 @@ logger = log.get("signals")
 
 
 def ignore_all_but_stops() -> None:
-    """For a process without an event loop that signals must not end; processes that it forks inherit it until
-    they have handlers of their own."""
+    """Ignore all signals but those that stop, in a process without an event loop that signals must not end.
+    Processes that it forks inherit it until they have handlers of their own."""
     for number in (HANG_UP, *ALARMS, *UNUSED):
         # Not SIG_IGN, by which a process knows that nohup(1) started it.
         signal.signal(number, lambda *_: None)
@@ -69,8 +69,8 @@ def handle(*, stop: Handler, reload: Callable[[], None], stops: tuple[Signals, .
 def handle_with_terminal(
     *, stop: Handler, reload: Callable[[], None], stops: tuple[Signals, ...] = STOPPING
 ) -> None:
-    """The same for a process that people start: it stops too when its terminal is gone. Under nohup(1)
-    hang-ups stay ignored."""
+    """Handle the signals of a process that people start: it stops too when its terminal is gone. Under
+    nohup(1) hang-ups stay ignored."""
     ignores = signal.getsignal(HANG_UP) is signal.SIG_IGN
     handle(stop=stop, reload=_nothing if ignores else _HangUps(stop, reload).received, stops=stops)
 

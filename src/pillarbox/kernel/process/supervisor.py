@@ -122,7 +122,7 @@ def serve(
 
 
 def refuse_wrong(settings: Settings) -> None:
-    """ConfigError where settings do not fit each other, or the files that they name."""
+    """Raise ConfigError where settings do not fit each other, or the files that they name."""
     refuse_shared_ports(settings)
     if settings.tls_cert is not None and settings.tls_key is not None:
         # Loads cryptography.
@@ -159,7 +159,7 @@ class Supervisor:
         self._was_ready = False
 
     async def run(self) -> int:
-        """Open, wait for a signal, close; the exit status."""
+        """Open, wait for a signal, and close; return the exit status."""
         signals.handle_with_terminal(stop=self._signalled, reload=self._reload)
         watchdog = LoopWatchdog("supervisor")
         try:
@@ -286,7 +286,7 @@ class Supervisor:
                 pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _prepare_database(self, url: str) -> None:
-        """The API key of the first team is printed as soon as it exists."""
+        """Prepare the database; the API key of the first team is printed as soon as it exists."""
         is_named = self._postgres is None
         self._settings, first = await prepare(url, self._settings, self._first_team, self._sealed, is_named)
         if first is not None and self._settings.initial_api_key is None:
@@ -352,13 +352,13 @@ class Supervisor:
             self._log_state("supervisor.stopped")
 
     def _log_state(self, event: str, **fields: str) -> None:
-        """Where a person is told in words on the same screen, the log need not repeat it."""
+        """Log the state. Where a person is told in words on the same screen, the log need not repeat it."""
         is_told = self._said.is_terminal and self._settings.log == "text"
         (logger.debug if is_told else logger.info)(event, **fields)
 
 
 def write_postgres_line(postgres_log: FilteringBoundLogger, line: str) -> None:
-    """A line of the database's own log: what it says of its work only helps in a search for a fault."""
+    """Log a line of the database's own log: what it says of its work only helps in a search for a fault."""
     write = (
         postgres_log.warning if any(f" {level}: " in line for level in TROUBLE_LEVELS) else postgres_log.debug
     )
@@ -366,5 +366,5 @@ def write_postgres_line(postgres_log: FilteringBoundLogger, line: str) -> None:
 
 
 def postgres_folder(settings: Settings) -> Path:
-    """Where the embedded database of these settings lives."""
+    """Return where the embedded database of these settings lives."""
     return settings.data / POSTGRES_FOLDER

@@ -70,7 +70,7 @@ class Children(Protocol):
 
 
 def processes(workers: Children | None, postgres: EmbeddedPostgres | None) -> list[MeasuredProcess]:
-    """This process and those that it keeps. Called on another thread than theirs."""
+    """Return this process and those that it keeps. Called on another thread than theirs."""
     from pillarbox.kernel.process.process_metrics import MeasuredProcess
 
     found = [MeasuredProcess("supervisor", "", os.getpid())]

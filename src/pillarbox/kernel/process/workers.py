@@ -53,7 +53,7 @@ class HandOver:
     metrics_folder: Path | None
 
     def message(self, index: int) -> bytes:
-        """One line of JSON for the worker with that index."""
+        """Return one line of JSON for the worker with that index."""
         content = {
             "settings": dict(self.settings.given),
             "sources": dict(self.settings.sources),
@@ -65,7 +65,8 @@ class HandOver:
         return json.dumps(content).encode() + b"\n"
 
     def request(self, *, replaces: bool) -> bytes:
-        """The message to the fork server: the names of the listeners, and the faults that tests inject."""
+        """Return the message to the fork server: the names of the listeners, and the faults that
+        tests inject."""
         fault = os.environ.get(faults.VARIABLE, "")
         if replaces and fault:
             fault = faults.for_replacements(fault)
@@ -124,7 +125,7 @@ class Worker:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _attempt(self) -> int | None:
-        """The exit status of one process; None when the system could not even start it."""
+        """Run one process; return its exit status, None when the system could not even start it."""
         try:
             return await self._run_one()
         except OSError as problem:
@@ -133,7 +134,7 @@ class Worker:
             return None
 
     async def _run_one(self) -> int:
-        """One process from its start to its end; its exit status."""
+        """Run one process from its start to its end; return its exit status."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with ours:
@@ -178,7 +179,7 @@ class Worker:
 
 
 async def forked_process(channel: socket.socket) -> AdoptedProcess:
-    """The process at the other end, once it is forked; OSError if the fork failed."""
+    """Return the process at the other end, once it is forked; raise OSError if the fork failed."""
     line = await asyncio.get_running_loop().sock_recv(channel, LONGEST_PID_LINE)
     if not line.endswith(b"\n"):
         raise ChildProcessError("the fork server made no process")

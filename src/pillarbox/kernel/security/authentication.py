@@ -81,11 +81,12 @@ class Caller:
         return self.daily_quota is not None or self.monthly_quota is not None
 
     def may(self, needs: Access) -> bool:
-        """True when an API key is enough for a route of that kind."""
+        """Return whether an API key is enough for a route of that kind."""
         return needs is not Access.FULL or self.permission is Permission.FULL
 
     def has(self, scope: TokenScope) -> bool:
-        """True for an access token with that scope or one that allows more, and for every API key."""
+        """Return whether the caller has that scope, as every API key does and an access token with one that
+        allows more."""
         return self.scopes is None or scope in self.scopes or TokenScope.FULL in self.scopes
 
 
@@ -102,7 +103,7 @@ class CredentialLookup(Protocol):
     """Looks credentials up; nothing it answers is older than one second."""
 
     async def find(self, token_hash: bytes) -> Credential | None:
-        """The credential whose token has this SHA-256."""
+        """Return the credential whose token has this SHA-256."""
         ...
 
     def used(self, caller: Caller) -> None:
@@ -225,7 +226,7 @@ class Authenticator:
         self._challenges = challenges
 
     async def caller(self, authorization: bytes | None) -> Caller:
-        """The caller; raises the first row that applies."""
+        """Return the caller; raise the first row that applies."""
         token = bearer_token(authorization)
         if token is None:
             raise MissingApiKey(self._challenges.missing)
@@ -260,7 +261,7 @@ class Authenticator:
 
 
 def bearer_token(authorization: bytes | None) -> str | None:
-    """The token of an Authorization header; None where it has none."""
+    """Return the token of an Authorization header; None where it has none."""
     if authorization is None:
         return None
     scheme, _, token = authorization.decode("latin-1").strip().partition(" ")
@@ -269,7 +270,7 @@ def bearer_token(authorization: bytes | None) -> str | None:
 
 
 def usable(credential: Credential) -> Caller:
-    """The caller, unless the key or its team may not be used now (rows 3, 4 and 9)."""
+    """Return the caller, unless the key or its team may not be used now (rows 3, 4 and 9)."""
     if credential.key_status == "suspended":
         raise SuspendedApiKey
     if credential.key_status == "inactive" or credential.team_status == "disabled":

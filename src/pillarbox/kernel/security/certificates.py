@@ -116,7 +116,7 @@ def watch_expiry(listener: str, certificate: Certificate) -> None:
 
 
 def server_context(chain: Path, key: Path) -> ssl.SSLContext:
-    """TLS 1.2 and newer, without compression and renegotiation (TLS-06)."""
+    """Return a context for TLS 1.2 and newer, without compression and renegotiation (TLS-06)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -126,7 +126,7 @@ def server_context(chain: Path, key: Path) -> ssl.SSLContext:
 
 
 def refuse_unusable(chain: Path, key: Path) -> None:
-    """ConfigError where a server cannot show this certificate with this key; the sentence says why."""
+    """Raise ConfigError where a server cannot show this certificate with this key; the sentence says why."""
     try:
         content, private = chain.read_bytes(), key.read_bytes()
     except OSError as error:
@@ -161,7 +161,7 @@ def _certificates(chain: Path, content: bytes) -> Sequence[x509.Certificate]:
 
 
 def _public_key(key: Path, content: bytes) -> object:
-    """The public key of a file with a private one."""
+    """Return the public key of a file with a private one."""
     try:
         return serialization.load_pem_private_key(content, None).public_key()
     except TypeError:
@@ -176,8 +176,8 @@ def _public_key(key: Path, content: bytes) -> object:
 
 
 def renewing_context(certificate: Certificate) -> ssl.SSLContext:
-    """A context for a server that keeps the one it was given: each handshake is done with the certificate's
-    own context of that moment."""
+    """Return a context for a server that keeps the one it was given: each handshake is done with the
+    certificate's own context of that moment."""
 
     def of_the_moment(handshake: ssl.SSLObject | ssl.SSLSocket, _: str | None, __: ssl.SSLContext) -> None:
         handshake.context = certificate.context
@@ -190,12 +190,12 @@ def renewing_context(certificate: Certificate) -> ssl.SSLContext:
 
 
 def expiry(chain: Path) -> datetime:
-    """When the first certificate of the file ends."""
+    """Return when the first certificate of the file ends."""
     return x509.load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc
 
 
 def self_made(data: Path, hostname: str, now: datetime) -> Path:
-    """A file with key and certificate for this host name, made when there is none that serves.
+    """Return a file with key and certificate for this host name, made when there is none that serves.
 
     Several processes may ask at once: the first that has it written wins, and all use the same.
     """

@@ -57,7 +57,8 @@ class LinkKeys:
         self._reading = asyncio.Lock()
 
     async def maker(self, accepted_at: datetime) -> LinkKey:
-        """The key that makes the links of mail that was accepted then; it is made where there is none."""
+        """Return the key that makes the links of mail that was accepted then; it is made where there
+        is none."""
         if not self._keys or self._looked_before(LOOK_EVERY):
             await self._look()
         if not self._keys:
@@ -69,7 +70,7 @@ class LinkKeys:
         return LinkKey(number, self._keys[number])
 
     async def reader(self, number: int) -> AESSIV | None:
-        """The key of that number. Where it is not known here the database is asked, once a second."""
+        """Return the key of that number. Where it is not known here the database is asked, once a second."""
         if number not in self._keys:
             async with self._reading:
                 if number not in self._keys and self._looked_before(LOOK_AGAIN):

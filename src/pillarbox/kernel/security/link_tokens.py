@@ -30,7 +30,7 @@ class LinkToken(NamedTuple):
 
 
 def token(link: LinkToken, key: LinkKey) -> str:
-    """The text of a link."""
+    """Return the text of a link."""
     topic = link.topic_id or NO_TOPIC
     plain = b"".join(
         (

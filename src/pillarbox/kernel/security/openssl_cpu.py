@@ -25,7 +25,8 @@ BETTER = "avx512ifma"
 
 
 def variables(environment: Mapping[str, str], cpuinfo: Path = CPUINFO) -> dict[str, str]:
-    """The variable for a process that will sign; nothing where it would not help, or has been set already."""
+    """Return the variable for a process that will sign; nothing where it would not help, or has been
+    set already."""
     if VARIABLE in environment:
         return {}
     return {VARIABLE: WITHOUT_ADX} if _is_faster_without(_first(cpuinfo)) else {}

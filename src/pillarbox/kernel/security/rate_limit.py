@@ -67,12 +67,12 @@ class Windows:
             self._slots.unlock(offset)
 
     def is_spent(self, key: bytes, limit: int) -> bool:
-        """Whether the window of `key` has no place left; counts nothing."""
+        """Return whether the window of `key` has no place left; counts nothing."""
         end, taken = self._read(key)
         return end > self._clock.boottime() and taken >= limit
 
     def wait(self, key: bytes, limit: int) -> int:
-        """After how many seconds the window of `key` has a place again; 0 where it has one."""
+        """Return the seconds until the window of `key` has a place again; 0 where it has one."""
         end, taken = self._read(key)
         return max(0, math.ceil(end - self._clock.boottime())) if taken >= limit else 0
 
@@ -86,7 +86,7 @@ class Windows:
             self._slots.unlock(offset)
 
     def shown(self, key: bytes) -> int:
-        """The number that some process shows under `key`; 0 where none does."""
+        """Return the number that some process shows under `key`; 0 where none does."""
         end, number = self._read(key)
         return number if end > self._clock.boottime() else 0
 
@@ -108,5 +108,5 @@ class Windows:
 
 
 def key_for(text: str) -> bytes:
-    """A key for things that are not UUIDs: addresses, for instance."""
+    """Return a key for things that are not UUIDs: addresses, for instance."""
     return hashlib.blake2b(text.encode(), digest_size=KEY_BYTES).digest()

@@ -220,7 +220,7 @@ def _answered(window: RateWindow, question: QuotaRequest, answer: QuotaGrant, en
 
 
 def _next(window: RateWindow, limit: int, nodes: int, now: float) -> RateWindow:
-    """The window that begins now."""
+    """Return the window that begins now."""
     if now >= window.ends_at + SECOND:
         return RateWindow(ends_at=now + SECOND, began_at=now)
     if nodes == 1:
@@ -267,7 +267,7 @@ def _needs_answer(window: RateWindow, limit: int, nodes: int, *, allowed: bool) 
 
 
 def _remaining(window: RateWindow, limit: int) -> int:
-    """As far as this node knows."""
+    """Return how many requests remain, as far as this node knows."""
     free = limit - window.let_through
     if window.is_answered:
         free = min(free, window.unreserved + window.reserved - window.let_through)

@@ -95,7 +95,8 @@ REMOVE_OLD: Final = """
 async def take_portions(
     source: Source, questions: Sequence[QuotaRequest], nodes: int, now: datetime | None = None
 ) -> dict[bytes, QuotaGrant]:
-    """The answers by the key of the team. `now` is what time it is, where it is not the database's time."""
+    """Return the answers by the key of the team. `now` is what time it is, where it is not the
+    database's time."""
     rows = await source.fetch(
         TAKE_PORTIONS,
         literal(UUID(bytes=question.key) for question in questions),
@@ -110,8 +111,8 @@ async def take_portions(
 
 
 async def count(source: Source, key: bytes, limit: int, seconds: float) -> tuple[int, float]:
-    """How many requests of the key its window has with this one, one more than the limit at most, and the
-    seconds until it ends."""
+    """Count one request; return how many of the key its window has with it, one more than the limit at most,
+    and the seconds until it ends."""
     [row] = await source.fetch(COUNT, UUID(bytes=key), limit, seconds)
     return row["taken"], row["seconds"]
 
@@ -123,7 +124,7 @@ async def show_node(source: Source, node: str) -> int:
 
 
 async def remove_node(source: Source, node: str) -> None:
-    """This node ends."""
+    """Remove this node, which ends."""
     await source.execute(REMOVE_NODE, node)
 
 

@@ -50,12 +50,12 @@ class KeyLacking(ServerOverloaded):
 
 
 async def known_keys(source: Source) -> list[KnownKey]:
-    """The keys that have sealed something in this database, the oldest first."""
+    """Return the keys that have sealed something in this database, the oldest first."""
     return await queries.known(source)
 
 
 def opens(ring: KeyRing, key: KnownKey) -> bool:
-    """Whether the ring has this very key."""
+    """Return whether the ring has this very key."""
     try:
         ring.open(key.probe, key.context)
     except KeyRingError:
@@ -64,7 +64,7 @@ def opens(ring: KeyRing, key: KnownKey) -> bool:
 
 
 def lacking(ring: KeyRing | None, keys: Iterable[KnownKey]) -> list[str]:
-    """The ids of the keys that the database needs and the ring does not have."""
+    """Return the ids of the keys that the database needs and the ring does not have."""
     return [key.id for key in keys if not key.is_abandoned and (ring is None or not opens(ring, key))]
 
 
@@ -101,7 +101,7 @@ async def refuse_ring(conn: Connection, settings: Settings) -> None:
 
 
 async def established(conn: Connection, settings: Settings) -> str:
-    """The text of the ring with which this installation works from now on, known to the database.
+    """Return the text of the ring with which this installation works from now on, known to the database.
 
     Made where there is none and the database needs none; raises OtherKeyRing where the database needs
     another.

@@ -22,7 +22,7 @@ SIV = 16
 
 
 def sealed(plain: bytes, purpose: bytes, key: LinkKey) -> str:
-    """The text that says this."""
+    """Return the text that stands for `plain`, encrypted with this key."""
     head = bytes((VERSION,)) + key.id.to_bytes(2, "big")
     return urlsafe_b64encode(head + key.cipher.encrypt(plain, [purpose, head])).rstrip(b"=").decode("ascii")
 

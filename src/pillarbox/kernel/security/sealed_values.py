@@ -73,7 +73,7 @@ class SealedCount:
 
 
 async def counted(source: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyRing | None) -> SealedCount:
-    """Every value, opened with this ring; without one none can be."""
+    """Count every value, opened with this ring; without one none can be."""
     found = SealedCount({}, [])
     async with source.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         for column in columns:
@@ -129,8 +129,8 @@ async def _old_values(conn: Connection, column: SealedColumn, ring: KeyRing) -> 
 
 
 async def known_again(conn: Connection, columns: Columns) -> list[str]:
-    """Where the database knows no key at all, because the table was lost: let it know those that its values
-    need, each with one of them as the probe. Returns their ids."""
+    """Let the database know again the keys that its values need, where it knows none because the table was
+    lost. Each gets one of the values as its probe. Return their ids."""
     async with conn.transaction():
         await queries.lock(conn)
         if await queries.known(conn):
@@ -142,7 +142,7 @@ async def known_again(conn: Connection, columns: Columns) -> list[str]:
 
 
 async def _probes(conn: Connection, columns: Sequence[SealedColumn]) -> dict[str, tuple[bytes, bytes]]:
-    """Of each key that values need one value and what it is bound to; in a transaction."""
+    """Return one value of each key that values need, and what it is bound to; in a transaction."""
     found: dict[str, tuple[bytes, bytes]] = {}
     for column in columns:
         async for row in conn.cursor(column.read, prefetch=PREFETCH):

@@ -72,13 +72,14 @@ class KeyRing:
 
     @classmethod
     def parse(cls, text: str) -> KeyRing:
-        """The ring that `text` describes; ValueError says what is wrong and shows no key."""
+        """Return the ring that `text` describes; raise ValueError, which says what is wrong and shows
+        no key."""
         items = [item.strip() for item in text.split(",")]
         return cls([_parse_key(item) for item in items if item])
 
     @staticmethod
     def generate_text() -> str:
-        """A new ring of one random key, in the form that `parse` reads."""
+        """Return a new ring of one random key, in the form that `parse` reads."""
         return f"{secrets.token_hex(4)}:{b64encode(secrets.token_bytes(KEY_BYTES)).decode()}"
 
     @property
@@ -87,7 +88,7 @@ class KeyRing:
         return tuple(self._keys)
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
-        """`plain` encrypted with the active key (AES-256-GCM) for the record that `context` names."""
+        """Return `plain` encrypted with the active key (AES-256-GCM) for the record that `context` names."""
         head = bytes((SEAL_VERSION, len(self.active_id))) + self.active_id.encode("ascii")
         nonce = secrets.token_bytes(NONCE_BYTES)
         return head + nonce + self._ciphers[self.active_id].encrypt(nonce, plain, head + context)
@@ -105,11 +106,11 @@ class KeyRing:
             raise SealBroken from None
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether `sealed` was made with the active key; else it is due to be sealed again."""
+        """Return whether `sealed` was made with the active key; else it is due to be sealed again."""
         return _seal_head(sealed)[1] == self.active_id
 
     def mac_key(self, purpose: str, key_id: str | None = None) -> bytes:
-        """The 32 bytes that the active key, or the named one, gives for `purpose` (HKDF-SHA256)."""
+        """Return the 32 bytes that the active key, or the named one, gives for `purpose` (HKDF-SHA256)."""
         key_id = self.active_id if key_id is None else key_id
         known = self._derived.get((purpose, key_id))
         if known is None:
@@ -117,7 +118,7 @@ class KeyRing:
         return known
 
     def mac_keys(self, purpose: str) -> tuple[bytes, ...]:
-        """The derived keys of the whole ring, the active one first."""
+        """Return the derived keys of the whole ring, the active one first."""
         return tuple(self.mac_key(purpose, key_id) for key_id in self._keys)
 
     def _derive(self, purpose: str, key_id: str) -> bytes:
@@ -128,12 +129,12 @@ class KeyRing:
 
 
 def sealed_by(sealed: bytes) -> str:
-    """The id of the key that has sealed a value; raises SealBroken."""
+    """Return the id of the key that has sealed a value; raise SealBroken."""
     return _seal_head(sealed)[1]
 
 
 def new_api_key(below: Callable[[int], int] = secrets.randbelow) -> str:
-    """A new API key: `re_`, 8 and 24 characters of base 62, 190 bits from `below` without bias."""
+    """Return a new API key: `re_`, 8 and 24 characters of base 62, 190 bits from `below` without bias."""
     return f"re_{base62(below(62**8), 8)}_{base62(below(62**24), 24)}"
 
 
@@ -156,7 +157,7 @@ def _parse_key(item: str) -> tuple[str, bytes]:
 
 
 def _seal_head(sealed: bytes) -> tuple[bytes, str]:
-    """The bytes before the nonce, and the key id in them."""
+    """Return the bytes before the nonce, and the key id in them."""
     if len(sealed) < 2 or sealed[0] != SEAL_VERSION:
         raise SealBroken
     head = sealed[: 2 + sealed[1]]

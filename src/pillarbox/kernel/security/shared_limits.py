@@ -42,5 +42,5 @@ class SharedLimits:
         return WindowState(taken <= limit, limit, max(0, limit - taken), max(1, math.ceil(left)))
 
     def wait(self, key: bytes, limit: int) -> int:
-        """After how many seconds the window of `key` has a place again, as far as this node knows."""
+        """Return the seconds until the window of `key` has a place again, as far as this node knows."""
         return self._windows.wait(key, limit)

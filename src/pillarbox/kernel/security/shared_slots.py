@@ -30,7 +30,7 @@ class SharedSlots:
         self.memory = shared_memory.attach(fd)
 
     def lock(self, key: bytes) -> int:
-        """The offset of the key's bucket, which nobody else reads or writes until `unlock`."""
+        """Lock the key's bucket, which nobody else reads or writes until `unlock`; return its offset."""
         offset = self._begin + (int.from_bytes(key[-8:], "little") % self._buckets) * self._bucket
         fcntl.lockf(self._fd, fcntl.LOCK_EX, self._bucket, offset)
         return offset
@@ -39,7 +39,7 @@ class SharedSlots:
         fcntl.lockf(self._fd, fcntl.LOCK_UN, self._bucket, offset)
 
     def find(self, offset: int, key: bytes) -> tuple[int, bool]:
-        """Where the key's slot is and True, or where a new one may be written and False."""
+        """Return where the key's slot is and True, or where a new one may be written and False."""
         where = self.memory.find(key, offset, offset + self._bucket)
         if where >= 0 and (where - offset) % self._slot.size == 0:
             return where, True

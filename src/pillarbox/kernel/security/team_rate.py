@@ -93,7 +93,7 @@ class TeamRate:
         return offer.taken
 
     def take_now(self, team_id: UUID, limit: int) -> WindowState:
-        """The same, without waiting for a portion that is on its way."""
+        """Count one request of the team or refuse it, without waiting for a portion that is on its way."""
         return self._offer(team_id.bytes, limit).taken
 
     async def look(self) -> None:
@@ -107,7 +107,7 @@ class TeamRate:
         self._set(nodes)
 
     def look_again(self) -> None:
-        """There are other nodes, or were a second ago."""
+        """Have other nodes looked for again: there are some, or were a second ago."""
         self._others.set()
 
     async def run(self) -> None:
@@ -123,7 +123,7 @@ class TeamRate:
                 self._set(self._windows.shown(NODES_KEY) or self.nodes)
 
     async def leave(self) -> None:
-        """The node ends; the others share its part from their next look on."""
+        """Note that the node ends; the others share its part from their next look on."""
         if self._asks is not None:
             self._asks.cancel()
             await asyncio.gather(self._asks, return_exceptions=True)
@@ -181,6 +181,7 @@ class TeamRate:
 
 
 def node_id(fd: int) -> str:
-    """An id of the processes that share this memory; different for every other server, on any machine."""
+    """Return an id of the processes that share this memory; different for every other server, on
+    any machine."""
     memory = os.fstat(fd)
     return f"{boot_id()}/{memory.st_dev}:{memory.st_ino}"

@@ -52,11 +52,11 @@ class Signer:
         self._clock = clock
 
     def issue(self, kind: str, fields: Fields, ttl: timedelta | None) -> str:
-        """A token that holds for `ttl` from now, or for ever."""
+        """Return a token that holds for `ttl` from now, or for ever."""
         return self.issue_until(kind, fields, None if ttl is None else self._clock.now() + ttl)
 
     def issue_until(self, kind: str, fields: Fields, expires_at: datetime | None) -> str:
-        """A token that holds before `expires_at` (whole milliseconds, as the wire shows it)."""
+        """Return a token that holds before `expires_at` (whole milliseconds, as the wire shows it)."""
         expiry = 0 if expires_at is None else (expires_at - EPOCH) // MILLISECOND
         payload = b"".join(
             (
@@ -74,7 +74,7 @@ class Signer:
         return token
 
     def read(self, kind: str, token: str) -> Fields:
-        """The fields of a token of this kind; raises TokenInvalid or TokenExpired."""
+        """Return the fields of a token of this kind; raise TokenInvalid or TokenExpired."""
         raw = _decoded(token)
         payload, mac = raw[:-MAC_BYTES], raw[-MAC_BYTES:]
         expiry, key_id, fields_at = _head(payload, kind)
@@ -103,7 +103,8 @@ def _short(text: str) -> bytes:
 
 
 def _decoded(token: str) -> bytes:
-    """The bytes of a token in its one canonical spelling: no padding, no stray bits, no other letters."""
+    """Return the bytes of a token in its one canonical spelling: no padding, no stray bits, no
+    other letters."""
     if len(token) > LONGEST or not token.isascii():
         raise TokenInvalid
     try:
@@ -116,7 +117,7 @@ def _decoded(token: str) -> bytes:
 
 
 def _head(payload: bytes, kind: str) -> tuple[int, str, int]:
-    """Expiry, key id and where the fields start; not yet to be trusted."""
+    """Return the expiry, the key id and where the fields start; not yet to be trusted."""
     if len(payload) < 9 or payload[0] != VERSION:
         raise TokenInvalid
     kind_at = 8 + payload[7]
@@ -137,7 +138,7 @@ def _packed(field: Field) -> bytes:
 
 
 def _unpacked(payload: bytes, index: int) -> Fields:
-    """The fields of a payload whose MAC holds, so it is one that `issue` wrote."""
+    """Return the fields of a payload whose MAC holds, so it is one that `issue` wrote."""
     fields: list[Field] = []
     while index < len(payload):
         mark, start = payload[index : index + 1], index + 3

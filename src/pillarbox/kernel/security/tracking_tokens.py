@@ -46,7 +46,7 @@ class TrackedLink(NamedTuple):
 
 
 def link_token(recipient: TrackedRecipient, number: int, url: str, key: LinkKey) -> str | None:
-    """The token of a link; None where it would be too long."""
+    """Return the token of a link; None where it would be too long."""
     target = url.encode("utf-8", "replace")
     if len(target) + 2 * len(_NOT_ASCII.findall(target)) > LONGEST_URL:
         return None
@@ -55,7 +55,7 @@ def link_token(recipient: TrackedRecipient, number: int, url: str, key: LinkKey)
 
 
 def open_token(recipient: TrackedRecipient, key: LinkKey) -> str:
-    """The token of a picture."""
+    """Return the token of a picture."""
     return sealed(_bytes(recipient), OPEN, key)
 
 

@@ -109,7 +109,7 @@ class DeliveryRoute:
 
 
 def host_port(text: str, default_port: int | None = None) -> HostPort:
-    """`127.0.0.1:8080`, `[::1]:8080` or `name:8080`."""
+    """Parse `127.0.0.1:8080`, `[::1]:8080` or `name:8080`."""
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s\[\]:/@]+)(?::(\d{1,5}))?", text)
     if match is None or (match[2] is None and default_port is None):
         raise WrongValue("is not HOST:PORT, for example 127.0.0.1:8080")
@@ -132,17 +132,17 @@ def address(text: str) -> str:
 
 
 def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
-    """`off` means no value."""
+    """Return a parser for which `off` means no value."""
     return lambda text: None if text == "off" else parse(text)
 
 
 def each(parse: Callable[[str], T]) -> Callable[[str], tuple[T, ...]]:
-    """A list with commas; an empty text is an empty list."""
+    """Return a parser of a list with commas; an empty text is an empty list."""
     return lambda text: tuple(parse(part.strip()) for part in text.split(",")) if text.strip() else ()
 
 
 def resolver(text: str) -> HostPort:
-    """A DNS server by IP address; its port is 53 unless given."""
+    """Parse a DNS server by IP address; its port is 53 unless given."""
     if text.count(":") > 1 and not text.startswith("["):
         text = f"[{text}]"
     found = host_port(text, 53)
@@ -151,19 +151,19 @@ def resolver(text: str) -> HostPort:
 
 
 def submission_listener(text: str) -> SubmissionListener:
-    """`HOST:PORT` for STARTTLS, `tls://HOST:PORT` for implicit TLS."""
+    """Parse `HOST:PORT` for STARTTLS, `tls://HOST:PORT` for implicit TLS."""
     if text.startswith("tls://"):
         return SubmissionListener(host_port(text.removeprefix("tls://")), True)
     return SubmissionListener(host_port(text), False)
 
 
 def submission_listeners(text: str) -> tuple[SubmissionListener, ...]:
-    """One or more listeners, or none for `off`."""
+    """Parse one or more listeners, or none for `off`."""
     return () if text == "off" else each(submission_listener)(text)
 
 
 def lmtp_address(text: str) -> HostPort:
-    """An address that this machine alone can reach; never port 25, which is for SMTP (RFC 2033, 5)."""
+    """Parse an address that this machine alone can reach; never port 25, which is for SMTP (RFC 2033, 5)."""
     found = host_port(text)
     try:
         is_local = ipaddress.ip_address(found.host).is_loopback
@@ -180,7 +180,7 @@ def lmtp_address(text: str) -> HostPort:
 
 
 def network(text: str) -> Network:
-    """A network in CIDR form, or one address."""
+    """Parse a network in CIDR form, or one address."""
     try:
         return ipaddress.ip_network(text)
     except ValueError:
@@ -192,12 +192,12 @@ def networks(text: str) -> tuple[Network, ...]:
 
 
 def ports(text: str) -> frozenset[int] | None:
-    """A list of port numbers; None for `any`."""
+    """Parse a list of port numbers; return None for `any`."""
     return None if text == "any" else frozenset(each(whole_number(1, 65535))(text))
 
 
 def route(text: str) -> DeliveryRoute:
-    """`capture`, `direct` or `relay:smtp://user:password@host:587` (`smtps` for implicit TLS)."""
+    """Parse `capture`, `direct` or `relay:smtp://user:password@host:587` (`smtps` for implicit TLS)."""
     kind, _, target = text.partition(":")
     if text in (RouteKind.CAPTURE, RouteKind.DIRECT):
         return DeliveryRoute(RouteKind(text))
@@ -207,7 +207,7 @@ def route(text: str) -> DeliveryRoute:
 
 
 def relay(text: str) -> Relay:
-    """The smarthost of a URL; user and password are percent-decoded and come together."""
+    """Parse the smarthost of a URL; user and password are percent-decoded and come together."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -230,7 +230,7 @@ def relay(text: str) -> Relay:
 
 
 def domain(text: str) -> str:
-    """A host name of letters, digits and hyphens, in lower case."""
+    """Parse a host name of letters, digits and hyphens, in lower case."""
     name = text.lower().rstrip(".")
     if len(name) > 253 or not all(LABEL.fullmatch(label) for label in name.split(".")):
         raise WrongValue("is not a host name")
@@ -250,7 +250,7 @@ def email_address(text: str) -> str:
 
 
 def url_parts(text: str) -> SplitResult:
-    """The parts of a URL; brackets without an address in them are none."""
+    """Return the parts of a URL; brackets without an address in them are none."""
     try:
         return urlsplit(text)
     except ValueError:
@@ -258,7 +258,7 @@ def url_parts(text: str) -> SplitResult:
 
 
 def public_url(text: str) -> str:
-    """The base of links: http or https, no path, no slash at the end."""
+    """Parse the base of links: http or https, no path, no slash at the end."""
     parts = url_parts(text)
     try:
         _ = parts.port
@@ -297,7 +297,7 @@ def whole_number(least: int, limit: int) -> Callable[[str], int]:
 
 
 def duration(text: str) -> timedelta:
-    """`90s`, `15m`, `96h`, `4d`, or several parts as in `1h30m`; longer than nothing."""
+    """Parse `90s`, `15m`, `96h`, `4d`, or several parts as in `1h30m`; longer than nothing."""
     parts = DURATION.findall(text)
     total = sum((int(number) * DURATION_UNITS[unit] for number, unit in parts), timedelta())
     if "".join(number + unit for number, unit in parts) != text or not total:
@@ -306,7 +306,7 @@ def duration(text: str) -> timedelta:
 
 
 def size(text: str) -> int:
-    """Bytes: a number, or a number with KiB, MiB, GiB or TiB."""
+    """Parse a number of bytes, alone or with KiB, MiB, GiB or TiB."""
     match = SIZE.fullmatch(text)
     if match is None:
         raise WrongValue("is not a size such as 512MiB or 1GiB")
@@ -331,7 +331,7 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 
 def roles(text: str) -> tuple[ProcessRole, ...]:
-    """The roles named, each once, in the order of the table."""
+    """Return the roles named, each once, in the order of the table."""
     names = {part.strip() for part in text.split(",")}
     if text == "all":
         return tuple(ProcessRole)
@@ -347,7 +347,7 @@ def api_key(text: str) -> str:
 
 
 def key_ring(text: str) -> str:
-    """`id:base64key[,id:base64key…]`, each key of 32 bytes; the first one is used for new secrets."""
+    """Parse `id:base64key[,id:base64key…]`, each key of 32 bytes; the first one is used for new secrets."""
     seen = set()
     for part in text.split(","):
         key_id, _, encoded = part.strip().partition(":")

@@ -32,7 +32,7 @@ SECTION = """
 
 
 def settings_page(manifests: Iterable[SliceManifest]) -> str:
-    """The whole page: a section for what every installation needs, and one for each slice."""
+    """Return the whole page: a section for what every installation needs, and one for each slice."""
     sections = [("The server", SETTINGS), *((one.title, one.settings) for one in manifests if one.settings)]
     return HEAD + "".join(SECTION.format(title=title) + "".join(map(row, rows)) for title, rows in sections)
 

@@ -88,7 +88,7 @@ class Settings:
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, setting: Setting[T]) -> T:
-        """The value of a slice's setting."""
+        """Return the value of a slice's setting."""
         if setting.name not in self._values:
             text = self.given.get(setting.name, setting.default)
             self._values[setting.name] = None if text is None else checked(setting, text, setting.flag)
@@ -111,7 +111,7 @@ class Settings:
         return self.blob_url or f"file:{quote(str(self.data / 'blobs'))}"
 
     def replacing(self, **texts: str) -> Settings:
-        """The same settings with other texts for some: what the supervisor found out at the start."""
+        """Return the settings with other texts for some: what the supervisor found out at the start."""
         return settings_of({**self.given, **texts}, self.rows, self.sources)
 
 
@@ -120,7 +120,8 @@ def read_settings(
     flags: Mapping[str, str | None],
     environment: Mapping[str, str] = os.environ,
 ) -> Settings:
-    """The settings of a command line and an environment, or ConfigError. `rows` are all that there are."""
+    """Return the settings of a command line and an environment, or raise ConfigError. `rows` are all that
+    there are."""
     refuse_unknown(rows, environment)
     refuse_wrong_faults(environment)
     texts: dict[str, str] = {}
@@ -134,7 +135,7 @@ def read_settings(
 
 
 def refuse_unknown(rows: Iterable[Setting[Any]], environment: Mapping[str, str]) -> None:
-    """A misspelt variable is an error: it would be a setting that silently does nothing."""
+    """Refuse a misspelt variable: it would be a setting that silently does nothing."""
     known = {setting.env for setting in rows} | {faults.VARIABLE, API_KEY_VARIABLE, PASSPHRASE_VARIABLE}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and name.removesuffix(FILE_SUFFIX) not in known:
@@ -142,7 +143,7 @@ def refuse_unknown(rows: Iterable[Setting[Any]], environment: Mapping[str, str])
 
 
 def refuse_wrong_faults(environment: Mapping[str, str]) -> None:
-    """A fault that is misspelt would be a test that silently tests nothing."""
+    """Refuse a misspelt fault: it would be a test that silently tests nothing."""
     if text := environment.get(faults.VARIABLE):
         try:
             faults.parse(text)
@@ -153,7 +154,7 @@ def refuse_wrong_faults(environment: Mapping[str, str]) -> None:
 def text_of(
     setting: Setting[Any], flag: str | None, environment: Mapping[str, str]
 ) -> tuple[str | None, str]:
-    """The text that counts for a setting and where it came from; None when it was not given."""
+    """Return the text that counts for a setting and where it came from; None when it was not given."""
     if flag is not None:
         return flag, setting.flag
     if setting.env in environment:
@@ -174,7 +175,7 @@ def content_of(variable: str, path: str) -> str:
 
 
 def checked(setting: Setting[Any], text: str, source: str) -> Any:
-    """The value of a text, or ConfigError with one sentence."""
+    """Return the value of a text, or raise ConfigError with one sentence."""
     try:
         if not text or re.search(r"[\x00-\x1f\x7f]", text):
             raise WrongValue("is empty or holds control characters")
@@ -185,7 +186,7 @@ def checked(setting: Setting[Any], text: str, source: str) -> Any:
 
 
 def shown(text: str) -> str:
-    """A value as an error may show it: quoted, escaped, not too long."""
+    """Return a value as an error may show it: quoted, escaped, not too long."""
     return ascii(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…")
 
 
@@ -194,8 +195,8 @@ def settings_of(
     rows: tuple[Setting[Any], ...] = SETTINGS,
     sources: Mapping[str, str] = MappingProxyType({}),
 ) -> Settings:
-    """The settings of texts by name, with the defaults for the others. Those of the kernel are checked here,
-    those of slices where they were read or when they are asked for."""
+    """Return the settings of texts by name, with the defaults for the others. Those of the kernel are checked
+    here, those of slices where they were read or when they are asked for."""
     values: dict[str, Any] = {}
     for setting in SETTINGS:
         text = texts.get(setting.name, setting.default)
@@ -207,7 +208,7 @@ def settings_of(
 
 
 def fill_in(values: dict[str, Any]) -> None:
-    """The defaults that are found out."""
+    """Fill in the defaults that are found out."""
     values["hostname"] = values["hostname"] or system_hostname()
     values["public_url"] = values["public_url"] or derived_url(values)
     values["dns"] = values["dns"] or ()
@@ -216,7 +217,7 @@ def fill_in(values: dict[str, Any]) -> None:
 
 
 def system_hostname() -> str:
-    """The machine's name where it can stand in SMTP, else localhost."""
+    """Return the machine's name where it can stand in SMTP, else localhost."""
     try:
         return kinds.domain(socket.gethostname())
     except WrongValue:
@@ -224,7 +225,8 @@ def system_hostname() -> str:
 
 
 def derived_url(values: Mapping[str, Any]) -> str:
-    """Where a browser on this machine reaches the HTTP server; a wildcard address gives the host's name."""
+    """Return where a browser on this machine reaches the HTTP server; a wildcard address gives the
+    host's name."""
     at: HostPort = values["http"]
     scheme = "https" if values["tls_cert"] else "http"
     host = values["hostname"] if at.host in ("0.0.0.0", "::") else at.host  # noqa: S104
@@ -234,7 +236,7 @@ def derived_url(values: Mapping[str, Any]) -> str:
 
 
 def key_ring_text(settings: Settings) -> str | None:
-    """The key ring's text: the setting, else the file under data; None where there is no such file."""
+    """Return the key ring's text: the setting, else the file under data; None where there is no such file."""
     if settings.secret_key is not None:
         return settings.secret_key
     path = settings.data / KEY_RING_FILE
@@ -249,8 +251,8 @@ def key_ring_text(settings: Settings) -> str | None:
 
 
 def create_key_ring_file(path: Path) -> str:
-    """A new ring, on disk before anything is encrypted with it; for a database that needs no other
-    (`kernel.security.ring_check`)."""
+    """Create a new ring, on disk before anything is encrypted with it; for a database that needs no
+    other (`kernel.security.ring_check`)."""
     from pillarbox.kernel.security.secrets import KeyRing
 
     text = KeyRing.generate_text()

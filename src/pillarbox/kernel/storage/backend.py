@@ -39,7 +39,7 @@ SLOWEST = 2 * 1024 * 1024
 
 
 def timeout_of(octets: int = 0) -> float:
-    """Seconds after which so much ought to be read or written."""
+    """Return the seconds after which so much ought to be read or written."""
     return SECONDS + octets / SLOWEST
 
 
@@ -67,7 +67,7 @@ class Backend(Protocol):
 
 
 async def gathered(data: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The same bytes in pieces of about a megabyte, so that small chunks do not cost a thread each."""
+    """Yield the bytes in pieces of about a megabyte, so that small chunks do not cost a thread each."""
     waiting: list[bytes] = []
     size = 0
     async for chunk in data:

@@ -22,7 +22,7 @@ PAUSE = 0.1
 
 
 async def is_allowed(source: Source) -> bool:
-    """Whether blobs may be deleted now."""
+    """Return whether blobs may be deleted now."""
     return await queries.may_delete(source)
 
 

@@ -75,7 +75,8 @@ class BlobStore:
 
     @classmethod
     def open(cls, url: str) -> BlobStore:
-        """The store at `file:/path` or at an object store's URL; ValueError says what is wrong with it.
+        """Open the store at `file:/path` or at an object store's URL; raise ValueError, which says what is
+        wrong with it.
 
         Object stores take their credentials from the environment that their own tools use.
         """
@@ -104,16 +105,16 @@ class BlobStore:
             await self._backend.put(_valid(key), data)
 
     async def get(self, key: str) -> bytes:
-        """All bytes of a blob; raises BlobMissing or BlobFailed."""
+        """Return all bytes of a blob; raise BlobMissing or BlobFailed."""
         with storage_metrics.timed("get"):
             return await self._backend.get(_valid(key))
 
     async def size(self, key: str) -> int | None:
-        """How many bytes a blob has; None where there is none of this key. Raises BlobFailed."""
+        """Return how many bytes a blob has; None where there is none of this key. Raise BlobFailed."""
         return await self._backend.size(_valid(key))
 
     def stream(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-        """The bytes from `start` up to but not including `end`, in chunks; raises as `get`."""
+        """Return the bytes from `start` up to but not including `end`, in chunks; raise as `get`."""
         return storage_metrics.timed_parts("stream", self._backend.stream(_valid(key), start, end))
 
     async def delete(self, key: str) -> None:
@@ -122,7 +123,7 @@ class BlobStore:
             await self._backend.delete(_valid(key))
 
     def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
-        """The keys under the folder `prefix` ("" is all) that were written before `older_than`."""
+        """Return the keys under the folder `prefix` ("" is all) that were written before `older_than`."""
         found = self._backend.list(_valid(prefix) if prefix else "", older_than)
         return storage_metrics.timed_parts("list", found)
 

@@ -115,7 +115,8 @@ class Bucket:
             raise _failed(failure) from failure
 
     async def remove_partial(self, older_than: datetime) -> int:
-        """Nothing: unfinished uploads are invisible, and the bucket's own lifecycle rule ends them."""
+        """Remove nothing and return 0: unfinished uploads are invisible, and the bucket's own lifecycle rule
+        ends them."""
         return 0
 
     async def close(self) -> None:
@@ -123,7 +124,7 @@ class Bucket:
 
 
 async def _next(parts: AsyncIterator[T]) -> T | None:
-    """The next part, in time; None behind the last."""
+    """Return the next part, in time; None behind the last."""
     async with asyncio.timeout(timeout_of()):
         return await anext(parts, None)
 
@@ -135,7 +136,8 @@ def _range(start: int, end: int | None) -> obstore.GetOptions:
 
 
 async def _timed(parts: AsyncIterator[bytes], limit: asyncio.Timeout) -> AsyncIterator[bytes]:
-    """The same parts. The store has its time for each of them; a source may take as long as it likes."""
+    """Yield the parts as they come. The store has its time for each of them; a source may take as long as
+    it likes."""
     loop = asyncio.get_running_loop()
     limit.reschedule(None)
     async for part in parts:

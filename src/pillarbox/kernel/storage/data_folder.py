@@ -110,7 +110,7 @@ def _open_lock(folder: Path, created: list[Path]) -> int:
 
 
 def _is_same(descriptor: int, path: Path) -> bool:
-    """Whether the open file is the one that has this name."""
+    """Return whether the open file is the one that has this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -132,7 +132,7 @@ def _remove(folder: Path, created: Sequence[Path]) -> None:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Whether another Pillarbox holds the folder; nothing is written to find out."""
+    """Return whether another Pillarbox holds the folder; nothing is written to find out."""
     try:
         descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -165,18 +165,18 @@ def identity(folder: Path) -> str:
 
 
 def is_alive(note: Mapping[str, Any]) -> bool:
-    """Whether the process that wrote the note runs on this machine."""
+    """Return whether the process that wrote the note runs on this machine."""
     return note.get("boot") == boot_id() and started(note["pid"]) == note.get("pid_start")
 
 
 def _worker(note: Mapping[str, Any]) -> str:
-    """The process of a note, for people."""
+    """Return the process of a note, for people."""
     machine = f" on {note['machine']}" if "machine" in note else ""
     return f"process {note['pid']}{machine}"
 
 
 def refuse_unfinished(folder: Path) -> None:
-    """FolderError where a restore was interrupted: a server would make a new database there."""
+    """Raise FolderError where a restore was interrupted: a server would make a new database there."""
     if (folder / RESTORING).exists():
         raise FolderError(f"A restore into {folder} was not finished; remove the folder and restore again.")
 
@@ -207,14 +207,14 @@ def write_note(folder: Path, note: Mapping[str, object]) -> None:
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:
-    """The note of the supervisor that runs, or was killed, on this folder; None when there is
-    none. FolderError if it cannot be read."""
+    """Return the note of the supervisor that runs, or was killed, on this folder; None when there is none.
+    Raise FolderError if it cannot be read."""
     note = _any_note(folder)
     return None if note is None or _is_of_another(note, folder) else note
 
 
 def _any_note(folder: Path) -> dict[str, Any] | None:
-    """The note in the folder, if it was copied with it, too."""
+    """Return the note in the folder, if it was copied with it, too."""
     try:
         note: dict[str, Any] = json.loads(note_path(folder).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -225,7 +225,7 @@ def _any_note(folder: Path) -> dict[str, Any] | None:
 
 
 def _is_of_another(note: Mapping[str, Any], folder: Path) -> bool:
-    """Whether the note was written in another folder, and copied."""
+    """Return whether the note was written in another folder, and copied."""
     try:
         return "folder" in note and note["folder"] != identity(folder)
     except FileNotFoundError:

@@ -48,7 +48,8 @@ SMALL_DISK_PART = 25
 
 
 def disks_of(data: Path, blobs: str) -> list[Path]:
-    """The folders that accepted mail goes to: blobs in files, and the embedded database if it is there."""
+    """Return the folders that accepted mail goes to: blobs in files, and the embedded database if it
+    is there."""
     place = urlsplit(blobs)
     cluster = data / POSTGRES_FOLDER
     found = [cluster] if cluster.is_dir() else []
@@ -70,12 +71,12 @@ class DiskFull(ServerOverloaded):
 
 
 def needed(total: int) -> int:
-    """How many bytes stay free on a disk of this size."""
+    """Return how many bytes stay free on a disk of this size."""
     return max(min(total * PART // 100, ENOUGH), min(LEAST, total * SMALL_DISK_PART // 100))
 
 
 def space_of(folder: Path) -> Space | None:
-    """The space of the file system that the folder is on, or will be; None where it is unknown."""
+    """Return the space of the file system that the folder is on, or will be; None where it is unknown."""
     for place in (folder, *folder.parents):
         try:
             found = os.statvfs(place)

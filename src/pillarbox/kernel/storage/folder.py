@@ -112,12 +112,13 @@ class FolderBackend:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def path(self, key: str) -> Path:
-        """The file of a key."""
+        """Return the file of a key."""
         folder, _, name = key.rpartition("/")
         return self._root / folder / sha256(key.encode()).hexdigest()[:2] / name
 
     async def _in_thread(self, work: Callable[[], R], octets: int = 0) -> R:
-        """The result of `work`, which reads or writes so much; `_DiskHanging` where the disk does not answer.
+        """Return the result of `work`, which reads or writes so much; raise `_DiskHanging` where the disk
+        does not answer.
 
         A cancelled caller leaves only when it is done with its file, or it hangs.
         """
@@ -203,7 +204,7 @@ class FolderBackend:
             return file.readall()
 
     def _files(self, top: Path, before: float) -> Iterator[Sequence[Path]]:
-        """Folder by folder, the files under `top` that were last written before the given time."""
+        """Yield the files under `top`, folder by folder, that were last written before the given time."""
         for folder, _, names in os.walk(top):
             paths = [Path(folder, name) for name in names]
             if found := [path for path in paths if _written(path) < before]:
@@ -270,7 +271,7 @@ class _Partial:
 
 
 def _disk(work: Callable[[], R]) -> R:
-    """The result of `work`, with an error of the disk as BlobFailed."""
+    """Return the result of `work`, with an error of the disk as BlobFailed."""
     try:
         return work()
     except OSError as failure:
@@ -285,7 +286,7 @@ def _size(path: Path) -> int | None:
 
 
 def _written(path: Path) -> float:
-    """When a file was written; the end of time when it has just gone."""
+    """Return when a file was written; the end of time when it has just gone."""
     try:
         return path.stat(follow_symlinks=False).st_mtime
     except FileNotFoundError:

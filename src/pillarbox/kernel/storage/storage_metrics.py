@@ -43,7 +43,8 @@ def timed(operation: str) -> Iterator[None]:
 
 
 async def timed_parts(operation: str, parts: AsyncIterator[T]) -> AsyncIterator[T]:
-    """The same parts; how long the first one took is counted, because the others wait for their reader."""
+    """Yield the parts as they come; how long the first one took is counted, because the others wait for
+    their reader."""
     began: float | None = time.monotonic()
     with _failures(operation):
         try:

@@ -70,8 +70,8 @@ class BlobStoreGone(ServerOverloaded):
 
 
 async def id_in(blobs: BlobStore) -> UUID | None:
-    """The id that the store has in it, or None; raises BlobFailed where it cannot be asked, in a few
-    seconds."""
+    """Return the id that the store has in it, or None; raise BlobFailed where it cannot be asked, in a
+    few seconds."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             return UUID(bytes(await blobs.get(KEY)).decode("ascii").strip())
@@ -84,7 +84,7 @@ async def id_in(blobs: BlobStore) -> UUID | None:
 
 
 async def known_id(source: Source) -> UUID | None:
-    """The id of the store of this database; None before one was used."""
+    """Return the id of the store of this database; None before one was used."""
     return await queries.store_id(source)
 
 
@@ -133,8 +133,8 @@ async def write_id(blobs: BlobStore, store_id: UUID) -> None:
 
 
 async def refuse_other_store(conn: Connection, settings: Settings) -> None:
-    """For a start: raise BlobStoreRefused where the store is another one. One that cannot be reached is
-    logged, and compared by the processes as soon as it can be."""
+    """Raise BlobStoreRefused at a start where the store is another one. One that cannot be reached is logged,
+    and compared by the processes as soon as it can be."""
     blobs = BlobStore.open(settings.blobs)
     try:
         await compare(conn, blobs, settings)

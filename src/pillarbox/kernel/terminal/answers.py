@@ -87,8 +87,8 @@ def perform(
 
 
 def _is_surrogate(problem: BaseException | None) -> bool:
-    """Whether it says that a lone surrogate is no text: so come octets of the command line that are no
-    UTF-8."""
+    """Return whether it says that a lone surrogate is no text: so come octets of the command line that are
+    no UTF-8."""
     return isinstance(problem, UnicodeEncodeError) and problem.encoding == "utf-8"
 
 
@@ -99,12 +99,12 @@ def stopped(sentence: str, status: int = FAILED) -> typer.Exit:
 
 
 def say(line: str = "") -> None:
-    """One line for people."""
+    """Print one line for people."""
     typer.echo(clean(line))
 
 
 def show_json(value: Any) -> None:
-    """One JSON document."""
+    """Print one JSON document."""
     typer.echo(as_json(value))
 
 
@@ -113,7 +113,7 @@ def as_json(value: Any) -> str:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table. On a terminal long texts are folded, but no column is ever left out: rather the table is
+    """Print a table. On a terminal long texts are folded, but no column is ever left out: rather the table is
     wider than the screen. In a pipe every row is one line."""
     cells = [[cell(value) for value in row] for row in rows]
     terminal = sys.stdout.isatty()
@@ -141,7 +141,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def cell(value: object) -> str:
-    """A value as a person reads it."""
+    """Return a value as a person reads it."""
     if value is None:
         return "-"
     if isinstance(value, datetime):
@@ -152,17 +152,18 @@ def cell(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with every control and direction character written out, so that it cannot steer a terminal."""
+    """Return the text with every control and direction character written out, so that it cannot steer
+    a terminal."""
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def instant(instant: datetime) -> str:
-    """`2026-10-03 08:15:00Z`."""
+    """Return the instant as `2026-10-03 08:15:00Z`."""
     return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def span(length: timedelta) -> str:
-    """The two largest units of a length of time: `2 d 3 h`, `5 m 10 s`, `0 s`."""
+    """Return the two largest units of a length of time: `2 d 3 h`, `5 m 10 s`, `0 s`."""
     left = max(0, int(length.total_seconds()))
     parts = []
     for unit, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
@@ -173,12 +174,12 @@ def span(length: timedelta) -> str:
 
 
 def counted(number: int, singular: str, many: str | None = None) -> str:
-    """`1 email`, `2 emails`."""
+    """Return the number with its noun: `1 email`, `2 emails`."""
     return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
 def as_id(text: str, what: str) -> UUID:
-    """The id that an argument is."""
+    """Return the id that an argument is."""
     try:
         return UUID(text)
     except ValueError:
@@ -186,7 +187,8 @@ def as_id(text: str, what: str) -> UUID:
 
 
 def _narrowest(name: str, cells: Sequence[str]) -> tuple[int, bool]:
-    """How narrow a column may be made, and whether that is all of it: short values and ids stay whole."""
+    """Return how narrow a column may be made, and whether that is all of it: short values and ids
+    stay whole."""
     longest = max(len(name), *map(len, cells)) if cells else len(name)
     whole = longest <= LONGEST_WHOLE or name == "Id"
     return (longest if whole else max(len(name), FOLDED)), whole

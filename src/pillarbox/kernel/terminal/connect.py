@@ -97,7 +97,7 @@ class CommandDatabase:
         return isinstance(self.ring_trouble, OtherKeyRing) and self.settings.secret_key is not None
 
     def key_ring(self) -> KeyRing:
-        """The key ring of this database; raises KeyRingRefused where the command was not given it."""
+        """Return the key ring of this database; raise KeyRingRefused where the command was not given it."""
         if self.ring_trouble is not None:
             raise self.ring_trouble
         return KeyRing.parse(self.settings.secret_key or "")
@@ -129,8 +129,8 @@ def run(
 
 
 def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
-    """The exit status of the work. A signal cancels it, so that a database that the command started for
-    itself is stopped in order; a second one ends it at once."""
+    """Run the work and return its exit status. A signal cancels it, so that a database that the command
+    started for itself is stopped in order; a second one ends it at once."""
     received: list[signal.Signals] = []
 
     async def cancellable() -> int:
@@ -157,7 +157,7 @@ def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
 
 @asynccontextmanager
 async def connect(settings: Settings) -> AsyncIterator[CommandDatabase]:
-    """A pool on the right database for as long as the block runs."""
+    """Yield a pool on the right database for as long as the block runs."""
     async with database(settings) as (found, note):
         pool = await open_pool(found.database_url or "", limit=POOL, application="pillarbox command")
         try:
@@ -174,7 +174,7 @@ async def connect(settings: Settings) -> AsyncIterator[CommandDatabase]:
 async def database(
     settings: Settings, *, any_schema: bool = False
 ) -> AsyncIterator[tuple[Settings, Note | None]]:
-    """The settings with the URL of a database that answers, and the note of the running server.
+    """Yield the settings with the URL of a database that answers, and the note of the running server.
 
     With `any_schema` the database stays as it is, and its schema may be of another release.
     """
@@ -202,8 +202,8 @@ async def database(
 
 
 def secrets_of(folder: Path, note: Note) -> Mapping[str, str]:
-    """The secret settings of the running server. Releases before schema version 17 wrote them into their
-    note, which `pillarbox upgrade --check` of a later release reads."""
+    """Return the secret settings of the running server. Releases before schema version 17 wrote them into
+    their note, which `pillarbox upgrade --check` of a later release reads."""
     if "secret_key" in note:
         return {name: note[name] for name in ("secret_key", "database_url") if note[name]}
     found: Mapping[str, str] = ask(folder)["settings"]
@@ -211,8 +211,8 @@ def secrets_of(folder: Path, note: Note) -> Mapping[str, str]:
 
 
 def joined(settings: Settings, note: Note, secrets: Mapping[str, str], url: str) -> Settings:
-    """The settings that the running server was started with, however this command was started; where the
-    folder is and how to log is the command's own."""
+    """Return the settings that the running server was started with, however this command was started; where
+    the folder is and how to log is the command's own."""
     return settings_of(
         {
             **{name: text for name, text in note["settings"].items() if name not in OWN},
@@ -227,7 +227,7 @@ def joined(settings: Settings, note: Note, secrets: Mapping[str, str], url: str)
 
 
 def refuse_emptiness(settings: Settings) -> None:
-    """Raises where neither a database was named, nor one is in the folder, nor a server runs on it."""
+    """Raise where neither a database was named, nor one is in the folder, nor a server runs on it."""
     if settings.database_url is not None or read_note(settings.data) is not None:
         return
     if not postgres_folder(settings).is_dir():
@@ -236,7 +236,7 @@ def refuse_emptiness(settings: Settings) -> None:
 
 @asynccontextmanager
 async def database_alone(settings: Settings, *, any_schema: bool = False) -> AsyncIterator[Settings]:
-    """No server runs on this data folder: the embedded database is started for the moment."""
+    """Start the embedded database for the moment, since no server runs on this data folder."""
     postgres = EmbeddedPostgres(postgres_folder(settings), bin_dir=settings.pg_bin)
     try:
         await postgres.start()

@@ -67,7 +67,7 @@ def columns() -> list[SealedColumn]:
 
 
 def ring_of(connected: CommandDatabase) -> KeyRing | None:
-    """The ring that the command was given, whether or not it fits."""
+    """Return the ring that the command was given, whether or not it fits."""
     text = connected.settings.secret_key
     return None if text is None else KeyRing.parse(text)
 
@@ -101,7 +101,7 @@ async def show(connected: CommandDatabase, *, json: bool) -> int:
 
 
 def state(is_missing: bool, is_abandoned: bool, ring: KeyRing | None, key_id: str) -> str:
-    """How a key that the database needs stands."""
+    """Return how a key that the database needs stands."""
     if is_abandoned:
         return "abandoned"
     if is_missing:
@@ -161,7 +161,8 @@ async def other_in_file(connected: CommandDatabase, ring: KeyRing) -> str | None
 
 
 async def still_used(connected: CommandDatabase, needed: set[str]) -> list[str]:
-    """Keys that a running process has made known again since they were forgotten: it encrypts with them."""
+    """Return the keys that a running process has made known again since they were forgotten: it encrypts
+    with them."""
     say(f"Looking for {LOOKED_FOR:.0f} seconds whether a server still encrypts with another key …")
     await asyncio.sleep(LOOKED_FOR)
     return sorted({key.id for key in await ring_check.known_keys(connected.pool)} - needed)

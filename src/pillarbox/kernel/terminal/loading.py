@@ -17,7 +17,8 @@ Named = tuple[str, Command | CommandGroup]
 
 
 def command_line(program: InstalledProgram, commands: Iterable[Named]) -> typer.Typer:
-    """The command line of these commands and of those of the program; commands are listed before groups."""
+    """Return the command line of these commands and of those of the program; commands are listed
+    before groups."""
     brought = merged([*commands, *(found for one in program.manifests for found in one.commands.items())])
     kind = type("CommandLine", (LoadedWhenCalled,), {"program": program, "brought": brought})
     app = typer.Typer(
@@ -34,7 +35,7 @@ def command_line(program: InstalledProgram, commands: Iterable[Named]) -> typer.
 
 
 def merged(commands: Iterable[Named]) -> dict[str, list[Command | CommandGroup]]:
-    """The commands by name; a group may be brought in parts."""
+    """Return the commands by name; a group may be brought in parts."""
     brought: dict[str, list[Command | CommandGroup]] = {}
     for name, found in commands:
         parts = brought.setdefault(name, [])
@@ -83,7 +84,7 @@ def loaded(name: str, parts: list[Command | CommandGroup]) -> Any:
 
 
 def joined(groups: list[typer.Typer], help: str) -> typer.Typer:
-    """One group of the commands of several."""
+    """Return one group of the commands of several."""
     whole = typer.Typer(no_args_is_help=True, help=help)
     for group in groups:
         whole.add_typer(group)
@@ -103,8 +104,8 @@ Version = Annotated[
 
 
 def root(version: Version = False) -> None:
-    """The options before the command's name."""
+    """Take the options before the command's name."""
 
 
 def nothing() -> None:
-    """Stands for a command that is not loaded."""
+    """Stand for a command that is not loaded."""

@@ -14,7 +14,7 @@ STANDARD: Final = "-"
 
 @contextmanager
 def output_file(name: str) -> Iterator[IO[str]]:
-    """The file of that name: it takes its name when it is whole, and until then stands beside it."""
+    """Yield the file of that name: it takes its name when it is whole, and until then stands beside it."""
     if name == STANDARD:
         yield sys.stdout
         return

@@ -26,7 +26,7 @@ class InstalledProgram:
         return settings_in(self.manifests)
 
     def slices(self) -> tuple[Slice, ...]:
-        """Loads the program: a second, which few commands need."""
+        """Load the program and return its slices, which takes a second and few commands need."""
         return slices_of(self.manifests)
 
 
@@ -35,7 +35,7 @@ _running: ContextVar[InstalledProgram] = ContextVar("program")
 
 @contextmanager
 def running(program: InstalledProgram) -> Iterator[None]:
-    """While a command of this program runs."""
+    """Make the program known while a command of it runs."""
     before = _running.set(program)
     try:
         yield
@@ -44,5 +44,5 @@ def running(program: InstalledProgram) -> Iterator[None]:
 
 
 def running_program() -> InstalledProgram:
-    """The program whose command runs."""
+    """Return the program whose command runs."""
     return _running.get()

@@ -24,7 +24,7 @@ class Transfer:
         self.rows = 0
 
     def reach(self, position: int, rows: int) -> None:
-        """So far it has come, with so many rows."""
+        """Show that it has come so far, with so many rows."""
         self.rows = rows
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=position, rows=f"{rows:,}", rate=f"{self.rate:,}")
@@ -43,7 +43,7 @@ class Transfer:
 
 @contextmanager
 def transfer(title: str, total: int | None) -> Iterator[Transfer]:
-    """A transfer that shows itself while it goes on, where standard error is a terminal."""
+    """Yield a transfer that shows itself while it goes on, where standard error is a terminal."""
     if not sys.stderr.isatty():
         yield Transfer(None, None)
         return

@@ -38,5 +38,5 @@ async def show(connected: CommandDatabase, *, changed: bool, json: bool) -> int:
 
 
 def shape(row: ShownSetting) -> dict[str, object]:
-    """A setting as JSON."""
+    """Return a setting as JSON."""
     return {"flag": row.flag, "env": row.env, "value": row.value, "origin": row.origin}

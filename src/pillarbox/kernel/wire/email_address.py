@@ -34,7 +34,7 @@ class EmailAddress(NamedTuple):
 
 
 def email_address(text: str) -> EmailAddress:
-    """The address that `text` is, blanks around it aside. Raises NotAnAddress where it is none."""
+    """Return the address that `text` is, blanks around it aside. Raise NotAnAddress where it is none."""
     text = unicodedata.normalize("NFC", text.strip())
     if text.endswith(">"):
         raise NotAnAddress(BARE)

@@ -69,7 +69,7 @@ class NamedInvalidField(Problem):
 
 
 def read_by(reader: Reader, *, absent: bool = False, empty: bool = False) -> Meta:
-    """For `Annotated`: the field is what `reader(value, path)` makes of it, or refuses.
+    """Return metadata for `Annotated`: the field is what `reader(value, path)` makes of it, or refuses.
 
     With `absent` the reader is called with None where the field is absent or null, and decides what it means.
     With `empty` it gets "" too, which otherwise is as none in a required field.
@@ -78,24 +78,25 @@ def read_by(reader: Reader, *, absent: bool = False, empty: bool = False) -> Met
 
 
 def read_before(name: str) -> Meta:
-    """For `Annotated`: the field is read before the one that the wire calls `name`."""
+    """Return metadata for `Annotated`: the field is read before the one that the wire calls `name`."""
     return Meta(extra={"before": name})
 
 
 def parse(kind: type[T], body: Any, path: str = "", context: Any = None) -> T:
-    """The body as a `kind`; raises the first violation in the order of its fields. `path` is where it stands
-    in a body, if it is a part of one; `context` is for the rules of the struct itself."""
+    """Return the body as a `kind`; raise the first violation in the order of its fields. `path` is where it
+    stands in a body, if it is a part of one; `context` is for the rules of the struct itself."""
     found: T = _struct_reader(cast(Any, kind))(body, path, context)
     return found
 
 
 def parse_value(kind: Any, value: Any, path: str = "") -> Any:
-    """The same for a type that is no struct: a list, a UUID, a type with `Annotated`."""
+    """Return a value as `parse` does, of a type that is no struct: a list, a UUID, a type
+    with `Annotated`."""
     return _type_reader(kind)(value, path)
 
 
 def words(allowed: Sequence[object]) -> str:
-    """A sentence that names the allowed values."""
+    """Return a sentence that names the allowed values."""
     shown = [f"`{word}`" for word in allowed]
     return "Use " + (f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else shown[0]) + "."
 
@@ -153,7 +154,7 @@ def _of_struct(info: Any) -> Callable[..., Any]:
 
 
 def _in_order(fields: Sequence[Any]) -> list[Any]:
-    """The fields in the order in which they are read."""
+    """Return the fields in the order in which they are read."""
     ordered = [field for field in fields if "before" not in _extra(_without_null(field.type)[0])]
     for field in fields:
         if before := _extra(_without_null(field.type)[0]).get("before"):
@@ -197,7 +198,7 @@ def _unread(value: Any, _: str) -> Any:
 
 
 def _without_null(info: Any) -> tuple[Any, bool]:
-    """The type beside null in a union, and whether null was in it."""
+    """Return the type beside null in a union, and whether null was in it."""
     if not isinstance(info, inspect.UnionType):
         return info, False
     kinds = [kind for kind in info.types if not isinstance(kind, inspect.NoneType)]
@@ -224,7 +225,7 @@ def _reader(info: Any) -> Reader:
 
 
 def _renamed(reader: Reader, extra: dict[str, Any]) -> Reader:
-    """The same reader, its violations under another wire name or with another sentence."""
+    """Return the reader with its violations under another wire name or with another sentence."""
     if "problem" not in extra and "reason" not in extra:
         return reader
 
@@ -241,7 +242,7 @@ def _renamed(reader: Reader, extra: dict[str, Any]) -> Reader:
 
 
 def _trimmed(reader: Reader, extra: dict[str, Any]) -> Reader:
-    """The same reader of a text without the blanks around it."""
+    """Return the reader for a text without the blanks around it."""
     if not extra.get("trimmed"):
         return reader
     return lambda value, path: reader(value.strip() if type(value) is str else value, path)
@@ -291,8 +292,8 @@ def _uuid(value: Any, path: str) -> UUID:
 
 
 def word_reader(allowed: Sequence[object]) -> Reader:
-    """Reads one of these words. A violation names them in this order; a `Literal` by itself in that of the
-    alphabet."""
+    """Return a reader of one of these words. A violation names them in this order; a `Literal` by itself in
+    that of the alphabet."""
 
     def read(value: Any, path: str) -> Any:
         if not isinstance(value, str | int) or type(value) is bool or value not in allowed:
@@ -353,7 +354,7 @@ def _union(info: Any) -> Reader:
 
 
 def _json_types(info: Any) -> tuple[tuple[type[Any], ...], str]:
-    """The types of the JSON values that a reader is for, and what they are called."""
+    """Return the types of the JSON values that a reader is for, and what they are called."""
     plain = info.type if isinstance(info, inspect.Metadata) else info
     return next((types, name) for kind, types, name in _JSON_TYPES if isinstance(plain, kind))
 

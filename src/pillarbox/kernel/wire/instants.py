@@ -35,17 +35,18 @@ _FORM = "It must be an ISO 8601 date and time, for example `2026-10-03T08:00:00Z
 
 
 def database_style(instant: datetime) -> str:
-    """`2026-10-03 08:00:00.000000+00`; `instant` must be aware."""
+    """Return the instant as `2026-10-03 08:00:00.000000+00`; `instant` must be aware."""
     return _utc(instant).isoformat(" ", "microseconds")[:-3]
 
 
 def iso_style(instant: datetime) -> str:
-    """`2026-10-03T08:00:00.000Z`, truncated to milliseconds; `instant` must be aware."""
+    """Return the instant as `2026-10-03T08:00:00.000Z`, truncated to milliseconds; `instant` must
+    be aware."""
     return _utc(instant).isoformat("T", "milliseconds")[:-6] + "Z"
 
 
 def parse_instant(text: str, *, date_only: bool = False) -> datetime:
-    """The instant in UTC that `text` names, without an offset in UTC, cut to microseconds.
+    """Return the instant in UTC that `text` names, without an offset in UTC, cut to microseconds.
 
     A date alone is 00:00 UTC where `date_only` allows it. ValueError says in one sentence what is wrong.
     """
@@ -83,7 +84,7 @@ def _utc(instant: datetime) -> datetime:
 
 
 def _shifted(local: datetime, sign: str, hours: str, minutes: str | None) -> datetime:
-    """The instant of a wall time with an offset; ValueError when the offset is none."""
+    """Return the instant of a wall time with an offset; raise ValueError when the offset is none."""
     if minutes is not None and minutes > "59":
         raise ValueError("an offset has at most 59 minutes")
     offset = timedelta(hours=int(hours), minutes=int(minutes or 0))

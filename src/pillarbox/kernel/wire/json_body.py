@@ -30,7 +30,8 @@ WITH_NUL = "The request body may not contain NUL characters."
 
 
 def decode(data: bytes | bytearray) -> Any:
-    """The body as Python values, `{}` for an empty one; 400 for anything that is not sound JSON."""
+    """Return the body as Python values, `{}` for an empty one; raise 400 for anything that is not
+    sound JSON."""
     if not data:
         return {}
     try:
@@ -46,24 +47,24 @@ def decode(data: bytes | bytearray) -> Any:
 
 
 def decoded(data: bytes | bytearray) -> tuple[Any, bool]:
-    """The body, and whether a string of it holds a NUL."""
+    """Return the body, and whether a string of it holds a NUL."""
     body = decode(data)
     return body, may_hold_nul(data) and _holds_nul(body)
 
 
 def may_hold_nul(data: bytes | bytearray) -> bool:
-    """False when no string of the body can hold U+0000: raw control characters are no JSON at all."""
+    """Return False when no string of the body can hold U+0000: raw control characters are no JSON at all."""
     return _NUL in data
 
 
 def refuse_nul(body: Any) -> None:
-    """422 when any string of the body holds U+0000, which PostgreSQL cannot store."""
+    """Raise 422 when any string of the body holds U+0000, which PostgreSQL cannot store."""
     if _holds_nul(body):
         raise Invalid(WITH_NUL)
 
 
 def _refuse_shape(body: Any) -> None:
-    """400 for containers that are nested too deep or too many."""
+    """Raise 400 for containers that are nested too deep or too many."""
     level = [body] if type(body) in _CONTAINERS else []
     seen = 0
     for _ in range(MOST_DEPTH):

@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_large(body: Any) -> bool:
-    """Whether the body of an answer has more than the event loop should encode."""
+    """Return whether the body of an answer has more than the event loop should encode."""
     left = LARGE
     waiting = [body]
     while waiting:
@@ -66,12 +66,12 @@ def _length(value: Any) -> int:
 
 
 async def as_json(body: Any) -> bytes:
-    """The body as JSON, of a large one from a thread."""
+    """Return the body as JSON, of a large one from a thread."""
     return await in_thread(encoded, body) if is_large(body) else _encode(body)
 
 
 def encoded(body: Any) -> bytes:
-    """The body as JSON."""
+    """Return the body as JSON."""
     return b"".join(_pieces(body))
 
 
@@ -112,7 +112,7 @@ def _member(name: bytes, value: Any) -> Iterator[bytes]:
 
 
 def _name(key: Any) -> bytes:
-    """The name of a member with its colon, as the usual encoder writes it."""
+    """Return the name of a member with its colon, as the usual encoder writes it."""
     return _encode({key: 0})[1:-2]
 
 

@@ -53,7 +53,7 @@ class TooMuch(Exception):  # noqa: N818
 
 
 def decode(data: bytes | bytearray) -> Any:
-    """The parsed body; NotJson, TooMuch, and RecursionError for what is nested too deep.
+    """Return the parsed body; raise NotJson, TooMuch, or RecursionError for what is nested too deep.
 
     Long arrays of whole numbers from 0 to 255 come back as `bytes`.
     """
@@ -66,7 +66,7 @@ def decode(data: bytes | bytearray) -> Any:
 
 
 def encoded(body: Any) -> Iterator[bytes]:
-    """The pieces of a large body as JSON with sorted keys: together what the usual encoder writes."""
+    """Yield the pieces of a large body as JSON with sorted keys: together what the usual encoder writes."""
     salt = secrets.token_hex(16)
     cut: list[str] = []
     skeleton = _encode_sorted(_without_long(body, salt, cut))
@@ -84,7 +84,8 @@ def encoded(body: Any) -> Iterator[bytes]:
 
 
 def _without_long(value: Any, salt: str, cut: list[str]) -> Any:
-    """A copy with marks for long strings, which are numbered in the order in which they are written."""
+    """Return a copy with marks for long strings, which are numbered in the order in which they
+    are written."""
     if type(value) is str and len(value) > LONG:
         cut.append(value)
         return f"{salt}{len(cut) - 1:06d}"
@@ -153,7 +154,7 @@ class _JsonReader:
                 return at + 1
 
     def _piece_end(self, index: int) -> int:
-        """Where the string may be cut, or its last quote."""
+        """Return where the string may be cut, or its last quote."""
         data = self._data
         stop = min(index + PIECE, len(data))
         quote = data.find(b'"', index, stop)

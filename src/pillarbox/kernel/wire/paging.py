@@ -70,7 +70,7 @@ class Page:
         default: int | None = DEFAULT,
         cursor: Callable[[str], UUID | None] | None = None,
     ) -> Page:
-        """The page that the query asks for; `default` None for lists that are whole without `limit`.
+        """Return the page that the query asks for; `default` None for lists that are whole without `limit`.
 
         `cursor` reads ids that are no UUIDs on the wire. Checked in the contract's order: limit, both
         cursors, malformed cursor.
@@ -106,12 +106,12 @@ class ListOf(Struct, Generic[T], kw_only=True):
 
 
 def paging(cursor: Any) -> dict[str, Any]:
-    """The query parameters of a list whose cursors are of another type."""
+    """Return the query parameters of a list whose cursors are of another type."""
     return {**PAGING, "after": cursor, "before": cursor}
 
 
 def envelope(rows: Sequence[T], page: Page, shape: Callable[[T], S]) -> ListOf[S]:
-    """The list envelope, newest first, from the rows that the pattern above fetched."""
+    """Return the list envelope, newest first, from the rows that the pattern above fetched."""
     if page.limit is None:
         raise ValueError("a list that is wanted whole is read in blocks: use `listed`")
     more = len(rows) > page.limit
@@ -134,8 +134,9 @@ Read = Callable[[Page], Awaitable[Sequence[Row]]]
 
 
 async def listed(read: Read[Row], page: Page, shape: Callable[[Row], S]) -> ListOf[S] | AsyncIterator[bytes]:
-    """The body of the answer: the list envelope, or the same in pieces where it is wanted whole and has more
-    than a block. `read` must not be inside a transaction: nobody knows how slowly the pieces are taken."""
+    """Return the body of the answer: the list envelope, or the same in pieces where it is wanted whole
+    and has more than a block. `read` must not be inside a transaction: nobody knows how slowly the pieces
+    are taken."""
     if page.limit is not None:
         return envelope(await read(page), page, shape)
     block = await _block(read, page.after, page.before)
@@ -145,7 +146,7 @@ async def listed(read: Read[Row], page: Page, shape: Callable[[Row], S]) -> List
 
 
 async def every_row(read: Read[Row]) -> list[Row]:
-    """All rows of a list, for commands; a request sends them as they are read (`listed`)."""
+    """Return all rows of a list, for commands; a request sends them as they are read (`listed`)."""
     block = await _block(read, None, None)
     found = list(block.rows)
     while not block.is_last:
@@ -161,7 +162,7 @@ class _Block(Generic[Row]):
 
 
 async def _block(read: Read[Row], after: UUID | None, end: UUID | None) -> _Block[Row]:
-    """The next rows from the newest on, as far as `end`, which is not among them."""
+    """Return the next rows from the newest on, as far as `end`, which is not among them."""
     rows = await read(Page(BLOCK, after=after))
     kept = [row for row in rows[:BLOCK] if end is None or row.id > end]
     return _Block(kept, len(rows) <= BLOCK or len(kept) < BLOCK)
@@ -194,9 +195,9 @@ ReadEncoded = Callable[[UUID, UUID], Awaitable[EncodedRows]]
 
 
 async def encoded(read: ReadEncoded, page: Page) -> bytes | AsyncIterator[bytes]:
-    """The body of a list that is wanted whole and may be very long, as `listed` would make it, from rows that
-    the database has encoded: a million rows cost the process hardly anything, and other requests do not wait
-    for it."""
+    """Return the body of a list that is wanted whole and may be very long, as `listed` would make it, from
+    rows that the database has encoded: a million rows cost the process hardly anything, and other requests do
+    not wait for it."""
     end = page.before or OLDEST
     block = await read(page.after or NEWEST, end)
     if block.is_last:
@@ -216,7 +217,7 @@ async def _encoded_pieces(read: ReadEncoded, block: EncodedRows, end: UUID) -> A
 
 
 def ascending(stored: Sequence[Row], page: Page) -> tuple[Sequence[Row], bool]:
-    """One page of a short list whose ids ascend with its order, and whether there is more of it."""
+    """Return one page of a short list whose ids ascend with its order, and whether there is more of it."""
     rows = list(stored)
     if page.after is not None:
         rows = [row for row in rows if row.id > page.after]

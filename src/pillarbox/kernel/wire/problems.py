@@ -33,7 +33,7 @@ class MissingField(Problem):
 
 
 def at_index(index: int, problem: Problem) -> Problem:
-    """The same problem of one item of a batch."""
+    """Return the problem as one of an item of a batch."""
     named = Problem(f"[{index}] {problem.message}", problem.headers)
     named.status, named.name = problem.status, problem.name
     return named

@@ -24,7 +24,7 @@ class Query:
                 self._values.setdefault(_decoded(name), []).append(_decoded(value))
 
     def last(self, name: str) -> str | None:
-        """The value as it stands, "" included; None when the parameter is absent."""
+        """Return the value as it stands, "" included; None when the parameter is absent."""
         values = self._values.get(name)
         if values is None:
             return None
@@ -33,11 +33,11 @@ class Query:
         return values[-1]
 
     def text(self, name: str) -> str | None:
-        """A string or cursor: empty is the same as absent."""
+        """Return a string or cursor: empty is the same as absent."""
         return self.last(name) or None
 
     def integer(self, name: str, reason: str = "Use an integer.") -> int | None:
-        """Digits only; empty is invalid."""
+        """Return a number of digits only; empty is invalid."""
         value = self.last(name)
         if value is None:
             return None
@@ -46,7 +46,7 @@ class Query:
         return int(value)
 
     def boolean(self, name: str) -> bool | None:
-        """Exactly `true` or `false`; empty is invalid."""
+        """Return the value of exactly `true` or `false`; empty is invalid."""
         value = self.last(name)
         if value is None:
             return None
@@ -55,7 +55,7 @@ class Query:
         return _BOOLEANS[value]
 
     def choice(self, name: str, *allowed: str) -> str | None:
-        """One of a few words; empty is invalid."""
+        """Return one of a few words; empty is invalid."""
         value = self.last(name)
         if value is None:
             return None
@@ -64,7 +64,8 @@ class Query:
         return value
 
     def items(self, name: str) -> list[str]:
-        """Comma-separated or repeated or both; trimmed, without empty items and repetitions."""
+        """Return the items, comma-separated or repeated or both; trimmed, without empty items
+        and repetitions."""
         found: dict[str, None] = {}
         for value in self._values.get(name, ()):
             if "\0" in value:

@@ -39,7 +39,7 @@ async def remove_expired_keys(source: Source, before: datetime, limit: int) -> s
 
 
 async def date_keys(source: Source, now: datetime) -> str:
-    """Date answers from the future `now`; returns the status of the statement."""
+    """Set answers from the future to `now`; return the status of the statement."""
     status: str = await source.execute(MISDATED_KEYS, now)
     return status
 

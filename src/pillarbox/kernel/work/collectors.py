@@ -31,7 +31,7 @@ async def expired_keys(source: Source, now: datetime) -> int:
 
 
 async def misdated_keys(source: Source, now: datetime) -> int:
-    """Date answers from the future `now`; returns how many."""
+    """Set answers from the future to `now`; return how many."""
     return changed(await collector_queries.date_keys(source, now))
 
 
@@ -54,12 +54,12 @@ async def in_batches(some: Callable[[], Awaitable[int]]) -> int:
 
 
 def changed(status: str) -> int:
-    """How many rows a statement changed."""
+    """Return how many rows a statement changed."""
     return int(status.rsplit(" ", 1)[-1])
 
 
 def own_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """The periodic jobs for the kernel's tables."""
+    """Return the periodic jobs for the kernel's tables."""
 
     async def collect() -> str:
         keys = await expired_keys(pool, clock.now())

@@ -38,7 +38,7 @@ class EngineLoop:
         return bool(self._looks)
 
     def look(self, name: str, work: Work, pause: Callable[[], float], news: asyncio.Event) -> None:
-        """From now on do `work` when there is news, and after `pause()` seconds without any."""
+        """Do `work` from now on when there is news, and after `pause()` seconds without any."""
         self._looks.append(asyncio.create_task(self._looking(name, work, pause, news)))
 
     def keep(self, work: Coroutine[Any, Any, None]) -> None:
@@ -46,7 +46,7 @@ class EngineLoop:
         self._looks.append(asyncio.create_task(work))
 
     def repeat(self, name: str, work: Work, every: float) -> None:
-        """From now on do `work` every so many seconds, until `end`."""
+        """Do `work` every so many seconds from now on, until `end`."""
         self._rhythms.append(asyncio.create_task(self._repeating(name, work, every)))
 
     def begin(self, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -47,7 +47,7 @@ class TakenSlot(NamedTuple):
 
 
 def chosen(candidates: Sequence[DueJob], taken: Iterable[TakenSlot], slots: int, limit: int) -> list[DueJob]:
-    """Which of these begin now, `limit` of them, where there are so many slots in all."""
+    """Return which of these begin now, `limit` of them, where there are so many slots in all."""
     taken = list(taken)
     teams, sites = Counter(slot.team_id for slot in taken), Counter(slot.site for slot in taken)
     free, found, left = slots - len(taken), list[DueJob](), list(candidates)
@@ -70,8 +70,8 @@ def chosen(candidates: Sequence[DueJob], taken: Iterable[TakenSlot], slots: int,
 
 
 def overdue(candidates: Iterable[DueJob], taken: Sequence[TakenSlot], turns: Turns) -> TakenSlot | None:
-    """The slot to give back where none is free: the oldest of the team that has most of them, if a team that
-    has at least two fewer waits and the slot was held for long enough."""
+    """Return the slot to give back where none is free: the oldest of the team that has most of them, if a
+    team that has at least two fewer waits and the slot was held for long enough."""
     teams = Counter(slot.team_id for slot in taken)
     fewest = min((teams[candidate.team_id] for candidate in candidates), default=None)
     old = [slot for slot in taken if slot.seconds >= turns.slot_timeout and slot.tries < turns.tries]

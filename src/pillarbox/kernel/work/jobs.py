@@ -159,7 +159,7 @@ class Jobs:
         lone: LoneAttempts | None = None,
         look_every: float = LOOK_EVERY,
     ) -> None:
-        """`look_every` is longer where `look_again` is called when jobs are due."""
+        """Build the queue; `look_every` is longer where `look_again` is called when jobs are due."""
         self._look_every = look_every
         self._pool = pool
         self._clock = clock
@@ -256,7 +256,7 @@ class Jobs:
         return len(jobs)
 
     async def _beginning(self, jobs: Sequence[Job]) -> list[Job]:
-        """Those that may begin; what is to be alone and is not is left for later."""
+        """Return those that may begin; what is to be alone and is not is left for later."""
         kept = [job for job in jobs if job.begun < ALONE_FROM or self._lone.take(job.id)]
         if left := [job for job in jobs if job not in kept]:
             keys = [job.team_id for job in left], [job.id for job in left]
@@ -307,7 +307,7 @@ class Jobs:
         await self._look_where_due(is_woken=is_woken)
 
     def _pause(self) -> float:
-        """Seconds until the first limit is to be looked at."""
+        """Return the seconds until the first limit is to be looked at."""
         return min(track.look_at for track in self._tracks) - asyncio.get_running_loop().time()
 
     async def _look_where_due(self, *, is_woken: bool) -> None:
@@ -329,7 +329,7 @@ class Jobs:
             track.look_at = began + max(pause, track.failures.pause)
 
     async def _due_kinds(self) -> set[str] | None:
-        """The kinds of which jobs are due; None where more are due than it looks at."""
+        """Return the kinds of which jobs are due; None where more are due than it looks at."""
         kinds = await claim_queries.due_kinds(self._pool, self._clock.now(), DUE_LOOKED_AT)
         return None if len(kinds) == DUE_LOOKED_AT else set(kinds)
 
@@ -374,7 +374,7 @@ class Jobs:
             self._limits.pop(job.id, None)
 
     def _gap(self, kind: str) -> timedelta:
-        """When a job of this kind is due again that was cut off."""
+        """Return when a job of this kind is due again that was cut off."""
         limits = [track.limit for track in self._tracks if kind in track.limit.kinds]
         return next((limit.turns.gap for limit in limits if limit.turns is not None), BROKEN_GAP)
 

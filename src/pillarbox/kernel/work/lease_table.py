@@ -170,7 +170,8 @@ class LeaseTable:
 
 
 def forget_process() -> str:
-    """Across teams: take a process out of the register that holds nothing in any of the tables."""
+    """Return the statement that takes a process out of the register, across teams, if it holds nothing in any
+    of the tables."""
     holds = [
         f"NOT EXISTS (SELECT FROM {name} w WHERE w.owner IS NOT NULL AND w.owner = p.id)"
         for name in sorted(_described)

@@ -48,7 +48,7 @@ class LeaseHolder(NamedTuple):
     pid_start: int | None
 
     def is_dead(self) -> bool:
-        """Whether it is gone for certain."""
+        """Return whether it is gone for certain."""
         return self.pid is not None and self.host == boot_id() and started(self.pid) != self.pid_start
 
 
@@ -131,12 +131,12 @@ class Leases:
 
 
 def _columns(keys: Collection[Key]) -> list[tuple[Any, ...]]:
-    """The keys, column by column, in order: two processes never wait for each other crosswise."""
+    """Return the keys, column by column, in order: two processes never wait for each other crosswise."""
     return list(zip(*sorted(keys), strict=True))
 
 
 async def dead_processes(source: Source) -> list[UUID]:
-    """The processes of this host that are in the register and gone."""
+    """Return the processes of this host that are in the register and gone."""
     rows = await source.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
     return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
 

@@ -46,6 +46,6 @@ class LoneAttempts:
         return True
 
     def release(self, key: Hashable) -> None:
-        """The work is over, if it was the one that is alone."""
+        """Release the place of the work, which is over, if it was the one that is alone."""
         if self._holder == key:
             self._holder = None

@@ -49,7 +49,7 @@ class Periodic:
 
 
 def handlers(periodic_jobs: Sequence[Periodic], clock: Clock) -> dict[str, Handler]:
-    """The handlers of periodic jobs, by kind."""
+    """Return the handlers of periodic jobs, by kind."""
     return {found.kind: _handler(found, clock) for found in periodic_jobs}
 
 

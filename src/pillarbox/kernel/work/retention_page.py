@@ -27,7 +27,7 @@ UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", ti
 
 
 def retention_page(slices: Iterable[Slice]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     kept = [one for brought in slices for retention in brought.retention for one in retention.kept]
     return HEAD + "".join(row(one) for one in kept) + WITHOUT_AGE
 
@@ -37,7 +37,7 @@ def row(kept: RetentionItem) -> str:
 
 
 def length_of(kept: RetentionItem) -> str:
-    """`2 days`, or the setting with its default."""
+    """Return the length, such as `2 days`, or the setting with its default."""
     if not isinstance(kept.length, timedelta):
         own = "; a team may have its own" if kept.per_team else ""
         return f"`{kept.length.flag}` (default {kept.length.default}{own})"

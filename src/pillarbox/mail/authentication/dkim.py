@@ -61,7 +61,7 @@ class KeyPair(NamedTuple):
 
 
 def generate_rsa_key() -> KeyPair:
-    """A fresh RSA-2048 key."""
+    """Make an RSA-2048 key."""
     key = generate_private_key(public_exponent=65537, key_size=KEY_BITS)
     private = key.private_bytes(
         serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -73,7 +73,7 @@ def generate_rsa_key() -> KeyPair:
 
 
 def load_key(der: bytes) -> RSAPrivateKey:
-    """The key of `generate_rsa_key`, ready to sign; ValueError for anything else.
+    """Return the key of `generate_rsa_key`, ready to sign; raise ValueError for anything else.
 
     The primes are not tested again (that takes 50 ms): the bytes are our own, and whoever stores them
     stores them authenticated.
@@ -85,7 +85,7 @@ def load_key(der: bytes) -> RSAPrivateKey:
 
 
 def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, instant: datetime | int) -> bytes:
-    """The `DKIM-Signature: …` header for `message`, CR LF included (RFC 6376, 3.5 and 3.7).
+    """Return the `DKIM-Signature: …` header for `message`, CR LF included (RFC 6376, 3.5 and 3.7).
 
     `message` has clean CR LF line ends and a From header, or ValueError is raised.
     """
@@ -97,8 +97,8 @@ def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, inst
 def sign_head(
     head: bytes, body_hash: bytes, *, domain: str, selector: str, key: RSAPrivateKey, instant: datetime | int
 ) -> bytes:
-    """The same for a message whose body is elsewhere: its header block without its last CR LF, and what
-    `BodyHash` made of its body."""
+    """Return the header for a message whose body is elsewhere: its header block without its last CR LF, and
+    what `BodyHash` made of its body."""
     names, fields = _relaxed_fields(head)
     if b"from" not in names:
         raise ValueError("a message without From cannot be signed")
@@ -117,13 +117,13 @@ def sign_head(
 
 
 def relaxed_header(field: bytes) -> bytes:
-    """One header field as DKIM hashes it in relaxed form, CR LF included (RFC 6376, 3.4.2)."""
+    """Return one header field as DKIM hashes it in relaxed form, CR LF included (RFC 6376, 3.4.2)."""
     name, _, value = _single_spaced(field.removesuffix(b"\r\n")).partition(b":")
     return name.rstrip(b" ").lower() + b":" + value.strip(b" ") + b"\r\n"
 
 
 def relaxed_body(body: bytes) -> bytes:
-    """The body as DKIM hashes it in relaxed form (RFC 6376, 3.4.4)."""
+    """Return the body as DKIM hashes it in relaxed form (RFC 6376, 3.4.4)."""
     body = collapsed(body).replace(b" \r\n", b"\r\n").removesuffix(b" ")
     if not body:
         return b""
@@ -152,7 +152,7 @@ class BodyHash:
         self._is_begun = False
 
     def add(self, block: bytes) -> None:
-        """The next octets; they may end anywhere but between a CR and its LF."""
+        """Add the next octets; they may end anywhere but between a CR and its LF."""
         lines, end, rest = block.rpartition(b"\r\n")
         if end:
             self._take(self._rest + lines)
@@ -161,7 +161,7 @@ class BodyHash:
             self._rest += rest
 
     def digest(self) -> bytes:
-        """The hash, once everything was added."""
+        """Return the hash, once everything was added."""
         if self._rest:
             self._take(self._rest)
             self._rest = b""
@@ -170,7 +170,7 @@ class BodyHash:
         return self._hash.digest()
 
     def _take(self, lines: bytes) -> None:
-        """Lines, the last one without its line end."""
+        """Take lines, the last one without its line end."""
         lines = collapsed(lines).replace(b" \r\n", b"\r\n").removesuffix(b" ")
         text = lines.rstrip(b"\r\n")
         if text:
@@ -183,7 +183,7 @@ class BodyHash:
 
 
 def _split(message: bytes) -> tuple[bytes, bytes]:
-    """The header block without its last CR LF, and the body."""
+    """Return the header block without its last CR LF, and the body."""
     if message.startswith(b"\r\n"):
         return b"", message[2:]
     head, _, body = message.partition(b"\r\n\r\n")
@@ -191,7 +191,7 @@ def _split(message: bytes) -> tuple[bytes, bytes]:
 
 
 def collapsed(text: bytes) -> bytes:
-    """`text` with every run of spaces and tabs as one space; the passes halve the longest run."""
+    """Return `text` with every run of spaces and tabs as one space; the passes halve the longest run."""
     if b"\t" in text:
         text = text.replace(b"\t", b" ")
     while b"  " in text:
@@ -200,12 +200,13 @@ def collapsed(text: bytes) -> bytes:
 
 
 def _single_spaced(text: bytes) -> bytes:
-    """Header text unfolded, with single spaces."""
+    """Return the header text unfolded, with single spaces."""
     return collapsed(text.replace(b"\r\n ", b" ").replace(b"\r\n\t", b" "))
 
 
 def _relaxed_fields(head: bytes) -> tuple[tuple[bytes, ...], list[bytes]]:
-    """The names of the fields in lower case, and the relaxed fields without CR LF; both in their order."""
+    """Return the names of the fields in lower case, and the relaxed fields without CR LF; both in
+    their order."""
     names: list[bytes] = []
     fields: list[bytes] = []
     for line in _single_spaced(head).split(b"\r\n"):
@@ -218,8 +219,8 @@ def _relaxed_fields(head: bytes) -> tuple[tuple[bytes, ...], list[bytes]]:
 
 @lru_cache(maxsize=1024)
 def _selection(names: tuple[bytes, ...]) -> tuple[bytes, tuple[int, ...]]:
-    """The `h=` tag for a message with these fields, and which of them it stands for: of each name from the
-    bottom upwards (RFC 6376, 5.4.2). The mails of one sender have the same fields."""
+    """Return the `h=` tag for a message with these fields, and which of them it stands for: of each name from
+    the bottom upwards (RFC 6376, 5.4.2). The mails of one sender have the same fields."""
     wanted: list[bytes] = []
     chosen: list[int] = []
     for name in (*SIGNED, *_further_list_headers(names)):
@@ -235,7 +236,7 @@ def _further_list_headers(names: Sequence[bytes]) -> list[bytes]:
 
 @lru_cache(maxsize=1024)
 def _identity(domain: str, selector: str) -> bytes:
-    """The part of the header that names the key."""
+    """Return the part of the header that names the key."""
     if not (HOST.fullmatch(domain) and HOST.fullmatch(selector)):
         raise ValueError("domain and selector must be ASCII host names")
     text = f"DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;\r\n\td={domain}; s={selector};"
@@ -244,7 +245,7 @@ def _identity(domain: str, selector: str) -> bytes:
 
 
 def _names_tag(names: Sequence[bytes]) -> bytes:
-    """The `h=` tag, folded between names (RFC 6376, 3.5)."""
+    """Return the `h=` tag, folded between names (RFC 6376, 3.5)."""
     lines = [b"h=" + names[0]]
     for name in names[1:]:
         if len(lines[-1]) + len(name) + 2 > COLUMNS:
@@ -256,5 +257,5 @@ def _names_tag(names: Sequence[bytes]) -> bytes:
 
 
 def _folded(text: bytes) -> bytes:
-    """Base64 text in lines of at most 72 characters; the white space counts for nothing."""
+    """Return Base64 text in lines of at most 72 characters; the white space counts for nothing."""
     return b"\r\n\t".join([text[i : i + 72] for i in range(0, len(text), 72)])

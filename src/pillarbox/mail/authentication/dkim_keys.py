@@ -45,7 +45,7 @@ class DkimKey:
     strict_identity: bool
 
     def verifies(self, signature: bytes, digest: bytes) -> bool:
-        """Whether the signature is of this SHA-256 digest."""
+        """Return whether the signature is of this SHA-256 digest."""
         try:
             if isinstance(self.public, RSAPublicKey):
                 self.public.verify(signature, digest, _PADDING, _PREHASHED)
@@ -58,7 +58,7 @@ class DkimKey:
 
 
 def key_of(records: list[str], key_type: KeyType) -> DkimKey:
-    """The key among the TXT records of the selector, or KeyRefused."""
+    """Return the key among the TXT records of the selector, or raise KeyRefused."""
     found = [record for record in map(_tags, records) if record is not None and "p" in record]
     if not found:
         raise KeyRefused("permerror", "there is no key record")

@@ -53,7 +53,7 @@ class KeyLookup(Protocol):
     """The question that DKIM asks of DNS."""
 
     async def txt(self, name: str) -> LookupResult[str]:
-        """The TXT records, each with its strings joined; CNAMEs are followed by whoever answers."""
+        """Return the TXT records, each with its strings joined; CNAMEs are followed by whoever answers."""
         ...
 
 
@@ -99,7 +99,7 @@ class _SignatureRefused(Exception):  # noqa: N818 - a result for the mail, not a
 
 
 async def verify(raw: bytes, lookup: KeyLookup, *, seconds: int) -> tuple[Dkim, ...]:
-    """The results of the first ten signatures, from the top; `seconds` is the time now."""
+    """Return the results of the first ten signatures, from the top; `seconds` is the time now."""
     message = _Message(raw) if len(raw) <= IN_PLACE else await asyncio.to_thread(_Message, raw)
     places = [at for at, (name, _) in enumerate(message.fields) if name == b"dkim-signature"]
     checks = [_checked(message, at, lookup, seconds) for at in places[:MOST_SIGNATURES]]
@@ -167,7 +167,7 @@ def _tags(field: bytes) -> dict[str, str]:
 
 
 def _signature(tags: dict[str, str]) -> _Signature:
-    """The signature of these tags when its form is right (RFC 6376, 3.5 and 6.1.1)."""
+    """Return the signature of these tags when its form is right (RFC 6376, 3.5 and 6.1.1)."""
     missing = {"v", "a", "b", "bh", "d", "h", "s"} - tags.keys()
     if missing:
         raise _SignatureRefused("permerror", f"{min(missing)}= is missing")
@@ -206,7 +206,7 @@ def _signature(tags: dict[str, str]) -> _Signature:
 
 
 def _identity(tags: dict[str, str], domain: str) -> str:
-    """i= in lower-case domain form; it must lie in the signing domain."""
+    """Return the value of `i=` in lower-case domain form; it must lie in the signing domain."""
     identity = tags.get("i", f"@{domain}")
     local, _, host = identity.rpartition("@")
     host = host.lower()
@@ -276,7 +276,7 @@ class _Message:
         self.has_reply_to = b"reply-to" in self._places
 
     def body_hash(self, form: str) -> Awaitable[tuple[bytes, int]]:
-        """The digest of the canonical body, and its length; made once for each form."""
+        """Return the digest of the canonical body, and its length; made once for each form."""
         made = self._bodies.get(form)
         if made is None:
             made = self._bodies[form] = asyncio.ensure_future(self._hashed(form))
@@ -288,7 +288,8 @@ class _Message:
         return await asyncio.to_thread(_body_hash, self._raw, self._body_start, form)
 
     def header_hash(self, signature: _Signature, own: int) -> bytes:
-        """The digest of the signed fields, from the bottom of each name upwards (5.4.2), and of its own."""
+        """Return the digest of the signed fields, from the bottom of each name upwards (5.4.2), and of
+        its own."""
         digest = sha256()
         above: dict[bytes, int] = {}
         for name in signature.names:
@@ -320,7 +321,7 @@ def _canonical_field(field: bytes, form: str) -> bytes:
 
 
 def canonical_body(raw: bytes, start: int, form: str) -> Iterator[bytes]:
-    """The body as it is hashed, in pieces of whole lines (RFC 6376, 3.4.3 and 3.4.4)."""
+    """Yield the body as it is hashed, in pieces of whole lines (RFC 6376, 3.4.3 and 3.4.4)."""
     held, has_text, at = 0, False, start
     while at < len(raw):
         cut = raw.find(b"\r\n", min(at + PIECE, len(raw)))
@@ -341,7 +342,7 @@ def canonical_body(raw: bytes, start: int, form: str) -> Iterator[bytes]:
 
 
 def _without_line_ends(piece: bytes) -> tuple[bytes, int]:
-    """The piece without the CRLF pairs at its end, and how many they were."""
+    """Return the piece without the CRLF pairs at its end, and how many they were."""
     text = piece.rstrip(b"\r\n")
     # NUL stands for a pair: what follows the last lone CR or LF are the pairs at the end.
     tail = piece[len(text) :].replace(b"\r\n", b"\0")

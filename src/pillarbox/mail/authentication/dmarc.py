@@ -56,7 +56,7 @@ class _LookupFailed(Exception):  # noqa: N818 - a result for the mail, not a mis
 
 
 async def evaluate(authors: AddressFields, spf: Spf | None, dkim: Sequence[Dkim], lookup: SpfLookup) -> Dmarc:
-    """The verdict on a mail from these authors, given what SPF and DKIM found."""
+    """Return the verdict on a mail from these authors, given what SPF and DKIM found."""
     domain = author_domain(authors)
     if domain is None:
         return NO_AUTHOR
@@ -87,7 +87,8 @@ async def evaluate(authors: AddressFields, spf: Spf | None, dkim: Sequence[Dkim]
 
 
 def author_domain(authors: AddressFields) -> str | None:
-    """The domain of the one From mailbox, in A-labels; None where it must not be guessed (DMARC-02)."""
+    """Return the domain of the one From mailbox, in A-labels; None where it must not be
+    guessed (DMARC-02)."""
     if not authors.exact or len(authors.mailboxes) != 1:
         return None
     try:
@@ -104,7 +105,7 @@ class _Walks:
         self._known: dict[str, DmarcRecord | None] = {}
 
     async def policy(self, domain: str) -> tuple[str, DmarcRecord] | None:
-        """The record that applies to a mail from `domain`, and where it stands (4.10.1)."""
+        """Return the record that applies to a mail from `domain`, and where it stands (4.10.1)."""
         walked = await self._walk(domain)
         own = [(name, record) for name, record in walked if name == domain]
         if own:
@@ -115,7 +116,7 @@ class _Walks:
         return next(iter([*at_organization, *suffixes]), None)
 
     async def any_aligned(self, domain: str, domains: Sequence[str], *, strict: bool) -> bool:
-        """Whether one of the authenticated domains is aligned with that of From (4.4)."""
+        """Return whether one of the authenticated domains is aligned with that of From (4.4)."""
         if domain in domains:
             return True
         if strict or not domains:
@@ -128,7 +129,7 @@ class _Walks:
         return False
 
     async def _walk(self, domain: str) -> list[tuple[str, DmarcRecord]]:
-        """The records from `domain` upwards, until one says where the organization ends (4.10)."""
+        """Return the records from `domain` upwards, until one says where the organization ends (4.10)."""
         found: list[tuple[str, DmarcRecord]] = []
         for name in walked_names(domain):
             record = await self._record(name)
@@ -150,7 +151,7 @@ class _Walks:
 
 
 def walked_names(domain: str) -> list[str]:
-    """The names that a walk asks for, at most eight (4.10)."""
+    """Return the names that a walk asks for, at most eight (4.10)."""
     labels = domain.split(".")
     names = [domain]
     labels = labels[-(MOST_LABELS - 1) :] if len(labels) >= MOST_LABELS else labels[1:]
@@ -161,7 +162,7 @@ def walked_names(domain: str) -> list[str]:
 
 
 def _organizational(domain: str, walked: Sequence[tuple[str, DmarcRecord]]) -> str:
-    """The organizational domain that follows from a walk (4.10.2)."""
+    """Return the organizational domain that follows from a walk (4.10.2)."""
     for name, record in walked:
         if record.psd == "n":
             return name
@@ -173,7 +174,7 @@ def _organizational(domain: str, walked: Sequence[tuple[str, DmarcRecord]]) -> s
 
 
 async def _exists(domain: str, lookup: SpfLookup) -> bool:
-    """Whether there is a domain of this name: it has MX or addresses (3.2)."""
+    """Return whether there is a domain of this name: it has MX or addresses (3.2)."""
     for ask in (lookup.mx, lookup.addresses, lookup.aaaa):
         answer = await ask(domain)
         if answer.status == "failed":

@@ -28,7 +28,8 @@ class DmarcRecord:
     testing: bool
 
     def wanted(self, *, is_own: bool, exists: bool) -> Policy:
-        """The policy for a mail from the record's own domain, from one below it, or from one that is not."""
+        """Return the policy for a mail from the record's own domain, from one below it, or from one that
+        is not."""
         policy = self.policy
         if not is_own:
             policy = self.subdomain_policy
@@ -38,12 +39,12 @@ class DmarcRecord:
 
 
 def is_dmarc(text: str) -> bool:
-    """Whether a TXT record is a DMARC record at all: the version comes first, with its case (4.7)."""
+    """Return whether a TXT record is a DMARC record at all: the version comes first, with its case (4.7)."""
     return _VERSION.match(text) is not None
 
 
 def parse(text: str) -> DmarcRecord | None:
-    """The record of a text which `is_dmarc`, or None when no policy can be read from it (4.7)."""
+    """Return the record of a text which `is_dmarc`, or None when no policy can be read from it (4.7)."""
     tags: dict[str, str] = {}
     for item in text.split(";"):
         name, equals, value = item.partition("=")

@@ -34,11 +34,11 @@ class AuthenticationResults:
     dmarc: Dmarc
 
     def value(self, authserv_id: str) -> str:
-        """The value of Authentication-Results on one line."""
+        """Return the value of Authentication-Results on one line."""
         return results_header.value(authserv_id, self.spf, self.dkim, self.dmarc)
 
     def field(self, authserv_id: str) -> bytes:
-        """The whole Authentication-Results field."""
+        """Return the whole Authentication-Results field."""
         return results_header.field(authserv_id, self.spf, self.dkim, self.dmarc)
 
 
@@ -53,7 +53,8 @@ async def authenticate(
     limit: float = SECONDS,
     is_signed: bool = True,
 ) -> AuthenticationResults:
-    """The results, at the latest after `limit` seconds; what DNS did not answer by then is a temperror.
+    """Return the results, at the latest after `limit` seconds; what DNS did not answer by then is
+    a temperror.
 
     `is_signed` false says that the mail is known to have no DKIM signature.
     """

@@ -65,7 +65,7 @@ class MailVerdicts(Struct, frozen=True):
 
 
 def verdicts(results: AuthenticationResults, spam: SpamVerdict, *, automatic: bool) -> MailVerdicts:
-    """The verdicts as they are stored."""
+    """Return the verdicts as they are stored."""
     spf, dmarc = results.spf, results.dmarc
     return MailVerdicts(
         spf=SpfVerdict(spf.result, spf.identity, _cut(spf.domain), _cut(spf.problem)),
@@ -96,7 +96,7 @@ def bare_verdicts(spf: str, dkim: str, dmarc: str, spam_reason: str | None) -> M
 
 
 def _cut(text: str | None) -> str | None:
-    """None for the empty text; else without what the database does not take."""
+    """Return None for the empty text; else the text without what the database does not take."""
     if not text:
         return None
     text = text[:LONGEST]

@@ -38,7 +38,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def value(authserv_id: str, spf: Spf | None, dkim: Sequence[Dkim], dmarc: Dmarc | None) -> str:
-    """The value of the field on one line: our name, then a result for each method and signature."""
+    """Return the value of the field on one line: our name, then a result for each method and signature."""
     results = []
     if spf is not None:
         results.append(_spf(spf))
@@ -49,7 +49,7 @@ def value(authserv_id: str, spf: Spf | None, dkim: Sequence[Dkim], dmarc: Dmarc 
 
 
 def field(authserv_id: str, spf: Spf | None, dkim: Sequence[Dkim], dmarc: Dmarc | None) -> bytes:
-    """The whole field, folded before each result and within long ones, with its CRLF."""
+    """Return the whole field, folded before each result and within long ones, with its CRLF."""
     whole = f"{NAME}: {value(authserv_id, spf, dkim, dmarc)}\r\n"
     return ";\r\n\t".join([_folded(line) for line in whole.split("; ")]).encode("ascii")
 
@@ -59,7 +59,7 @@ def _folded(line: str) -> str:
 
 
 def forged(raw_value: bytes, authserv_id: str) -> bool:
-    """Whether an Authentication-Results that came with the mail claims to be ours (RFC 8601, 5).
+    """Return whether an Authentication-Results that came with the mail claims to be ours (RFC 8601, 5).
 
     The name is compared without case, comments and quotes; what cannot be read counts as ours.
     """
@@ -75,7 +75,7 @@ def forged(raw_value: bytes, authserv_id: str) -> bool:
 
 
 def without_forged(raw: bytes, authserv_id: str) -> bytes:
-    """The message without the Authentication-Results fields that claim to be ours."""
+    """Return the message without the Authentication-Results fields that claim to be ours."""
     # Most mails end in CRLF and have no such field: in front of this empty line stands their whole header.
     near = raw.find(b"\r\n\r\n", 0, LONGEST_NEAR)
     if near >= 0 and _NAME not in raw[:near].lower():
@@ -123,7 +123,7 @@ def _dmarc(dmarc: Dmarc) -> str:
 
 
 def _reason(text: str | None) -> str:
-    """The `reason` of a result (2.2), with a blank behind it."""
+    """Return the `reason` of a result (2.2), with a blank behind it."""
     return "" if not text else f'reason="{_UNSAFE.sub("?", text)[:LONGEST_VALUE].replace(";", ",")}" '
 
 
@@ -132,7 +132,8 @@ def _words(text: str) -> Iterable[str]:
 
 
 def _written(text: str) -> str:
-    """A property value: as it is when it is a token, else a quoted string that nothing in it can end."""
+    """Return a property value: as it is when it is a token, else a quoted string that nothing in it
+    can end."""
     text = text[:LONGEST_VALUE]
     if _TOKEN.fullmatch(text):
         return text
@@ -140,7 +141,8 @@ def _written(text: str) -> str:
 
 
 def _behind_comments(text: str) -> int | None:
-    """Where the text goes on behind the comments in front of it, or None when one of them does not end."""
+    """Return where the text goes on behind the comments in front of it, or None when one of them does
+    not end."""
     at = _past_blanks(text, 0)
     while text.startswith("(", at):
         depth, at = 1, at + 1

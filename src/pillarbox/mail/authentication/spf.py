@@ -41,23 +41,23 @@ class SpfLookup(Protocol):
     """The questions that SPF asks of DNS; CNAMEs are followed by whoever answers."""
 
     async def txt(self, name: str) -> LookupResult[str]:
-        """The TXT records, each with its strings joined."""
+        """Return the TXT records, each with its strings joined."""
         ...
 
     async def mx(self, name: str) -> LookupResult[tuple[int, str]]:
-        """Preference and exchange of each MX record."""
+        """Return the preference and exchange of each MX record."""
         ...
 
     async def addresses(self, name: str) -> LookupResult[str]:
-        """The A records."""
+        """Return the A records."""
         ...
 
     async def aaaa(self, name: str) -> LookupResult[str]:
-        """The AAAA records."""
+        """Return the AAAA records."""
         ...
 
     async def ptr(self, name: str) -> LookupResult[str]:
-        """The names at an in-addr.arpa or ip6.arpa name."""
+        """Return the names at an in-addr.arpa or ip6.arpa name."""
         ...
 
 
@@ -89,7 +89,7 @@ async def check(
     receiver: str = "",
     seconds: int | None = None,
 ) -> Spf:
-    """The result for MAIL FROM (bare address), or for HELO where the sender is null (2.3, 2.4)."""
+    """Return the result for MAIL FROM (bare address), or for HELO where the sender is null (2.3, 2.4)."""
     identity: Literal["mailfrom", "helo"] = "mailfrom" if mail_from else "helo"
     local, at, domain = mail_from.rpartition("@")
     if not at:
@@ -145,7 +145,7 @@ class _Check:
         self._validated: list[str] | None = None
 
     async def host(self, domain: str, facts: MacroValues, *, is_included: bool = False) -> _RecordAnswer:
-        """`check_host` of section 4: the result of this domain's record."""
+        """Return the result of this domain's record: `check_host` of section 4."""
         if not _is_name(domain):
             return _RecordAnswer("none", problem="this is no domain name")
         texts = await self._texts(domain)
@@ -175,7 +175,8 @@ class _Check:
         return [text for text in answer.records if spf_record.is_spf(text)]
 
     async def _redirected(self, target: str, facts: MacroValues, *, is_included: bool) -> _RecordAnswer:
-        """Section 6.1; the explanation is then that of the other domain (6.2)."""
+        """Return the result of a redirect (section 6.1); the explanation is then that of the other
+        domain (6.2)."""
         self._spend_term()
         domain = await self._target(target, facts)
         answer = await self.host(domain, _at(facts, domain), is_included=is_included)
@@ -204,7 +205,8 @@ class _Check:
         return bool(await self._found(domain, self._lookup.addresses))
 
     async def _includes(self, domain: str, facts: MacroValues) -> bool:
-        """Section 5.2: a record that is missing or wrong makes ours wrong."""
+        """Return whether an include matches (section 5.2): a record that is missing or wrong makes
+        ours wrong."""
         answer = await self.host(domain, _at(facts, domain), is_included=True)
         if answer.result == "none":
             raise _CheckEnded("permerror", f"include leads to {domain}, which has no SPF record")
@@ -220,12 +222,13 @@ class _Check:
         return False
 
     async def _matches_ptr(self, domain: str) -> bool:
-        """Section 5.5: one of the client's names that lead back to it is the domain or below it."""
+        """Return whether one of the client's names that lead back to it is the domain or below it
+        (section 5.5)."""
         domain = domain.rstrip(".").lower()
         return any(name == domain or name.endswith(f".{domain}") for name in await self._names())
 
     async def _names(self) -> list[str]:
-        """The names of the client that lead back to its address; a failed look-up is none of them."""
+        """Return the names of the client that lead back to its address; a failed look-up is none of them."""
         if self._validated is None:
             self._validated = []
             answer = await self._lookup.ptr(spf_macros.reverse_name(self._ip))
@@ -240,11 +243,11 @@ class _Check:
         return await self._found(name, self._ask_addresses)
 
     async def _ask_addresses(self, name: str) -> LookupResult[str]:
-        """The addresses of the client's kind."""
+        """Return the addresses of the client's kind."""
         return await (self._lookup.addresses(name) if self._ip.version == 4 else self._lookup.aaaa(name))
 
     async def _found(self, name: str, ask: Callable[[str], Awaitable[LookupResult[T]]]) -> Sequence[T]:
-        """The records at a name; none for what is no name, temperror for a look-up that failed (5)."""
+        """Return the records at a name; none for what is no name, temperror for a look-up that failed (5)."""
         if not _is_name(name):
             return ()
         answer = await ask(name)
@@ -254,7 +257,7 @@ class _Check:
         return answer.records
 
     def _count_void(self, answer: LookupResult[Any]) -> None:
-        """Section 4.6.4: answers without records are a sign of a broken or hostile record."""
+        """Count an answer without records: many are a sign of a broken or hostile record (section 4.6.4)."""
         if answer.status in ("no_name", "no_data"):
             self._void += 1
             if self._void > MOST_VOID:
@@ -266,7 +269,7 @@ class _Check:
             raise _CheckEnded("permerror", f"more than {MOST_TERMS} terms ask DNS")
 
     async def _target(self, spec: str, facts: MacroValues) -> str:
-        """The domain name of a domain-spec (7)."""
+        """Return the domain name of a domain-spec (7)."""
         return spf_macros.shortened(await self._expanded(spec, facts))
 
     async def _expanded(self, text: str, facts: MacroValues) -> str:
@@ -306,7 +309,7 @@ def _at(facts: MacroValues, domain: str) -> MacroValues:
 
 
 def _best(names: Sequence[str], domain: str) -> str:
-    """The validated name for `%{p}`: the domain itself, else one below it, else any (7.3)."""
+    """Return the validated name for `%{p}`: the domain itself, else one below it, else any (7.3)."""
     domain = domain.rstrip(".").lower()
     if domain in names:
         return domain
@@ -315,7 +318,7 @@ def _best(names: Sequence[str], domain: str) -> str:
 
 
 def _is_name(name: str) -> bool:
-    """A name of two labels or more that DNS can be asked about (4.3)."""
+    """Return whether it is a name of two labels or more that DNS can be asked about (4.3)."""
     labels = name.removesuffix(".").split(".")
     return (
         len(labels) > 1
@@ -327,7 +330,7 @@ def _is_name(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _plain_ip(address: str) -> IpAddress:
-    """The address; an IPv4 address in IPv6 form is the IPv4 address (5)."""
+    """Return the address; an IPv4 address in IPv6 form is the IPv4 address (5)."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
         return ip.ipv4_mapped

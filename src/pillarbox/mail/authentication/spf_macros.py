@@ -34,7 +34,7 @@ class MacroValues:
     seconds: int
 
     def value(self, letter: str, validated: str) -> str:
-        """The text of one lower-case macro letter; `validated` is the answer to `p` (7.3)."""
+        """Return the text of one lower-case macro letter; `validated` is the answer to `p` (7.3)."""
         local, _, sender_domain = self.sender.rpartition("@")
         values = {
             "s": self.sender,
@@ -53,7 +53,8 @@ class MacroValues:
 
 
 def is_domain_spec(text: str) -> bool:
-    """Whether `text` is a domain-spec (7.1): a macro string with a proper end, outside explanations."""
+    """Return whether `text` is a domain-spec (7.1): a macro string with a proper end,
+    outside explanations."""
     if not text or not MACRO_STRING.fullmatch(text) or letters(text) & set(_ONLY_IN_EXPLANATION):
         return False
     if _ENDS_WITH_EXPAND.fullmatch(text):
@@ -63,17 +64,17 @@ def is_domain_spec(text: str) -> bool:
 
 
 def letters(text: str) -> set[str]:
-    """The macro letters that `text` uses, in lower case."""
+    """Return the macro letters that `text` uses, in lower case."""
     return {found[1].lower() for found in _MACRO.finditer(text) if found[1]}
 
 
 def expanded(text: str, facts: MacroValues, validated: str) -> str:
-    """`text` with its macros expanded; `text` has been checked before."""
+    """Return `text` with its macros expanded; `text` has been checked before."""
     return _MACRO.sub(lambda found: _expansion(found, facts, validated), text)
 
 
 def shortened(name: str) -> str:
-    """An expanded domain name, cut from the left to 253 characters at a label (7.3)."""
+    """Return an expanded domain name, cut from the left to 253 characters at a label (7.3)."""
     name = name.removesuffix(".")
     while len(name) > LONGEST_NAME and "." in name:
         name = name.partition(".")[2]
@@ -81,7 +82,7 @@ def shortened(name: str) -> str:
 
 
 def has_valid_numbers(text: str) -> bool:
-    """Whether every count of labels is more than 0 (7.1)."""
+    """Return whether every count of labels is more than 0 (7.1)."""
     return all(int(found[2][:9]) > 0 for found in _MACRO.finditer(text) if found[2])
 
 
@@ -98,12 +99,12 @@ def _expansion(match: re.Match[str], facts: MacroValues, validated: str) -> str:
 
 
 def _dotted(ip: IpAddress) -> str:
-    """The address in labels: dotted quad, or nibbles."""
+    """Return the address in labels: dotted quad, or nibbles."""
     if ip.version == 4:
         return str(ip)
     return ".".join(ip.exploded.replace(":", "").upper())
 
 
 def reverse_name(ip: IpAddress) -> str:
-    """Where the PTR records of an address are."""
+    """Return where the PTR records of an address are."""
     return ip.reverse_pointer

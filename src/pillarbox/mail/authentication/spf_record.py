@@ -49,13 +49,14 @@ class SpfRecord:
 
 
 def is_spf(text: str) -> bool:
-    """Whether a TXT record is meant as an SPF record (4.5)."""
+    """Return whether a TXT record is meant as an SPF record (4.5)."""
     start = text[: len(VERSION)].lower()
     return start == VERSION and text[len(VERSION) : len(VERSION) + 1] in ("", " ")
 
 
 def parse(text: str) -> SpfRecord:
-    """The record of this text, which `is_spf`; RecordError for any syntax error anywhere in it (4.6)."""
+    """Return the record of this text, which `is_spf`; raise RecordError for any syntax error anywhere in
+    it (4.6)."""
     if not text.isascii():
         raise RecordError("the record holds characters beyond ASCII")
     mechanisms: list[Mechanism] = []
@@ -106,7 +107,7 @@ def _domain_spec(text: str) -> str:
 
 
 def _prefixes(text: str) -> tuple[int, int]:
-    """The prefix lengths of `/24//64`; each may be missing."""
+    """Return the prefix lengths of `/24//64`; each may be missing."""
     first, _, second = text.partition("//")
     first = first.removeprefix("/")
     return _prefix(first, 32) if first else 32, _prefix(second, 128) if second else 128

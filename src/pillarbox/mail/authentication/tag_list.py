@@ -13,7 +13,8 @@ class TagError(ValueError):
 
 
 def parse(text: str) -> dict[str, str]:
-    """The values by tag name, without white space at their ends; a tag that occurs twice is an error."""
+    """Return the values by tag name, without white space at their ends; a tag that occurs twice is
+    an error."""
     tags: dict[str, str] = {}
     items = text.split(";")
     if items and not items[-1].strip(_BLANKS):
@@ -29,5 +30,5 @@ def parse(text: str) -> dict[str, str]:
 
 
 def names(text: str, separator: str = ":") -> list[str]:
-    """The items of a value that is a list, without white space around them."""
+    """Return the items of a value that is a list, without white space around them."""
     return [item.strip(_BLANKS) for item in text.split(separator)]

@@ -28,7 +28,8 @@ def decoded(value: str) -> str:
 
 
 def encoded(value: str) -> str:
-    """The value as it may stand between quotes of both kinds, and also without any if it has no blanks."""
+    """Return the value as it may stand between quotes of both kinds, and also without any if it has
+    no blanks."""
     return (
         value.replace("&", "&amp;")
         .replace('"', "&quot;")

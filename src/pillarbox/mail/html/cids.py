@@ -32,7 +32,7 @@ def with_data_uris(
     content: Callable[[AttachedPart], bytes],
     longest: int = LONGEST_RESULT,
 ) -> str | None:
-    """The html with its images inside, or None when that would be longer than `longest` characters.
+    """Return the html with its images inside, or None when that would be longer than `longest` characters.
 
     `content` gives the decoded octets of an attachment; it is asked only for those that are referred to,
     and for each at most once.
@@ -52,13 +52,13 @@ def with_data_uris(
 
 
 def referenced(html: str, attachments: Iterable[AttachedPart]) -> frozenset[str]:
-    """The Content-IDs of these attachments that the html refers to, whatever their type."""
+    """Return the Content-IDs of these attachments that the html refers to, whatever their type."""
     known = {a.content_id: a for a in attachments if a.content_id is not None}
     return frozenset(cid for _, _, cid in _edits(html, known))
 
 
 def _images(attachments: Iterable[AttachedPart]) -> dict[str, AttachedPart]:
-    """The image parts by Content-ID; of several with one id, the first."""
+    """Return the image parts by Content-ID; of several with one id, the first."""
     found: dict[str, AttachedPart] = {}
     for attachment in attachments:
         if attachment.content_id is not None and attachment.content_type.startswith("image/"):
@@ -67,7 +67,8 @@ def _images(attachments: Iterable[AttachedPart]) -> dict[str, AttachedPart]:
 
 
 def _edits(html: str, known: dict[str, AttachedPart]) -> list[tuple[int, int, str]]:
-    """Where references stand, from the left and without overlap, and the Content-ID that each means."""
+    """Return where references stand, from the left and without overlap, and the Content-ID that
+    each means."""
     found: dict[int, tuple[int, int, str]] = {}
     for attribute in _ATTRIBUTE.finditer(html):
         group = attribute.lastindex or 0

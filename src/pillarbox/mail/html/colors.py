@@ -70,7 +70,7 @@ NAMES: Final[dict[str, Color]] = {
 
 
 def color_of(text: str) -> Color | None:
-    """The colour that a text in lower case names; None where it names none that is known."""
+    """Return the colour that a text in lower case names; None where it names none that is known."""
     if text in NAMES:
         return NAMES[text]
     if found := _SHORT.fullmatch(text):

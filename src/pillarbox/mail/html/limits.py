@@ -73,7 +73,8 @@ _ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE | re.ASCI
 
 
 def next_tag(html: str, index: int) -> re.Match[str] | None:
-    """The next tag, comment or declaration. Searched in blocks, between which other threads may run."""
+    """Return the next tag, comment or declaration. Searched in blocks, between which other threads
+    may run."""
     while index < len(html):
         found = TAG.search(html, index, index + BLOCK)
         if found is not None:
@@ -84,7 +85,7 @@ def next_tag(html: str, index: int) -> re.Match[str] | None:
 
 
 def is_harmless(html: str) -> bool:
-    """Whether the document is so small that no content can make it expensive."""
+    """Return whether the document is so small that no content can make it expensive."""
     if len(html) > HARMLESS_LENGTH:
         return False
     tags = html.count("<")
@@ -92,12 +93,12 @@ def is_harmless(html: str) -> bool:
 
 
 def _formatting(html: str) -> int:
-    """How many tags there are, at most, that begin a formatting element (HTML 13.2.4.3)."""
+    """Return how many tags there are, at most, that begin a formatting element (HTML 13.2.4.3)."""
     return len(_FORMATTING.findall(html))
 
 
 def simplified(html: str, bare: str = "&lt;") -> str:
-    """The same text, links and blocks as `html`, in a form that is cheap to build a tree of. `bare` is
+    """Return the same text, links and blocks as `html`, in a form that is cheap to build a tree of. `bare` is
     written for each `<` that begins no tag."""
     return _Simplifier(html, bare).written()
 
@@ -146,7 +147,7 @@ class _Simplifier:
         self._at = at + 1 if at >= 0 else len(self._html)
 
     def _attributes(self) -> str:
-        """The attributes of the start tag at hand that are kept; the first of a name counts."""
+        """Return the attributes of the start tag at hand that are kept; the first of a name counts."""
         kept: dict[str, str] = {}
         for _ in range(MOST_ATTRIBUTES):
             found = ATTRIBUTE.match(self._html, self._at)

@@ -54,11 +54,11 @@ class Tracker(Protocol):
     """Replaces the links in a mail to one recipient."""
 
     def link(self, url: str, index: int) -> str | None:
-        """Where the link of this number leads now; None where it stays as it is."""
+        """Return where the link of this number leads now; None where it stays as it is."""
         ...
 
     def pixel(self) -> str | None:
-        """The picture that is seen when the mail is opened; None where that is not asked."""
+        """Return the picture that is seen when the mail is opened; None where that is not asked."""
         ...
 
 
@@ -77,7 +77,7 @@ class SplitHtml(NamedTuple):
 
 
 def cut(html: str) -> SplitHtml:
-    """The HTML, cut at its links and before the end of its body."""
+    """Return the HTML, cut at its links and before the end of its body."""
     parts: list[HtmlPiece] = []
     at, before = 0, -1
     for start, end in _spans(html):
@@ -99,8 +99,8 @@ def href(raw: str, tracker: Tracker, index: int) -> str:
 
 
 def web_url(raw: str) -> str | None:
-    """Where the value of an `href` leads, if that is a place in the web: what a browser makes of it before it
-    reads it as a URL (URL standard 4.4)."""
+    """Return where the value of an `href` leads, if that is a place in the web: what a browser makes of it
+    before it reads it as a URL (URL standard 4.4)."""
     if len(raw) > LONGEST_HREF:
         return None
     url = _NOT_IN_URL.sub("", decoded(raw).strip(_AROUND_URL))
@@ -108,7 +108,7 @@ def web_url(raw: str) -> str | None:
 
 
 def picture(tracker: Tracker) -> str:
-    """The tag of the picture; "" where there is none."""
+    """Return the tag of the picture; "" where there is none."""
     url = tracker.pixel()
     if url is None:
         return ""
@@ -116,7 +116,7 @@ def picture(tracker: Tracker) -> str:
 
 
 def tracked(html: str, tracker: Tracker) -> str:
-    """The HTML of one recipient's mail, with its own links and picture."""
+    """Return the HTML of one recipient's mail, with its own links and picture."""
     before, after = cut(html)
     index = -1
     out: list[str] = []
@@ -130,7 +130,8 @@ def tracked(html: str, tracker: Tracker) -> str:
 
 
 def _spans(html: str) -> Iterator[tuple[int, int]]:
-    """Where links stand, in order; and the place before the last end of a body, as a span of no length."""
+    """Return where links stand, in order; and the place before the last end of a body, as a span of
+    no length."""
     spans: list[tuple[int, int]] = []
     never_closed: set[str] = set()
     body_end = -1
@@ -180,7 +181,8 @@ def _spans(html: str) -> Iterator[tuple[int, int]]:
 
 
 def _href(html: str, index: int, end: int) -> tuple[int, int] | None:
-    """Where the value of the tag's `href` stands; None where it has none, or says that it is left alone."""
+    """Return where the value of the tag's `href` stands; None where it has none, or says that it is
+    left alone."""
     place: tuple[int, int] | None = None
     names: set[str] = set()
     while (found := ATTRIBUTE.match(html, index, end)) is not None:

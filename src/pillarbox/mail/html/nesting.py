@@ -82,7 +82,7 @@ class NestedHtml:
 
 
 def nested(html: str, allowed: AllowedElements) -> NestedHtml:
-    """The document with its elements well nested."""
+    """Return the document with its elements well nested."""
     return _Writer(html[:LONGEST_READ], allowed, len(html) <= LONGEST_READ).nested()
 
 
@@ -164,7 +164,7 @@ class _Writer:
                 self._start_in_body(name, written)
 
     def _read_attributes(self, tag: str) -> dict[str, str]:
-        """The attributes of the start tag at hand that are kept; the first of a name counts."""
+        """Return the attributes of the start tag at hand that are kept; the first of a name counts."""
         wanted = self._attributes_of.get(tag)
         if wanted is None:
             wanted = self._attributes_of[tag] = self._allowed.attributes_of(tag)
@@ -239,7 +239,8 @@ class _Writer:
         cut.clear()
 
     def _find(self, names: Collection[str], walls: Collection[str]) -> int | None:
-        """The innermost open element with one of these names, unless one of `walls` is in front of it."""
+        """Return the innermost open element with one of these names, unless one of `walls` is in front
+        of it."""
         amounts = self._amounts
         if any(amounts.get(name) for name in names):
             for at in range(len(self._open) - 1, -1, -1):
@@ -347,7 +348,7 @@ class _Writer:
             self._end_other(name)
 
     def _end_paragraph(self) -> None:
-        """The end of a paragraph that never began is an empty one."""
+        """End the open paragraph; the end of one that never began is an empty one."""
         if self._find({"p"}, WALLS) is None and not (self._open and self._open[-1][0] in OUTSIDE_CELLS):
             self._start_in_body("p", "")
         self._close_paragraph()

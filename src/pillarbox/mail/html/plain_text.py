@@ -69,7 +69,7 @@ _HIDING = re.compile(
 def text_of(
     html: str, *, quotations: bool = True, instead: Instead | None = None, hidden: HiddenText | None = None
 ) -> str:
-    """The text of the document, without blank lines at its ends and never with two in a row; on demand
+    """Return the text of the document, without blank lines at its ends and never with two in a row; on demand
     without what stands in `<blockquote>` or is otherwise marked as a quotation by the mail programs.
     `instead` is asked for each element what stands on a line of its own for it; None: it is read. With
     `hidden`, what is known of this document, only text that readers see is written."""
@@ -127,7 +127,7 @@ def _walk(
 
 
 def marks_of(attributes: dict[str, str | None]) -> frozenset[str]:
-    """The classes and the id of an element, in lower case."""
+    """Return the classes and the id of an element, in lower case."""
     return frozenset(f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split())
 
 
@@ -138,7 +138,7 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
 
 
 def _is_pixel(attributes: dict[str, str | None]) -> bool:
-    """Whether an image is so small that it only counts who sees it."""
+    """Return whether an image is so small that it only counts who sees it."""
     return attributes.get("width") in _PIXEL and attributes.get("height") in _PIXEL
 
 
@@ -159,7 +159,7 @@ class _Text:
         return "".join(self._out)
 
     def say(self, raw: str) -> None:
-        """A text of the document. Where it is cut makes no difference, but between CR and LF."""
+        """Take a text of the document. Where it is cut makes no difference, but between CR and LF."""
         say = self._say_lines if self._pre else self._say_words
         if len(raw) <= PIECE:
             say(raw)
@@ -194,7 +194,7 @@ class _Text:
             self._between = " "
 
     def put_line(self, line: str) -> None:
-        """A line of its own; none for the empty text, which only ends the line."""
+        """Write a line of its own; none for the empty text, which only ends the line."""
         self._break(1)
         if line:
             self._put(line)
@@ -265,7 +265,8 @@ class _Text:
         self._breaks, self._between, self._marker = 0, "", ""
 
     def _say_lines(self, raw: str) -> None:
-        """Text whose lines stand as they are, but for empty ones beyond the first between two others."""
+        """Take a text whose lines stand as they are, but for empty ones beyond the first between
+        two others."""
         raw = raw.replace("\r\n", "\n").replace("\r", "\n").replace(limits.STAND_IN, "<")
         shown = _INVISIBLE.sub("", raw).replace("\xa0", " ")
         first = _LINES_BEFORE.match(shown)

@@ -17,7 +17,7 @@ _TAG_END: Final = re.compile(r"""(?>(?:[^"'>]++|"[^"]*+"|'[^']*+'|["'])*)>""")
 
 
 def block(text: str) -> str:
-    """The HTML of the block for this text; "" for none."""
+    """Return the HTML of the block for this text; "" for none."""
     text = " ".join(text.split())
     if not text:
         return ""
@@ -29,8 +29,8 @@ def block(text: str) -> str:
 
 
 def place(source: str) -> int:
-    """Where the block belongs in an HTML document: behind its `<body>` that is no comment, else at its
-    beginning."""
+    """Return where the block belongs in an HTML document: behind its `<body>` that is no comment, else at
+    its beginning."""
     at = 0
     while (found := _NEXT.search(source, at)) is not None:
         if found[1]:

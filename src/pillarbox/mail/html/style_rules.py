@@ -148,7 +148,8 @@ def merge(known: Declarations, later: Declarations) -> None:
 
 
 def unescaped(css: str) -> str:
-    """The text without comments and escapes, by which names could be written so that nobody finds them."""
+    """Return the text without comments and escapes, by which names could be written so that nobody
+    finds them."""
     if "/*" in css:
         pieces, at = [], 0
         while (begin := css.find("/*", at)) >= 0:
@@ -167,7 +168,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _sheets(html: str) -> Iterator[str]:
-    """The contents of the style elements outside of comments, to the bound."""
+    """Yield the contents of the style elements outside of comments, to the bound."""
     at, left = 0, LONGEST_CSS
     while left > 0 and (found := _BEGIN.search(html, at)) is not None:
         if found[0] == "<!--":
@@ -185,7 +186,7 @@ def _sheets(html: str) -> Iterator[str]:
 
 
 def _blocks(css: str) -> Iterator[tuple[str, str]]:
-    """Selectors and declarations of the rules that hold on a screen."""
+    """Yield the selectors and declarations of the rules that hold on a screen."""
     holding, selectors, start = [True], "", 0
     for brace in _BRACE.finditer(css):
         piece, start = css[start : brace.start()], brace.end()
@@ -222,7 +223,7 @@ def _one_holds(query: str) -> bool:
 
 
 def _compounds(selector: str) -> tuple[Compound, ...] | None:
-    """The elements that a selector names; None where it looks at more than names, classes and ids."""
+    """Return the elements that a selector names; None where it looks at more than names, classes and ids."""
     parts = _COMBINATOR.split(selector)
     if not selector or len(parts) > MOST_PARTS:
         return None

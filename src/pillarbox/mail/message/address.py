@@ -94,7 +94,7 @@ class Mailbox:
 
 
 def parse_mailbox(text: str) -> Mailbox:
-    """The one mailbox that `text` is, or AddressError."""
+    """Return the one mailbox that `text` is, or raise AddressError."""
     if len(text) > LONGEST_TEXT:
         raise AddressError(f"It is longer than {LONGEST_TEXT} characters.")
     if FORBIDDEN.search(text):
@@ -111,7 +111,8 @@ def parse_mailbox(text: str) -> Mailbox:
 
 
 def parse_domain(text: str) -> str:
-    """A host name of two labels or more, in A-labels and lower case (IDNA 2008, UTS 46 non-transitional)."""
+    """Return a host name of two labels or more, in A-labels and lower case (IDNA 2008, UTS
+    46 non-transitional)."""
     if text.startswith("["):
         raise AddressError("IP addresses are not accepted as domain.")
     domain = text.lower() if text.isascii() else text
@@ -130,7 +131,7 @@ def parse_domain(text: str) -> str:
 
 
 def wire_local(local: str) -> str:
-    """The local part in RFC 5321 form: a dot-atom as it is, anything else as a quoted string."""
+    """Return the local part in RFC 5321 form: a dot-atom as it is, anything else as a quoted string."""
     if _ASCII_ATOMS.fullmatch(local) or _is_dot_atom(local):
         return local
     return '"' + local.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -146,7 +147,7 @@ def _a_labels(domain: str) -> str:
 
 
 def _display(text: str) -> tuple[str | None, int]:
-    """The decoded display name, and where the `<` after it stands."""
+    """Return the decoded display name, and where the `<` after it stands."""
     words: list[str] = []
     plain_since: int | None = None
     at = 0
@@ -175,7 +176,7 @@ def _display(text: str) -> tuple[str | None, int]:
 
 
 def _decoded(plain: str) -> str:
-    """An unquoted run of the name: white space collapsed, encoded words decoded once."""
+    """Return an unquoted run of the name: white space collapsed, encoded words decoded once."""
     decoded = encoded_words.decode(" ".join(word for word in plain.replace("\t", " ").split(" ") if word))
     if FORBIDDEN.search(decoded):
         raise AddressError("An encoded word of its name holds a control character or line break.")
@@ -183,7 +184,8 @@ def _decoded(plain: str) -> str:
 
 
 def _quoted(text: str, index: int) -> tuple[str, int]:
-    """The content of the quoted string that opens at `index`, and the place after its closing quote."""
+    """Return the content of the quoted string that opens at `index`, and the place after its
+    closing quote."""
     pieces: list[str] = []
     index += 1
     while (stop := _QUOTED_STOP.search(text, index)) is not None:
@@ -197,7 +199,7 @@ def _quoted(text: str, index: int) -> tuple[str, int]:
 
 
 def _addr_spec(text: str) -> tuple[str, str]:
-    """Local part (without quotes) and domain of a bare address."""
+    """Return the local part (without quotes) and domain of a bare address."""
     if text.startswith("@"):
         raise AddressError("It has no local part, and source routes are not accepted.")
     local, at = _local(text)

@@ -58,7 +58,7 @@ class NamedAddress:
         return f"{local}{at}{domain.lower()}"
 
     def __str__(self) -> str:
-        """`Name <address>`, or the address alone; the name is quoted where it must be."""
+        """Return `Name <address>`, or the address alone; the name is quoted where it must be."""
         if not self.display:
             return self.address
         if not self.address:
@@ -78,7 +78,8 @@ class AddressFields:
 
 
 def read(raw: bytes) -> AddressFields:
-    """The mailboxes of one raw header value; those without an address are kept with their name alone."""
+    """Return the mailboxes of one raw header value; those without an address are kept with their
+    name alone."""
     text = header_text.unfolded(raw[:LONGEST_READ])
     if len(text) <= 512 and (found := _simple(text)) is not None:
         return found
@@ -86,8 +87,9 @@ def read(raw: bytes) -> AddressFields:
 
 
 def addresses(mailboxes: Iterable[NamedAddress]) -> tuple[str, ...]:
-    """The bare addresses in order, each once (receiving.md 1). One without a domain is an address as well
-    (`root`), unless a comma without quotes cut it off the name behind it (`Doe, John <john@x.example>`)."""
+    """Return the bare addresses in order, each once (receiving.md 1). One without a domain is an
+    address as well (`root`), unless a comma without quotes cut it off the name behind it (`Doe,
+    John <john@x.example>`)."""
     named = tuple(mailboxes)
     if not named:
         return ()
@@ -218,7 +220,7 @@ class _AddressReader:
             self._add_words(entry)
 
     def _add_words(self, entry: _Entry) -> None:
-        """An entry without `<>`: an address, or a name and an address, or no address at all."""
+        """Add an entry without `<>`: an address, or a name and an address, or no address at all."""
         written = "".join(f'"{word}"' if is_quoted else word for word, is_quoted in entry.words).strip(" \t")
         if not written:
             return
@@ -245,7 +247,7 @@ class _AddressReader:
 
 
 def _bare(inner: str) -> str:
-    """The address between `<` and `>` without route, comments and blanks outside quotes."""
+    """Return the address between `<` and `>` without route, comments and blanks outside quotes."""
     if inner.lstrip(" \t").startswith("@"):
         inner = _ROUTE.sub("", inner, count=1)
     if "(" in inner and '"' not in inner:
@@ -266,6 +268,7 @@ def _first(comments: list[str]) -> str | None:
 
 
 def _name(words: list[tuple[str, bool]]) -> str | None:
-    """The display name: runs of plain words collapsed, encoded words decoded, quoted strings as they are."""
+    """Return the display name: runs of plain words collapsed, encoded words decoded, quoted strings as
+    they are."""
     pieces = [word if is_quoted else " ".join(word.split()) for word, is_quoted in words]
     return header_text.shown(" ".join(piece for piece in pieces if piece)).strip(" \t") or None

@@ -41,7 +41,7 @@ class OutgoingFile:
 
 
 def parse_content_type(text: str) -> str:
-    """`type/subtype[; params]` in normal form, or ValueError with a sentence (RFC 2045 5.1).
+    """Return `type/subtype[; params]` in normal form, or raise ValueError with a sentence (RFC 2045 5.1).
 
     A `name` parameter is dropped, since the file name decides; `multipart/*` is refused, since its
     content would be read as parts of our own message.
@@ -72,7 +72,8 @@ def _parameters(text: str, index: int) -> Iterator[str]:
 
 
 def clean_filename(name: str) -> str:
-    """The last path part of `name`, visible characters only, at most 255 octets with its extension kept."""
+    """Return the last path part of `name`, visible characters only, at most 255 octets with its
+    extension kept."""
     visible = _INVISIBLE.sub("", name).replace("\\", "/").rpartition("/")[2].strip()
     if not visible.strip("."):
         return DEFAULT_FILENAME
@@ -85,12 +86,12 @@ def clean_filename(name: str) -> str:
 
 
 async def written(file: ExternalFile, content_type: str) -> EncodedFile:
-    """A file as the part of this type carries it."""
+    """Return a file as the part of this type carries it."""
     return (await as_message(file) if _is_message(content_type.lower()) else None) or in_base64(file)
 
 
 def part(attachment: OutgoingFile, inline: bool) -> tuple[list[bytes], EncodedBody | EncodedFile]:
-    """Header fields and encoded body of the attachment's part.
+    """Return the header fields and encoded body of the attachment's part.
 
     A message/* part that is not clean 7bit travels as an octet stream under its own name: RFC 2046 5.2.1
     forbids to encode it, and readers open an `.eml` file either way (MSG-08).
@@ -122,12 +123,12 @@ def _encoded(content: bytes | EncodedFile, kind: str) -> EncodedBody | EncodedFi
 
 
 def _is_message(kind: str) -> bool:
-    """Whether a part of this type may hold nothing but a message in 7bit."""
+    """Return whether a part of this type may hold nothing but a message in 7bit."""
     return kind.startswith("message/") and not kind.startswith("message/global")
 
 
 def _names(filename: str, ascii_name: str) -> Iterator[str]:
-    """The `filename` parameters: RFC 2231 when ASCII loses something, and ASCII for all readers.
+    """Yield the `filename` parameters: RFC 2231 when ASCII loses something, and ASCII for all readers.
 
     Readers that know both should prefer the first form; those that take what comes first get it too.
     """
@@ -153,7 +154,7 @@ def _segments(filename: str) -> Iterator[str]:
 
 
 def _ascii_fallback(filename: str) -> str:
-    """The name without accents, and with `_` for what has no ASCII form."""
+    """Return the name without accents, and with `_` for what has no ASCII form."""
     if filename.isascii():
         return filename
     plain = unicodedata.normalize("NFKD", filename)
@@ -162,5 +163,5 @@ def _ascii_fallback(filename: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A quoted string that no reader takes for an encoded word or ends early."""
+    """Return a quoted string that no reader takes for an encoded word or ends early."""
     return '"' + text.replace("\\", "_").replace('"', "'").replace("=?", "=_") + '"'

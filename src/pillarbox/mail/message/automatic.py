@@ -11,7 +11,8 @@ BULK: Final = frozenset(("bulk", "junk", "list"))
 
 
 def is_automatic(message: ParsedMessage, mail_from: str) -> bool:
-    """True for mail of a null sender (`mail_from` is ""), of a list, in bulk, or submitted by a program."""
+    """Return whether mail is of a null sender (`mail_from` is ""), of a list, in bulk, or submitted by
+    a program."""
     if not mail_from or "list-id" in message.named:
         return True
     submitted = (message.first("auto-submitted") or "no").partition(";")[0].partition("(")[0]

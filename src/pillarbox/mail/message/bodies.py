@@ -97,7 +97,7 @@ class _Candidate(NamedTuple):
 
 
 def bodies(raw: bytes, root: ParsedPart) -> MessageBodies:
-    """The bodies and attachments of the message whose root part is `root`."""
+    """Return the bodies and attachments of the message whose root part is `root`."""
     if not root.children and _is_text(root):
         octets, inside = _without_files(raw, root)
         return MessageBodies(raw, root, octets, (), tuple(inside))
@@ -142,7 +142,7 @@ def _candidates(part: ParsedPart, may_be_body: bool, mixed: int, child: int) -> 
 
 
 def _root_of(part: ParsedPart) -> ParsedPart:
-    """The part that a multipart/related is about: named by `start`, else the first (RFC 2387, 3.2)."""
+    """Return the part that a multipart/related is about: named by `start`, else the first (RFC 2387, 3.2)."""
     named = part.parameters.get("start", "").strip().removeprefix("<").removesuffix(">")
     if named:
         for inner in part.children:
@@ -183,7 +183,8 @@ def _html(raw: bytes, part: ParsedPart) -> str:
 
 
 def _without_files(raw: bytes, part: ParsedPart) -> tuple[bytes | None, list[AttachedPart]]:
-    """The files that stand uuencoded in a text; where there may be some, also what is left without them."""
+    """Return the files that stand uuencoded in a text; where there may be some, also what is left
+    without them."""
     start, end = part.content_start, part.end
     if part.encoding not in transfer_decoding.IDENTITY or raw.find(b"begin ", start, end) < 0:
         return None, []
@@ -232,7 +233,7 @@ def _attachment(raw: bytes, part: ParsedPart) -> AttachedPart:
 
 
 def _named_by_subject(raw: bytes, part: ParsedPart) -> str:
-    """`<subject>.eml` of the message inside (receiving.md 1.2)."""
+    """Return `<subject>.eml` of the message inside (receiving.md 1.2)."""
     if part.encoding in transfer_decoding.IDENTITY:
         inner = raw[part.content_start : min(part.end, part.content_start + SUBJECT_WITHIN)]
     else:

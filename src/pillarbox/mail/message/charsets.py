@@ -84,14 +84,14 @@ MOST_BROKEN = 3
 
 
 def codec_of(label: str | None) -> str | None:
-    """The decoder that a charset label stands for, None when there is none."""
+    """Return the decoder that a charset label stands for, None when there is none."""
     if not label:
         return None
     return CODECS.get(label) or CODECS.get(label.strip(_LABEL_NOISE).lower())
 
 
 def decode(octets: bytes, label: str | None = None) -> str:
-    """The text that `octets` most probably are; `label` is the declared charset (receiving.md 3)."""
+    """Return the text that `octets` most probably are; `label` is the declared charset (receiving.md 3)."""
     codec = codec_of(label)
     if octets.isascii() and codec in (None, "utf_8", "ascii", "cp1252"):
         text = octets.decode("ascii")
@@ -103,7 +103,7 @@ def decode(octets: bytes, label: str | None = None) -> str:
 
 
 def decode_plain(octets: bytes, label: str | None = None) -> str:
-    """The same for plain text, which may be UTF-7 (RFC 2152)."""
+    """Return the decoded plain text, which may be UTF-7 (RFC 2152)."""
     # Each of its names has a 7; looking for that is all that other labels cost.
     if label is None or "7" not in label:
         return decode(octets, label)
@@ -113,7 +113,7 @@ def decode_plain(octets: bytes, label: str | None = None) -> str:
 
 
 def decode_html(octets: bytes, label: str | None = None) -> str:
-    """The same for HTML, which may declare its charset itself when the part does not."""
+    """Return the decoded HTML, which may declare its charset itself when the part does not."""
     if codec_of(label) is None and (found := _META.search(octets, 0, _META_WITHIN)) is not None:
         inner = found[1].decode("ascii").lower()
         # What could be read as ASCII up to here is not UTF-16, whatever it says (WHATWG, 13.2.3.2).
@@ -135,7 +135,7 @@ def _decoded(octets: bytes, declared: str | None) -> str:
 
 
 def _with_replacements(octets: bytes, codec: str) -> str:
-    """The text with U+FFFD for what is broken; in blocks, between which other threads may run."""
+    """Return the text with U+FFFD for what is broken; in blocks, between which other threads may run."""
     if len(octets) <= BLOCK:
         return octets.decode(codec, "replace")
     decoder = getincrementaldecoder(codec)("replace")
@@ -144,7 +144,7 @@ def _with_replacements(octets: bytes, codec: str) -> str:
 
 
 def _is_mostly_right(text: str, octets: bytes, codec: str) -> bool:
-    """Whether so little is broken that the declaration is true and the octets are damaged."""
+    """Return whether so little is broken that the declaration is true and the octets are damaged."""
     suspects = len(octets)
     if not codec.startswith(_SEVEN_BIT_OR_WIDE):
         suspects -= len(octets.translate(None, _HIGH))

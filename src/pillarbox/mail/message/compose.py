@@ -62,7 +62,7 @@ class MimePart(NamedTuple):
 
 
 def compose(message: OutgoingMessage) -> bytes:
-    """The message as it is signed and sent; none of its attachments is a file.
+    """Return the message as it is signed and sent; none of its attachments is a file.
 
     Raises HeaderError for values that cannot be written safely.
     """
@@ -73,8 +73,8 @@ def compose(message: OutgoingMessage) -> bytes:
 
 
 def compose_pieces(message: OutgoingMessage) -> Sequence[bytes | EncodedFile]:
-    """The same in pieces, for any message: octets and files in turn. The first has the whole header block,
-    the last ends a line."""
+    """Return any message in pieces: octets and files in turn. The first has the whole header block, the last
+    ends a line."""
     root = _structure(message)
     fields = [*_message_fields(message), b"MIME-Version: 1.0\r\n", *root.fields]
     head = b"".join(fields)
@@ -90,7 +90,7 @@ def compose_pieces(message: OutgoingMessage) -> Sequence[bytes | EncodedFile]:
 
 
 def _joined(pieces: Sequence[bytes | EncodedFile]) -> Iterator[bytes | EncodedFile]:
-    """The same pieces, with all octets between two files in one."""
+    """Yield the pieces, with all octets between two files in one."""
     here: list[bytes] = []
     for piece in pieces:
         if isinstance(piece, bytes):
@@ -103,13 +103,14 @@ def _joined(pieces: Sequence[bytes | EncodedFile]) -> Iterator[bytes | EncodedFi
 
 
 def needs_smtputf8(message: OutgoingMessage) -> bool:
-    """Whether a header of the message names a mailbox outside ASCII, so that every hop needs SMTPUTF8."""
+    """Return whether a header of the message names a mailbox outside ASCII, so that every hop
+    needs SMTPUTF8."""
     mailboxes = chain((message.sender,), message.to, message.cc, message.reply_to)
     return any(mailbox.needs_smtputf8 for mailbox in mailboxes)
 
 
 def new_message_id(domain: str, random_bits: Callable[[int], int]) -> str:
-    """A Message-ID with 128 random bits on its left and nothing else (MSG-03)."""
+    """Return a Message-ID with 128 random bits on its left and nothing else (MSG-03)."""
     return f"<{random_bits(MESSAGE_ID_BITS):032x}@{domain}>"
 
 
@@ -129,7 +130,7 @@ def _message_fields(message: OutgoingMessage) -> Iterator[bytes]:
 
 @lru_cache(maxsize=1024)
 def _sender_field(sender: Mailbox) -> bytes:
-    """Senders are few and write much."""
+    """Return the field of the senders, who are few and write much."""
     return headers.addresses("From", (sender,))
 
 
@@ -146,7 +147,8 @@ def _custom_fields(pairs: Sequence[tuple[str, str]]) -> Iterator[bytes]:
 
 
 def _structure(message: OutgoingMessage) -> MimePart:
-    """mixed(related(alternative(text, html), inline…), attachments…) without levels of one child (MSG-07)."""
+    """Return the structure mixed(related(alternative(text, html), inline…), attachments…) without levels of
+    one child (MSG-07)."""
     boundaries = _Boundaries(message.seed)
     inline = [a for a in message.attachments if a.cid is not None and message.html]
     others = [a for a in message.attachments if a.cid is None or not message.html]
@@ -220,7 +222,8 @@ class _Boundaries:
 
 
 def _check_head(head: bytes, fields: Sequence[bytes], is_utf8: bool) -> None:
-    """The finished header block, read as any receiver would, has the fields that were meant and no other."""
+    """Check that the finished header block, read as any receiver would, has the fields that were meant and
+    no other."""
     wanted = [field.partition(b":")[0] for field in fields]
     read = [line.partition(b":")[0] for line in head.split(b"\r\n") if line[:1] != b" "]
     if read != [*wanted, b""]:

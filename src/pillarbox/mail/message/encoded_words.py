@@ -48,7 +48,8 @@ CHARSETS = {name: codec for codec, names in _CODECS.items() for name in names}
 
 
 def encode(text: str, first_width: int = LONGEST_WORD) -> list[str]:
-    """`text` as encoded words of at most 75 characters; the first fits `first_width` where that is possible.
+    """Return `text` as encoded words of at most 75 characters; the first fits `first_width` where that
+    is possible.
 
     The words belong together: a reader drops the white space between them (RFC 2047 section 6.2).
     """
@@ -94,7 +95,7 @@ def _base64(octets: bytes | bytearray) -> str:
 
 
 def decode(text: str) -> str:
-    """`text` with its encoded words decoded; a word that cannot be decoded stays as it stands."""
+    """Return `text` with its encoded words decoded; a word that cannot be decoded stays as it stands."""
     if "=?" not in text:
         return text
     out: list[str] = []
@@ -120,7 +121,8 @@ def decode(text: str) -> str:
 
 
 def are_harmless(text: str) -> bool:
-    """Whether every encoded word in `text` is well formed, of a known charset and free of control characters.
+    """Return whether every encoded word in `text` is well formed, of a known charset and free of
+    control characters.
 
     Readers differ in what they take for an encoded word, so anything that resembles one is judged (TRAP-01).
     """

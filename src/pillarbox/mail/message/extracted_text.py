@@ -28,7 +28,7 @@ _EMPTY_LINES = re.compile(r"\n[ \t]*+\n[ \t\n]*\n")
 
 
 def extracted_text(text: str | None, html: str | None, subject: str | None = None) -> str | None:
-    """The text that is new in this message, or that it hands on; empty where its author only quotes.
+    """Return the text that is new in this message, or that it hands on; empty where its author only quotes.
 
     A subject with the mark of a forward says that it hands on what it quotes.
     """
@@ -45,12 +45,12 @@ def extracted_text(text: str | None, html: str | None, subject: str | None = Non
 
 
 def _handed_on(html: str, *, is_forward: bool) -> str:
-    """The text of an HTML mail that only hands on another message; else empty."""
+    """Return the text of an HTML mail that only hands on another message; else empty."""
     return _OwnLines(marked_html.whole_text_of(html)).handed_on(is_forward=is_forward)
 
 
 def _says_less(own: _OwnLines, text: str, html: str) -> bool:
-    """Whether the HTML is to be read although there is plain text.
+    """Return whether the HTML is to be read although there is plain text.
 
     It marks a quotation that the text does not show, or the text only says that the message is in HTML.
     """
@@ -87,7 +87,8 @@ class _OwnLines:
         return _EMPTY_LINES.sub("\n\n", "\n\n".join(kept))
 
     def handed_on(self, *, is_forward: bool) -> str:
-        """The text from the line on behind which another message stands; empty unless it is a forward."""
+        """Return the text from the line on behind which another message stands; empty unless it is
+        a forward."""
         if self._history_at is None or not (is_forward or self._names_forward):
             return ""
         return _EMPTY_LINES.sub("\n\n", "\n".join(self._lines[self._history_at :]).strip())
@@ -149,7 +150,7 @@ class _OwnLines:
         return False
 
     def _attribution(self, index: int) -> int:
-        """How many lines are an attribution; 0 where none begins here."""
+        """Return how many lines are an attribution; 0 where none begins here."""
         found = history.attribution(self._compared, index)
         if found is None:
             return 0
@@ -158,7 +159,7 @@ class _OwnLines:
         return 0
 
     def _next_line(self, position: int) -> int | None:
-        """The next line that is not empty, if it is near."""
+        """Return the next line that is not empty, if it is near."""
         for index in range(position, min(position + 4, len(self._lines))):
             if self._lines[index].strip():
                 return index
@@ -168,7 +169,7 @@ class _OwnLines:
         return index is not None and self._quoted[index]
 
     def _has_quoted_after(self, index: int) -> bool:
-        """Whether marked lines follow: then what is not marked is the author's own."""
+        """Return whether marked lines follow: then what is not marked is the author's own."""
         return self._last_quoted >= index
 
 

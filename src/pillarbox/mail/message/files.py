@@ -45,7 +45,7 @@ class EncodedFile:
 
 
 def of_bytes(data: bytes) -> ExternalFile:
-    """A file that is in memory after all; others have their turn between its blocks."""
+    """Return a file that is in memory after all; others have their turn between its blocks."""
 
     async def read() -> AsyncIterator[bytes]:
         for start in range(0, len(data), BLOCK):
@@ -56,14 +56,15 @@ def of_bytes(data: bytes) -> ExternalFile:
 
 
 def in_base64(file: ExternalFile) -> EncodedFile:
-    """Base64 in lines of 76 characters (RFC 2045 6.8), without a line end after the last."""
+    """Return the file in Base64, in lines of 76 characters (RFC 2045 6.8), without a line end after
+    the last."""
     encoded = 4 * ((file.size + 2) // 3)
     breaks = max(0, (encoded - 1) // BASE64_COLUMNS)
     return EncodedFile("base64", encoded + 2 * breaks, lambda: _base64(file))
 
 
 async def as_message(file: ExternalFile) -> EncodedFile | None:
-    """An attached message as it may stand inside a message/* part, or None if it may not.
+    """Return an attached message as it may stand inside a message/* part, or None if it may not.
 
     The same rule as `transfer.encode_message` (RFC 2046 5.2.1).
     """
@@ -82,7 +83,7 @@ async def as_message(file: ExternalFile) -> EncodedFile | None:
 
 
 async def _base64(file: ExternalFile) -> AsyncIterator[bytes]:
-    """Whole lines per block, each but the first with the line end that parts it from the one before."""
+    """Yield whole lines per block, each but the first with the line end that parts it from the one before."""
     rest = b""
     separator = b""
     size = 0
@@ -106,7 +107,7 @@ def _lines(octets: bytes) -> bytes:
 
 
 async def _crlf(file: ExternalFile) -> AsyncIterator[bytes]:
-    """The file with its line ends made CRLF; a CR at the end of a chunk waits for what follows."""
+    """Yield the file with its line ends made CRLF; a CR at the end of a chunk waits for what follows."""
     rest = b""
     async for chunk in file.read():
         data = rest + chunk

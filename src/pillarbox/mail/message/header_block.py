@@ -74,7 +74,8 @@ class HeaderBlock(NamedTuple):
 
 
 def split(raw: bytes, start: int, end: int) -> HeaderBlock:
-    """The fields that stand from `start` on; the last `\\r` of a value is cut off with its line end."""
+    """Return the fields that stand from `start` on; the last `\\r` of a value is cut off with its
+    line end."""
     fields: list[tuple[bytes, bytes]] = []
     at = start
     match = _FIELD.match
@@ -103,19 +104,20 @@ def split(raw: bytes, start: int, end: int) -> HeaderBlock:
 
 
 def _header_end(raw: bytes, index: int, end: int) -> int:
-    """Behind the last line of the header; `index` where no empty line ends it."""
+    """Return the place behind the last line of the header; `index` where no empty line ends it."""
     blank = _blank(raw, index, end)
     return blank[0] if blank else index
 
 
 def _next_field(raw: bytes, index: int, header_end: int) -> re.Match[bytes] | None:
-    """The first field that every reader knows behind lines that are none."""
+    """Return the first field that every reader knows behind lines that are none."""
     known = _KNOWN_FIELD.search(raw, index, header_end) if index < header_end else None
     return _FIELD.match(raw, known.end(), header_end) if known else None
 
 
 def _blank(raw: bytes, start: int, end: int) -> tuple[int, int] | None:
-    """Where the first empty line begins and ends. Found by octets: a pattern takes ten times as long."""
+    """Return where the first empty line begins and ends. Found by octets: a pattern takes ten times
+    as long."""
     with_cr = raw.find(b"\n\r\n", start, end)
     # One that ends in LF alone counts only in front of the other, so nothing behind that is searched.
     alone = raw.find(b"\n\n", start, end if with_cr < 0 else with_cr + 1)
@@ -131,13 +133,13 @@ def _blank_later(raw: bytes, start: int, end: int) -> int:
 
 
 def split_message(raw: bytes) -> HeaderBlock:
-    """The same for a whole message, in front of which an mbox file may have put a line of its own."""
+    """Return the header of a whole message, in front of which an mbox file may have put a line of its own."""
     return split(raw, _begin(raw), len(raw))
 
 
 def extent(raw: bytes) -> tuple[int, int]:
-    """Where the header of a message begins and ends, however many fields it has and whatever else: at the
-    first empty line."""
+    """Return where the header of a message begins and ends, however many fields it has and whatever else: at
+    the first empty line."""
     begin = _begin(raw)
     if _BLANK.match(raw, begin):
         return begin, begin
@@ -146,7 +148,7 @@ def extent(raw: bytes) -> tuple[int, int]:
 
 
 def windows(raw: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Stretches of whole lines, so many octets at once that other threads may run in between."""
+    """Yield stretches of whole lines, so many octets at once that other threads may run in between."""
     while begin < end:
         near = raw.rfind(b"\n", begin, min(begin + LINES_AT_ONCE, end)) + 1
         stop = near or raw.find(b"\n", begin, end) + 1 or end
@@ -162,7 +164,7 @@ def _begin(raw: bytes) -> int:
 
 
 def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[HeaderField, ...]:
-    """The fields with their values decoded; of a value, what is beyond 64 KiB is not shown."""
+    """Return the fields with their values decoded; of a value, what is beyond 64 KiB is not shown."""
     decoded, longest = header_text.decoded, LONGEST_VALUE
     return tuple(
         [HeaderField(name.decode("ascii"), value, decoded(value[:longest])) for name, value in fields]
@@ -170,7 +172,7 @@ def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[HeaderField, ...]:
 
 
 def by_name(headers: Iterable[HeaderField]) -> dict[str, list[HeaderField]]:
-    """The fields under their names in lower case, in the order of the message."""
+    """Return the fields under their names in lower case, in the order of the message."""
     named: dict[str, list[HeaderField]] = {}
     for header in headers:
         named.setdefault(header.name.lower(), []).append(header)
@@ -178,15 +180,15 @@ def by_name(headers: Iterable[HeaderField]) -> dict[str, list[HeaderField]]:
 
 
 def instance(name: str, headers: Sequence[HeaderField]) -> HeaderField | None:
-    """The field of this name, in lower case, that is read: the lowest of those that may stand only once, else
-    the topmost."""
+    """Return the field of this name, in lower case, that is read: the lowest of those that may stand only
+    once, else the topmost."""
     if not headers:
         return None
     return headers[-1] if name in ONCE else headers[0]
 
 
 def first_of_each(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:
-    """The raw value of the topmost field of each name (in lower case)."""
+    """Return the raw value of the topmost field of each name (in lower case)."""
     named: dict[str, bytes] = {}
     for name, value in fields:
         named.setdefault(name.lower().decode("ascii"), value)
@@ -194,12 +196,14 @@ def first_of_each(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:
 
 
 def joined(headers: Iterable[HeaderField]) -> dict[str, str]:
-    """Name in lower case to value, several values of one name joined with `, ` (receiving.md 2.2)."""
+    """Return the values by name in lower case, several values of one name joined with `, `
+    (receiving.md 2.2)."""
     return {name: ", ".join([h.value for h in found]) for name, found in by_name(headers).items()}
 
 
 def received_for(values: Iterable[bytes]) -> tuple[str, ...]:
-    """The addresses in `for` clauses of Received fields, newest hop first, each once (receiving.md 1.1)."""
+    """Return the addresses in `for` clauses of Received fields, newest hop first, each once
+    (receiving.md 1.1)."""
     found: dict[str, None] = {}
     for value in values:
         value = value.replace(b"FOR", b"for")
@@ -213,8 +217,8 @@ def received_for(values: Iterable[bytes]) -> tuple[str, ...]:
 
 
 def message_ids(text: str) -> tuple[str, ...]:
-    """The message ids of a References, In-Reply-To or Message-ID, with their angle brackets, each once; of
-    more than 1,000 the first and the last ones, which are the nearest.
+    """Return the message ids of a References, In-Reply-To or Message-ID, with their angle brackets, each
+    once; of more than 1,000 the first and the last ones, which are the nearest.
 
     Where none is written as it should be, ids with white space inside (a fold) and ids without brackets
     count: who has written a Message-ID like that names it like that.
@@ -224,7 +228,7 @@ def message_ids(text: str) -> tuple[str, ...]:
 
 
 def message_id(text: str) -> str | None:
-    """The one id of a Message-ID, put in angle brackets when it came without."""
+    """Return the one id of a Message-ID, put in angle brackets when it came without."""
     found = message_ids(text)
     if found:
         return found[0]
@@ -233,7 +237,7 @@ def message_id(text: str) -> str | None:
 
 
 def _otherwise_written(text: str) -> tuple[str, ...]:
-    """Ids as RFC 5322 forbids them; nothing where the text may as well be words."""
+    """Return ids that are written as RFC 5322 forbids; nothing where the text may as well be words."""
     spaced = ["".join(inner.split()) for inner in _SPACED_ID.findall(text)]
     if spaced:
         return tuple(dict.fromkeys([f"<{inner}>" for inner in spaced if "@" in inner]))
@@ -244,7 +248,7 @@ def _otherwise_written(text: str) -> tuple[str, ...]:
 
 
 def date(text: str) -> datetime | None:
-    """The instant of a Date, in UTC; None for what is none. A zone that is not known counts as UTC."""
+    """Return the instant of a Date, in UTC; None for what is none. A zone that is not known counts as UTC."""
     found = _DATE.search(text[:200])
     if found is None:
         return None
@@ -267,7 +271,7 @@ def date(text: str) -> datetime | None:
 
 
 def _full_year(year: int) -> int:
-    """Two and three digits as RFC 5322 4.3 reads them."""
+    """Return the year that two or three digits mean, as RFC 5322 4.3 reads them."""
     if year < 50:
         return year + 2000
     return year + 1900 if year < 1000 else year

@@ -21,7 +21,7 @@ _BLANKS = " \t\r\n"
 
 
 def decoded(raw: bytes) -> str:
-    """The text of a raw header value: unfolded, encoded words decoded, what is broken U+FFFD."""
+    """Return the text of a raw header value: unfolded, encoded words decoded, what is broken U+FFFD."""
     text = raw.decode("utf-8", "replace").strip(_BLANKS)
     if text.isprintable() and "=?" not in text:
         return text
@@ -29,7 +29,7 @@ def decoded(raw: bytes) -> str:
 
 
 def unfolded(raw: bytes) -> str:
-    """The value on one line, one blank for each fold, its encoded words still encoded.
+    """Return the value on one line, one blank for each fold, its encoded words still encoded.
 
     Octets that are no UTF-8 are U+FFFD.
     """
@@ -40,19 +40,20 @@ def unfolded(raw: bytes) -> str:
 
 
 def shown(text: str) -> str:
-    """`text` with its encoded words decoded and without control characters."""
+    """Return `text` with its encoded words decoded and without control characters."""
     if "=?" in text:
         text = words_decoded(text)
     return text if text.isprintable() else clean(text)
 
 
 def clean(text: str) -> str:
-    """`text` with line ends as blanks and other control characters as U+FFFD (INB-04)."""
+    """Return `text` with line ends as blanks and other control characters as U+FFFD (INB-04)."""
     return _CONTROLS.sub(charsets.REPLACEMENT, text.replace("\r\n", " ").replace("\n", " "))
 
 
 def words_decoded(text: str) -> str:
-    """`text` with its RFC 2047 encoded words decoded; white space between two of them is dropped (6.2)."""
+    """Return `text` with its RFC 2047 encoded words decoded; white space between two of them is
+    dropped (6.2)."""
     return "".join(_pieces(text))
 
 

@@ -61,7 +61,7 @@ class HeaderError(ValueError):
 
 
 def unstructured(name: str, value: str) -> bytes:
-    """A field of free text; what is not ASCII, looks encoded or is too long for a line is encoded."""
+    """Return a field of free text; what is not ASCII, looks encoded or is too long for a line is encoded."""
     value = _clean(name, value)
     if value.isascii() and "=?" not in value:
         if len(name) + 2 + len(value) <= COLUMNS:
@@ -72,7 +72,7 @@ def unstructured(name: str, value: str) -> bytes:
 
 
 def structured(name: str, value: str) -> bytes:
-    """A field for machines: ASCII only, folded at white space only, nothing encoded (TRAP-03)."""
+    """Return a field for machines: ASCII only, folded at white space only, nothing encoded (TRAP-03)."""
     value = _clean(name, value)
     if not value.isascii():
         raise HeaderError(f"The header {name} may hold only ASCII characters.")
@@ -84,12 +84,13 @@ def structured(name: str, value: str) -> bytes:
 
 
 def custom(name: str, value: str) -> bytes:
-    """A field that the sender of the mail named; its kind follows from the name."""
+    """Return a field that the sender of the mail named; its kind follows from the name."""
     return structured(name, value) if is_structured(name) else unstructured(name, value)
 
 
 def addresses(name: str, mailboxes: Sequence[Mailbox]) -> bytes:
-    """A list of mailboxes (RFC 5322 3.4), folded only between words that stand outside quotes (TRAP-02)."""
+    """Return a list of mailboxes (RFC 5322 3.4), folded only between words that stand outside
+    quotes (TRAP-02)."""
     _clean(name, "")
     if not mailboxes:
         raise HeaderError(f"The header {name} needs at least one address.")
@@ -105,7 +106,7 @@ def addresses(name: str, mailboxes: Sequence[Mailbox]) -> bytes:
 
 
 def message_ids(name: str, ids: Sequence[str]) -> bytes:
-    """A list of message identifiers, each with its angle brackets (RFC 5322 3.6.4)."""
+    """Return a list of message identifiers, each with its angle brackets (RFC 5322 3.6.4)."""
     for message_id in ids:
         if len(message_id) > LONGEST_TOKEN or not _MESSAGE_ID.fullmatch(message_id):
             raise HeaderError(f"The header {name} holds something that is no message id.")
@@ -114,7 +115,7 @@ def message_ids(name: str, ids: Sequence[str]) -> bytes:
 
 
 def date(name: str, instant: datetime) -> bytes:
-    """An instant in UTC with English names, whatever the locale or zone of the process (MSG-04)."""
+    """Return an instant in UTC with English names, whatever the locale or zone of the process (MSG-04)."""
     if instant.tzinfo is None:
         raise HeaderError(f"The header {name} needs an instant with a zone.")
     t = instant.astimezone(UTC)
@@ -125,13 +126,13 @@ def date(name: str, instant: datetime) -> bytes:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a custom header of this name is dropped in silence (emails.md 1.3). Reply-To is not."""
+    """Return whether a custom header of this name is dropped in silence (emails.md 1.3). Reply-To is not."""
     lower = name.lower()
     return lower in RESERVED or lower.startswith(RESERVED_PREFIXES)
 
 
 def is_structured(name: str) -> bool:
-    """Whether the field is for machines: folded and never encoded."""
+    """Return whether the field is for machines: folded and never encoded."""
     lower = name.lower()
     return lower in STRUCTURED or lower.startswith(STRUCTURED_PREFIXES)
 
@@ -148,7 +149,7 @@ def check_custom_header(name: str, value: str) -> None:
 
 
 def content_id(cid: str) -> bytes:
-    """The Content-ID of a part; `cid` has no angle brackets."""
+    """Return the Content-ID of a part; `cid` has no angle brackets."""
     if len(cid) > LONGEST_CONTENT_ID or not _CONTENT_ID.fullmatch(cid):
         raise HeaderError(
             f"A content id must have 1 to {LONGEST_CONTENT_ID} printable ASCII characters "
@@ -158,7 +159,7 @@ def content_id(cid: str) -> bytes:
 
 
 def _clean(name: str, value: str) -> str:
-    """The value without white space at its ends, tabs as blanks; refuses what could end the field."""
+    """Return the value without white space at its ends, tabs as blanks; refuses what could end the field."""
     if not _NAME.fullmatch(name):
         raise HeaderError("A header name holds a character that is not allowed.")
     if FORBIDDEN.search(value):
@@ -167,12 +168,12 @@ def _clean(name: str, value: str) -> str:
 
 
 def _tokens(value: str) -> list[str]:
-    """The words of the value, each with the blanks before it; joined they are the value again."""
+    """Return the words of the value, each with the blanks before it; joined they are the value again."""
     return _TOKEN.findall(f" {value}")
 
 
 def _encoded_where_needed(name: str, value: str) -> list[str]:
-    """Tokens with everything from the first to the last word that needs it encoded as one run."""
+    """Return the tokens with everything from the first to the last word that needs it encoded as one run."""
     width = COLUMNS - len(name) - 2
     tokens = _tokens(value)
     needing = [at for at, token in enumerate(tokens) if _needs_encoding(token)]
@@ -205,7 +206,8 @@ def _mailbox_words(name: str, mailbox: Mailbox, width: int) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _phrase(display: str, width: int) -> tuple[str, ...]:
-    """A display name as atoms, one quoted string or encoded words, never a mix (RFC 2047, 5 rule 3)."""
+    """Return a display name as atoms, one quoted string or encoded words, never a mix (RFC 2047, 5
+    rule 3)."""
     if not display.isascii() or "=?" in display or len(display) > LONGEST_QUOTED:
         return tuple(encoded_words.encode(display, width))
     if _ATOM_WORDS.fullmatch(display):
@@ -214,7 +216,8 @@ def _phrase(display: str, width: int) -> tuple[str, ...]:
 
 
 def _folded(name: str, tokens: Sequence[str]) -> bytes:
-    """The field from tokens that each begin with a blank; folds before a token, never before the first."""
+    """Return the field from tokens that each begin with a blank; folds before a token, never before
+    the first."""
     whole = f"{name}:{''.join(tokens)}\r\n"
     if len(whole) <= COLUMNS + 2:
         return whole.encode()

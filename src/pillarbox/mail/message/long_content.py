@@ -17,7 +17,8 @@ class LongContent:
     __slots__ = ("is_ascii", "pieces", "size")
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
-        """Raises ValueError for what is not clean (TRAP-08); files are clean by their making."""
+        """Build the content; raise ValueError for what is not clean (TRAP-08); files are clean by
+        their making."""
         here = [piece for piece in pieces if isinstance(piece, bytes)]
         for piece in here:
             assert_clean(piece)
@@ -26,10 +27,10 @@ class LongContent:
         self.size = sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
 
     def at_once(self) -> None:
-        """There is too much of it."""
+        """Return None: there is too much of it."""
 
     async def blocks(self) -> AsyncIterator[bytes]:
-        """All of it; no block ends between a CR and its LF."""
+        """Yield all of it; no block ends between a CR and its LF."""
         for piece in self.pieces:
             if isinstance(piece, bytes):
                 yield piece
@@ -38,7 +39,7 @@ class LongContent:
                     yield block
 
     async def stuffed(self) -> AsyncIterator[bytes | memoryview]:
-        """As it goes on the wire, without the final dot, in blocks of a bounded size."""
+        """Yield it as it goes on the wire, without the final dot, in blocks of a bounded size."""
         begins_line = True
         async for block in self.blocks():
             out = block.replace(b"\r\n.", b"\r\n..")
@@ -49,5 +50,5 @@ class LongContent:
                 yield memoryview(out)[start : start + 2 * BLOCK]
 
     async def whole(self) -> bytes:
-        """The message in one piece, for those who have room for it."""
+        """Return the message in one piece, for those who have room for it."""
         return b"".join([block async for block in self.blocks()])

@@ -42,7 +42,7 @@ class LoopMarks:
         self._keys = tuple(keys)
 
     def of(self, address: str) -> str:
-        """The mark of an address, in any case of letters; 24 characters."""
+        """Return the mark of an address, in any case of letters; 24 characters."""
         return _mark(self._keys[0], address)
 
     def comment(self, addresses: Iterable[str]) -> str:
@@ -51,13 +51,13 @@ class LoopMarks:
         return f"(mark {marks})"
 
     def is_loop(self, addresses: Iterable[str], headers: Iterable[HeaderField]) -> bool:
-        """Whether the mail was received for one of these addresses before."""
+        """Return whether the mail was received for one of these addresses before."""
         known = carried(headers)
         return bool(known) and any(_mark(key, a) in known for a in addresses for key in self._keys)
 
 
 def carried(headers: Iterable[HeaderField]) -> dict[str, None]:
-    """The marks that a mail carries, each once, from the top; whose they are is not known."""
+    """Return the marks that a mail carries, each once, from the top; whose they are is not known."""
     found: dict[str, None] = {}
     for header in headers:
         name = header.name.lower()

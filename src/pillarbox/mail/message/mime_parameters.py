@@ -36,14 +36,14 @@ class ParameterizedValue(NamedTuple):
 
 
 def parse(raw: bytes) -> ParameterizedValue:
-    """The parameterized value of a raw header; whatever it holds, something is returned."""
+    """Return the parameterized value of a raw header; whatever it holds, something is returned."""
     if raw.isascii() and len(raw) <= 128 and b"=?" not in raw:
         return _short(raw)
     return _parse(header_text.unfolded(raw[:LONGEST_READ]), raw)
 
 
 def content_type(raw: bytes | None) -> ParameterizedValue:
-    """A Content-Type; text/plain where there is none or it cannot be read (RFC 2045, 5.2)."""
+    """Return a Content-Type; text/plain where there is none or it cannot be read (RFC 2045, 5.2)."""
     if raw is None:
         return _PLAIN
     found = parse(raw)
@@ -55,7 +55,8 @@ _PLAIN = ParameterizedValue("text/plain", {})
 
 @lru_cache(maxsize=512)
 def _short(raw: bytes) -> ParameterizedValue:
-    """Most mail repeats the same few values; callers must not change the result."""
+    """Return the parsed value of a short header. Most mail repeats the same few values; callers must not
+    change the result."""
     return _parse(header_text.unfolded(raw), raw)
 
 
@@ -98,7 +99,8 @@ def _value(match: re.Match[str]) -> str:
 
 
 def _joined(pieces: dict[int, tuple[str, bool]]) -> str:
-    """A continued value: its octets are joined before they are decoded, up to the first missing piece."""
+    """Return a continued value: its octets are joined before they are decoded, up to the first
+    missing piece."""
     octets = bytearray()
     charset = None
     for place in range(len(pieces)):

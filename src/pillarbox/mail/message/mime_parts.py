@@ -51,7 +51,7 @@ class ParsedPart:
         return self.parameters.get("charset")
 
     def leaves(self) -> Iterator[ParsedPart]:
-        """The parts without parts of their own, in the order of the message."""
+        """Yield the parts without parts of their own, in the order of the message."""
         if not self.children:
             yield self
         for child in self.children:
@@ -69,14 +69,14 @@ class MimeBudget:
 
 
 def tree(raw: bytes, head: Mapping[str, bytes], content_start: int) -> tuple[ParsedPart, bool]:
-    """The root part of a message whose header is `head`; and whether all of it was divided."""
+    """Return the root part of a message whose header is `head`; and whether all of it was divided."""
     bounds = MimeBudget(octets=MOST_PASSES * len(raw))
     root = _Splitter(raw, bounds).part(head, 0, content_start, len(raw), "text/plain", 0)
     return root, bounds.complete
 
 
 def content(raw: bytes, part: ParsedPart) -> bytes:
-    """The decoded content of a leaf."""
+    """Return the decoded content of a leaf."""
     return transfer_decoding.decoded(raw, part.content_start, part.end, part.encoding)
 
 
@@ -88,7 +88,7 @@ class _Splitter:
     def part(
         self, head: Mapping[str, bytes], start: int, content_start: int, end: int, default: str, depth: int
     ) -> ParsedPart:
-        """The part with this header, divided as far as its type asks for it."""
+        """Return the part with this header, divided as far as its type asks for it."""
         declared = head.get("content-type")
         kind = mime_parameters.content_type(declared) if declared else ParameterizedValue(default, {})
         children: tuple[ParsedPart, ...] = ()
@@ -126,7 +126,7 @@ class _Splitter:
         return self.part(head, start, block.body_start, end, default, depth)
 
     def _spans(self, boundary: bytes, start: int, end: int) -> list[tuple[int, int]]:
-        """Where the parts stand between the lines of this boundary; the last may lack its end."""
+        """Return where the parts stand between the lines of this boundary; the last may lack its end."""
         spans: list[tuple[int, int]] = []
         opened: int | None = None
         for line_start, line_end, closes in self._delimiters(b"--" + boundary, start, end):
@@ -144,7 +144,7 @@ class _Splitter:
         return spans
 
     def _delimiters(self, delimiter: bytes, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
-        """Begin and end of each delimiter line with the line end before it, and whether it closes."""
+        """Yield the place of each delimiter line with the line end before it, and whether it closes."""
         raw = self._raw
         at = start
         if raw.startswith(delimiter, start, end):
@@ -169,7 +169,7 @@ class _Splitter:
 
 
 def _disposition(raw: bytes | None, kind: ParameterizedValue) -> tuple[str | None, str | None]:
-    """The disposition, and the cleaned file name from wherever it stands."""
+    """Return the disposition, and the cleaned file name from wherever it stands."""
     if not raw and not kind.parameters:
         return None, None
     declared = mime_parameters.parse(raw) if raw else ParameterizedValue("", {})

@@ -91,7 +91,7 @@ class ParsedMessage:
         return header_block.message_ids(text)
 
     def first(self, name: str) -> str | None:
-        """The decoded value of the header of that name, in any case of letters.
+        """Return the decoded value of the header of that name, in any case of letters.
 
         Of several it is the topmost, or the lowest of those that may stand only once (`header_block.ONCE`).
         """
@@ -99,22 +99,22 @@ class ParsedMessage:
         return None if header is None else header.value
 
     def all(self, name: str) -> list[str]:
-        """The decoded values of every header of that name, from the top."""
+        """Return the decoded values of every header of that name, from the top."""
         return [header.value for header in self.named.get(name.lower(), ())]
 
     def joined_headers(self) -> dict[str, str]:
-        """The headers as the API shows them (receiving.md 2.2)."""
+        """Return the headers as the API shows them (receiving.md 2.2)."""
         return header_block.joined(self.headers)
 
     def content(self, attachment: AttachedPart | ParsedPart) -> bytes:
-        """The decoded octets of an attachment, or of any leaf of `root`."""
+        """Return the decoded octets of an attachment, or of any leaf of `root`."""
         return mime_parts.content(
             self.raw, attachment.part if isinstance(attachment, AttachedPart) else attachment
         )
 
 
 def parse(raw: bytes) -> ParsedMessage:
-    """The message that these octets are."""
+    """Return the message that these octets are."""
     if b"\r" in raw and b"\n" not in raw:
         # The line ends of old systems; every offset stays what it was.
         raw = raw.replace(b"\r", b"\n")
@@ -152,7 +152,7 @@ def _instance(name: str, headers: Sequence[HeaderField]) -> HeaderField:
 
 
 def _authors(headers: Sequence[HeaderField]) -> AddressFields:
-    """The From mailboxes; a list is exact only when there is one header (DMARC-02)."""
+    """Return the From mailboxes; a list is exact only when there is one header (DMARC-02)."""
     if len(headers) == 1:
         return address_fields.read(headers[0].raw)
     read = [address_fields.read(header.raw) for header in headers]

@@ -73,7 +73,8 @@ PREFIXES: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 
 def folded(text: str) -> str:
-    """A subject as it is compared: in one normal form, without regard to case and to how long blanks are."""
+    """Return a subject as it is compared: in one normal form, without regard to case and to how long
+    blanks are."""
     shown = _UNSEEN.sub("", unicodedata.normalize("NFC", text)).casefold().replace("i\u0307", "i")
     # Of the four letters i of Turkish capitals and small ones are not told apart.
     shown = shown.replace("\u0131", "i")
@@ -97,5 +98,5 @@ _FORWARD: Final = _pattern(_FORWARDS)
 
 
 def begins_with_forward(subject: str | None) -> bool:
-    """Whether the subject begins with the mark of a forward in some language."""
+    """Return whether the subject begins with the mark of a forward in some language."""
     return _FORWARD.match(folded((subject or "")[:200])) is not None

@@ -26,24 +26,26 @@ class ComparedSubject(NamedTuple):
 
 
 def bare_id(message_id: str) -> str:
-    """A message id as it is compared: without whitespace and brackets around it."""
+    """Return a message id as it is compared: without whitespace and brackets around it."""
     return message_id.strip().removeprefix("<").removesuffix(">").strip()
 
 
 def id_key(message_id: str) -> int:
-    """A number by which equal ids are looked up, in the range of a `bigint`. Others may have it too."""
+    """Return a number by which equal ids are looked up, in the range of a `bigint`. Others may have
+    it too."""
     return _key(bare_id(message_id))
 
 
 def earlier_ids(in_reply_to: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
-    """The ids of earlier messages in the order in which they decide: In-Reply-To, then References from the
-    last one back; each once."""
+    """Return the ids of earlier messages in the order in which they decide: In-Reply-To, then References from
+    the last one back; each once."""
     nearest = [*in_reply_to[:MOST_IDS], *reversed(references[-MOST_IDS:])]
     return tuple(dict.fromkeys(filter(None, map(bare_id, nearest))))[:MOST_IDS]
 
 
 def compared_subject(subject: str | None) -> ComparedSubject:
-    """The subject without marks of replies, forwards and lists, and without regard to case and blanks."""
+    """Return the subject without marks of replies, forwards and lists, and without regard to case
+    and blanks."""
     text = folded(subject or "")
     at, is_answer = 0, False
     while True:
@@ -56,7 +58,7 @@ def compared_subject(subject: str | None) -> ComparedSubject:
 
 
 def subject_key(text: str) -> int | None:
-    """A number by which equal compared subjects are looked up; an empty one equals none."""
+    """Return a number by which equal compared subjects are looked up; an empty one equals none."""
     return _key(text) if text else None
 
 

@@ -31,7 +31,7 @@ IDENTITY = ("7bit", "8bit", "binary")
 
 
 def encoding_named(raw: bytes | None) -> str:
-    """The encoding that a Content-Transfer-Encoding names, in lower case; 7bit where there is none."""
+    """Return the encoding that a Content-Transfer-Encoding names, in lower case; 7bit where there is none."""
     if not raw:
         return "7bit"
     words = raw.split(b"(", 1)[0].strip(b" \t\r\n\"';").split()
@@ -39,7 +39,8 @@ def encoding_named(raw: bytes | None) -> str:
 
 
 def decoded(raw: bytes, start: int, end: int, encoding: str) -> bytes:
-    """The octets that stand encoded in `raw` from `start` to `end`, which are not copied before decoding."""
+    """Return the octets that stand encoded in `raw` from `start` to `end`, which are not copied
+    before decoding."""
     if encoding == "base64":
         return _base64(raw, start, end)
     if encoding == "quoted-printable":
@@ -67,8 +68,8 @@ def _base64(raw: bytes, start: int, end: int) -> bytes:
 
 
 def _long_base64(raw: bytes, start: int, end: int) -> tuple[list[bytes], bytes, int]:
-    """Most of a long text without padding, decoded in pieces so that other threads run in between: the
-    octets, up to three digits that wait for more, and from where on nothing was read."""
+    """Return most of a long text without padding, decoded in pieces so that other threads run in between. It
+    comes as the octets, up to three digits that wait for more, and from where on nothing was read."""
     out: list[bytes] = []
     digits = b""
     while end - start > PIECE:
@@ -92,7 +93,7 @@ def _short_base64(text: bytes) -> bytes:
 
 
 def _uuencoded(text: bytes) -> bytes:
-    """The lines between `begin` and `end`, or all lines when there is no `begin`."""
+    """Return the lines between `begin` and `end`, or all lines when there is no `begin`."""
     found = _UU_BEGIN.search(text)
     out: list[bytes] = []
     for line in islice(_LINE.finditer(text, found.end() if found else 0), MOST_LINES):

@@ -22,7 +22,7 @@ class EncodedBody(NamedTuple):
 
 
 def encode_text(text: str) -> EncodedBody:
-    """Text with its line ends made CRLF, in the encoding that suits it best.
+    """Return the text with its line ends made CRLF, in the encoding that suits it best.
 
     Plain ASCII in lines of legal length stays readable as 7bit; the rest goes out quoted-printable, or
     base64 when that is shorter (mostly scripts other than Latin).
@@ -40,7 +40,8 @@ def encode_text(text: str) -> EncodedBody:
 
 
 def _quoted_printable(octets: bytes) -> Iterator[bytes]:
-    """In pieces, so that other threads run in between: whole lines, or parts of a line that is very long."""
+    """Yield the text in pieces, so that other threads run in between: whole lines, or parts of a line that is
+    very long."""
     start, size = 0, len(octets)
     while size - start > 2 * PIECE:
         end = octets.find(b"\n", start + PIECE, start + 2 * PIECE) + 1
@@ -52,12 +53,12 @@ def _quoted_printable(octets: bytes) -> Iterator[bytes]:
 
 
 def encode_octets(octets: bytes) -> EncodedBody:
-    """Octets that must arrive unchanged."""
+    """Return the encoded form of octets that must arrive unchanged."""
     return EncodedBody("base64", base64_lines(octets))
 
 
 def encode_message(message: bytes) -> EncodedBody | None:
-    """An attached message as it may stand inside a message/* part, or None if it may not.
+    """Return an attached message as it may stand inside a message/* part, or None if it may not.
 
     RFC 2046 5.2.1 allows no base64 or quoted-printable there, so only clean 7bit mail passes. Bare LF,
     the line end of stored mail on Unix, becomes CRLF; a bare CR or a NUL is not clean.
@@ -69,7 +70,7 @@ def encode_message(message: bytes) -> EncodedBody | None:
 
 
 def base64_lines(octets: bytes) -> bytes:
-    """Base64 in lines of 76 characters (RFC 2045 6.8)."""
+    """Return Base64 in lines of 76 characters (RFC 2045 6.8)."""
     encoded = binascii.b2a_base64(octets, newline=False)
     if len(encoded) <= BASE64_COLUMNS:
         return encoded
@@ -78,14 +79,15 @@ def base64_lines(octets: bytes) -> bytes:
 
 
 def is_clean(octets: bytes) -> bool:
-    """Whether there is no NUL, and no CR or LF but in CRLF (TRAP-08)."""
+    """Return whether there is no NUL, and no CR or LF but in CRLF (TRAP-08)."""
     # Single octets are found much faster than pairs: without any CR, and then with one before each LF, a
     # clean message is what it was.
     return b"\0" not in octets and octets.replace(b"\r", b"").replace(b"\n", b"\r\n") == octets
 
 
 def _has_short_lines(octets: bytes) -> bool:
-    """From one line end to the last that is in reach; most are passed over."""
+    """Return whether lines are short, from one line end to the last that is in reach; most are
+    passed over."""
     start = 0
     while len(octets) - start > LONGEST_LINE:
         end = octets.rfind(b"\n", start, start + LONGEST_LINE + 1)

@@ -45,18 +45,19 @@ NOBODY: Final = ContactValues()
 
 
 def is_of_contact(name: str) -> bool:
-    """Whether this name stands for something of a contact in every mail; a property without `contact.` before
-    it does so in broadcasts alone."""
+    """Return whether this name stands for something of a contact in every mail; a property without `contact.`
+    before it does so in broadcasts alone."""
     return name in FIELDS or name in _NOTHING or name.startswith(CONTACT_PATH)
 
 
 def is_link(name: str) -> bool:
-    """Whether this name stands for the URL by which the recipient unsubscribes."""
+    """Return whether this name stands for the URL by which the recipient unsubscribes."""
     return name in UNSUBSCRIBE_URL
 
 
 def contact_value(contact: ContactValues, placeholder: Placeholder) -> Value:
-    """The contact's own value, else the fallback of the placeholder, else that of the property, else nothing.
+    """Return the contact's own value, else the fallback of the placeholder, else that of the property,
+    else nothing.
 
     A fallback is the sender's own text; what contacts are called is not.
     """
@@ -75,7 +76,7 @@ def contact_value(contact: ContactValues, placeholder: Placeholder) -> Value:
 
 
 def property_key(name: str) -> str | None:
-    """The key of the property that a name stands for."""
+    """Return the key of the property that a name stands for."""
     if name in FIELDS or name in _NOTHING:
         return None
     return name.removeprefix(_PROPERTY) if name.startswith(_PROPERTY) else name.removeprefix(CONTACT_PATH)

@@ -64,7 +64,7 @@ class ParsedTemplate:
 
 
 def parse(source: str) -> ParsedTemplate:
-    """The part in pieces."""
+    """Return the part in pieces."""
     texts: list[str] = []
     found: list[Placeholder] = []
     done = 0
@@ -77,7 +77,7 @@ def parse(source: str) -> ParsedTemplate:
 
 
 def placeholders(source: str) -> Iterator[Placeholder]:
-    """The placeholders of a text, in order."""
+    """Yield the placeholders of a text, in order."""
     close = line_end = at = 0
     # One search by an expression would read all of a large text without letting other threads run.
     while (at := source.find("{{{", at)) >= 0:
@@ -121,12 +121,12 @@ class LinkPlaces(NamedTuple):
 
 
 def filled_at(source: str, places: Sequence[Span], value: str) -> str:
-    """The text with this value in these places."""
+    """Return the text with this value in these places."""
     return value.join(between(source, places))
 
 
 def between(source: str, places: Sequence[Span]) -> Iterator[str]:
-    """The text before, between and behind these places, which are in order."""
+    """Yield the text before, between and behind these places, which are in order."""
     done = 0
     for start, end in places:
         yield source[done:start]
@@ -135,7 +135,7 @@ def between(source: str, places: Sequence[Span]) -> Iterator[str]:
 
 
 def filled(source: str, values: Mapping[str, str]) -> str:
-    """The text with these values in the place of their placeholders; what names none of them stays."""
+    """Return the text with these values in the place of their placeholders; what names none of them stays."""
     parts: list[str] = []
     done = 0
     for found in placeholders(source):
@@ -147,7 +147,7 @@ def filled(source: str, values: Mapping[str, str]) -> str:
 
 
 def has_too_many(source: str | None) -> bool:
-    """Whether a part has more placeholders than it may have."""
+    """Return whether a part has more placeholders than it may have."""
     if source is None or source.count("{{{") <= MOST:
         return False
     return sum(1 for _ in placeholders(source)) > MOST

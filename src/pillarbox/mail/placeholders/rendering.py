@@ -58,7 +58,7 @@ Lookup = Callable[[Placeholder], Value | None]
 
 
 def rendered(parsed: ParsedTemplate, lookup: Lookup, part: RenderTarget) -> str:
-    """The part with its values."""
+    """Return the part with its values."""
     if not parsed.placeholders:
         text = parsed.texts[0]
     else:
@@ -74,7 +74,7 @@ def rendered(parsed: ParsedTemplate, lookup: Lookup, part: RenderTarget) -> str:
 def partly_rendered(
     parsed: ParsedTemplate, lookup: Lookup, part: RenderTarget
 ) -> tuple[str, tuple[Span, ...]]:
-    """The same, and where in it the placeholders are that stay as they are written."""
+    """Return the part with its values, and where in it the placeholders are that stay as they are written."""
     pieces = [parsed.texts[0]]
     at, places = len(parsed.texts[0]), []
     for found, behind in zip(parsed.placeholders, parsed.texts[1:], strict=True):
@@ -88,7 +88,7 @@ def partly_rendered(
 
 
 def written(value: Value, part: RenderTarget) -> str:
-    """The value as it stands in this part."""
+    """Return the value as it stands in this part."""
     text, origin = value
     if part is RenderTarget.HTML:
         if origin is ValueOrigin.OTHERS:
@@ -98,13 +98,13 @@ def written(value: Value, part: RenderTarget) -> str:
 
 
 def inline_fallback(placeholder: Placeholder) -> Value | None:
-    """The fallback that the placeholder itself has."""
+    """Return the fallback that the placeholder itself has."""
     return None if placeholder.fallback is None else Value(placeholder.fallback, ValueOrigin.SENDER)
 
 
 def printed(value: str | float | bool) -> str:
-    """A value as it is written in mail: numbers as the shortest decimal that reads back to the same double,
-    without exponent from 1e-6 up to below 1e21."""
+    """Return a value as it is written in mail: numbers as the shortest decimal that reads back to the same
+    double, without exponent from 1e-6 up to below 1e21."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -151,22 +151,22 @@ _FIELD = re.compile(r"[*_]{0,2}(?P<name>[^\W\d_][^:：*_<>@]{0,20}?)[ \t\xa0]*[*
 
 
 def is_quoted(line: str) -> bool:
-    """Whether the line is marked as one of another message."""
+    """Return whether the line is marked as one of another message."""
     return _QUOTED.match(line) is not None
 
 
 def may_be_own(line: str) -> bool:
-    """Whether the mark may be none: servers write ">From" for "From", and people write ">100"."""
+    """Return whether the mark may be none: servers write ">From" for "From", and people write ">100"."""
     return _NOT_A_MARK.match(line) is not None
 
 
 def is_rule(line: str) -> bool:
-    """Whether the line is drawn from one side to the other, as Outlook does before what it quotes."""
+    """Return whether the line is drawn from one side to the other, as Outlook does before what it quotes."""
     return _RULE.match(line.strip()) is not None
 
 
 def is_separator(line: str) -> bool:
-    """Whether everything behind this line is another message."""
+    """Return whether everything behind this line is another message."""
     line = line.strip().strip("*").strip()
     if len(line) > LONGEST_ATTRIBUTION:
         return False
@@ -174,7 +174,7 @@ def is_separator(line: str) -> bool:
 
 
 def is_forward(line: str) -> bool:
-    """Whether everything behind this line is a message that is handed on."""
+    """Return whether everything behind this line is a message that is handed on."""
     line = line.strip().strip("*").strip()
     if len(line) > LONGEST_ATTRIBUTION:
         return False
@@ -182,7 +182,8 @@ def is_forward(line: str) -> bool:
 
 
 def without_marks(line: str) -> str:
-    """The line without unseen marks of direction, which Gmail puts around names in Hebrew and Arabic."""
+    """Return the line without unseen marks of direction, which Gmail puts around names in Hebrew
+    and Arabic."""
     return line if line.isascii() else _BIDI.sub("", line)
 
 
@@ -195,7 +196,8 @@ class Attribution:
 
 
 def attribution(lines: Sequence[str], index: int) -> Attribution | None:
-    """The attribution that begins at this line, which is not empty. It says who wrote, and often when."""
+    """Return the attribution that begins at this line, which is not empty. It says who wrote, and
+    often when."""
     found = _up_to_colon(lines, index)
     if found is None or found.lines == 1 or not _begins_later(lines[index : index + found.lines]):
         return found
@@ -203,13 +205,13 @@ def attribution(lines: Sequence[str], index: int) -> Attribution | None:
 
 
 def names_somebody(line: str) -> bool:
-    """Whether it has a time or an address, as a mail program writes them and few people do."""
+    """Return whether it has a time or an address, as a mail program writes them and few people do."""
     return _TIME.search(line) is not None or _ADDRESS.search(line) is not None
 
 
 def _begins_later(lines: Sequence[str]) -> bool:
-    """Whether the first of these lines is the author's own: those behind it say all that an attribution
-    says, and the first is no beginning of one, or is a sentence."""
+    """Return whether the first of these lines is the author's own: those behind it say all that an
+    attribution says, and the first is no beginning of one, or is a sentence."""
     first = lines[0].strip()
     if _BEGINS_WITH_A_DATE.match(first) and first[-1] not in ".!?":
         return False
@@ -260,7 +262,8 @@ def _judged(line: str, lines: int) -> Attribution | None:
 
 
 def field_lines(lines: Sequence[str], index: int) -> bool:
-    """Whether a block of header fields begins here: who sent it, when, and the subject or an address."""
+    """Return whether a block of header fields begins here: who sent it, when, and the subject or
+    an address."""
     if _KIND_OF.get(_field_name(lines[index])) != "from":
         return False
     kinds = set()
@@ -295,6 +298,6 @@ def field_lines(lines: Sequence[str], index: int) -> bool:
 
 
 def _field_name(line: str) -> str:
-    """The name of the field in small letters; empty where the line is none."""
+    """Return the name of the field in small letters; empty where the line is none."""
     found = _FIELD.match(line.strip()[:60])
     return found["name"].lower().replace("’", "'") if found else ""

@@ -83,26 +83,26 @@ STRONG_MARKS: Final = (
 
 
 def text_of(html: str) -> str:
-    """The text that readers see, with lines `QUOTED` and `HISTORY`, and without signatures that are marked as
-    such."""
+    """Return the text that readers see, with lines `QUOTED` and `HISTORY`, and without signatures that are
+    marked as such."""
     source = _cut(html)
     return plain_text.text_of(source, instead=_Marks().instead, hidden=HiddenText(source))
 
 
 def whole_text_of(html: str) -> str:
-    """All text that readers see, quotations among it."""
+    """Return all text that readers see, quotations among it."""
     source = _cut(html)
     return plain_text.text_of(source, hidden=HiddenText(source))
 
 
 def has_marks(html: str) -> bool:
-    """Whether a mail program marked what it quotes."""
+    """Return whether a mail program marked what it quotes."""
     source = _cut(html)
     return any(mark in source for mark in STRONG_MARKS)
 
 
 def _cut(html: str) -> str:
-    """As much of the source as is read, without the octets of images that stand in it."""
+    """Return as much of the source as is read, without the octets of images that stand in it."""
     if len(html) > LONGEST_HTML:
         html = DATA.sub(without_long_data, html)
     return html[:LONGEST_HTML]
@@ -155,7 +155,7 @@ class _Marks:
 
 
 def _next_element(node: LexborNode | None) -> LexborNode | None:
-    """The next sibling that shows something, if it is an element."""
+    """Return the next sibling that shows something, if it is an element."""
     for _ in range(4):
         node = node.next if node is not None else None
         if node is None:
@@ -173,7 +173,7 @@ def _next_is_quotation(node: LexborNode) -> bool:
 
 
 def _holds_quotations(node: LexborNode) -> bool:
-    """Whether the quotation is in an element below this one, so that answers may stand beside it."""
+    """Return whether the quotation is in an element below this one, so that answers may stand beside it."""
     child = node.child
     for _ in range(200):
         if child is None:
@@ -187,7 +187,7 @@ def _holds_quotations(node: LexborNode) -> bool:
 
 
 def _stands_behind_attribution(node: LexborNode) -> bool:
-    """Whether the text right before the element says who wrote it."""
+    """Return whether the text right before the element says who wrote it."""
     before = node.prev
     for _ in range(6):
         if before is None:

@@ -111,7 +111,8 @@ _EXCUSE = re.compile(
 
 
 def end_of_text(lines: Sequence[str]) -> int:
-    """How many of the lines stand before the signature. A text is never all signature, but for its marks."""
+    """Return how many of the lines stand before the signature. A text is never all signature, but for
+    its marks."""
     end = _before_delimiter(lines, _without_blank_end(lines, len(lines)))
     end = _without_device(lines, end)
     end = _before_decorated(lines, end)
@@ -136,18 +137,19 @@ def _without_blank_end(lines: Sequence[str], end: int) -> int:
 
 
 def is_of_a_program(line: str) -> bool:
-    """Whether a mail program added this line ("Sent from my iPhone")."""
+    """Return whether a mail program added this line ("Sent from my iPhone")."""
     line = line.strip().strip("*_").strip()
     return len(line) <= 2 * LONGEST_LINE and _SENT_FROM.match(_without_links(line)) is not None
 
 
 def _without_links(line: str) -> str:
-    """The line without the targets that the text of links shows in brackets."""
+    """Return the line without the targets that the text of links shows in brackets."""
     return " ".join(_TARGET.sub("", line).replace("[", "").replace("]", "").split())
 
 
 def _without_device(lines: Sequence[str], end: int) -> int:
-    """Before the line of a program, where at most two short lines follow ("excuse my brevity")."""
+    """Return the number of lines before the line of a program, where at most two short lines follow ("excuse
+    my brevity")."""
     end = _without_blank_end(lines, end)
     for at in range(end - 1, max(end - 4, -1), -1):
         if is_of_a_program(lines[at]) and all(_goes_with_a_device(line) for line in lines[at + 1 : end]):
@@ -163,7 +165,8 @@ def _goes_with_a_device(line: str) -> bool:
 
 
 def _before_decorated(lines: Sequence[str], end: int) -> int:
-    """Before a drawn line behind which stand an address, a telephone number or words about a list."""
+    """Return the number of lines before a drawn line behind which stand an address, a telephone number or
+    words about a list."""
     end = _without_blank_end(lines, end)
     found = end
     for at in range(end - 1, max(end - 1 - MOST_LINES, -1), -1):
@@ -181,7 +184,8 @@ def _before_decorated(lines: Sequence[str], end: int) -> int:
 
 
 def _before_greeting(lines: Sequence[str], end: int) -> int:
-    """Before the greeting with the name and what else the sender is, where something stands above it."""
+    """Return the number of lines before the greeting with the name and what else the sender is, where
+    something stands above it."""
     end = _without_blank_end(lines, end)
     for at in range(end - 1, max(end - 1 - MOST_LINES, 0), -1):
         line = lines[at].strip()
@@ -196,13 +200,15 @@ def _before_greeting(lines: Sequence[str], end: int) -> int:
 
 
 def _are_of_a_program(lines: Sequence[str]) -> bool:
-    """Whether the first line is one that a service writes below what it sends ("Reply to this email")."""
+    """Return whether the first line is one that a service writes below what it sends ("Reply to
+    this email")."""
     said = next((line for line in lines if line.strip()), "")
     return bool(_NOTICE.search(said) or _LIST_FOOTER.search(said))
 
 
 def _are_of_a_signature(lines: Sequence[str]) -> bool:
-    """Whether the lines behind a greeting are a name and what goes with it, and not what was written on."""
+    """Return whether the lines behind a greeting are a name and what goes with it, and not what was
+    written on."""
     paragraphs = _paragraphs(lines)
     if not paragraphs:
         return True
@@ -233,7 +239,7 @@ def _is_name(line: str) -> bool:
 
 
 def _is_written_on(line: str) -> bool:
-    """Whether the line is a sentence or a question to the reader."""
+    """Return whether the line is a sentence or a question to the reader."""
     line = line.strip()
     if _WRITTEN_ON.search(line):
         return True
@@ -241,6 +247,7 @@ def _is_written_on(line: str) -> bool:
 
 
 def _is_in_small_letters(line: str, least: int) -> bool:
-    """Whether these are that many words and most of them begin with a small letter, as in a sentence."""
+    """Return whether these are that many words and most of them begin with a small letter, as in
+    a sentence."""
     words = line.split()
     return len(words) >= least and 2 * sum(word[0].islower() for word in words) > len(words)

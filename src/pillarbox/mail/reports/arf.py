@@ -54,7 +54,7 @@ class FeedbackReport:
 
 
 def read(message: ParsedMessage) -> FeedbackReport | None:
-    """The report that this message is, or None when it is none."""
+    """Return the report that this message is, or None when it is none."""
     leaves = list(message.root.leaves())
     part = next((part for part in leaves if part.content_type == REPORT_TYPE), None)
     original = next((part for part in leaves if part.content_type in dsn_own_words.ORIGINAL_TYPES), None)

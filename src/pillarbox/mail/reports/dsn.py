@@ -75,7 +75,7 @@ class DeliveryReport:
 
 
 def read(message: ParsedMessage) -> DeliveryReport | None:
-    """The report that this message is, or None when it is none."""
+    """Return the report that this message is, or None when it is none."""
     leaves = list(message.root.leaves())
     status = next((part for part in leaves if part.content_type in STATUS_TYPES), None)
     text = dsn_own_words.text(message)
@@ -141,7 +141,8 @@ def _of_group(
 
 
 def _about(verdicts: Sequence[TextVerdict], known: Sequence[str], *, is_alone: bool) -> TextVerdict | None:
-    """The words about this recipient. Those about another address are his only where there is no doubt."""
+    """Return the words about this recipient. Those about another address are theirs only where there
+    is no doubt."""
     keys = {address.lower() for address in known}
     about_it = [said for said in verdicts if said.recipient is None or said.recipient.lower() in keys]
     if not about_it and is_alone and len(verdicts) == 1:
@@ -158,8 +159,8 @@ def _with_words(reply: SmtpReply, words: TextVerdict) -> SmtpReply:
 def _without_subjects(
     judged: Callable[[str], ReplyVerdict], words: str, subjects: Callable[[], list[str]]
 ) -> ReplyVerdict:
-    """The verdict for these words. Reporters put the subject of our mail into their own sentences: what
-    suppresses must do so without it."""
+    """Return the verdict for these words. Reporters put the subject of our mail into their own sentences:
+    what suppresses must do so without it."""
     verdict = judged(words)
     if not verdict.suppresses or not subjects():
         return verdict
@@ -168,7 +169,7 @@ def _without_subjects(
 
 
 def _action(group: DsnFieldGroup) -> DsnAction:
-    """The action, or what the status makes of a wrong or missing one."""
+    """Return the action, or what the status makes of a wrong or missing one."""
     try:
         return DsnAction(group.action)
     except ValueError:
@@ -246,7 +247,8 @@ _REPLY_SUBJECT: Final = re.compile(
 
 
 def is_automatic_reply(message: ParsedMessage) -> bool:
-    """A vacation text, a receipt or another answer of a program (RFC 3834; BNC-07), not of a mail server."""
+    """Return whether it is a vacation text, a receipt or another answer of a program (RFC 3834; BNC-07), not
+    of a mail server."""
     submitted = (message.first("auto-submitted") or "no").partition(";")[0].strip().lower()
     return read(message) is None and (
         submitted not in ("no", "")
@@ -258,7 +260,8 @@ def is_automatic_reply(message: ParsedMessage) -> bool:
 
 
 def _reads_like_a_bounce(message: ParsedMessage, text: str, *, is_report: bool) -> bool:
-    """Whether a message without usable fields is written by a mail server about an undelivered mail."""
+    """Return whether a message without usable fields is written by a mail server about an
+    undelivered mail."""
     if message.root.parameters.get("report-type", "").lower() in (
         "disposition-notification",
         "feedback-report",
@@ -278,7 +281,8 @@ def _reads_like_a_bounce(message: ParsedMessage, text: str, *, is_report: bool) 
 
 
 def _original_id(message: ParsedMessage, leaves: Sequence[ParsedPart]) -> str | None:
-    """The Message-ID of the mail that the report is about, where a copy of it or its header is enclosed."""
+    """Return the Message-ID of the mail that the report is about, where a copy of it or its header
+    is enclosed."""
     for part in leaves:
         if part.content_type in ORIGINAL_TYPES:
             head = header_block.split_message(mime_parts.content(message.raw, part)).fields

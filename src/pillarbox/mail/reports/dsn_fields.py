@@ -58,7 +58,8 @@ class DsnFieldGroup:
         return (found[2] if found else text).strip() or (comment[1].strip() if comment else "")
 
     def address(self, name: str) -> str | None:
-        """The address of a recipient field: xtext (RFC 3461, 4) and UTF-8 forms (RFC 6533, 3) decoded."""
+        """Return the address of a recipient field: xtext (RFC 3461, 4) and UTF-8 forms (RFC 6533,
+        3) decoded."""
         found = _TYPED.fullmatch(self.get(name))
         kind, text = (found[1].lower(), found[2]) if found else ("rfc822", self.get(name))
         if kind in ("utf-8", "rfc822"):
@@ -69,14 +70,14 @@ class DsnFieldGroup:
         return None if address is None else (address[1] or address[2]).strip("()")
 
     def host(self, name: str) -> str | None:
-        """The name of a Remote-MTA or Reporting-MTA."""
+        """Return the name of a Remote-MTA or Reporting-MTA."""
         found = _TYPED.fullmatch(self.get(name))
         words = (found[2] if found else self.get(name)).split()
         return words[0][:255] if words else None
 
 
 def groups(octets: bytes) -> list[DsnFieldGroup]:
-    """The groups of fields in the order of the part; at most 200."""
+    """Return the groups of fields in the order of the part; at most 200."""
     found: list[DsnFieldGroup] = []
     for lines in _blocks(octets[:LONGEST_READ].decode("utf-8", "replace")):
         for group in _divided(lines):
@@ -86,7 +87,7 @@ def groups(octets: bytes) -> list[DsnFieldGroup]:
 
 
 def _blocks(text: str) -> Iterator[list[tuple[str, str]]]:
-    """Name and unfolded value of the fields between blank lines."""
+    """Yield the name and unfolded value of the fields between blank lines."""
     block: list[tuple[str, str]] = []
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
         found = _FIELD.fullmatch(line)
@@ -102,7 +103,7 @@ def _blocks(text: str) -> Iterator[list[tuple[str, str]]]:
 
 
 def _divided(fields: list[tuple[str, str]]) -> Iterator[DsnFieldGroup]:
-    """Groups that nobody put a blank line between: a second Final-Recipient begins another."""
+    """Yield the groups that nobody put a blank line between: a second Final-Recipient begins another."""
     group = DsnFieldGroup()
     for name, value in fields:
         if name == "final-recipient" and name in group.fields:

@@ -98,7 +98,7 @@ def text(message: ParsedMessage) -> str:
 
 
 def own(words: str) -> str:
-    """The text without quotations, header fields and the copy of the original mail."""
+    """Return the text without quotations, header fields and the copy of the original mail."""
     words = words[:LONGEST_TEXT].replace("\r\n", "\n").replace("\r", "\n")
     found = _ORIGINAL.search(words)
     if found:
@@ -107,7 +107,8 @@ def own(words: str) -> str:
 
 
 def subjects(message: ParsedMessage) -> list[str]:
-    """The subjects that the original mail may have, by the report's subject and by the enclosed header."""
+    """Return the subjects that the original mail may have, by the report's subject and by the
+    enclosed header."""
     named_by_report = _UNDELIVERABLE.match(message.subject)
     found = [named_by_report[1]] if named_by_report else []
     for part in message.root.leaves():
@@ -120,7 +121,7 @@ def subjects(message: ParsedMessage) -> list[str]:
 
 
 def without(words: str, subjects: Sequence[str]) -> str:
-    """The words in lower case and without these subjects, wherever they stand."""
+    """Return the words in lower case and without these subjects, wherever they stand."""
     words = " ".join(words.lower().split())
     for subject in subjects:
         words = words.replace(subject.lower(), " ")
@@ -128,7 +129,8 @@ def without(words: str, subjects: Sequence[str]) -> str:
 
 
 def _part(message: ParsedMessage) -> ParsedPart | None:
-    """The first text, which the reporter wrote; what stands behind it, or behind the fields, is not his."""
+    """Return the first text, which the reporter wrote; what stands behind it, or behind the fields, is
+    not theirs."""
     root = message.root
     if not root.children and root.content_type.startswith("multipart/"):
         return root
@@ -168,7 +170,8 @@ def _own_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _begins_original(lines: Sequence[str], index: int) -> bool:
-    """Whether a header with author, date (`Sent` in Outlook) and subject begins here, or a quotation."""
+    """Return whether a header with author, date (`Sent` in Outlook) and subject begins here, or
+    a quotation."""
     line = lines[index]
     if _WROTE.match(line.strip().lower()[:400]):
         return True

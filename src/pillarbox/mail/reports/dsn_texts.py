@@ -83,7 +83,8 @@ def text_verdicts(text: str, known: Sequence[str] = ()) -> list[TextVerdict]:
 
 
 def _blocks(text: str, places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, str]]:
-    """Each recipient with the words about him: behind his address, but with Lotus Notes before it."""
+    """Yield each recipient with the words about them: behind their address, but with Lotus Notes
+    before it."""
     begin = _reasons_begin(text, places[0])
     if begin is not None:
         for recipient, start, after in places:
@@ -96,8 +97,8 @@ def _blocks(text: str, places: Sequence[tuple[str, int, int]]) -> Iterator[tuple
 
 
 def _reasons_begin(text: str, place: tuple[str, int, int]) -> int | None:
-    """Where the reasons begin that stand before their addresses, the first of which is at this place: behind
-    their heading, or without one at the lines before an address alone, where Lotus Notes says why."""
+    """Return where the reasons begin that stand before their addresses, the first of which is at this place:
+    behind their heading, or without one at the lines before an address alone, where Lotus Notes says why."""
     _, start, after = place
     heading = _REASONS_FIRST.search(text, 0, start)
     if heading is not None:
@@ -110,7 +111,8 @@ def _reasons_begin(text: str, place: tuple[str, int, int]) -> int | None:
 
 
 def said_in_json(text: str) -> list[TextVerdict]:
-    """The recipients of a bounce that a sending platform reports as a JSON object; empty for all else."""
+    """Return the recipients of a bounce that a sending platform reports as a JSON object; empty for
+    all else."""
     if not text.lstrip().startswith("{") or '"bouncedRecipients"' not in text:
         return []
     try:
@@ -127,7 +129,7 @@ def said_in_json(text: str) -> list[TextVerdict]:
 
 
 def _places(text: str) -> list[tuple[str, int, int]]:
-    """Each recipient that begins a line, with where the line begins and where the address ends."""
+    """Return each recipient that begins a line, with where the line begins and where the address ends."""
     found: list[tuple[str, int, int]] = []
     for match in _AT_START.finditer(text):
         recipient = match[1].rstrip(".")
@@ -140,13 +142,13 @@ def _places(text: str) -> list[tuple[str, int, int]]:
 
 
 def _named(text: str) -> list[str]:
-    """The recipients that sentences name; the whole text is about each of them."""
+    """Return the recipients that sentences name; the whole text is about each of them."""
     named = [match[1].rstrip(".") for match in _IN_SENTENCE.finditer(text)]
     return list({name.lower(): name for name in named}.values())[:MOST_RECIPIENTS]
 
 
 def _said(recipient: str | None, block: str) -> TextVerdict:
-    """The reply of a server in a block of text, else its status code, else its words alone."""
+    """Return the reply of a server in a block of text, else its status code, else its words alone."""
     remote = _REMOTE_SAID.search(block)
     words = remote[1] if remote else block
     reply = _REPLY.search(words)

@@ -117,7 +117,7 @@ ROWS: Final[tuple[BounceRule, ...]] = (
 
 
 def reply_of(text: str, status: str | None, code: int | None = None) -> SmtpReply:
-    """The words of a report as the reply that they quote, with the code that its status stands for."""
+    """Return the words of a report as the reply that they quote, with the code that its status stands for."""
     text = plain_text(" ".join(text.split()).encode("utf-8", "replace"))
     found = _CODE.search(text)
     enhanced = _STATUS.search(text)
@@ -128,19 +128,20 @@ def reply_of(text: str, status: str | None, code: int | None = None) -> SmtpRepl
 
 
 def _end_of_code(text: str) -> int:
-    """Where the words begin behind a code that stands first."""
+    """Return where the words begin behind a code that stands first."""
     found = _LEADING_CODE.match(text)
     return found.end() if found else len(text) - len(text.lstrip(" :,;.-"))
 
 
 def says_little(reply: SmtpReply) -> bool:
-    """Whether there is no more than a code, so that other words about the recipient are worth reading."""
+    """Return whether there is no more than a code, so that other words about the recipient are
+    worth reading."""
     return len(_STATUS.sub("", _CODE.sub("", reply.text)).strip(" :;-.")) < 4
 
 
 @lru_cache(maxsize=64)
 def verdict(action: str, reply: SmtpReply) -> ReplyVerdict:
-    """The verdict for an action of RFC 3464: final for `failed`, whatever class its code has."""
+    """Return the verdict for an action of RFC 3464: final for `failed`, whatever class its code has."""
     if action == "failed":
         return _final(classify(reply, SmtpStage.DOT, ROWS))
     if action == "delayed":
@@ -150,7 +151,8 @@ def verdict(action: str, reply: SmtpReply) -> ReplyVerdict:
 
 @cache
 def _final(reply_verdict: ReplyVerdict) -> ReplyVerdict:
-    """A report of failure ends the waiting: what would be a delay is a bounce of the delay's kind."""
+    """Return the verdict of a failure, which ends the waiting: what would be a delay is a bounce of the
+    delay's kind."""
     if reply_verdict.outcome is DeliveryOutcome.BOUNCED:
         return reply_verdict
     return replace(
@@ -164,5 +166,5 @@ def _final(reply_verdict: ReplyVerdict) -> ReplyVerdict:
 
 @cache
 def _delay(reply_verdict: ReplyVerdict) -> ReplyVerdict:
-    """A delay reported by another server is nothing for our own pace."""
+    """Return the verdict of a delay that another server reports, which is nothing for our own pace."""
     return replace(reply_verdict, slow_down=False, retry_host=False)

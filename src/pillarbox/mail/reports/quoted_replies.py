@@ -31,7 +31,7 @@ _QUOTED = re.compile(
 
 
 def last(reply: SmtpReply) -> SmtpReply | None:
-    """The innermost reply that the text quotes, with the class of its own code."""
+    """Return the innermost reply that the text quotes, with the class of its own code."""
     quoted = None
     for found in _QUOTED.finditer(reply.text):
         quoted = _reply(found, reply.text) or quoted
@@ -39,7 +39,7 @@ def last(reply: SmtpReply) -> SmtpReply | None:
 
 
 def _reply(match: re.Match[str], text: str) -> SmtpReply | None:
-    """The reply that begins here; None for a number alone, and for the code that qmail puts last."""
+    """Return the reply that begins here; None for a number alone, and for the code that qmail puts last."""
     rest = text[match.end() :].strip(" '\"<>()#:;,-")
     enhanced = match["enhanced"] or match["only"]
     if len(rest) < SHORTEST and not match["enhanced"]:

@@ -248,7 +248,7 @@ TABLE: Final[tuple[BounceRule, ...]] = (
 
 
 def classify(reply: SmtpReply, stage: SmtpStage, table: Sequence[BounceRule] = TABLE) -> ReplyVerdict:
-    """The verdict of the first row that matches; every answer at every stage has one.
+    """Return the verdict of the first row that matches; every answer at every stage has one.
 
     What a reply quotes of another server can only take a suppression away: `550 5.1.0 Unknown address
     error 550-'5.7.1 content restrictions'` is about the content.
@@ -274,12 +274,13 @@ def _of_first_row(reply: SmtpReply, stage: SmtpStage, table: Sequence[BounceRule
 
 
 def searched_text(reply: SmtpReply) -> str:
-    """The text as patterns see it: lower case, one space between words, without addresses."""
+    """Return the text as patterns see it: lower case, one space between words, without addresses."""
     return " ".join(_ADDRESS.sub(" x ", reply.text.lower().replace("’", "'")).split())
 
 
 def _completed(verdict: ReplyVerdict, reply: SmtpReply, stage: SmtpStage) -> ReplyVerdict:
-    """The row's verdict with what depends on the stage: before the first RCPT the next host may try."""
+    """Return the row's verdict with what depends on the stage: before the first RCPT the next host
+    may try."""
     if reply.ours and verdict is _CLOSING:
         verdict = _LOST
     if verdict.outcome is DeliveryOutcome.DELAYED or stage in _BEFORE_MAIL:
@@ -289,7 +290,7 @@ def _completed(verdict: ReplyVerdict, reply: SmtpReply, stage: SmtpStage) -> Rep
 
 @cache
 def _bounce_of(verdict: ReplyVerdict) -> ReplyVerdict:
-    """The bounce that a quoted reply makes, also one that was a delay to the server that quotes it."""
+    """Return the bounce that a quoted reply makes, also one that was a delay to the server that quotes it."""
     return replace(verdict, outcome=DeliveryOutcome.BOUNCED, slow_down=False, retry_host=False)
 
 
@@ -318,7 +319,8 @@ _QMAIL_CODE = re.compile(r"\(#([245]\.[0-9]{1,3}\.[0-9]{1,3})\)")
 
 
 def _subject_and_detail(reply: SmtpReply) -> str:
-    """`1.1` of 5.1.1, also where it stands at the end as qmail writes it: `(#5.1.1)`."""
+    """Return the subject and detail, `1.1` of 5.1.1, also where it stands at the end as qmail writes
+    it: `(#5.1.1)`."""
     enhanced = reply.enhanced
     if enhanced is None:
         match = _QMAIL_CODE.search(reply.text)

@@ -41,7 +41,7 @@ class VerpSigner:
         self._keys = tuple(keys)
 
     def token(self, team_number: int, email_id: UUID, group: int) -> str:
-        """The local part of the envelope sender; 58 characters."""
+        """Return the local part of the envelope sender; 58 characters."""
         payload = team_number.to_bytes(4, "big") + email_id.bytes + group.to_bytes(2, "big")
         return PREFIX + b32encode(payload + _mac(self._keys[0], payload)).decode("ascii").lower()
 

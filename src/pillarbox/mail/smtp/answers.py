@@ -25,14 +25,14 @@ Verdict = SessionReply | Awaitable[SessionReply]
 
 
 def answer(code: int, enhanced: str | None, text: str, *, closes: bool = False) -> SessionReply:
-    """A reply of one line. What a client wrote may stand in `text`: it is cut and made plain ASCII."""
+    """Return a reply of one line. What a client wrote may stand in `text`: it is cut and made plain ASCII."""
     plain = text.encode("ascii", "replace").translate(_VISIBLE)[:400]
     status = f"{code} {enhanced} " if enhanced else f"{code} "
     return SessionReply(code, status.encode("ascii") + plain + b"\r\n", closes)
 
 
 def lines(code: int, texts: Iterable[str]) -> SessionReply:
-    """A reply of several lines without enhanced codes (EHLO, HELP)."""
+    """Return a reply of several lines without enhanced codes (EHLO, HELP)."""
     rows = [text.encode("ascii", "replace") for text in texts]
     head, last = b"%d-" % code, b"%d " % code
     wire = b"".join(
@@ -42,7 +42,7 @@ def lines(code: int, texts: Iterable[str]) -> SessionReply:
 
 
 def each(answers: Sequence[SessionReply]) -> SessionReply:
-    """A reply for each recipient, in their order (RFC 2033, 4.2); a yes where one of them is."""
+    """Return a reply for each recipient, in their order (RFC 2033, 4.2); a yes where one of them is."""
     return SessionReply(
         min([said.code for said in answers]), b"".join([said.wire for said in answers]), replies=len(answers)
     )

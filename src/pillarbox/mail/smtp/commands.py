@@ -52,21 +52,21 @@ class MailCommand(NamedTuple):
 
 
 def split(line: bytes) -> tuple[bytes, bytes]:
-    """The verb in capitals and what follows it."""
+    """Return the verb in capitals and what follows it."""
     verb, _, rest = line.partition(b" ")
     return verb.upper(), rest
 
 
 @lru_cache(REMEMBERED)
 def hello(rest: bytes) -> str | None:
-    """The name that a client gives itself, or None where it is no name."""
+    """Return the name that a client gives itself, or None where it is no name."""
     text = rest.strip().decode("ascii", "replace")
     return text if len(text) <= 255 and _HELLO.fullmatch(text) else None
 
 
 @lru_cache(REMEMBERED)
 def mail(rest: bytes, *, extended: bool) -> MailCommand | SessionReply:
-    """`FROM:<path> [parameters]`."""
+    """Parse `FROM:<path> [parameters]`."""
     if rest[:5].upper() != b"FROM:":
         return answers.BAD_ARGUMENT
     found = _path(rest[5:])
@@ -94,7 +94,7 @@ def mail(rest: bytes, *, extended: bool) -> MailCommand | SessionReply:
 
 @lru_cache(REMEMBERED)
 def recipient(rest: bytes, *, utf8: bool) -> Path | SessionReply:
-    """`TO:<path>`; no parameter is known."""
+    """Parse `TO:<path>`; no parameter is known."""
     if rest[:3].upper() != b"TO:":
         return answers.BAD_ARGUMENT
     found = _path(rest[3:])
@@ -111,7 +111,7 @@ def recipient(rest: bytes, *, utf8: bool) -> Path | SessionReply:
 
 
 def _path(rest: bytes) -> tuple[Path, list[tuple[str, str]]] | None:
-    """A path in angle brackets and the parameters behind it."""
+    """Parse a path in angle brackets and the parameters behind it."""
     try:
         text = rest.strip(b" ").decode("utf-8")
     except UnicodeDecodeError:
@@ -131,5 +131,5 @@ def _path(rest: bytes) -> tuple[Path, list[tuple[str, str]]] | None:
 
 
 def _unquoted(local: str) -> str:
-    """A local part without the quotes that only the wire needs."""
+    """Return a local part without the quotes that only the wire needs."""
     return re.sub(r"\\(.)", r"\1", local[1:-1]) if local.startswith('"') else local

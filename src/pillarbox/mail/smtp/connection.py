@@ -38,7 +38,7 @@ class Timeouts:
     rate: float = 10_000
 
     def budget(self, size: int) -> float:
-        """How long a transaction with `size` bytes may take before its final dot (OUT-18)."""
+        """Return how long a transaction with `size` bytes may take before its final dot (OUT-18)."""
         return self.total + size / self.rate
 
 
@@ -94,7 +94,7 @@ class Wire(asyncio.Protocol):
             self._transport.write(data)
 
     async def reply(self, seconds: float, *, within_budget: bool = True) -> SmtpReply:
-        """The next answer, or after `seconds` (or when the connection ends) the reply that says so."""
+        """Return the next answer, or after `seconds` (or when the connection ends) the reply that says so."""
         if not self._replies:
             self._set_deadline(seconds, within_budget)
             while not self._replies:
@@ -133,7 +133,7 @@ class Wire(asyncio.Protocol):
             last = self._progress_since(last, seconds)
 
     def _progress_since(self, last: int, seconds: float) -> int:
-        """The octets that are unsent now; fewer than `last` count as a sign of life of the peer."""
+        """Return the octets that are unsent now; fewer than `last` count as a sign of life of the peer."""
         unsent = self.unsent
         if unsent < last:
             self._moved_at = self._loop.time()

@@ -19,7 +19,8 @@ class SmtpContent:
     __slots__ = ("_stuffed", "is_ascii", "octets", "size")
 
     def __init__(self, octets: bytes, *, is_checked: bool = False) -> None:
-        """Raises ValueError for what is not clean (TRAP-08); `is_checked` says that it was looked at."""
+        """Build the content; raise ValueError for what is not clean (TRAP-08); `is_checked` says that it was
+        looked at."""
         if not is_checked:
             assert_clean(octets)
         self.octets = octets
@@ -29,18 +30,18 @@ class SmtpContent:
         self._stuffed = dot_stuffed(octets) if len(octets) <= AHEAD else None
 
     def at_once(self) -> bytes | None:
-        """All of it as it goes on the wire, without the final dot; None where that is too much to be written
-        at once."""
+        """Return all of it as it goes on the wire, without the final dot; None where that is too much to be
+        written at once."""
         return self._stuffed
 
     async def stuffed(self) -> AsyncIterator[bytes | memoryview]:
-        """The same in blocks, whatever its size."""
+        """Yield it as it goes on the wire, in blocks, whatever its size."""
         stuffed = memoryview(dot_stuffed(self.octets))
         for start in range(0, len(stuffed), BLOCK):
             yield stuffed[start : start + BLOCK]
 
     async def whole(self) -> bytes:
-        """The message as it was given."""
+        """Return the message as it was given."""
         return self.octets
 
 
@@ -57,7 +58,8 @@ def assert_clean(content: bytes) -> None:
 
 
 def dot_stuffed(content: bytes) -> bytes:
-    """`content` with a dot before each line that starts with one, ending in CRLF, without the final dot."""
+    """Return `content` with a dot before each line that starts with one, ending in CRLF, without the
+    final dot."""
     stuffed = content.replace(b"\r\n.", b"\r\n..")
     if stuffed.startswith(b"."):
         stuffed = b"." + stuffed

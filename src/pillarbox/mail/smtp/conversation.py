@@ -65,7 +65,7 @@ class ConnectionContext(Protocol):
         """Take the session in, or refuse it."""
 
     def left(self, session: Conversation) -> None:
-        """The connection is gone."""
+        """Note that the connection is gone."""
 
 
 class Conversation(asyncio.Protocol, ABC):
@@ -128,15 +128,15 @@ class Conversation(asyncio.Protocol, ABC):
 
     @abstractmethod
     def _take(self, data: bytes) -> None:
-        """More of a message's text."""
+        """Take more of a message's text."""
 
     @abstractmethod
     def _longest(self) -> int:
-        """How many octets the next line may have."""
+        """Return how many octets the next line may have."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """The end of a transaction."""
+        """Forget the transaction, which has ended."""
 
     # The connection --------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class Conversation(asyncio.Protocol, ABC):
         self._work()
 
     def eof_received(self) -> bool:
-        """A client that has closed its side still gets the replies to what it sent."""
+        """Return whether a client that has closed its side still gets the replies to what it sent."""
         self._at_end = True
         return self._busy and self.tls is None
 
@@ -212,7 +212,7 @@ class Conversation(asyncio.Protocol, ABC):
         self._hang_up()
 
     def expire(self, now: float) -> None:
-        """Called regularly: ends a session that was silent or too slow for too long."""
+        """End a session that was silent or too slow for too long; called regularly."""
         if self._transport is None:
             return
         if self._transport.is_closing():
@@ -339,7 +339,7 @@ def _ready(hostname: str, protocol: str) -> SessionReply:
 
 
 def tls_of(transport: asyncio.BaseTransport) -> tuple[str, str] | None:
-    """Version and cipher, where the connection is encrypted."""
+    """Return the version and cipher, where the connection is encrypted."""
     found = transport.get_extra_info("ssl_object")
     if found is None:
         return None

@@ -34,14 +34,14 @@ class ReceivedText:
         return self._file is None
 
     def read(self) -> bytes:
-        """All of it, in memory."""
+        """Return all of it, in memory."""
         if self._file is None:
             return self._text
         self._file.seek(0)
         return self._file.read()
 
     def blocks(self) -> Iterator[bytes]:
-        """All of it, in blocks."""
+        """Yield all of it, in blocks."""
         if self._file is None:
             yield self._text
             return
@@ -156,7 +156,8 @@ class DataIntake:
 
 
 def _is_bare(text: bytes, normalize: bool) -> bool:
-    """True for text with a NUL, a CR that no LF follows or an LF without CR; the last may be normalized."""
+    """Return whether the text has a NUL, a CR that no LF follows or an LF without CR; the last may
+    be normalized."""
     pairs = text.count(b"\r\n")
     if text.count(b"\r") != pairs or b"\0" in text:
         return True

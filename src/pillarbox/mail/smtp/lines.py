@@ -27,17 +27,17 @@ class LineBuffer:
         self._skipping = False
 
     def rest(self) -> bytes:
-        """All that is left, which is no longer here then."""
+        """Return all that is left, which is no longer here then."""
         data = bytes(self.pending)
         self.clear()
         return data
 
     def begins_with(self, word: bytes) -> bool:
-        """Whether the next line begins with this word, in any case of letters."""
+        """Return whether the next line begins with this word, in any case of letters."""
         return self.pending[: len(word)].upper() == word
 
     def next(self, limit: int) -> bytes | None:
-        """The next line without its end; None while it is not complete."""
+        """Return the next line without its end; None while it is not complete."""
         end = self.pending.find(CRLF, self._scanned)
         if end < 0:
             if len(self.pending) > limit + 1:

@@ -40,11 +40,11 @@ class LmtpSession(SmtpSession):
         self._answer(session_reply)
 
     def _not_here(self, _: bytes) -> None:
-        """HELO and EHLO (4.1)."""
+        """Refuse HELO and EHLO (4.1)."""
         self._error(say.SAY_LHLO)
 
     def _done(self, session_reply: SessionReply) -> None:
-        """An answer that is not one for each is that of everybody (4.2)."""
+        """Give an answer that is not one for each recipient to all of them (4.2)."""
         if session_reply.replies == 1:
             session_reply = session_reply._replace(wire=session_reply.wire * len(self.recipients))
         super()._done(session_reply)
@@ -104,13 +104,13 @@ class ClientLimits(Protocol):
         """Take one more session from this address, or refuse it."""
 
     def left(self, peer: str) -> None:
-        """A session that was admitted is over."""
+        """Note that a session that was admitted is over."""
 
     def may_login(self, peer: str) -> bool:
-        """False while this address has failed too often."""
+        """Return False while this address has failed too often."""
 
     def login_failed(self, peer: str) -> None:
-        """One more failure of this address."""
+        """Note one more failure of this address."""
 
 
 class CurrentCertificate(Protocol):
@@ -170,8 +170,8 @@ class SmtpListener:
         self._task(self._sweep())
 
     def _accepted(self, listener: socket) -> Conversation:
-        """The session of a connection that the loop has accepted. Where many wait behind it, some of them are
-        accepted now.
+        """Return the session of a connection that the loop has accepted. Where many wait behind it, some of
+        them are accepted now.
 
         Duplicates of the socket do this as well, but each of them is called for each connection, also where
         nobody waits: with fifteen a connection of one mail took up to a tenth more.
@@ -318,5 +318,5 @@ class SmtpListener:
 
 
 def _waiting(listener: socket) -> int:
-    """How many connections wait to be accepted."""
+    """Return how many connections wait to be accepted."""
     return int.from_bytes(listener.getsockopt(IPPROTO_TCP, TCP_INFO, WAITING.stop)[WAITING], sys.byteorder)

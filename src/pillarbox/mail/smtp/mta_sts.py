@@ -46,14 +46,16 @@ class Policy:
     max_age: int
 
     def allows(self, host: str) -> bool:
-        """Whether mail may be given to this MX host (4.1): `*` stands for one label, at the left only."""
+        """Return whether mail may be given to this MX host (4.1): `*` stands for one label, at the
+        left only."""
         name = host.rstrip(".").lower()
         parent = name.partition(".")[2]
         return any(name == pattern or (pattern == f"*.{parent}" and parent != "") for pattern in self.hosts)
 
 
 def record(texts: Sequence[str]) -> str | None:
-    """The `id` of the one MTA-STS record among the TXT records; None when there is none, or several (3.1)."""
+    """Return the `id` of the one MTA-STS record among the TXT records; None when there is none, or
+    several (3.1)."""
     found = [match for match in map(_RECORD.fullmatch, texts) if match is not None]
     if len(found) != 1:
         return None
@@ -70,7 +72,7 @@ def record(texts: Sequence[str]) -> str | None:
 
 
 def policy(body: bytes) -> Policy:
-    """The policy of this document (3.2), or PolicyError; unknown fields are passed over."""
+    """Return the policy of this document (3.2), or raise PolicyError; unknown fields are passed over."""
     if len(body) > LONGEST_POLICY:
         raise PolicyError("the policy is longer than 64 kB")
     try:

@@ -41,11 +41,11 @@ class MxLookup(Protocol):
     """The two questions that routing asks of DNS; CNAMEs are followed by whoever answers."""
 
     async def mx(self, name: str) -> LookupResult[tuple[int, str]]:
-        """Preference and exchange of each MX record; a null MX is `(0, ".")`."""
+        """Return the preference and exchange of each MX record; a null MX is `(0, ".")`."""
         ...
 
     async def addresses(self, name: str, *, ipv6: bool = False) -> LookupResult[str]:
-        """The IPv4 addresses, and after them the IPv6 addresses if they are asked for."""
+        """Return the IPv4 addresses, and after them the IPv6 addresses if they are asked for."""
         ...
 
 
@@ -83,7 +83,7 @@ class HostPolicy:
     ipv6: bool = False
 
     def refusal(self, address: str) -> str | None:
-        """The enhanced code that says why `address` is not connected to, or nothing."""
+        """Return the enhanced code that says why `address` is not connected to, or nothing."""
         ip = _unmapped(address)
         if str(ip) in self.own:
             return "5.4.6"
@@ -105,7 +105,7 @@ IT_IS_US: Final = our_reply(550, "5.4.6", "the domain's best mail host is this s
 async def hosts_for(
     domain: str, lookup: MxLookup, *, shuffle: Shuffle, policy: HostPolicy
 ) -> Hosts | NoHosts:
-    """The mail servers of `domain` (A-labels) in the order to try them, or why there are none."""
+    """Return the mail servers of `domain` (A-labels) in the order to try them, or why there are none."""
     if _NAME.fullmatch(domain) is None:
         return NoHosts(NOT_A_DOMAIN)
     answer = await lookup.mx(domain)
@@ -125,7 +125,7 @@ async def hosts_for(
 
 
 def _ordered(records: Sequence[tuple[int, str]], shuffle: Shuffle, own: Collection[str]) -> list[str]:
-    """Usable names by preference, equals shuffled; from our own place on, none (RFC 5321, 5.1)."""
+    """Return the usable names by preference, equals shuffled; from our own place on, none (RFC 5321, 5.1)."""
     usable = [(preference, _plain(exchange)) for preference, exchange in records]
     ours = min((preference for preference, name in usable if name in own), default=None)
     levels: dict[int, list[str]] = {}
@@ -175,7 +175,7 @@ def _plain(exchange: str) -> str:
 
 
 def _is_host_name(name: str) -> bool:
-    """A name that can be looked up: no empty label, and no address written as a name."""
+    """Return whether it is a name that can be looked up: no empty label, and no address written as a name."""
     if _NAME.fullmatch(name) is None:
         return False
     return re.fullmatch(r"[0-9.]+", name) is None

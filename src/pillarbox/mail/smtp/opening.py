@@ -211,7 +211,7 @@ class SessionOpening:
 
 
 def parse_extensions(reply: SmtpReply) -> Extensions:
-    """The keywords of an EHLO answer (RFC 5321, 4.1.1.1); the old `AUTH=` spelling is understood."""
+    """Return the keywords of an EHLO answer (RFC 5321, 4.1.1.1); the old `AUTH=` spelling is understood."""
     keywords: dict[str, str] = {}
     for line in reply.lines[1:]:
         keyword, _, parameters = line.strip().replace("=", " ", 1).partition(" ")
@@ -221,7 +221,7 @@ def parse_extensions(reply: SmtpReply) -> Extensions:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether the address, or the name that RFC 6761 6.3 reserves for it, stays on this machine."""
+    """Return whether the address, or the name that RFC 6761 6.3 reserves for it, stays on this machine."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:

@@ -63,12 +63,13 @@ class SmtpReply:
 
 
 def our_reply(code: int, enhanced: str, text: str) -> SmtpReply:
-    """An answer that stands for the missing one of a server; its text is cleaned and cut like theirs."""
+    """Return an answer that stands for the missing one of a server; its text is cleaned and cut
+    like theirs."""
     return SmtpReply(code, enhanced, plain_text(text.encode("utf-8", "replace")), ours=True)
 
 
 def plain_text(raw: bytes) -> str:
-    """`raw` as at most 2 kB of text: UTF-8 repaired, control and direction characters replaced."""
+    """Return `raw` as at most 2 kB of text: UTF-8 repaired, control and direction characters replaced."""
     text = raw.decode("utf-8", "replace")
     if not (text.isascii() and text.isprintable()):
         text = _UNSAFE.sub("\ufffd", text.replace("\t", " "))
@@ -142,7 +143,7 @@ class ReplyReader:
 
 @lru_cache(maxsize=512)
 def _short_reply(line: bytes) -> SmtpReply | None:
-    """The reply that is this one line; servers say the same few lines all day."""
+    """Return the reply that is this one line; servers say the same few lines all day."""
     match = _LINE.fullmatch(line.removesuffix(b"\r"))
     if match is None or match[2] == b"-":
         return None
@@ -150,7 +151,7 @@ def _short_reply(line: bytes) -> SmtpReply | None:
 
 
 def _reply(code: int, raw: list[bytes]) -> SmtpReply:
-    """The lines' text without the enhanced code that servers repeat on each line (RFC 2034, 4)."""
+    """Return the lines' text without the enhanced code that servers repeat on each line (RFC 2034, 4)."""
     texts = [plain_text(text) for text in raw]
     enhanced: str | None = None
     words = []

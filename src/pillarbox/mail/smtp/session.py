@@ -29,25 +29,25 @@ class SessionHandler(Protocol):
     """Decides the replies. Every method may answer at once or later; an exception becomes 451 4.3.0."""
 
     def mail(self, session: SmtpSession, mail: MailCommand) -> Verdict:
-        """A sender was named."""
+        """Return the verdict on a sender that was named."""
 
     def recipient(self, session: SmtpSession, path: Path) -> Verdict:
-        """A recipient was named; with a positive answer the handler has appended one entry to
-        `session.recipients`."""
+        """Return the verdict on a recipient that was named; with a positive one the handler has appended one
+        entry to `session.recipients`."""
 
     def message(self, session: SmtpSession, content: ReceivedText) -> Verdict:
-        """The text is complete. A positive answer means that it is stored durably. The session closes the
-        content.
+        """Return the verdict on the text, which is complete. A positive answer means that it is stored
+        durably. The session closes the content.
 
         By LMTP each recipient gets this answer, or one of its own where the handler gives `each` of them one.
         """
 
     def login(self, session: SmtpSession, user: str, password: str) -> Verdict:
-        """Credentials were sent; with a positive answer the handler has set `session.user`. 535 counts as a
-        failure."""
+        """Return the verdict on credentials that were sent; with a positive one the handler has set
+        `session.user`. 535 counts as a failure."""
 
     def ended(self, session: SmtpSession) -> None:
-        """The transaction is over, however it ended."""
+        """Note that the transaction is over, however it ended."""
 
 
 class ListenerContext(ConnectionContext, Protocol):
@@ -67,10 +67,10 @@ class ListenerContext(ConnectionContext, Protocol):
         """For the next handshake; None where there is no certificate."""
 
     def may_login(self, session: SmtpSession) -> bool:
-        """False while its address has failed too often."""
+        """Return False while its address has failed too often."""
 
     def login_failed(self, session: SmtpSession) -> None:
-        """One more failure of its address."""
+        """Note one more failure of its address."""
 
 
 class SmtpSession(Conversation):
@@ -146,7 +146,7 @@ class SmtpSession(Conversation):
         self._error(said if self._too_long < MOST_TOO_LONG else said._replace(closes=True))
 
     def _forget(self) -> None:
-        """The end of a transaction."""
+        """Forget the transaction, which has ended."""
         if self.sender is not None:
             self._context.handler.ended(self)
             self.sender = None
@@ -270,7 +270,7 @@ class SmtpSession(Conversation):
             self._answer(say.GO_AHEAD)
 
     def _take(self, data: bytes) -> None:
-        """More of a message's text."""
+        """Take more of a message's text."""
         intake = self._intake
         assert intake is not None
         self.deadline = self._loop.time() + self._context.timeouts.text

@@ -42,7 +42,7 @@ class TlsInfo:
 
 @lru_cache(maxsize=2)
 def context_for(verified: bool) -> ssl.SSLContext:
-    """A client context for TLS 1.2 and newer, without compression and renegotiation (TLS-06)."""
+    """Return a client context for TLS 1.2 and newer, without compression and renegotiation (TLS-06)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION

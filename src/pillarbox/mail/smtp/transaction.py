@@ -117,7 +117,7 @@ class TransactionRun:
         """Whether the server still holds the envelope, so that RSET must go before the next mail."""
 
     async def run(self, *, reset: bool, reused: bool) -> Transaction:
-        """The whole transaction; `reset` sends RSET first, `reused` says that the connection idled."""
+        """Run the whole transaction; `reset` sends RSET first, `reused` says that the connection idled."""
         self._refuse_ourselves()
         offered = [i for i in range(len(self._envelope.recipients)) if i not in self._decided]
         self._state.offered = True
@@ -307,7 +307,7 @@ class TransactionRun:
 
     @staticmethod
     def _is_nonsense(answer: SmtpReply) -> bool:
-        """A 3xx where only yes or no makes sense."""
+        """Return whether the reply is a 3xx where only yes or no makes sense."""
         return 300 <= answer.code < 400
 
     def _give_up(self, answer: SmtpReply, *, stale: bool = False) -> None:
