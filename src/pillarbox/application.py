@@ -35,11 +35,11 @@ class App:
         self._api = kernel.http_application(kit)
 
     def need(self, kind: type[T]) -> T:
-        """The part of that type."""
+        """Return the part of that type."""
         return self.kit.need(kind)
 
     def find(self, kind: type[T]) -> T | None:
-        """The same, or None where this process has none."""
+        """Return the part of that type, or None where this process has none."""
         return self.kit.find(kind)
 
     @property
@@ -61,7 +61,7 @@ class App:
         self._loops = [asyncio.create_task(loop) for loop in loops]
 
     def closing(self) -> None:
-        """The servers are about to close: let nobody wait for a mail any longer."""
+        """Let nobody wait for a mail any longer: the servers are about to close."""
         for found in self._running:
             if found.closing is not None:
                 found.closing()
@@ -92,7 +92,7 @@ async def build(
     parts: Mapping[type, object] | None = None,
     slices: Sequence[Slice] = SLICES,
 ) -> App:
-    """The application of one worker process; the database must be migrated already."""
+    """Build the application of one worker process; the database must be migrated already."""
     if settings.database_url is None:
         raise ValueError("a worker needs the address of its database")
     pools = await Pools.open(settings.database_url)

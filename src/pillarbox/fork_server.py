@@ -78,7 +78,7 @@ def load(factory: str) -> None:
 
 
 def next_request(requests: socket.socket) -> WorkerRequest | None:
-    """The next request; None when the supervisor has closed the channel."""
+    """Return the next request; None when the supervisor has closed the channel."""
     text, descriptors, _, _ = socket.recv_fds(
         requests, LONGEST_REQUEST, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
     )
@@ -95,7 +95,7 @@ def next_request(requests: socket.socket) -> WorkerRequest | None:
 
 
 def forked_worker(supervisor: int) -> bool:
-    """Fork: False here, True in the new process, which is a child of the supervisor.
+    """Fork; return False here, True in the new process, which is a child of the supervisor.
 
     There are two forks with an exit between them: an orphan is given to the nearest ancestor that takes
     orphans, and that is the supervisor (prctl(2), PR_SET_CHILD_SUBREAPER).

@@ -80,7 +80,7 @@ def run(
 def read_hand_over(
     channel: socket.socket, factory: str, shared_memory: int, listeners: Mapping[str, int]
 ) -> WorkerConfig | None:
-    """The configuration from the supervisor's one line; None when the supervisor is gone already."""
+    """Return the configuration from the supervisor's one line; None when the supervisor is gone already."""
     with channel.makefile("rb") as lines:
         line = lines.readline()
     if not line.endswith(b"\n"):
@@ -162,7 +162,7 @@ def tune_garbage_collector() -> None:
 
 
 def supervisor_gone(channel: socket.socket, stop: asyncio.Event) -> None:
-    """The channel ended: drain, and exit after `ORPHAN_SECONDS` in any case."""
+    """Drain, and exit after `ORPHAN_SECONDS` in any case: the channel ended."""
     if channel.recv(1) == b"":
         asyncio.get_running_loop().remove_reader(channel)
         stop.set()
@@ -172,7 +172,7 @@ def supervisor_gone(channel: socket.socket, stop: asyncio.Event) -> None:
 
 
 def factory_of(name: str) -> Factory:
-    """The function that `module:function` names."""
+    """Return the function that `module:function` names."""
     module, _, function = name.partition(":")
     factory: Factory = getattr(importlib.import_module(module), function)
     return factory
@@ -232,7 +232,7 @@ class OpenedServer(uvicorn.Server):
 
 
 def https_certificate(settings: Settings) -> Certificate | None:
-    """The operator's certificate; HTTP in the clear where there is none."""
+    """Return the operator's certificate; HTTP in the clear where there is none."""
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     return Certificate(settings.tls_cert, settings.tls_key, SystemClock())

@@ -203,7 +203,7 @@ async def remove(connected: CommandDatabase, key: str) -> int:
 
 
 async def owned(connected: CommandDatabase, key: str) -> tuple[TeamDb, UUID]:
-    """The key's id and the view of its team."""
+    """Return the key's id and the view of its team."""
     key_id = as_id(key, "a key")
     team_id = await queries.owner_of(connected.pool, key_id)
     if team_id is None:

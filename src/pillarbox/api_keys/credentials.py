@@ -32,7 +32,7 @@ class LastUsed:
         self._times: dict[tuple[UUID, UUID], datetime] = {}
 
     def touch(self, team_id: UUID, key_id: UUID) -> None:
-        """The key was used now."""
+        """Note that the key was used now."""
         self._times[team_id, key_id] = self._clock.now()
 
     async def flush(self) -> None:

@@ -39,8 +39,8 @@ async def create(
     created_by: UUID | None = None,
     grant_id: UUID | None = None,
 ) -> CreatedKey:
-    """A new key, in the transaction that `db` stands for. It acts for the person `created_by` and ends with
-    the grant; without them it is the team's own. Raises NotFound for a foreign domain."""
+    """Create a key, in the transaction that `db` stands for. It acts for the person `created_by` and ends
+    with the grant; without them it is the team's own. Raise NotFound for a foreign domain."""
     if domain_id is not None and not await lookup.hold(db, domain_id):
         raise NotFound("Domain")
     stamp = ids.stamp()
@@ -65,7 +65,7 @@ async def named(db: TeamDb, key_id: UUID) -> str:
 
 
 async def delete(db: TeamDb, key_id: UUID) -> None:
-    """The token means nothing from the commit on."""
+    """Delete the key: its token means nothing from the commit on."""
     if not await queries.delete(db, key_id):
         raise NotFound("API key")
     await directory.remove(db, key_id)
@@ -78,38 +78,39 @@ async def keep(db: TeamDb, key_id: UUID) -> bool:
 
 
 async def suspend(db: TeamDb, key_id: UUID) -> bool:
-    """False when the key is not active (or not there)."""
+    """Suspend the key; return False when it is not active (or not there)."""
     return await queries.change_status(db, key_id, "active", "suspended")
 
 
 async def resume(db: TeamDb, key_id: UUID) -> bool:
-    """False when the key is not suspended (or not there)."""
+    """Resume the key; return False when it is not suspended (or not there)."""
     return await queries.change_status(db, key_id, "suspended", "active")
 
 
 async def deactivate(db: TeamDb, domain_id: UUID) -> None:
-    """Keys that were made for this domain alone are inactive from the commit on, and for good."""
+    """Deactivate the keys that were made for this domain alone, from the commit on and for good."""
     await queries.deactivate(db, domain_id)
 
 
 async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
-    """A page of the team's keys."""
+    """Return a page of the team's keys."""
     return await queries.page(db, page)
 
 
 async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
-    """A page of the team's keys with what people see of them."""
+    """Return a page of the team's keys with what people see of them."""
     return await queries.shown_page(db, page)
 
 
 async def made_by(db: TeamDb, key_id: UUID) -> UUID | None:
-    """The person for whom the key acts; None for the team's own. Raises NotFound where there is no key."""
+    """Return the person for whom the key acts; None for the team's own. Raise NotFound where there is
+    no key."""
     await named(db, key_id)
     return await queries.made_by(db, key_id)
 
 
 async def listed(db: TeamDb) -> list[ShownKey]:
-    """The team's keys with what people see of them, newest first."""
+    """Return the team's keys with what people see of them, newest first."""
     return await every_row(partial(queries.shown_page, db))
 
 

@@ -178,7 +178,7 @@ async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
 
 
 async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
-    """The same rows, for people. In the order of the branch that finds them."""
+    """Return the rows of `page` for people, in the order of the branch that finds them."""
     return await db.all(
         ShownKey,
         """
@@ -209,7 +209,7 @@ async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
 
 
 async def made_by(db: TeamDb, key_id: UUID) -> UUID | None:
-    """The person for whom the key acts; None for the team's own keys."""
+    """Return the person for whom the key acts; None for the team's own keys."""
     found: UUID | None = await db.value(
         "SELECT created_by FROM api_keys WHERE team_id = $1 AND id = $2 AND NOT is_kept", key_id
     )
@@ -258,6 +258,6 @@ async def name_of(db: TeamDb, key_id: UUID) -> str | None:
 
 
 async def owner_of(source: Source, key_id: UUID) -> UUID | None:
-    """The team whose key this is."""
+    """Return the team whose key this is."""
     found: UUID | None = await source.fetchval(OWNER, key_id)
     return found

@@ -19,7 +19,7 @@ PermissionName = Annotated[
 
 
 def _domain_of_sending(read: ReadFields) -> None:
-    """With another permission the id is as good as none."""
+    """Read the id of the domain only with the permission to send: with another one it is as good as none."""
     given = read.pop("domain_id", None)
     if given is not None and read.get("permission") == "sending_access":
         read["domain_id"] = parse_value(UUID, given, "domain_id")
@@ -77,5 +77,5 @@ class ApiKeyDeleted(Struct, kw_only=True):
 
 
 def item(key: ApiKeyListRow) -> ApiKeyItem:
-    """A key as the list shows it."""
+    """Return a key as the list shows it."""
     return from_row(ApiKeyItem, key)

@@ -169,8 +169,8 @@ async def enable(db: TeamDb, automation_id: UUID, triggers: Sequence[GraphStep],
 
 
 async def remove_triggers(db: TeamDb, automation_id: UUID) -> None:
-    """Waits for those who are just starting runs. Nothing starts any more, once the automation is
-    disabled."""
+    """Remove the triggers, after a wait for those who are just starting runs. Nothing starts any more, once
+    the automation is disabled."""
     await db.run(
         """
         WITH held AS MATERIALIZED (

@@ -20,7 +20,7 @@ MOST_SHOWN = 20
 async def refuse_wrong_passphrase(
     target: BackupTarget, manifest: BackupManifest, passphrase: str | None
 ) -> None:
-    """WrongPassphrase before anything large is read; what else is wrong, `problems` finds."""
+    """Raise WrongPassphrase before anything large is read; what else is wrong, `problems` finds."""
     if passphrase is not None and manifest.key_ring.included and KEYS in manifest.files:
         try:
             await ring_in(target, manifest, passphrase)

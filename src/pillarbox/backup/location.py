@@ -119,7 +119,7 @@ def _is_bucket_within(store: str, target: str) -> bool:
 
 
 def _bucket_parts(url: str) -> tuple[str, ...]:
-    """Bucket and prefix; the schemes of one kind of store are the same."""
+    """Return the bucket and the prefix; the schemes of one kind of store are the same."""
     parts = urlsplit(url)
     scheme = {"s3a": "s3", "azure": "az", "abfs": "az", "abfss": "az"}.get(parts.scheme, parts.scheme)
     return (scheme, parts.netloc, *(name for name in parts.path.split("/") if name))

@@ -263,7 +263,7 @@ def write_key_ring(folder: Path, ring: str) -> None:
 
 
 async def differences(url: str, manifest: BackupManifest, ignored: Iterable[str] = ()) -> list[str]:
-    """Tables that have another number of rows than the manifest says."""
+    """Return the tables that have another number of rows than the manifest says."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
         found = await queries.counts(conn)

@@ -164,7 +164,7 @@ class BackupTarget:
 
 @contextmanager
 def sentences(what: str) -> Iterator[None]:
-    """Errors of a disk or a store as BackupError."""
+    """Raise errors of a disk or a store as BackupError."""
     try:
         yield
     except BlobMissing as missing:

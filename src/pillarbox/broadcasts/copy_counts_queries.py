@@ -39,7 +39,7 @@ async def lately(db: TeamDb, broadcast_id: UUID, since: datetime) -> CopyCounts:
 
 
 async def _sums(db: TeamDb, broadcast_id: UUID, level: int, since: datetime) -> CopyCounts:
-    """Rollups and what is not folded into them yet, in one snapshot."""
+    """Return the sums of the rollups and of what is not folded into them yet, in one snapshot."""
     found = await db.one(
         CopyCounts,
         """

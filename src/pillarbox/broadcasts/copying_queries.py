@@ -138,7 +138,8 @@ class Property:
 
 
 async def ready(source: Source, alive_since: datetime) -> list[SendingBroadcast]:
-    """Broadcasts whose copies are to be made; none while an engine of an earlier release is alive."""
+    """Return the broadcasts whose copies are to be made; none while an engine of an earlier release
+    is alive."""
     return [SendingBroadcast(**row) for row in await source.fetch(READY, alive_since)]
 
 

@@ -71,7 +71,7 @@ async def one(db: TeamDb, broadcast_id: UUID) -> BroadcastOverview | None:
 
 
 async def copies(db: TeamDb, broadcast_id: UUID) -> BroadcastCopyCounts:
-    """Counts the rows: a million of them take some tenths of a second."""
+    """Count the copies by their rows: a million of them take some tenths of a second."""
     found = await db.one(
         BroadcastCopyCounts,
         """

@@ -72,7 +72,7 @@ async def next_old(pool: asyncpg.Pool, after: tuple[UUID, UUID], before: datetim
 async def remove_recipients(
     db: TeamDb, broadcast_id: UUID, after: UUID, limit: int
 ) -> RemovedRecipients | None:
-    """Remove of the next recipients those without an email: they were skipped, or their email was removed.
+    """Remove those of the next recipients that have no email: they were skipped, or it was removed.
     Return None where there are no more recipients."""
     return await db.one(
         RemovedRecipients,

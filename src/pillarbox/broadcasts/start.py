@@ -156,7 +156,8 @@ class BroadcastStart:
         return segment_id is not None and await queries.segment_exists(db, segment_id)
 
     async def _check_quota(self, db: TeamDb, count: int) -> None:
-        """Last, because nothing of the team can be accepted from here to the commit where it has a quota."""
+        """Check the quota last, because nothing of the team can be accepted from here to the commit where it
+        has a quota."""
         if not count or not await queries.is_metered(db):
             return
         conn, team_id, now = db.connection, db.team_id, self.ids.now()

@@ -77,7 +77,7 @@ class CaptureAccess:
     def named(
         cls, token: str, hosts: Iterable[str], public_url: str, networks: Sequence[Network] = ()
     ) -> CaptureAccess:
-        """Access under `hosts` and the host of `public_url` besides the loopback names."""
+        """Return the access under `hosts` and the host of `public_url` besides the loopback names."""
         names = {host.lower() for host in (*hosts, urlsplit(public_url).hostname or "")}
         return cls(token, ALWAYS_KNOWN | (names - WILDCARDS), networks)
 
@@ -141,7 +141,7 @@ class CaptureAccess:
 
 
 def origin(request: Request) -> str:
-    """Scheme and host under which the caller reached us; only after `check_peer_and_host`."""
+    """Return the scheme and host under which the caller reached us; only after `check_peer_and_host`."""
     return f"{request.scope['scheme']}://{request.header('host') or 'localhost'}"
 
 

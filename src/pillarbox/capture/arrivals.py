@@ -131,7 +131,7 @@ def _part(text: str | None) -> list[str] | None:
 
 
 def _address(text: str | None) -> list[str] | None:
-    """Patterns of an address on its own or with a name before it."""
+    """Return the patterns of an address on its own or with a name before it."""
     if not text or not _WHOLE_ADDRESS.fullmatch(text):
         return _part(text)
     plain = _literal(text)

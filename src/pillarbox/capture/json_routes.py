@@ -43,7 +43,8 @@ MOST_BYTES = 8 * 1024 * 1024
     summary="List captured mail, or wait for one (route capture only)",
 )
 async def list_captured(request: Request) -> Reply[ListOf[wire.ShownCapture]]:
-    """Mails by recipient (`to`), sender (`from`) and `subject`; `wait` seconds for the first that fits."""
+    """List mails by recipient (`to`), sender (`from`) and `subject`; wait up to `wait` seconds for the first
+    that fits."""
     request.use(CaptureAccess).admit(request)
     page = Page.read(request.query)
     filters = filters_of(request.query)

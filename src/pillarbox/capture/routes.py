@@ -75,7 +75,7 @@ class Tab(NamedTuple):
 
 
 def page_for_problems(show: Shows[Shown]) -> Shows[Shown]:
-    """Answers a problem with a page."""
+    """Answer a problem with a page."""
 
     @wraps(show)
     async def shown(request: Request) -> Reply[Any]:

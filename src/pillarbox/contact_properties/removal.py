@@ -28,8 +28,8 @@ class ValueRemoval:
         return {JOB_REMOVE: self.remove}
 
     async def remove(self, job: Job) -> JobFinished:
-        """Walks the contacts once for all properties that are deleted by now: the jobs of the others then
-        find nothing to do."""
+        """Walk the contacts once for all properties that are deleted by now: the jobs of the others then find
+        nothing to do."""
         db = TeamDb(self.pool, job.team_id)
         found = await queries.hidden(db)
         if job.subject_id not in {one.id for one in found}:

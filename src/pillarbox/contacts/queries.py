@@ -211,7 +211,7 @@ async def change(db: TeamDb, contact_id: UUID, change: ContactChange, values: Va
 
 
 async def touch(db: TeamDb, contact_id: UUID, now: datetime) -> None:
-    """Date a change that is not in the row."""
+    """Store the date of a change that is not in the row."""
     await db.run(TOUCH, contact_id, now)
 
 

@@ -178,7 +178,7 @@ class Contacts:
         return has_changed
 
     async def _publish(self, db: TeamDb, kind: str, contact: ContactRow, *, is_in_none: bool = False) -> None:
-        """`is_in_none`: the contact is known to be in no segment."""
+        """Publish an event of the contact; `is_in_none`: it is known to be in no segment."""
         segment_ids = [] if is_in_none else await segment_queries.ids(db, contact.id)
         await self._tell(db, kind, event_data.contact_data(db.team_id, contact, segment_ids))
 

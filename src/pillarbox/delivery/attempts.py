@@ -45,11 +45,11 @@ class Transport(Protocol):
     """Sends one item; does not use the database."""
 
     def site(self, destination: str) -> Site:
-        """Whose slots an item for `destination` takes."""
+        """Return the site whose slots an item for `destination` takes."""
         ...
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
-        """One attempt. `fence` is called right before the final dot; False forbids it."""
+        """Make one attempt. `fence` is called right before the final dot; False forbids it."""
         ...
 
     async def close(self) -> None:
@@ -181,7 +181,7 @@ class Attempts:
             raise
 
     def _broken(self, item: Item, *, uncertain: bool) -> Report:
-        """Our own fault: the item is tried again, and its reason says so."""
+        """Return the report of our own fault: the item is tried again, and its reason says so."""
         now = self._clock.now()
         detail = EventDetail(reason="internal_error", uncertain=uncertain)
         results = [RecipientResult(t.position, EventKind.DELIVERY_DELAYED, detail) for t in item.targets]

@@ -95,8 +95,8 @@ class Composer:
         self._preparing: set[asyncio.Task[None]] = set()
 
     async def wire(self, email: LoadedEmail, copy: PersonalCopy | None = None) -> Wire:
-        """The complete message, of this copy where there is one; the same bytes at every attempt. Raises
-        `EmailUnsendable`."""
+        """Return the complete message, of this copy where there is one; the same bytes at every attempt.
+        Raise `EmailUnsendable`."""
         kept = email if copy is None else copy
         done = kept.wire
         if done is None:
@@ -252,7 +252,7 @@ def _fail(done: asyncio.Future[Wire], trouble: BaseException) -> None:
 
 
 def _compose_all(requests: Sequence[_ComposeRequest]) -> list[SmtpContent | Exception]:
-    """Each request's message, or the exception that composing it raised."""
+    """Return each request's message, or the exception that composing it raised."""
     return [_composed(request) for request in requests]
 
 
@@ -295,7 +295,7 @@ def _message(
 
 
 def _filled(body: str, values: Mapping[str, str], places: Sequence[Span] | None) -> str:
-    """The body with the recipient's own values."""
+    """Return the body with the recipient's own values."""
     if places is None or not values:
         return filled(body, values)
     return filled_at(body, places, values[UNSUBSCRIBE_URL[0]])

@@ -101,7 +101,7 @@ class LastCheck:
         self._is_asking = False
 
     def of(self, item: Item) -> CopyCheck:
-        """The check of one attempt. It is asked for at once, while the message is composed."""
+        """Return the check of one attempt. It is asked for at once, while the message is composed."""
         target = item.targets[0]
         dimensions, contact_id = item.email.dimensions, item.email.contact_id
         if dimensions is None or dimensions.broadcast_id is None or contact_id is None:
@@ -123,7 +123,7 @@ class LastCheck:
             await self._settler.settle(AttemptSettlement(item, suppressed(item, targets, now), None))
 
     def _asked(self, copy_key: CopyKey) -> asyncio.Future[_CheckReply]:
-        """The answer for a copy; those that are wanted while one is under way share the next one."""
+        """Return the answer for a copy; those that are wanted while one is under way share the next one."""
         answer: asyncio.Future[_CheckReply] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(_retrieve)
         self._waiting.append((copy_key, answer))
@@ -170,8 +170,8 @@ class CopyCheck:
         self.stopped: CopyVerdict | None = None
 
     async def is_over(self) -> bool:
-        """Whether the copy is not to be sent any more, after an attempt in which it did not come to the
-        question: its server is out of reach. So it does not wait for days to be stopped."""
+        """Return whether the copy is not to be sent any more, after an attempt in which it did not come to
+        the question: its server is out of reach. So it does not wait for days to be stopped."""
         if self._ahead is None or self._ahead.cancelled():
             return False
         try:
@@ -185,7 +185,7 @@ class CopyCheck:
         return True
 
     async def may_start(self) -> bool:
-        """Whether the copy may be sent, as of a moment ago."""
+        """Return whether the copy may be sent, as of a moment ago."""
         try:
             answer = await self._answer()
         except RETRIED as trouble:
@@ -208,6 +208,6 @@ class CopyCheck:
 
 
 def _retrieve(asked: asyncio.Future[_CheckReply]) -> None:
-    """An attempt may end before it asks."""
+    """Retrieve the exception of a check: an attempt may end before it asks."""
     if not asked.cancelled():
         asked.exception()

@@ -37,8 +37,8 @@ class CopyRate:
         self._rate = SLOWEST
 
     def copies(self, passed: float, planned: float, *, all_started: bool = True) -> float:
-        """How many copies may be started for the seconds that passed, where so many were planned. A rate that
-        was not reached, since not all were started that might be, says nothing and stays."""
+        """Return how many copies may be started for the seconds that passed, where so many were planned. A
+        rate that was not reached, since not all were started that might be, says nothing and stays."""
         if passed - planned > LATE:
             self._rate = max(SLOWEST, self._rate * SLOWER)
         elif all_started:
@@ -109,11 +109,11 @@ class CopyWindow:
         return MOST - self.held
 
     def part(self, due: int) -> int:
-        """How many may wait for one destination, where copies for `due` destinations are due."""
+        """Return how many may wait for one destination, where copies for `due` destinations are due."""
         return MOST // max(2, due, len(self._scheduler.busy(COPIES)))
 
     def note_end(self) -> None:
-        """A copy has left the window."""
+        """Note that a copy has left the window."""
         self._ended += 1
         if self._has_more and self._room >= AT_ONCE:
             self.room.set()
@@ -146,7 +146,7 @@ class CopyWindow:
             return len(made)
 
     async def limit_copies(self) -> None:
-        """Beside other mail start so many copies a second as leave the event loop punctual."""
+        """Start so many copies a second beside other mail as leave the event loop punctual."""
         loop, rate = asyncio.get_running_loop(), CopyRate()
         while True:
             before = loop.time()
@@ -173,20 +173,20 @@ class CopyWindow:
             pass
 
     def _is_held(self) -> bool:
-        """Whether nothing can be sent now, because of the operator or of the relay."""
+        """Return whether nothing can be sent now, because of the operator or of the relay."""
         if self._pauses.cover(EVERY_TEAM, EVERYWHERE):
             return True
         return self._scheduler.is_refused(self._clock.boottime())
 
     def _is_stuck(self) -> bool:
-        """Whether the window has been full for a while, and hardly anything has left it."""
+        """Return whether the window has been full for a while, and hardly anything has left it."""
         now = self._clock.boottime()
         if self._full is None or self._ended - self._full[1] >= AT_ONCE:
             self._full = now, self._ended
         return now - self._full[0] >= STUCK_AFTER
 
     async def _give_back_surplus(self) -> None:
-        """No destination that takes no copies keeps out the others."""
+        """Give back the surplus, so that no destination that takes no copies keeps out the others."""
         self._full = None
         surplus = self._scheduler.remove_surplus(self.part(0), COPIES)
         for item in surplus:

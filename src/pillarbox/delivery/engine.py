@@ -58,7 +58,7 @@ class Engine:
         final_dots: FinalDots | None = None,
         look_every: float = CLAIM_EVERY,
     ) -> None:
-        """`look_every` is longer where a poll calls `look_again` and `make_copies`."""
+        """Build the engine; `look_every` is longer where a poll calls `look_again` and `make_copies`."""
         self._look_every = look_every
         self._clock = clock
         self._claims = claims
@@ -115,7 +115,7 @@ class Engine:
         return True
 
     def holds_back(self, team_id: UUID, destinations: Sequence[str]) -> bool:
-        """Whether any of this mail is paused, so that it must not be handed over."""
+        """Return whether any of this mail is paused, so that it must not be handed over."""
         now = self._clock.boottime()
         return self._pauses.cover_any(team_id, destinations) or any(
             self._scheduler.holds_back(name, now) for name in destinations
@@ -127,7 +127,7 @@ class Engine:
         self._bytes -= weight
 
     def take(self, items: Sequence[Item], reserved: int, weight: int) -> None:
-        """Items that are committed and leased to this process; ends their reservation."""
+        """Take items that are committed and leased to this process; their reservation ends."""
         self.cancel_reservation(reserved, weight)
         self._take(items)
 
@@ -218,7 +218,7 @@ class Engine:
         return taken
 
     def _can_go(self, pair: Pair) -> bool:
-        """Whether nothing keeps mail from its destination that is known here."""
+        """Return whether nothing keeps mail from its destination that is known here."""
         return not self._scheduler.holds_back(pair.domain, self._clock.boottime())
 
     async def _claim_pairs(self, pairs: deque[Pair], part: int, free: Callable[[], int]) -> int:
@@ -258,9 +258,9 @@ class Engine:
         return MOST_ITEMS - held + min(self._scheduler.late, MOST_LATE) - self._reserved
 
     async def _give_back_surplus(self, pairs: Collection[Pair]) -> int:
-        """How many items of one team for one destination may wait in memory. Where memory is full, items
-        beyond that number are given back, so that mail to a site that takes none does not keep out other
-        mail."""
+        """Return how many items of one team for one destination may wait in memory. Where memory is full,
+        items beyond that number are given back, so that mail to a site that takes none does not keep out
+        other mail."""
         due = {(pair.team_id, pair.destination) for pair in pairs}
         part = max(1, MOST_ITEMS // max(1, len(due | self._scheduler.busy())))
         if self._free_slots() < len(due) and any(self._scheduler.waiting_in(pair) < part for pair in due):
@@ -361,7 +361,8 @@ class Engine:
             self._pump()
 
     async def _park(self, last: Item) -> None:
-        """A site is out of reach: its items, here and in the queue, wait until it is probed again."""
+        """Let the items of a site that is out of reach, here and in the queue, wait until it is
+        probed again."""
         until = self._clock.now() + timedelta(seconds=BREAK_SECONDS)
         waiting = self._scheduler.evict(last.site)
         for item in waiting:
@@ -370,7 +371,7 @@ class Engine:
         await log_database_errors(self._claims.park([*waiting, last], until))
 
     async def _hold_back(self, item: Item, fault: RelayFault, *, is_first: bool) -> None:
-        """The relay refuses us: this item and all that waits in memory are free again, without an attempt."""
+        """Free this item and all that waits in memory, without an attempt: the relay refuses us."""
         seconds = self._scheduler.closed_for(item.site, self._clock.boottime())
         until = self._clock.now() + timedelta(seconds=seconds)
         if is_first:

@@ -31,7 +31,7 @@ mail for the same domain is found without reading them."""
 
 
 def queue_of_copies(domain: str) -> str:
-    """The `destination` of copies for this domain."""
+    """Return the `destination` of copies for this domain."""
     return f"{COPIES}{domain}"
 
 

@@ -49,7 +49,8 @@ class LeaseExpiry:
         self._since = {}
 
     def lost(self, suspects: Sequence[Lease], now: datetime, boottime: float) -> list[Lease]:
-        """The leases that are over, or too long, and have been suspect, unchanged, for `CONFIRM_SECONDS`."""
+        """Return the leases that are over, or too long, and have been suspect, unchanged,
+        for `CONFIRM_SECONDS`."""
         self._since = {lease: self._since.get(lease, boottime) for lease in suspects}
         return [
             lease

@@ -26,7 +26,7 @@ class TransactionalActivity:
         self._at = whole[begin : begin + shared_memory.OTHER_MAIL].cast("d")
 
     def note(self) -> None:
-        """Other mail is here."""
+        """Note that other mail is here."""
         self._at[0] = asyncio.get_running_loop().time()
 
     @property

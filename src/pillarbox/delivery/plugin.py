@@ -88,7 +88,8 @@ class SigningThreads(ThreadPoolExecutor):
 
 
 def relay_tls(relay: Relay) -> TlsMode:
-    """A password goes over verified TLS only; without one the relay's TLS is used where offered."""
+    """Return the TLS mode of the relay. A password goes over verified TLS only; without one the relay's TLS
+    is used where offered."""
     if relay.smtps:
         return TlsMode.IMPLICIT
     if relay.user is not None and relay.host not in ("127.0.0.1", "::1", "localhost"):
@@ -97,7 +98,7 @@ def relay_tls(relay: Relay) -> TlsMode:
 
 
 def relay_login(relay: Relay) -> tuple[str, str] | None:
-    """User and password, when the relay's URL carries them."""
+    """Return the user and password, when the relay's URL carries them."""
     return (relay.user, relay.password or "") if relay.user is not None else None
 
 
@@ -198,7 +199,7 @@ def _network(kit: Container, composer: Composer) -> Transport:
 
 
 def _next_hops(kit: Container) -> tuple[RelayHop | DirectHops, Greeting]:
-    """Where mail goes, and how we greet there."""
+    """Return where mail goes, and how we greet there."""
     settings, outside = kit.settings, kit.externals
     hello, relay = settings.hostname, settings.route.relay
     if relay is not None:

@@ -347,7 +347,7 @@ class Retry(NamedTuple):
 
 
 async def pairs(conn: Source, now: datetime, after: tuple[UUID, str], limit: int) -> list[Pair]:
-    """Up to `limit` pairs behind `after`, in key order, due or not."""
+    """Return up to `limit` pairs behind `after`, in key order, due or not."""
     return [Pair(**row) for row in await conn.fetch(DUE_PAIRS, now, *after, limit)]
 
 
@@ -371,7 +371,8 @@ async def park(conn: Source, pairs: Sequence[tuple[UUID, str]], until: datetime,
 
 
 async def suspects(conn: Source, before: datetime, beyond: datetime, limit: int = 4000) -> list[Lease]:
-    """Leases that end before `before`, the longest overdue first, and those that end after `beyond`."""
+    """Return the leases that end before `before`, the longest overdue first, and those that end
+    after `beyond`."""
     return [Lease(**row) for row in await conn.fetch(SUSPECTS, before, limit, beyond)]
 
 
@@ -387,7 +388,7 @@ async def free_expired(
 
 
 async def owns_items(conn: Source, owner: UUID) -> bool:
-    """Whether a process still has items."""
+    """Return whether a process still has items."""
     found: bool = await conn.fetchval(OWNS, owner)
     return found
 
@@ -433,12 +434,12 @@ async def settle(
 
 
 def finish_ours(done: Sequence[FinishedItem], owner: UUID) -> ExpectedRowCount:
-    """The statement that finishes items that no other process has seen."""
+    """Return the statement that finishes items that no other process has seen."""
     return ExpectedRowCount(FINISH_OURS, (rows_json([d._asdict() for d in sorted(done)]), owner), len(done))
 
 
 async def lock_email(db: TeamDb, email_id: UUID) -> list[tuple[int, bool]]:
-    """The email's live items, locked before the email itself is."""
+    """Lock the email's live items, before the email itself is locked, and return them."""
     rows = await db.source.fetch(LOCK_EMAIL, db.team_id, email_id)
     return [(row["grp"], row["released"]) for row in rows]
 
@@ -449,7 +450,7 @@ async def reschedule(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
 
 
 async def release_fetched(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
-    """The files that the email waited for are here."""
+    """Release the work of the email: the files that it waited for are here."""
     await db.run(RELEASE_FETCHED, email_id, due_at, UNTIL_FETCHED)
 
 

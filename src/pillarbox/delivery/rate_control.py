@@ -96,7 +96,8 @@ class RateControl:
         return max(1, slots // self.sharers) if self.limits.is_shared else slots
 
     def share(self, sharers: int) -> None:
-        """So many processes serve the site. What one that ends leaves is grown into, not taken at once."""
+        """Take the share of one of so many processes that serve the site. What one that ends leaves is grown
+        into, not taken at once."""
         self.sharers = sharers
         self.slots = min(self.slots, self.most)
 
@@ -105,17 +106,17 @@ class RateControl:
         return self.running - min(self.late, self.most) < self.slots
 
     def opens_at(self) -> float:
-        """Before this time nothing more may be started."""
+        """Return the time before which nothing more may be started."""
         return max(self.closed_until, self.next_start)
 
     def begin(self, now: float) -> None:
-        """One mail is started."""
+        """Note that one mail is started."""
         self.running += 1
         if self.rate is not None:
             self.next_start = max(now, self.next_start) + 1 / self.rate
 
     def end(self, signal: SiteSignal, now: float) -> bool:
-        """One mail is over; True when the site was just found to be out of reach."""
+        """Note that one mail is over; return True when the site was just found to be out of reach."""
         self.running -= 1
         if signal is SiteSignal.CLEAN:
             self._succeed(now)
@@ -132,16 +133,16 @@ class RateControl:
         return False
 
     def is_held(self, now: float) -> bool:
-        """Whether nothing is to be tried because the relay refuses us."""
+        """Return whether nothing is to be tried because the relay refuses us."""
         return self.refusals > 0 and now < self.closed_until
 
     def is_refused(self, now: float) -> bool:
-        """Whether the relay refuses us, as far as is known: until a mail gets through, or until no mail has
-        asked for a while."""
+        """Return whether the relay refuses us, as far as is known: until a mail gets through, or until no
+        mail has asked for a while."""
         return self.refusals > 0 and (self.running > 0 or now < self.closed_until + REFUSED_MARGIN)
 
     def apply_signal(self, signal: SiteSignal, closed_until: float, rate: float | None, now: float) -> None:
-        """Another process got this signal from the site, and goes on like that."""
+        """Go on as another process does that got this signal from the site."""
         if signal is SiteSignal.SLOW and rate is not None and (self.rate is None or rate < self.rate):
             self.rate = rate
             self.rate_changed = self.refused_at = now
@@ -197,7 +198,8 @@ class RateControl:
         return True
 
     def _refused(self, now: float) -> bool:
-        """All that is under way ends the same way, so only the first of them counts."""
+        """Close the site after a refusal; return False where it is closed already. All that is under way ends
+        the same way, so only the first of them counts."""
         if now < self.closed_until:
             return False
         self.slots = 1

@@ -120,7 +120,7 @@ def refuse(item: Item, kind: EventKind, detail: EventDetail, instant: datetime) 
 
 
 def suppressed(item: Item, targets: Sequence[OpenRecipient], instant: datetime) -> list[TimelineEntry]:
-    """The events of recipients that are skipped because their address is suppressed."""
+    """Return the events of recipients that are skipped because their address is suppressed."""
     return [
         _entry(
             item,
@@ -134,7 +134,7 @@ def suppressed(item: Item, targets: Sequence[OpenRecipient], instant: datetime) 
 
 
 def refused(item: Item, targets: Sequence[OpenRecipient], instant: datetime) -> list[TimelineEntry]:
-    """The events of recipients who may not get this mail, each for its own reason."""
+    """Return the events of recipients who may not get this mail, each for its own reason."""
     return [
         _entry(item, t.position, EventKind.FAILED, instant, _with_doubt(item, EventDetail(reason=t.refusal)))
         for t in targets
@@ -170,7 +170,8 @@ def _entry(
 
 
 def _final(detail: EventDetail, *, reached: bool) -> tuple[EventKind, EventDetail]:
-    """The window is over: what the recipient ends as (contract decision 24, emails.md section 6)."""
+    """Return what the recipient ends as once the window is over (contract decision 24, emails.md
+    section 6)."""
     if detail.reason == "tls_required":
         return EventKind.FAILED, detail
     if reached:
@@ -188,7 +189,8 @@ def _with_next(detail: EventDetail, due: datetime) -> EventDetail:
 
 
 def _with_doubt(item: Item, detail: EventDetail) -> EventDetail:
-    """The detail of an end without an attempt: an earlier one may have reached the recipient all the same."""
+    """Return the detail of an end without an attempt: an earlier one may have reached the recipient all
+    the same."""
     return _replace(detail, uncertain=True) if item.uncertain else detail
 
 
@@ -201,7 +203,8 @@ def _replace(detail: EventDetail, **changes: object) -> EventDetail:
 
 
 def _description(reason: str | None) -> str:
-    """Why an item waits, as its row says it to the operator; the events keep the reason of the contract."""
+    """Return why an item waits, as its row says it to the operator; the events keep the reason of
+    the contract."""
     if reason is None:
         return "The mail server asked to try again later."
     return PLAIN.get(reason, reason)

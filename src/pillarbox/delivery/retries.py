@@ -22,7 +22,7 @@ JITTER = 0.1
 def next_attempt(
     tries: int, first: datetime, now: datetime, window: timedelta, chance: Callable[[], float]
 ) -> datetime | None:
-    """When to try again after failed attempt number `tries` (from 1), or None when the window is over.
+    """Return when to try again after failed attempt number `tries` (from 1), or None when the window is over.
 
     `first` is the time of the first attempt, `chance` gives a number in [0, 1). An attempt that would
     fall behind the end of the window is not waited for: the fate is known now.

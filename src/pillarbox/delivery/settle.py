@@ -57,7 +57,7 @@ MOST_REFUSALS = 10
 
 
 async def keep_nothing(_conn: Connection, _settled: Sequence[AttemptSettlement]) -> None:
-    """For routes other than `capture`."""
+    """Do nothing, for routes other than `capture`."""
 
 
 class _NeedsTeamQueue(Exception):  # noqa: N818 - it is committed in the queue of its team
@@ -237,7 +237,7 @@ class AttemptSettler:
 
 
 def _facts(settlement: AttemptSettlement, ours: Mapping[Key, bool]) -> Sequence[TimelineEntry]:
-    """All of it while the item is ours; only final outcomes when the lease has passed."""
+    """Return all entries while the item is ours; only final outcomes when the lease has passed."""
     contested = ours.get(settlement.item.key)
     if contested is not None:
         return [_mark_uncertain(entry) for entry in settlement.entries] if contested else settlement.entries
@@ -245,7 +245,7 @@ def _facts(settlement: AttemptSettlement, ours: Mapping[Key, bool]) -> Sequence[
 
 
 def _mark_uncertain(entry: TimelineEntry) -> TimelineEntry:
-    """The same event, marked: another process may be sending the mail once more."""
+    """Return the event, marked: another process may be sending the mail once more."""
     detail = entry.detail or EventDetail()
     return entry._replace(detail=msgspec.structs.replace(detail, uncertain=True))
 
@@ -256,7 +256,7 @@ def _is_plain_end(settlement: AttemptSettlement) -> bool:
 
 
 def _given_back(taken: Sequence[TimelineEntry]) -> list[Statement]:
-    """The units of the copies that were stopped (conventions section 8); nothing else ends so here."""
+    """Return the units of the copies that were stopped (conventions section 8); nothing else ends so here."""
     stopped = [(entry.team_id, entry.email_id) for entry in taken if entry.kind is EventKind.CANCELED]
     return [counting.copies_given_back(stopped)] if stopped else []
 
@@ -274,7 +274,7 @@ def _has_arrived(settlement: AttemptSettlement) -> bool:
 
 
 def _causes(batch: Sequence[AttemptSettlement], taken: Sequence[TimelineEntry]) -> list[SuppressionCause]:
-    """The bad addresses whose bounce took effect."""
+    """Return the bad addresses whose bounce took effect."""
     bounced = {(e.team_id, e.email_id, e.position) for e in taken if e.kind is EventKind.BOUNCED}
     return [cause for s in batch if s.causes for cause in s.causes if _has_bounced(s.item, cause, bounced)]
 

@@ -87,7 +87,7 @@ class _Queue:
         return bool(self.priorities[MAIL].turns or self.priorities[COPIES].turns)
 
     def has_capacity(self, priority: _Priority) -> bool:
-        """Whether the site has a slot for what waits in the priority."""
+        """Return whether the site has a slot for what waits in the priority."""
         control = self.rate_control
         if priority.number == COPIES and priority.running >= max(1, int(control.slots * COPIES_PART)):
             return False
@@ -146,7 +146,7 @@ class SiteScheduler:
         self._list(site.name, queue)
 
     def take(self, now: float) -> Item | None:
-        """The next item that has a free slot, now counted as running; None when there is none."""
+        """Return the next item that has a free slot, now counted as running; None when there is none."""
         self._reopen(now)
         self._find_late(now)
         found = self._take(MAIL, now)
@@ -177,7 +177,7 @@ class SiteScheduler:
         return self._has_capacity
 
     def next_change_in(self, now: float) -> float | None:
-        """Seconds until a site opens again that items wait for, or one that runs is late."""
+        """Return the seconds until a site opens again that items wait for, or one that runs is late."""
         times = [self._closed[0][0]] if self._closed else []
         if self.waiting and self._begun:
             times.append(next(iter(self._begun.values()))[0] + LATE_AFTER)
@@ -214,25 +214,25 @@ class SiteScheduler:
         return broken
 
     def closed_for(self, site: str, now: float) -> float:
-        """For how many seconds nothing is started there."""
+        """Return the seconds for which nothing is started there."""
         rate_control = self._rate_controls.get(site)
         return max(0.0, rate_control.closed_until - now) if rate_control is not None else 0.0
 
     def is_closed(self, item: Item, now: float) -> bool:
-        """Whether nothing is started at the site of this item for a while."""
+        """Return whether nothing is started at the site of this item for a while."""
         return self.closed_for(self._site_of(item.destination).name, now) > BRIEFLY
 
     def holds_back(self, destination: str, now: float) -> bool:
-        """Whether mail for this destination stays where it is, because its relay refuses us."""
+        """Return whether mail for this destination stays where it is, because its relay refuses us."""
         rate_control = self._rate_controls.get(self._site_of(destination).name)
         return rate_control is not None and rate_control.is_held(now)
 
     def is_refused(self, now: float) -> bool:
-        """Whether the relay refuses us."""
+        """Return whether the relay refuses us."""
         return any(rate_control.is_refused(now) for rate_control in self._rate_controls.values())
 
     def share(self, sharers: int) -> None:
-        """So many processes divide the slots of each site among them."""
+        """Divide the slots of each site among so many processes."""
         if sharers != self._sharers:
             self._sharers = sharers
             for rate_control in self._rate_controls.values():
@@ -273,17 +273,17 @@ class SiteScheduler:
         return left
 
     def evict_held(self, now: float) -> list[Item]:
-        """The same for all relays that refuse us."""
+        """Evict the items of all relays that refuse us."""
         held = [name for name, queue in self._sites.items() if queue.rate_control.is_held(now)]
         return [item for name in held for item in self.evict(name)]
 
     def waiting_in(self, pair: Pair, priority: int = MAIL) -> int:
-        """How many items of one team for one destination wait in the priority."""
+        """Return how many items of one team for one destination wait in the priority."""
         queue = self._sites.get(self._site_of(pair[1]).name)
         return len(queue.priorities[priority].waiting.get(pair, ())) if queue is not None else 0
 
     def busy(self, priority: int = MAIL) -> set[Pair]:
-        """Teams and destinations that have items waiting in the priority."""
+        """Return the teams and destinations that have items waiting in the priority."""
         return {pair for queue in self._sites.values() for pair in queue.priorities[priority].waiting}
 
     def remove_surplus(self, limit: int, priority: int = MAIL) -> list[Item]:
@@ -351,13 +351,13 @@ class SiteScheduler:
                 self._ready[priority.number].append(name)
 
     def _leave(self, queue: _Queue, item: Item) -> None:
-        """An item is over, or late: it counts no more in its priority."""
+        """Note that an item is over, or late: it counts no more in its priority."""
         number = _priority_of(item)
         queue.priorities[number].running -= 1
         self._running[number] -= 1
 
     def _rate_control_of(self, site: Site) -> RateControl:
-        """The rate control of a site; it is kept while the site has no items."""
+        """Return the rate control of a site; it is kept while the site has no items."""
         rate_control = self._rate_controls.get(site.name)
         if rate_control is None:
             while len(self._rate_controls) >= RATE_CONTROLS_KEPT:

@@ -139,7 +139,7 @@ def _ability(domain: Domain, what: str, able: bool) -> Check:
 
 
 async def _dmarc(outside: OutsideWorld, domain: Domain) -> Check:
-    """Large receivers want a DMARC record; none is needed for verification."""
+    """Check the DMARC record: large receivers want one, and none is needed for verification."""
     owner = f"_dmarc.{domain.name}"
     seen = await outside.look_up(owner, "TXT")
     records = [value for value in seen.values if value.lower().startswith("v=dmarc1")]

@@ -105,7 +105,7 @@ def interpreter() -> Check:
 
 
 def disk(folders: Sequence[Path], measure: Callable[[Path], Space | None]) -> list[Check]:
-    """Room on every disk that accepted mail goes to, one check for each file system."""
+    """Check the room on every disk that accepted mail goes to, once for each file system."""
     found: dict[Space, Check] = {}
     for folder in folders:
         space = measure(folder)

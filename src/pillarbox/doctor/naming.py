@@ -17,7 +17,8 @@ PTR_TITLE: Final = "The address points back to the name"
 
 
 async def naming(outside: OutsideWorld, hostname: str, route: RouteKind | None) -> list[Check]:
-    """HELO name and PTR. Only who delivers directly is judged by them. The route may be unknown: None."""
+    """Check the HELO name and its PTR. Only who delivers directly is judged by them. The route may be
+    unknown: None."""
     trouble = Level.PROBLEM if route is RouteKind.DIRECT else Level.WARNING
     if "." not in hostname or is_address(hostname):
         return [
@@ -78,7 +79,8 @@ def _helo(outside: OutsideWorld, hostname: str, addresses: Sequence[str]) -> Che
 
 
 async def _pointer(outside: OutsideWorld, hostname: str, address: str, trouble: Level) -> Check:
-    """Forward-confirmed: the name of the address has that address (RFC 1912, 2.1)."""
+    """Check that the address is forward-confirmed: the name of the address has that address (RFC
+    1912, 2.1)."""
     expected = f"{address} has the name {hostname}"
     seen = await outside.pointers(address)
     if seen.kind is AnswerKind.TROUBLE:

@@ -43,7 +43,7 @@ async def change(
 
 
 def changed(domain: Domain, changed_domain: ChangedDomain) -> Domain:
-    """The domain with the settings that were asked for, or 422 where they contradict each other."""
+    """Return the domain with the settings that were asked for; raise 422 where they contradict each other."""
     sending, receiving = domain.sending, domain.receiving
     if not isinstance(changed_domain.capabilities, UnsetType):
         sending = _switched(sending, changed_domain.capabilities.sending)

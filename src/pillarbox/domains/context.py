@@ -14,7 +14,7 @@ from pillarbox.webhooks.publish import Publisher
 
 
 async def _nothing(db: TeamDb, domain_id: UUID) -> None:
-    """Where nothing hangs on domains."""
+    """Do nothing, where nothing hangs on domains."""
 
 
 @dataclass(frozen=True, slots=True)

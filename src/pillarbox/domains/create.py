@@ -46,7 +46,7 @@ class NoCapability(InvalidField):
 
 
 async def create(db: TeamDb, new_domain: NewDomain, context: DomainContext) -> Domain:
-    """A new domain with its key, committed."""
+    """Create a domain with its key, and commit it."""
     domain, key = await prepared(db, new_domain, context)
     async with db.transaction() as inner:
         await add(inner, domain, key, context)
@@ -54,8 +54,8 @@ async def create(db: TeamDb, new_domain: NewDomain, context: DomainContext) -> D
 
 
 async def prepared(db: TeamDb, new_domain: NewDomain, context: DomainContext) -> tuple[Domain, StoredKey]:
-    """A new domain with its key, not stored yet. `db` must not be inside a transaction: making a key takes
-    a tenth of a second, and no transaction waits for it."""
+    """Return a new domain with its key, not stored yet. `db` must not be inside a transaction: making a key
+    takes a tenth of a second, and no transaction waits for it."""
     name = registrable_name(new_domain.name, context.here)
     refuse_options(new_domain)
     await refuse_taken(db, name, context.here)
@@ -81,14 +81,15 @@ async def add(db: TeamDb, domain: Domain, key: StoredKey, context: DomainContext
 
 
 async def refuse_too_many(db: TeamDb, limit: int) -> None:
-    """403 where the team has as many as it may; until the transaction ends nobody else adds to it."""
+    """Raise 403 where the team has as many domains as it may; until the transaction ends nobody else adds
+    to it."""
     await queries.hold_count(db)
     if await queries.count(db) >= limit:
         raise TooManyDomains(limit)
 
 
 def registrable_name(text: str, here: MailInstallation) -> str:
-    """The normal form of a name that may be added, or 422."""
+    """Return the normal form of a name that may be added, or raise 422."""
     try:
         name = normalised(text)
     except NotADomain as wrong:
@@ -101,7 +102,7 @@ def registrable_name(text: str, here: MailInstallation) -> str:
 
 
 def refuse_options(new_domain: NewDomain) -> None:
-    """422 for options that contradict each other."""
+    """Raise 422 for options that contradict each other."""
     capabilities = new_domain.capabilities
     if capabilities and "enabled" not in (capabilities.sending, capabilities.receiving):
         raise NoCapability
@@ -109,13 +110,13 @@ def refuse_options(new_domain: NewDomain) -> None:
 
 
 def refuse_same_label(tracking: str | None, return_path: str) -> None:
-    """422 where both would be the same name: a CNAME stands alone."""
+    """Raise 422 where both would be the same name: a CNAME stands alone."""
     if tracking and tracking.lower() == return_path.lower():
         raise InvalidField("tracking_subdomain", "It must differ from the return path.")
 
 
 async def refuse_taken(db: TeamDb, name: str, here: MailInstallation) -> None:
-    """403 for a name that cannot be added, before a key is made for it; the insert settles races."""
+    """Raise 403 for a name that cannot be added, before a key is made for it; the insert settles races."""
     if await queries.id_of(db, name) is not None:
         raise AlreadyRegistered(name)
     if await directory.owned_elsewhere(db, name):
@@ -126,7 +127,7 @@ async def refuse_taken(db: TeamDb, name: str, here: MailInstallation) -> None:
 
 
 async def make_key(context: DomainContext) -> StoredKey:
-    """A DKIM key for this installation's selector, made in a thread and sealed."""
+    """Make a DKIM key for this installation's selector, in a thread, and seal it."""
     pair = await asyncio.to_thread(generate_rsa_key)
     key_id = context.ids.new()
     sealed = context.ring.seal(pair.private, seal_context(key_id))
@@ -140,7 +141,7 @@ async def make_key(context: DomainContext) -> StoredKey:
 
 
 def drafted(new_domain: NewDomain, name: str, key: StoredKey, domain_id: UUID, instant: datetime) -> Domain:
-    """The row of a domain that was asked for."""
+    """Return the row of a domain that was asked for."""
     capabilities = new_domain.capabilities or WantedCapabilities()
     return Domain(
         id=domain_id,

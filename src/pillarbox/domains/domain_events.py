@@ -56,7 +56,7 @@ async def publish(db: TeamDb, context: DomainContext, kind: str, domain: Domain)
 
 
 def event_data(domain: Domain, here: MailInstallation, *, proof: bool) -> DomainData:
-    """The `data` of a domain event, its keys in the order of the contract."""
+    """Return the `data` of a domain event, its keys in the order of the contract."""
     return DomainData(
         id=domain.id,
         name=domain.name,

@@ -42,8 +42,8 @@ class MailInstallation:
         return self.simulator_domains | own | ({self.inbound_domain} if self.inbound_domain else set())
 
     def reserves(self, name: str) -> bool:
-        """Whether no team can add the name: it is the installation's, or below the domain at which every team
-        receives."""
+        """Return whether no team can add the name: it is the installation's, or below the domain at which
+        every team receives."""
         return name in self.reserved or (
             self.inbound_domain is not None and name.endswith(f".{self.inbound_domain}")
         )

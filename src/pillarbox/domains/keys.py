@@ -53,7 +53,7 @@ class Rotation(NamedTuple):
 
 
 async def listed(db: TeamDb, domain_id: UUID, now: datetime) -> list[PublishedKey]:
-    """The keys whose records should be in DNS, the oldest first."""
+    """Return the keys whose records should be in DNS, the oldest first."""
     rows = await check_queries.keys(db, domain_id)
     return [_listed(row) for row in rows if row.retires_at is None or row.retires_at > now]
 
@@ -86,7 +86,7 @@ async def switch(db: TeamDb, domain_id: UUID, waiting: KeyRow, now: datetime, wi
 
 
 def next_selector(base: str, rows: Sequence[KeyRow]) -> str:
-    """A selector that the domain did not have before: `pillarbox2`, `pillarbox3`, …"""
+    """Return a selector that the domain did not have before: `pillarbox2`, `pillarbox3`, …"""
     numbers = [
         int(match[1] or 1)
         for row in rows

@@ -10,12 +10,12 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def hold(db: TeamDb, domain_id: UUID) -> bool:
-    """True when the team has this domain; it cannot be deleted before the transaction ends."""
+    """Return whether the team has this domain; it cannot be deleted before the transaction ends."""
     return await queries.hold(db, domain_id)
 
 
 async def named(db: TeamDb, name: str) -> Domain | None:
-    """The team's domain of that name; it cannot be deleted before the transaction ends."""
+    """Return the team's domain of that name; it cannot be deleted before the transaction ends."""
     domain_id = await queries.id_of(db, name)
     if domain_id is None or not await queries.hold(db, domain_id):
         return None
@@ -23,7 +23,7 @@ async def named(db: TeamDb, name: str) -> Domain | None:
 
 
 async def get(db: TeamDb, domain_id: UUID) -> Domain | None:
-    """A domain of the team."""
+    """Return a domain of the team."""
     return await queries.get(db, domain_id)
 
 

@@ -20,7 +20,8 @@ class NotADomain(ValueError):  # noqa: N818
 
 
 def normalised(text: str) -> str:
-    """The name in lower-case A-labels; NotADomain for anything that is none (RFC 5891 for IDN)."""
+    """Return the name in lower-case A-labels; raise NotADomain for anything that is none (RFC 5891
+    for IDN)."""
     if len(text) > LONGEST_INPUT:
         raise NotADomain(f"Use at most {LONGEST} characters.")
     name = _ascii(text.strip().lower()).removesuffix(".")
@@ -35,18 +36,18 @@ def normalised(text: str) -> str:
 
 
 def is_public_suffix(name: str) -> bool:
-    """True for names under which others register, such as `co.uk`."""
+    """Return whether others register names under this one, such as `co.uk`."""
     return _suffixes().publicsuffix(name) == name
 
 
 @lru_cache(maxsize=8192)
 def registrable(name: str) -> str:
-    """The public suffix and one label more; the name itself where it is no longer than that."""
+    """Return the public suffix and one label more; the name itself where it is no longer than that."""
     return _suffixes().privatesuffix(name) or name
 
 
 def relative(owner: str, name: str) -> str:
-    """`owner` put before `name` and written relative to the registrable domain: `send.mail`."""
+    """Return `owner` put before `name` and written relative to the registrable domain: `send.mail`."""
     inner = name.removesuffix(registrable(name)).removesuffix(".")
     return f"{owner}.{inner}" if inner else owner
 
@@ -57,7 +58,8 @@ def _suffixes() -> PublicSuffixList:
 
 
 def _ascii(name: str) -> str:
-    """A-labels of a name; labels that pretend to be A-labels must be ones (RFC 5891 section 5.4)."""
+    """Return the A-labels of a name; labels that pretend to be A-labels must be ones (RFC 5891
+    section 5.4)."""
     if name.isascii() and "xn--" not in name:
         return name
     try:

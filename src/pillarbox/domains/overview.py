@@ -11,12 +11,12 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def listed(db: TeamDb) -> list[OverviewRow]:
-    """The team's domains by name."""
+    """Return the team's domains by name."""
     return await queries.overview(db)
 
 
 async def statuses(db: TeamDb, domains: list[OverviewRow], here: MailInstallation) -> list[str]:
-    """The status of each domain, as the API shows it."""
+    """Return the status of each domain, as the API shows it."""
     proof = await proof_needed(db, here)
     return [
         domain_state(

@@ -13,13 +13,13 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def proof_needed(db: TeamDb, here: MailInstallation) -> bool:
-    """True when a receiving domain must have its DKIM record verified."""
+    """Return whether a receiving domain must have its DKIM record verified."""
     asked = here.receiving_ownership_proof is OwnershipProof.AUTO
     return proof_asked(here, several_teams=asked and await queries.several_teams(db))
 
 
 def proof_asked(here: MailInstallation, *, several_teams: bool) -> bool:
-    """The same where it is known already whether there is more than one team."""
+    """Return whether the proof is needed, where it is known already whether there is more than one team."""
     if here.receiving_ownership_proof is OwnershipProof.AUTO:
         return several_teams
     return here.receiving_ownership_proof is OwnershipProof.ALWAYS

@@ -124,7 +124,8 @@ async def get(db: TeamDb, domain_id: UUID) -> Domain | None:
 
 
 async def lock(db: TeamDb, domain_id: UUID) -> Domain | None:
-    """As `get`; nobody else changes the domain, or makes a key for it, before the transaction ends."""
+    """Lock the domain and return it; nobody else changes it, or makes a key for it, before the
+    transaction ends."""
     held = await db.value("SELECT true FROM domains WHERE team_id = $1 AND id = $2 FOR UPDATE", domain_id)
     return await get(db, domain_id) if held else None
 
@@ -191,7 +192,7 @@ async def id_of(db: TeamDb, name: str) -> UUID | None:
 
 
 async def hold_count(db: TeamDb) -> None:
-    """Until the transaction ends, nobody else adds domains to a team whose number of them is limited."""
+    """Let nobody else add domains to a team whose number of them is limited, until the transaction ends."""
     await db.run(
         "SELECT pg_advisory_xact_lock(hashtextextended('domains of ' || t.team_id, 0)) "
         "FROM (SELECT $1::uuid AS team_id) t"
@@ -199,7 +200,7 @@ async def hold_count(db: TeamDb) -> None:
 
 
 async def allowed(db: TeamDb, usual: int | None) -> int | None:
-    """How many domains the team may have: its own number, or else `usual`; None is no limit."""
+    """Return how many domains the team may have: its own number, or else `usual`; None is no limit."""
     found: int | None = await db.value(
         "SELECT coalesce(t.most_domains, $2) FROM (SELECT id AS team_id, most_domains FROM teams) t "
         "WHERE t.team_id = $1",

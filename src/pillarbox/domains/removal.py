@@ -38,8 +38,8 @@ async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> str:
 
 
 async def take_out(db: TeamDb, domain: Domain, context: DomainContext) -> None:
-    """The domain and its keys are gone, and what hung on it knows. The name must be held and the domain
-    locked, or a key that is just being made for it would stay active."""
+    """Remove the domain and its keys, and tell what hung on it. The name must be held and the domain locked,
+    or a key that is just being made for it would stay active."""
     await keys.deactivate(db, domain.id)
     await cancel(db, domain.claim_id, domain.id)
     await job_queries.remove(db, domain.id)

@@ -63,7 +63,7 @@ class Senders:
         self._asking: dict[tuple[UUID, str], asyncio.Task[SenderDomain | None]] = {}
 
     async def find(self, team_id: UUID, name: str) -> SenderDomain | None:
-        """The team's domain of exactly this name (lower-case A-labels), or None."""
+        """Return the team's domain of exactly this name (lower-case A-labels), or None."""
         place = (team_id, name)
         known = self._known.get(place)
         if known is not None:

@@ -52,5 +52,5 @@ SETTINGS: tuple[Setting[Any], ...] = (
 
 
 def spf_value(settings: Settings) -> str:
-    """The SPF record that domains are asked to publish."""
+    """Return the SPF record that domains are asked to publish."""
     return settings[SPF_VALUE] or f"v=spf1 a:{settings.hostname} ~all"

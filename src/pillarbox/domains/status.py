@@ -59,23 +59,23 @@ _MIXED: Mapping[frozenset[DomainState], DomainState] = {
 
 
 def state_of(record: RecordKey, states: States) -> DomainState:
-    """The state of one record."""
+    """Return the state of one record."""
     return DomainState(states.get(record.value, {}).get("status", DomainState.NOT_STARTED.value))
 
 
 def receiving_records(*, proof: bool) -> tuple[RecordKey, ...]:
-    """The records that the capability receiving rests on."""
+    """Return the records that the capability receiving rests on."""
     return (RecordKey.RECEIVING, RecordKey.DKIM) if proof else (RecordKey.RECEIVING,)
 
 
 def capability_state(records: Collection[RecordKey], states: States) -> DomainState:
-    """The state of a capability from the states of its records."""
+    """Return the state of a capability from the states of its records."""
     found = {state_of(record, states) for record in records}
     return next((state for state in _DECIDING if state in found), DomainState.VERIFIED)
 
 
 def domain_state(*, sending: bool, receiving: bool, proof: bool, states: States) -> DomainState:
-    """The status of a domain from its enabled capabilities."""
+    """Return the status of a domain from its enabled capabilities."""
     found = set()
     if sending:
         found.add(capability_state(SENDING_RECORDS, states))

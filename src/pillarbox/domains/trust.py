@@ -70,7 +70,7 @@ async def _trusted(db: TeamDb, before: Domain, context: DomainContext, *, tracki
 
 
 def trusted_states(domain: Domain, *, tracking: bool = False) -> dict[str, dict[str, str]]:
-    """Every record that the domain needs as verified, so its status follows by the usual rule."""
+    """Return every record that the domain needs as verified, so its status follows by the usual rule."""
     states = {name: dict(state) for name, state in domain.states.items()}
     for record in needed(domain, proof=True):
         if tracking or record not in _OF_TRACKING:

@@ -121,7 +121,7 @@ class FullDomain(Struct, kw_only=True):
 
 
 def created(domain: Domain, here: MailInstallation, *, proof: bool) -> CreatedDomain:
-    """The answer to a creation."""
+    """Return the answer to a creation."""
     return from_row(
         CreatedDomain,
         domain,
@@ -133,7 +133,7 @@ def created(domain: Domain, here: MailInstallation, *, proof: bool) -> CreatedDo
 
 
 def item(domain: Domain, *, proof: bool) -> DomainItem:
-    """A domain as the list shows it."""
+    """Return a domain as the list shows it."""
     return from_row(
         DomainItem,
         domain,
@@ -144,7 +144,7 @@ def item(domain: Domain, *, proof: bool) -> DomainItem:
 
 
 def full(domain: Domain, here: MailInstallation, *, proof: bool) -> FullDomain:
-    """A domain by itself."""
+    """Return a domain by itself."""
     return from_row(
         FullDomain,
         domain,
@@ -157,7 +157,7 @@ def full(domain: Domain, here: MailInstallation, *, proof: bool) -> FullDomain:
 
 
 def status_of(domain: Domain, *, proof: bool) -> str:
-    """The status that is shown; a placeholder has nothing to check."""
+    """Return the status that is shown; a placeholder has nothing to check."""
     if domain.claim_id is not None:
         return DomainState.NOT_STARTED.value
     return domain_state(

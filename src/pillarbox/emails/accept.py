@@ -161,7 +161,7 @@ class Accept:
     # May it be sent? -------------------------------------------------------------------------------
 
     async def topics(self, caller: Caller, topic_ids: Collection[UUID]) -> set[UUID]:
-        """Those of these topics that the team has, for `check`."""
+        """Return those of these topics that the team has, for `check`."""
         return await self._topics.live(TeamDb(self._pool, caller.team_id), topic_ids) if topic_ids else set()
 
     async def check(
@@ -277,7 +277,7 @@ class Accept:
         return self._metered if caller.is_metered else self._commits
 
     async def _submit_scheduled(self, acceptance: Acceptance) -> None:
-        """The only mail whose acceptance is an event for webhooks."""
+        """Submit the event of scheduled mail, the only mail whose acceptance is an event for webhooks."""
         caller = acceptance.caller
         await self._writer.learn(caller.team_id)
         if self._writer.fan_out(acceptance):
@@ -328,7 +328,8 @@ class Accept:
         return [failed.get(index) for index in range(len(batch))]
 
     def _reserve(self, item: Acceptance) -> int:
-        """How many work items of this acceptance the engine of this process takes over."""
+        """Reserve room in the engine of this process; return how many work items of this acceptance it
+        takes over."""
         wanted = sum(len(draft.groups) for draft in item.drafts if draft.is_handed_over)
         if self._engine is None or not wanted:
             return 0

@@ -126,7 +126,7 @@ class Commits:
             raise problem_of(gone) from gone
 
     def fan_out(self, acceptance: Acceptance) -> int:
-        """How many deliveries to webhooks are written with it, by what is known of its team."""
+        """Return how many deliveries to webhooks are written with it, by what is known of its team."""
         scheduled = sum([draft.outgoing.scheduled_at is not None for draft in acceptance.drafts])
         return scheduled * self._timeline.fan_out(acceptance.caller.team_id, (EventKind.SCHEDULED,))
 
@@ -245,7 +245,7 @@ class Commits:
         return await queries.store(conn, writes, rows.judged, teams, rows)
 
     def _record(self, kept: Sequence[Acceptance]) -> Statement | None:
-        """The log rows of the requests that these emails came with."""
+        """Return the log rows of the requests that these emails came with."""
         answered = [
             ResponseRecord(
                 a.asked,
@@ -326,7 +326,7 @@ class Commits:
     # What became of it -----------------------------------------------------------------------------
 
     async def _found(self, prepared: _PreparedCommit, backend: int, gone: BaseException) -> Origins | None:
-        """The connection was lost while this was committed: find out whether it was (architecture 2.6).
+        """Find out whether this was committed when the connection was lost meanwhile (architecture 2.6).
 
         Raises `DatabaseGone` where it was not, `OutcomeUnknown` where the database does not answer. What is
         found to be committed stays so, even where the database goes away once more: then it is not known
@@ -348,8 +348,8 @@ class Commits:
         return origins
 
     async def _was_committed(self, drafts: Sequence[PreparedEmail], backend: int) -> bool | None:
-        """Whether these emails are stored, and on synchronous standbys too; None where that is not known. A
-        server process that is still at it is waited for."""
+        """Return whether these emails are stored, and on synchronous standbys too; None where that is not
+        known. A server process that is still at it is waited for."""
         teams, ids = list({draft.team_id for draft in drafts}), [draft.id for draft in drafts]
         for _ in range(LOOK_UP_TRIES):
             try:
@@ -366,7 +366,7 @@ class Commits:
 
 
 def _has_conditions(acceptance: Acceptance) -> bool:
-    """Whether something has to be known before it can be written."""
+    """Return whether something has to be known before it can be written."""
     return acceptance.idempotency is not None or acceptance.caller.is_metered or acceptance.hook is not None
 
 

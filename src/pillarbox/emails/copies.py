@@ -41,8 +41,8 @@ class TopicCopies:
     async def of(
         self, email: LoadedEmail, target: OpenRecipient, topic_id: UUID | None, accepted_at: datetime
     ) -> PersonalCopy:
-        """The copy of one recipient, the same each time. Its link is about the topic, or about all mail where
-        there is none; the header fields for it belong to mail of a topic."""
+        """Return the copy of one recipient, the same each time. Its link is about the topic, or about all
+        mail where there is none; the header fields for it belong to mail of a topic."""
         link = LinkToken(
             team_id=email.team_id,
             email_id=email.email_id,
@@ -56,7 +56,8 @@ class TopicCopies:
 
 
 def unsubscribe_fields(given: Sequence[tuple[str, str]], url: str) -> Sequence[tuple[str, str]]:
-    """The fields of RFC 2369 and RFC 8058 for this link; none where the sender has given the first itself."""
+    """Return the fields of RFC 2369 and RFC 8058 for this link; none where the sender has given the
+    first itself."""
     names = {name.lower() for name, _ in given}
     if FIELD.lower() in names:
         return ()

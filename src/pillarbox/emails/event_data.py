@@ -93,7 +93,8 @@ _detail = msgspec.json.Decoder(EventDetail).decode
 
 
 async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[EventSubject]) -> list[bytes]:
-    """The data of these events as JSON; of an email that retention has removed, only what the event says."""
+    """Return the data of these events as JSON; of an email that retention has removed, only what the
+    event says."""
     emails = await queries.event_emails(TeamDb(conn, team_id), {subject.id for subject in subjects})
     return [_encode(_data(subject, emails.get(subject.id))) for subject in subjects]
 
@@ -172,7 +173,7 @@ def _suppressed(detail: EventDetail) -> dict[str, Any]:
 
 
 def _diagnosis(detail: EventDetail) -> list[str]:
-    """The server's reply in the form of a delivery status notification (RFC 3464, 2.3.6)."""
+    """Return the server's reply in the form of a delivery status notification (RFC 3464, 2.3.6)."""
     return [f"smtp; {detail.reply}"] if detail.reply else []
 
 

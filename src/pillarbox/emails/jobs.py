@@ -37,7 +37,7 @@ class OrphanBlobs:
 
 
 def email_periodic(kept: EmailRetention, orphans: OrphanBlobs, pool: asyncpg.Pool) -> list[Periodic]:
-    """The periodic jobs of emails."""
+    """Return the periodic jobs of emails."""
 
     async def retention() -> str:
         return f"{await kept.purge_emails()} emails, {await kept.purge_bodies()} bodies"

@@ -54,8 +54,8 @@ class EmailLoader:
         self._domain_required = domain_required
 
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], limit: int) -> Loaded:
-        """Each email with the open recipients of each group; None for those that would come
-        after more than `limit` octets."""
+        """Load each email with the open recipients of each group; None for those that would come after more
+        than `limit` octets."""
         found = await queries.emails(conn, team_id, email_ids, limit, ACTING_ROLES)
         rows = [row for row in found if row.bodies is not None]
         targets: dict[UUID, dict[int, list[OpenRecipient]]] = {}
@@ -93,7 +93,8 @@ class EmailLoader:
     async def _load_copies(
         self, conn: Connection, team_id: UUID, rows: Sequence[StoredEmail], people: Sequence[StoredTarget]
     ) -> dict[UUID, LoadedEmail]:
-        """Copies of broadcasts. Whether somebody still wants one is asked when it is about to be sent."""
+        """Load copies of broadcasts. Whether somebody still wants one is asked when it is about to
+        be sent."""
         personal = {person.email_id: person for person in people}
         together: dict[SharedBy, list[CopyRow]] = {}
         for row in rows:
@@ -165,14 +166,14 @@ class EmailLoader:
         return found
 
     def _refusal(self, row: StoredEmail, domain: SenderDomain | None) -> str | None:
-        """Why an email that was accepted may not leave any more (emails.md section 6)."""
+        """Return why an email that was accepted may not leave any more (emails.md section 6)."""
         if row.scheduled_at is not None and row.key_id is not None and row.key_status != "active":
             return "api_key_not_active"
         return refusal_of(row.domain_id, domain, domain_required=self._domain_required)
 
 
 def _is_personal(row: StoredEmail, email_and_values: tuple[LoadedEmail, object] | None) -> bool:
-    """Whether each recipient has a link of its own in it."""
+    """Return whether each recipient has a link of its own in it."""
     places = None if email_and_values is None else email_and_values[0].link_places
     return row.topic_id is not None or (places is not None and any(places))
 
@@ -222,7 +223,7 @@ _sender = lru_cache(maxsize=1024)(parse_mailbox)
 
 
 def _date(created: datetime, scheduled: datetime | None) -> datetime:
-    """The Date header: acceptance, or the time a scheduled mail was meant for (MSG-04)."""
+    """Return the Date header: acceptance, or the time a scheduled mail was meant for (MSG-04)."""
     return max(created, scheduled) if scheduled else created
 
 

@@ -116,7 +116,7 @@ class OutgoingEmail(Struct, frozen=True, kw_only=True):
         return self.topic_id is not None or (self.link_places is not None and any(self.link_places))
 
     def recipients(self) -> list[EmailRecipient]:
-        """Everybody who gets the mail, once (emails.md 1.1)."""
+        """Return everybody who gets the mail, once (emails.md 1.1)."""
         seen: set[str] = set()
         found = []
         for role, mailboxes in (("to", self.to), ("cc", self.cc), ("bcc", self.bcc)):

@@ -84,7 +84,7 @@ class DomainActivity:
     """The mail of a domain name's owner, asked for before the name goes to another team."""
 
     async def sent_since(self, db: TeamDb, domain_id: UUID, since: datetime) -> bool:
-        """Whether mail from the domain left after `since`."""
+        """Return whether mail from the domain left after `since`."""
         found: bool = await db.value(
             """
             SELECT EXISTS (
@@ -99,7 +99,7 @@ class DomainActivity:
         return found
 
     async def has_scheduled(self, db: TeamDb, domain_id: UUID) -> bool:
-        """Whether mail from the domain waits for its time."""
+        """Return whether mail from the domain waits for its time."""
         found: bool = await db.value(
             """
             SELECT EXISTS (

@@ -37,9 +37,9 @@ class PermittedSenders:
     async def find(
         self, team_id: UUID, name: str, key_domain: UUID | None, *, is_simulator: bool = False
     ) -> SenderDomain | None:
-        """The team's domain of this name, None where it needs none; 403 where it may not send, or a key of
-        the domain `key_domain` may not send from it. One of the simulator is refused unless the caller takes
-        it."""
+        """Return the team's domain of this name, None where it needs none; raise 403 where it may not send,
+        or a key of the domain `key_domain` may not send from it. One of the simulator is refused unless the
+        caller takes it."""
         domain = await self.senders.find(team_id, name)
         if key_domain is not None and (domain is None or domain.id != key_domain):
             raise KeyOfAnotherDomain(name)

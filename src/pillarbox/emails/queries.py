@@ -307,8 +307,8 @@ class TeamAddress(NamedTuple):
 
 
 def stores(rows: CommitRows) -> list[Statement]:
-    """The statements that store what `STORE` does not: emails to several recipients have several, with work
-    for each destination; and files."""
+    """Return the statements that store what `STORE` does not: emails to several recipients have several, with
+    work for each destination; and files."""
     found = []
     if rows.recipients:
         found.append(Statement(STORE_RECIPIENTS, (rows_json(rows.recipients),)))
@@ -367,12 +367,12 @@ async def release_keys(conn: Connection, keys: Sequence[tuple[UUID, str, str]]) 
 
 
 async def existing(conn: Source, teams: Sequence[UUID], ids: Sequence[UUID]) -> set[UUID]:
-    """Which of these emails are stored; asked when a connection was lost during a commit."""
+    """Return which of these emails are stored; asked when a connection was lost during a commit."""
     return {row["id"] for row in await conn.fetch(EXISTING, teams, ids)}
 
 
 async def is_at_work(conn: Source, backend: int) -> bool:
-    """Whether the server process of a connection that was lost still runs its last statement."""
+    """Return whether the server process of a connection that was lost still runs its last statement."""
     return bool(await conn.fetchval(AT_WORK, backend))
 
 
@@ -381,8 +381,8 @@ async def page(db: TeamDb, page: Page) -> list[EmailListRow]:
 
 
 async def get(db: TeamDb, email_id: UUID) -> EmailRow | None:
-    """The email as it was accepted; a copy of a broadcast with the values that it was made with. What mail of
-    this installation to people says is withheld."""
+    """Return the email as it was accepted; a copy of a broadcast with the values that it was made with. What
+    mail of this installation to people says is withheld."""
     found = await db.one(EmailRow, GET, email_id)
     if found is None or found.personal is None:
         if found is not None and is_withheld(found.tags):
@@ -397,7 +397,7 @@ async def reschedule(db: TeamDb, email_id: UUID, now: datetime) -> bool:
 
 
 async def attachments(db: TeamDb, email_id: UUID) -> list[StoredAttachment]:
-    """The attachments that are here, in the order of the request."""
+    """Return the attachments that are here, in the order of the request."""
     return await db.all(StoredAttachment, ATTACHMENTS, email_id)
 
 
@@ -406,18 +406,18 @@ async def attachment_bytes(db: TeamDb, attachment_id: UUID) -> AttachmentBytes |
 
 
 async def waiting_jobs(db: TeamDb, kind: str, limit: int) -> int:
-    """How many jobs of a kind the team has, as far as `limit`."""
+    """Return how many jobs of a kind the team has, as far as `limit`."""
     found: int = await db.value(WAITING_JOBS, kind, limit)
     return found
 
 
 async def members(db: TeamDb) -> set[str]:
-    """The addresses of the team's members, in lower case."""
+    """Return the addresses of the team's members, in lower case."""
     return set(await db.values(MEMBERS))
 
 
 async def event_emails(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EmailOfEvent]:
-    """The data of these emails for events; without those that were removed."""
+    """Return the data of these emails for events; without those that were removed."""
     return {email.id: email for email in await db.all(EmailOfEvent, EVENT_EMAILS, list(ids))}
 
 

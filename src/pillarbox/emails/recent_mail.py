@@ -29,11 +29,12 @@ class RecentMail:
         self._inserted = 0
 
     def note(self) -> None:
-        """This process has accepted mail."""
+        """Note that this process has accepted mail."""
         self._mail_at = self._clock.boottime()
 
     async def is_coming(self, conn: Connection) -> bool:
-        """Whether mail was accepted within the last seconds; asks the database a few times a second."""
+        """Return whether mail was accepted within the last seconds; asks the database a few times
+        a second."""
         now = self._clock.boottime()
         if now - self._looked_at >= LOOK_EVERY:
             inserted = await overview_queries.inserted_contents(conn)

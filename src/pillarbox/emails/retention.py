@@ -62,7 +62,8 @@ class EmailRetention:
         self._emptied: dict[UUID, UUID] = {}
 
     async def settings(self) -> object:
-        """After how many days what goes; of each team that has a number of its own."""
+        """Return the days after which data is removed, and those of the teams that have a number of
+        their own."""
         own = {db.team_id: days for db, days in await queries.teams(self._pool) if days is not None}
         return self._emails, self._bodies, own
 
@@ -125,7 +126,8 @@ class EmailRetention:
         return len(gone)
 
     async def _empty_all(self, db: TeamDb, before: datetime) -> int:
-        """Begins where this process knows that all before it is done; so an hourly run is short."""
+        """Empty old emails from where this process knows that all before is done, so that an hourly run
+        is short."""
         emptied = 0
         done_to = first_id(before)
         after = self._emptied.get(db.team_id, NIL)
@@ -160,8 +162,8 @@ class EmailRetention:
 async def _pages(
     page_behind: Callable[[UUID, UUID, int], Awaitable[Sequence[UUID]]], after: UUID, before: datetime
 ) -> AsyncIterator[Sequence[UUID]]:
-    """The emails of a team up to an instant, some at a time. Rests as long as each page took, so that the
-    database is at most half busy with it."""
+    """Yield the emails of a team up to an instant, some at a time. Rests as long as each page took, so that
+    the database is at most half busy with it."""
     end = first_id(before)
     while True:
         started = time.monotonic()
@@ -174,5 +176,5 @@ async def _pages(
 
 
 def first_id(instant: datetime) -> UUID:
-    """The least id that can be made at that instant."""
+    """Return the least id that can be made at that instant."""
     return uuid7(max(0, (instant - EPOCH) // MICROSECOND), bytes(8))

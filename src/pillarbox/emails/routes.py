@@ -83,12 +83,12 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
 
 
 def _now(request: Request) -> datetime:
-    """The wall clock: `request.at` belongs to an id, which may be ahead of it (`kernel.ids`)."""
+    """Return the wall clock: `request.at` belongs to an id, which may be ahead of it (`kernel.ids`)."""
     return request.use(Clock).now()  # type: ignore[type-abstract]
 
 
 def validation_mode(request: Request) -> str:
-    """How a batch treats invalid items; part of the idempotent request."""
+    """Return how a batch treats invalid items; part of the idempotent request."""
     return request.header("x-batch-validation") or STRICT
 
 
@@ -130,7 +130,7 @@ async def send_batch(request: Request, db: TeamDb) -> Reply[wire.BatchOut]:
 async def _sort_out(
     request: Request, db: TeamDb, items: Sequence[Any], *, strict: bool
 ) -> tuple[list[AuthorizedEmail], list[wire.BatchError]]:
-    """The valid items, and why the others are not; strict raises for the first of them."""
+    """Return the valid items, and why the others are not; strict raises for the first of them."""
     accept, templating = request.use(Accept), request.use(TemplateRendering)
     good: list[AuthorizedEmail] = []
     bad: list[wire.BatchError] = []
@@ -157,7 +157,7 @@ async def _sort_out(
 def _parsed(
     items: Sequence[Any], instant: datetime, templates: Mapping[str, PublishedTemplate]
 ) -> Sequence[OutgoingEmail | Problem]:
-    """Each item as an email, or what is wrong with it."""
+    """Return each item as an email, or what is wrong with it."""
     found: list[OutgoingEmail | Problem] = []
     for item in items:
         try:

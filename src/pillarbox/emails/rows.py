@@ -89,8 +89,9 @@ def drafted(
     ids: Ids,
     tracking: EmailTracking | None = None,
 ) -> PreparedEmail:
-    """Number the recipients and group them by destination (one work item per domain). With a topic, with
-    links of its own, or where the mail is tracked, each has a copy of its own, so each is a group."""
+    """Number the recipients of an email and group them by destination (one work item per domain). With
+    a topic, with links of its own, or where the mail is tracked, each has a copy of its own, so each is
+    a group."""
     groups: dict[tuple[str, int], int] = {}
     targets = []
     is_alone = outgoing.is_personal or tracking is not None
@@ -324,7 +325,7 @@ class CommitRows:
 
 
 def _add_seldom(row: Record, draft: PreparedEmail) -> None:
-    """The columns that most emails leave empty: what is not in the row is NULL."""
+    """Add the columns that most emails leave empty: what is not in the row is NULL."""
     out = draft.outgoing
     for column, texts in (
         ("cc_list", out.cc_texts),
@@ -355,12 +356,12 @@ def _add_seldom(row: Record, draft: PreparedEmail) -> None:
 
 
 def _due(draft: PreparedEmail) -> datetime | None:
-    """When the work is due, if not at once."""
+    """Return when the work is due, if not at once."""
     return UNTIL_FETCHED if draft.waits_for_files else draft.outgoing.scheduled_at
 
 
 def hand_over(draft: PreparedEmail, origins: Origins, deadline: float) -> list[Item]:
-    """The items of an email whose rows were committed with this process as their owner."""
+    """Return the items of an email whose rows were committed with this process as their owner."""
     email = loaded_email_of(draft)
     return [
         Item(
@@ -435,7 +436,7 @@ def loaded_email_of(draft: PreparedEmail) -> LoadedEmail:
 
 
 def return_path_of(domain: SenderDomain | None, name: str) -> str:
-    """The domain of the envelope sender."""
+    """Return the domain of the envelope sender."""
     return f"{domain.return_path if domain else DEFAULT_RETURN_PATH}.{name}"
 
 
@@ -444,7 +445,7 @@ def signing_of(domain: SenderDomain | None) -> SigningDomain | None:
 
 
 def _first_host(rows: Sequence[AttachmentRow]) -> str:
-    """The host of the first file that is fetched; "" where its URL has none that can be called."""
+    """Return the host of the first file that is fetched; "" where its URL has none that can be called."""
     url = next((row.url for row in rows if row.url is not None), "")
     try:
         return parse_url(url).host

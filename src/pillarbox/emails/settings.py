@@ -52,7 +52,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
 
 
 def verified_domain_required(settings: Settings) -> bool:
-    """The setting `require_verified_domain` with `auto` decided (contract decision 21)."""
+    """Return the setting `require_verified_domain` with `auto` decided (contract decision 21)."""
     when = settings[REQUIRE_VERIFIED_DOMAIN]
     if when == "auto":
         return settings.route.kind is not RouteKind.CAPTURE

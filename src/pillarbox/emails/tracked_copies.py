@@ -24,7 +24,7 @@ _IN_BRACKETS = re.compile(r"<[ \t]*(https?:[^<>]*+)>", re.IGNORECASE)
 
 
 def is_tracked(domain: SenderDomain | None, html: str | None) -> bool:
-    """Whether anything of the mail is tracked as its domain stands now."""
+    """Return whether anything of the mail is tracked as its domain stands now."""
     return (
         bool(html)
         and domain is not None
@@ -45,7 +45,7 @@ class EmailTracking(NamedTuple):
     untouched: frozenset[str]
 
     def recipient(self, team_id: UUID, email_id: UUID, position: int) -> RecipientTracker:
-        """The links of one recipient's copy."""
+        """Return the links of one recipient's copy."""
         return RecipientTracker(self, TrackedRecipient(team_id, email_id, position))
 
 
@@ -57,7 +57,7 @@ class RecipientTracker:
     who: TrackedRecipient
 
     def link(self, url: str, index: int) -> str | None:
-        """Where the link of this number leads now."""
+        """Return where the link of this number leads now."""
         tracking = self.tracking
         if not tracking.clicks:
             return None
@@ -68,7 +68,7 @@ class RecipientTracker:
         return None if token is None else f"{tracking.base}/t/c/{token}"
 
     def pixel(self) -> str | None:
-        """The picture that is seen when the mail is opened."""
+        """Return the picture that is seen when the mail is opened."""
         if not self.tracking.opens:
             return None
         return f"{self.tracking.base}/t/o/{open_token(self.who, self.tracking.key)}.gif"
@@ -105,7 +105,7 @@ class TrackedCopies:
 
 
 def _to_unsubscribe(headers: Sequence[tuple[str, str]]) -> frozenset[str]:
-    """Links to unsubscribe that the sender has given itself (RFC 2369)."""
+    """Return the links to unsubscribe that the sender has given itself (RFC 2369)."""
     return frozenset(
         _compared(found.strip())
         for name, value in headers
@@ -115,5 +115,5 @@ def _to_unsubscribe(headers: Sequence[tuple[str, str]]) -> frozenset[str]:
 
 
 def _compared(url: str) -> str:
-    """The URL with its scheme and host in lower case: they are the same in any (RFC 3986, 6.2.2.1)."""
+    """Return the URL with its scheme and host in lower case: they are the same in any (RFC 3986, 6.2.2.1)."""
     return _ORIGIN.sub(lambda found: found[0].lower(), url, count=1)

@@ -308,7 +308,7 @@ def email(row: EmailRow) -> EmailsEmail:
 
 
 def attachment(kind: type[A], row: StoredAttachment, url: str, expires_at: datetime) -> A:
-    """As one of a list, or by itself."""
+    """Return the attachment as one of a list, or by itself."""
     return kind(
         id=row.id,
         filename=row.filename,

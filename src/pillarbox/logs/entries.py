@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def row_of(answered: ResponseRecord) -> Row:
-    """The row: column to value."""
+    """Return the row, from column to value."""
     asked = answered.asked
     request_body, refers = _request_body(answered)
     agent = asked.user_agent
@@ -60,7 +60,7 @@ def measure(asked: RequestRecord) -> None:
 
 
 def _request_body(answered: ResponseRecord) -> tuple[str | None, bool]:
-    """The body of the request as JSON, and whether it refers to contents."""
+    """Return the body of the request as JSON, and whether it refers to contents."""
     asked = answered.asked
     if asked.body is None:
         return None, False
@@ -91,7 +91,7 @@ def _response_body(body: bytes | None) -> str | None:
 
 
 def without_large_body(answered: ResponseRecord) -> ResponseRecord:
-    """The same without a body that would be read to its end only to be left out."""
+    """Return the record without a body that would be read to its end only to be left out."""
     body = answered.body
     if not answered.asked.is_open or body is None or len(body) <= MOST:
         return answered
@@ -103,7 +103,7 @@ def _truncated(size: int) -> str:
 
 
 def _referring(body: Any, answered: ResponseRecord) -> Any:
-    """The body with numbers for what is stored elsewhere; None where nothing is."""
+    """Return the body with numbers for what is stored elsewhere; None where nothing is."""
     indexes: dict[int, int] = {}
     for index, content in enumerate(answered.contents):
         for text in content:

@@ -25,15 +25,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 def masked_response(body: bytes) -> bytes:
-    """The body of an answer without its secrets; the very same bytes where it has none."""
+    """Return the body of an answer without its secrets; the very same bytes where it has none."""
     if _SUSPECT.search(body) is None:
         return body
     return _encode(_masked(_decode(body)))
 
 
 def masked_request(body: Any, *, well_formed: bool) -> Any:
-    """The parsed body of a request without what it attaches. What was given is not changed; strings stay the
-    very same. In one that was refused (not `well_formed`) they may stand anywhere."""
+    """Return the parsed body of a request without what it attaches. What was given is not changed; strings
+    stay the very same. In one that was refused (not `well_formed`) they may stand anywhere."""
     if not well_formed:
         body = _without_files(body)
     if isinstance(body, dict):
@@ -68,7 +68,7 @@ def _without_files(value: Any) -> Any:
 
 
 def _without_content(attached: Any) -> Any:
-    """The same for what stands under `attachments`: an array of objects, if all is well."""
+    """Return what stands under `attachments` without content: an array of objects, if all is well."""
     if type(attached) is list:
         return [_without_content(item) for item in attached]
     if type(attached) is dict:

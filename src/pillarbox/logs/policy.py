@@ -26,5 +26,5 @@ class LogPolicy:
         return self.days if own is None else own
 
     def oldest(self, days: int, now: datetime) -> UUID:
-        """The least id that is still kept."""
+        """Return the least id that is still kept."""
         return first_id(now - timedelta(days=days)) if days else BEYOND_ALL

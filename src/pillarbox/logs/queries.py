@@ -102,12 +102,12 @@ async def get(db: TeamDb, log_id: UUID, oldest: UUID) -> StoredLog | None:
 
 
 async def contents(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, StoredContent]:
-    """The contents of these emails, of those that are still here."""
+    """Return the contents of these emails, of those that are still here."""
     return {found.id: found for found in await db.all(StoredContent, CONTENTS, ids)}
 
 
 async def retentions(source: Source) -> list[tuple[UUID, int | None]]:
-    """The teams with their own number of days, if they have one."""
+    """Return the teams with their own number of days, if they have one."""
     return [(row["team_id"], row["days"]) for row in await source.fetch(TEAMS)]
 
 

@@ -23,7 +23,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def request_body(db: TeamDb, row: StoredLog) -> str | None:
-    """The body of the request, whole."""
+    """Return the body of the request, whole."""
     if not row.refers or row.request_body is None or row.response_body is None:
         return row.request_body
     body, answer = _decode(row.request_body), _decode(row.response_body)

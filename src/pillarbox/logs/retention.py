@@ -36,7 +36,7 @@ async def _remove(db: TeamDb, before: UUID) -> int:
 
 
 def log_periodic(pool: asyncpg.Pool, clock: Clock, policy: LogPolicy) -> Sequence[Periodic]:
-    """The periodic job of the log."""
+    """Return the periodic job of the log."""
 
     async def work() -> str:
         return f"{await purge(pool, clock, policy)} log rows"

@@ -80,7 +80,7 @@ async def answer(
 async def _stored(
     store: PieceStore, team_id: UUID, places: Sequence[UUID], kept: Sequence[CachedPiece | None]
 ) -> dict[int, CachedPiece]:
-    """The stored pieces of the periods of which the process knows nothing."""
+    """Return the stored pieces of the periods of which the process knows nothing."""
     missing = {places[at]: at for at, one in enumerate(kept) if one is None}
     if not missing:
         return {}
@@ -89,7 +89,7 @@ async def _stored(
 
 
 def _shape(team_id: UUID, question: MetricsQuery, names: Names) -> Key:
-    """All that a piece depends on, but for its period and the counts."""
+    """Return all that a piece depends on, but for its period and the counts."""
     return (
         team_id,
         question.metrics,
@@ -101,6 +101,7 @@ def _shape(team_id: UUID, question: MetricsQuery, names: Names) -> Key:
 
 
 def _digest(names: Names) -> bytes:
-    """Names of broadcasts may change at any time; a piece with other names is another piece."""
+    """Return the digest of the names of broadcasts. They may change at any time; a piece with other names is
+    another piece."""
     whole = "\0".join(part for pair in sorted(names.items()) for part in pair)
     return hashlib.sha256(whole.encode()).digest() if names else b""

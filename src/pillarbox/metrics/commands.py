@@ -113,7 +113,7 @@ async def _show(connected: CommandDatabase, team_name: str | None, zone: str, *,
 
 
 def _days(connected: CommandDatabase, team: Team) -> int:
-    """For how many days the team's rollups are kept."""
+    """Return for how many days the team's rollups are kept."""
     own = team.metrics_retention_days
     return connected.settings[METRICS_RETENTION_DAYS] if own is None else own
 

@@ -30,7 +30,7 @@ class RollupRange(NamedTuple):
 
 
 def cover(start: int, end: int) -> list[RollupRange]:
-    """The cheapest sum of rollups that is exactly [start, end); both in quarter hours since 1970."""
+    """Return the cheapest sum of rollups that is exactly [start, end); both in quarter hours since 1970."""
     if start >= end:
         return []
     day, last = start // PER_DAY, end // PER_DAY
@@ -51,7 +51,7 @@ def cover(start: int, end: int) -> list[RollupRange]:
 
 @cache
 def _in_a_day(start: int, end: int) -> tuple[RollupRange, ...]:
-    """The cheapest cover of [start, end) inside one day, in quarter hours of that day."""
+    """Return the cheapest cover of [start, end) inside one day, in quarter hours of that day."""
     if start == 0 and end == PER_DAY:
         return (RollupRange(DAY, 0, PER_DAY, 1),)
     plain = _by_hours(start, end)
@@ -66,7 +66,7 @@ def _in_a_day(start: int, end: int) -> tuple[RollupRange, ...]:
 
 
 def _by_hours(start: int, end: int) -> tuple[RollupRange, ...]:
-    """Hours inside, quarters at both edges, added or taken away."""
+    """Return hours inside and quarters at both edges, added or taken away."""
     if start >= end:
         return ()
     options: list[tuple[RollupRange, ...]] = [(RollupRange(QUARTER, start, end, 1),)]
@@ -80,13 +80,13 @@ def _by_hours(start: int, end: int) -> tuple[RollupRange, ...]:
 
 
 def _hours_beside(index: int) -> tuple[int, ...]:
-    """The full hours on both sides of a quarter, or the one that it is."""
+    """Return the full hours on both sides of a quarter, or the one that it is."""
     low = index - index % PER_HOUR
     return (low,) if low == index else (low, low + PER_HOUR)
 
 
 def _quarters(start: int, end: int) -> tuple[RollupRange, ...]:
-    """Quarters from `start` to `end`: added, or taken away where they run backwards."""
+    """Return the quarters from `start` to `end`: added, or taken away where they run backwards."""
     if start == end:
         return ()
     return (RollupRange(QUARTER, start, end, 1),) if start < end else (RollupRange(QUARTER, end, start, -1),)
@@ -102,5 +102,5 @@ def _moved(parts: Iterable[RollupRange], day: int) -> list[RollupRange]:
 
 
 def _cost(parts: Iterable[RollupRange]) -> int:
-    """How many rollups of one domain are read."""
+    """Return how many rollups of one domain are read."""
     return sum((part.end - part.start) // UNITS[part.level] for part in parts)

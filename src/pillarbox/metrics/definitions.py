@@ -86,8 +86,8 @@ def shown(names: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequenc
 
 
 def _percents(parts: Sequence[int], wholes: Sequence[int]) -> list[Raw]:
-    """Each part of its whole times 100, rounded half up to two decimals from the exact fraction; 0.0 of
-    nothing."""
+    """Return each part of its whole times 100, rounded half up to two decimals from the exact fraction; 0.0
+    of nothing."""
     texts = _texts()
     if not any(parts):
         return [texts[0]] * len(parts)
@@ -105,8 +105,8 @@ def _percents(parts: Sequence[int], wholes: Sequence[int]) -> list[Raw]:
 
 @cache
 def _texts() -> list[Raw]:
-    """The rates up to a hundred percent as they are written, by their hundredths. An answer may have ten
-    thousand of them, and most of what a rate cost was to find the shortest text for a fraction."""
+    """Return the rates up to a hundred percent as they are written, by their hundredths. An answer may have
+    ten thousand of them, and most of what a rate cost was to find the shortest text for a fraction."""
     return [_text(hundredths) for hundredths in range(100 * 100 + 1)]
 
 

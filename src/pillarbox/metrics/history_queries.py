@@ -112,8 +112,8 @@ async def events(
     begins: Sequence[datetime],
     metrics_selection: MetricsSelection,
 ) -> list[Record]:
-    """Sums over the history of the stretches; `ids` are the least and the greatest id that an email of
-    them can have."""
+    """Return the sums over the history of the stretches; `ids` are the least and the greatest id that an
+    email of them can have."""
     found: list[Record] = list(
         await db.source.fetch(
             EVENTS,
@@ -138,8 +138,8 @@ async def events(
 async def emails_in(
     db: TeamDb, start: datetime, end: datetime, ids: tuple[UUID, UUID], limit: int
 ) -> list[UUID] | None:
-    """The emails that were accepted or touched in [start, end); None as soon as they are more than
-    `limit`."""
+    """Return the emails that were accepted or touched in [start, end); None as soon as they are more
+    than `limit`."""
     found = set(await db.values(ACCEPTED, start, end, *ids, limit + 1))
     async for row in db.connection.cursor(TOUCHED, db.team_id, start, end, prefetch=2000):
         found.add(row[0])

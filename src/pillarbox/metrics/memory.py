@@ -115,6 +115,7 @@ def _piece_weight(_: Key, cached: CachedPiece) -> int:
 
 
 def _answer_weight(key: Key, answer: tuple[datetime, bytes]) -> int:
-    """The question's texts count too: they may be longer than the answer."""
+    """Return the weight of an answer; the question's texts count too, since they may be longer than
+    the answer."""
     texts = [text for parameter in key[1] for text in parameter]  # type: ignore[attr-defined]
     return len(answer[1]) + ENTRY + sum(map(len, texts)) + TEXT * len(texts)

@@ -48,7 +48,7 @@ class Period:
 def periods(
     start: datetime, end: datetime, zone: tzinfo, granularity: str, limit: int
 ) -> list[Period] | None:
-    """The whole periods that [start, end) touches, in order; None when they are more than `limit`."""
+    """Return the whole periods that [start, end) touches, in order; None when they are more than `limit`."""
     if start >= end:
         return []
     if (end - start) / limit > 2 * _longest(granularity):
@@ -67,7 +67,7 @@ def _longest(granularity: str) -> timedelta:
 
 
 def _hours(start: datetime, end: datetime, zone: tzinfo, _: str) -> Iterator[Period]:
-    """Runs of equal local hour and equal offset."""
+    """Yield runs of equal local hour and equal offset."""
     for opens, closes, offset in _runs(start - 2 * HOUR, end + 2 * HOUR, zone):
         beneath = (opens + offset - EPOCH) % HOUR
         at = opens
@@ -80,8 +80,8 @@ def _hours(start: datetime, end: datetime, zone: tzinfo, _: str) -> Iterator[Per
 
 
 def _runs(start: datetime, end: datetime, zone: tzinfo) -> Iterator[tuple[datetime, datetime, timedelta]]:
-    """The stretches of [start, end) in which the clocks of the zone were not set; the first one may begin
-    before `start`, at a full local hour."""
+    """Yield the stretches of [start, end) in which the clocks of the zone were not set; the first one may
+    begin before `start`, at a full local hour."""
     offset = _offset(start, zone)
     opens = start - (start + offset - EPOCH) % HOUR
     at = start
@@ -107,7 +107,8 @@ def _offset(instant: datetime, zone: tzinfo) -> timedelta:
 
 
 def _first(low: datetime, high: datetime, holds: Callable[[datetime], bool]) -> datetime:
-    """The first quarter hour after `low` and up to `high` at which `holds` is true; at `high` it is."""
+    """Return the first quarter hour after `low` and up to `high` at which `holds` is true; at `high`
+    it is."""
     base = low - (low - EPOCH) % QUARTER
     near, far = 0, -(-(high - base) // QUARTER)
     while far - near > 1:
@@ -120,7 +121,7 @@ def _first(low: datetime, high: datetime, holds: Callable[[datetime], bool]) -> 
 
 
 def _dates(start: datetime, end: datetime, zone: tzinfo, granularity: str) -> Iterator[Period]:
-    """Days, or weeks from Monday, or months, of the local calendar."""
+    """Yield days, or weeks from Monday, or months, of the local calendar."""
     day = _floor(start.astimezone(zone).date() - DAY, granularity)
     opens = midnight(day, zone)
     while opens < end:
@@ -145,7 +146,8 @@ def _next(day: date, granularity: str) -> date:
 
 @lru_cache(KNOWN_DAYS)
 def midnight(day: date, zone: tzinfo) -> datetime:
-    """The first quarter hour at which the zone's calendar shows `day` or, where it skips it, a later one."""
+    """Return the first quarter hour at which the zone's calendar shows `day` or, where it skips it, a
+    later one."""
     wall = datetime(day.year, day.month, day.day, tzinfo=zone)
     exact = wall.astimezone(UTC)
     at = exact - (exact - EPOCH) % QUARTER
@@ -159,5 +161,5 @@ def _date(instant: datetime, zone: tzinfo) -> date:
 
 
 def place(starts: list[datetime], instant: datetime) -> int:
-    """The index of the period that `instant` lies in; `starts` are the beginnings, in order."""
+    """Return the index of the period that `instant` lies in; `starts` are the beginnings, in order."""
     return bisect_right(starts, instant) - 1

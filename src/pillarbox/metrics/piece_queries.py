@@ -86,7 +86,7 @@ class PieceRow(NamedTuple):
 
 
 async def find(db: TeamDb, ids: Sequence[UUID]) -> list[FoundPiece]:
-    """Those of these pieces that hold."""
+    """Return those of these pieces that hold."""
     return await db.all(FoundPiece, FIND, ids)
 
 

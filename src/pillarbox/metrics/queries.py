@@ -298,7 +298,7 @@ async def plain(
     end: datetime,
     metrics_selection: MetricsSelection,
 ) -> Sums:
-    """The rollups as they are, and sums of the increments of [start, end) that are not folded yet;
+    """Return the rollups as they are, and sums of the increments of [start, end) that are not folded yet;
     distinguished by domain and by broadcast. At most `wanted.most` of a period."""
     return _sums(
         await db.source.fetch(
@@ -325,7 +325,7 @@ async def summed(
     end: datetime,
     metrics_selection: MetricsSelection,
 ) -> Sums:
-    """Sums over the parts, and over the increments of [start, end) that are not folded yet."""
+    """Return the sums over the parts, and over the increments of [start, end) that are not folded yet."""
     return _sums(
         await db.source.fetch(
             SUMMED,
@@ -345,7 +345,7 @@ async def summed(
 
 
 async def counts_without_rows(db: TeamDb, start: datetime, end: datetime) -> Sums:
-    """Versions and waiting increments of [start, end), without any rows."""
+    """Return the versions and waiting increments of [start, end), without any rows."""
     return _sums(await db.source.fetch(COUNTS_WITHOUT_ROWS, db.team_id, start, end))
 
 
@@ -362,8 +362,8 @@ def _sums(records: Sequence[Record]) -> Sums:
 async def more_than(
     db: TeamDb, level: int, start: datetime, end: datetime, metrics_selection: MetricsSelection
 ) -> bool:
-    """Whether more than `wanted.most` combinations of a rollup's time, domain and perhaps broadcast have
-    counted something, whatever is not folded yet."""
+    """Return whether more than `wanted.most` combinations of a rollup's time, domain and perhaps broadcast
+    have counted something, whatever is not folded yet."""
     found: bool = await db.value(
         MORE_THAN,
         level,
@@ -379,11 +379,11 @@ async def more_than(
 
 
 async def fine(db: TeamDb, quarters: Sequence[datetime]) -> set[datetime]:
-    """Those quarter hours that have ten-second rollups."""
+    """Return those quarter hours that have ten-second rollups."""
     return set(await db.values(FINE, quarters))
 
 
 async def purged_before(db: TeamDb) -> datetime | None:
-    """Up to when retention has removed the history of emails."""
+    """Return the instant up to which retention has removed the history of emails."""
     found: datetime | None = await db.value(PURGED)
     return found

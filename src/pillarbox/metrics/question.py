@@ -68,12 +68,12 @@ class MetricsQuery:
         return ZoneInfo(self.timezone)
 
     def by(self, dimension: str) -> bool:
-        """True where rows are distinguished by that dimension."""
+        """Return whether rows are distinguished by that dimension."""
         return dimension in self.dimensions
 
 
 def read(query: Query, now: datetime, retention_days: int) -> MetricsQuery:
-    """The question in a query; 422 says which parameter is wrong and how."""
+    """Return the question in a query; raise 422, which says which parameter is wrong and how."""
     start, end = _edge(query, "start_date"), _edge(query, "end_date")
     timezone = zone_name(query.text("timezone") or "UTC")
     granularity = query.last("granularity")
@@ -114,7 +114,7 @@ def _zones() -> dict[str, str]:
 
 
 def zone_name(name: str) -> str:
-    """The IANA name as it is written there; 422 where there is none."""
+    """Return the IANA name as it is written there; raise 422 where there is none."""
     found = _zones().get(name.lower())
     if found is None:
         raise InvalidParameter("timezone", f"`{name[:SHOWN]}` is not an IANA time zone name.")
@@ -156,7 +156,7 @@ def _combinable(dimensions: tuple[str, ...], emails: tuple[UUID, ...], broadcast
 
 
 def _range(start: RangeBound | None, end: RangeBound | None, now: datetime, retention_days: int) -> Range:
-    """Clamped to the present and to what is kept; the usual range is seven days."""
+    """Return the range clamped to the present and to what is kept; the usual range is seven days."""
     last = end if end is not None and end.at <= now else RangeBound(now, day_only=False)
     closes = last.at + DAY if last.day_only else last.at
     first = start.at if start is not None else _usual_start(last.at)

@@ -83,7 +83,7 @@ class ReadPlan:
 
 
 def cut(question: MetricsQuery) -> list[Period]:
-    """The periods of the answer, or one without a name."""
+    """Return the periods of the answer, or one without a name."""
     asked = question.range
     until = asked.until or _ceil(asked.reach + MICROSECOND, DAY)
     if not question.by("period"):
@@ -99,7 +99,8 @@ def cut(question: MetricsQuery) -> list[Period]:
 async def rows(
     pool: asyncpg.Pool, team_id: UUID, question: MetricsQuery, periods: Sequence[Period]
 ) -> MetricTable:
-    """The counts of every combination that was asked for, those of no broadcast included; one snapshot."""
+    """Return the counts of every combination that was asked for, those of no broadcast included;
+    one snapshot."""
     if question.range.empty or not periods:
         return MetricTable()
     if _is_even(question):
@@ -116,8 +117,9 @@ async def rows(
 async def _refuse_large(
     db: TeamDb, question: MetricsQuery, periods: Sequence[Period], read_plan: ReadPlan
 ) -> None:
-    """TooManyRows where hours, or UTC days, show that there will be more rows than an answer may have. It has
-    a row for each that counted something and is a period itself; of others, for every third at least."""
+    """Raise TooManyRows where hours, or UTC days, show that there will be more rows than an answer may
+    have. It has a row for each that counted something and is a period itself; of others, for every third
+    at least."""
     level, unit = (HOUR, timedelta(hours=1)) if question.granularity == "hourly" else (DAY_LEVEL, DAY)
     start, end = _ceil(read_plan.first, unit), _floor(read_plan.last, unit)
     is_whole = all(period.start == _floor(period.start, unit) for period in periods)
@@ -129,7 +131,7 @@ async def _refuse_large(
 
 
 def spans(question: MetricsQuery, periods: Sequence[Period]) -> list[tuple[datetime, datetime]] | None:
-    """From when to when the rollups of each period are read; None where periods have no states."""
+    """Return from when to when the rollups of each period are read; None where periods have no states."""
     if question.range.empty or not periods or len(periods) > MOST_STATES or not _is_even(question):
         return None
     made = plan(question.range, set(), None)
@@ -143,8 +145,8 @@ async def changed(
     periods: Sequence[Period],
     known: Sequence[State | None],
 ) -> PeriodCounts:
-    """The counts of the periods of which nothing is known, or that are not in the state any more in which
-    they are known; one snapshot. Only where there are `spans`."""
+    """Return the counts of the periods of which nothing is known, or that are not in the state any more in
+    which they are known; one snapshot. Only where there are `spans`."""
     db = TeamDb(pool, team_id)
     made = plan(question.range, set(), None)
     asked: Sequence[int] = [at for at, state in enumerate(known) if state is None]
@@ -163,7 +165,8 @@ async def changed(
 def _states(
     question: MetricsQuery, periods: Sequence[Period], read_plan: ReadPlan, sums: queries.Sums
 ) -> list[State | None]:
-    """The present day has none, nor has what increments may be counted in that are not folded yet."""
+    """Return the state of each period. The present day has none, nor has what increments may be counted in
+    that are not folded yet."""
     settled = (_floor(question.range.reach, DAY) - EPOCH) // SECOND
     if sums.pending is not None:
         settled = min(settled, sums.pending)
@@ -176,7 +179,7 @@ def _states(
 
 
 def _is_even(question: MetricsQuery) -> bool:
-    """Whether the answer comes from rollups alone."""
+    """Return whether the answer comes from rollups alone."""
     return not (question.emails or question.by("email") or _odd(question.range))
 
 
@@ -208,7 +211,7 @@ async def _by_rollups(
 async def _sums(
     db: TeamDb, question: MetricsQuery, periods: Sequence[Period], read_plan: ReadPlan, asked: Sequence[int]
 ) -> tuple[MetricTable, queries.Sums]:
-    """The rollups of the periods `asked`, and all increments, of whatever period."""
+    """Return the rollups of the periods `asked`, and all increments, of whatever period."""
     begins = [period.start for period in periods]
     wanted = _wanted(question)
     if len(asked) > MANY_PERIODS and wanted.by_domain:
@@ -236,13 +239,14 @@ async def _planned(db: TeamDb, asked: Range) -> ReadPlan:
 
 
 def _odd(asked: Range) -> set[datetime]:
-    """The quarter hours that the range begins or ends inside of."""
+    """Return the quarter hours that the range begins or ends inside of."""
     edges = [at for at in (asked.start, asked.until) if at is not None]
     return {_floor(at, QUARTER) for at in edges if at != _floor(at, QUARTER)}
 
 
 def plan(asked: Range, fine: set[datetime], purged: datetime | None) -> ReadPlan:
-    """`fine`: the odd quarter hours that have ten-second rollups; `purged`: before it there is no history."""
+    """Return the plan for the range. `fine`: the odd quarter hours that have ten-second rollups; `purged`:
+    before it there is no history."""
     until = asked.until
     last = _ceil(asked.reach + MICROSECOND, DAY) if until is None else _floor(until, QUARTER)
     made = ReadPlan(asked.start, last, asked.start, FOREVER if until is None else last)
@@ -288,7 +292,7 @@ def _inside(
     fine: set[datetime],
     purged: datetime | None,
 ) -> None:
-    """The whole range lies in one quarter hour."""
+    """Plan a whole range that lies in one quarter hour."""
     read_plan.first = read_plan.last = read_plan.lower = read_plan.upper = quarter
     if purged is not None and quarter < purged:
         return
@@ -302,7 +306,7 @@ def _inside(
 
 
 def _buckets(read_plan: ReadPlan, periods: Sequence[Period], asked: Sequence[int]) -> queries.Buckets | None:
-    """The rollups to read where each period is exactly one of them."""
+    """Return the rollups to read where each period is exactly one of them."""
     if read_plan.fine or read_plan.stretches:
         return None
     buckets = queries.Buckets([], [], [])
@@ -317,8 +321,8 @@ def _buckets(read_plan: ReadPlan, periods: Sequence[Period], asked: Sequence[int
 
 
 def _parts(read_plan: ReadPlan, periods: Sequence[Period], asked: Sequence[int]) -> queries.RollupColumns:
-    """The rollups to read, as columns. What one period adds another one often takes away (the evening of a
-    day of Kolkata): such a part stands there once."""
+    """Return the rollups to read, as columns. What one period adds another one often takes away (the evening
+    of a day of Kolkata): such a part stands there once."""
     uses: dict[tuple[int, datetime, datetime], list[list[int | None]]] = {}
     for index in asked:
         period = periods[index]
@@ -380,7 +384,7 @@ def _text(key: UUID | None) -> str | None:
 
 
 def _ids_between(start: datetime, until: datetime) -> tuple[UUID, UUID]:
-    """The least and the greatest id of emails that were accepted in [start, until)."""
+    """Return the least and the greatest id of emails that were accepted in [start, until)."""
     low, high = (max(0, (at - EPOCH) // MICROSECOND) for at in (start, until))
     return uuid7(low, bytes(8)), uuid7(high, b"\xff" * 8)
 
@@ -394,10 +398,10 @@ def _ceil(instant: datetime, unit: timedelta) -> datetime:
 
 
 async def fine_quarters(db: TeamDb, quarters: Sequence[datetime]) -> set[datetime]:
-    """Those quarter hours that have ten-second rollups."""
+    """Return those quarter hours that have ten-second rollups."""
     return await queries.fine(db, quarters)
 
 
 async def purged_before(db: TeamDb) -> datetime | None:
-    """Up to when retention has removed the history of emails."""
+    """Return the instant up to which retention has removed the history of emails."""
     return await queries.purged_before(db)

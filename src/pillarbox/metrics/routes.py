@@ -55,7 +55,7 @@ async def metrics(request: Request, db: TeamDb) -> Reply[wire.Metrics]:
 
 
 def _normal(request: Request) -> memory.Question:
-    """The question without the present: lists without repetitions, of all else what counts."""
+    """Return the question without the present: lists without repetitions, of all else what counts."""
     query = request.query
     single = tuple((query.text(name) or "",) for name in SCALARS)
     return (*single, *(tuple(query.items(name)) for name in LISTS))

@@ -60,8 +60,8 @@ class NewPiece(NamedTuple):
 
 
 def piece_ids(shape: object, periods: Sequence[tuple[str, datetime, datetime]]) -> list[UUID]:
-    """The ids of pieces of one shape, which has all that they depend on beside their periods: the label of
-    each, and from when to when it counts."""
+    """Return the ids of pieces of one shape, which has all that they depend on beside their periods: the
+    label of each, and from when to when it counts."""
     whole = hashlib.sha256(repr((FORMAT, __version__, shape)).encode())
     found = []
     for label, start, end in periods:
@@ -82,7 +82,7 @@ class PieceStore:
         self._written: dict[UUID, float] = {}
 
     async def find(self, team_id: UUID, ids: Sequence[UUID]) -> dict[UUID, CachedPiece]:
-        """Those of these pieces that hold."""
+        """Return those of these pieces that hold."""
         return {
             row.id: CachedPiece(tuple(row.versions), PeriodRows(row.rows, row.content, tuple(row.counts)))
             for row in await queries.find(TeamDb(self._pool, team_id), ids)
@@ -145,7 +145,7 @@ async def remove_old(pool: asyncpg.Pool, now: datetime) -> int:
 
 
 def collect_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
-    """The periodic job that removes pieces."""
+    """Return the periodic job that removes pieces."""
 
     async def collect() -> str:
         return f"{await remove_old(pool, clock.now())} pieces of answers removed"

@@ -45,7 +45,7 @@ class MetricTable:
     order: list[int] = field(default_factory=list)
 
     def rows(self) -> Iterator[tuple[int, MetricKey, Counts]]:
-        """The rows, in any order."""
+        """Return the rows, in any order."""
         return zip(self.periods, self.keys, zip(*self.counts, strict=True), strict=True)
 
 
@@ -58,7 +58,7 @@ class _Keys(NamedTuple):
 
 
 def of_texts(records: Iterable[Any]) -> MetricTable:
-    """The table that rows of keys and texts of numbers make. Days have the same domains, as a rule, so
+    """Return the table that rows of keys and texts of numbers make. Days have the same domains, as a rule, so
     their keys are compared once."""
     table = MetricTable()
     known: dict[Any, _Keys] = {}
@@ -82,7 +82,7 @@ def of_texts(records: Iterable[Any]) -> MetricTable:
 
 
 def of_rows(rows: Iterable[tuple[int, MetricKey, Counts]]) -> MetricTable:
-    """The table of these rows; what several of them say of one combination is added up."""
+    """Return the table of these rows; what several of them say of one combination is added up."""
     sums: dict[tuple[int, MetricKey], Counts] = {}
     for period, key, counts in rows:
         known = sums.get((period, key))
@@ -96,7 +96,7 @@ def of_rows(rows: Iterable[tuple[int, MetricKey, Counts]]) -> MetricTable:
 
 
 def _keys(domain_ids: bytes | None, names: str | None, broadcast_ids: bytes | None) -> _Keys:
-    """The keys of which a period's row tells; one where nothing is distinguished."""
+    """Return the keys of which a period's row tells; one where nothing is distinguished."""
     size = max(len(domain_ids or b""), len(broadcast_ids or b""), ID_OCTETS) // ID_OCTETS
     named = [None] * size if names is None else names.split("\n")
     keys = list(map(MetricKey, named, _ids(domain_ids, size), _ids(broadcast_ids, size)))
@@ -104,7 +104,7 @@ def _keys(domain_ids: bytes | None, names: str | None, broadcast_ids: bytes | No
 
 
 def _ids(octets: bytes | None, size: int) -> Sequence[str | None]:
-    """As many ids as text."""
+    """Return `size` ids as text."""
     if octets is None:
         return [None] * size
     digits = octets.hex()
@@ -117,7 +117,7 @@ def _columns(rows: Iterable[Counts]) -> list[Sequence[int]]:
 
 
 def filled(table: MetricTable, periods: Sequence[int]) -> MetricTable:
-    """A table of one key, with a row for each of these periods."""
+    """Return a table of one key, with a row for each of these periods."""
     known = dict(zip(table.periods, zip(*table.counts, strict=True), strict=True))
     rows = [known.get(period, NOTHING) for period in periods]
     return MetricTable(

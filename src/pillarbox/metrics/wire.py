@@ -93,7 +93,7 @@ NO_ROWS = PeriodText(0, b"")
 def answer(
     question: MetricsQuery, periods: Sequence[Period], table: MetricTable, names: Names = NO_NAMES
 ) -> bytes:
-    """The whole answer; TooManyRows when it has more rows than an answer may have."""
+    """Return the whole answer; raise TooManyRows when it has more rows than an answer may have."""
     rows, order = _rows(question, periods, _with_zeros(question, table, range(len(periods))), names)
     if len(order) > MOST_ROWS:
         raise TooManyRows
@@ -118,7 +118,7 @@ def texts(
 
 
 def counts(table: MetricTable, asked: Sequence[int]) -> dict[int, Counts]:
-    """All counts of each of the periods `asked`, added up."""
+    """Return all counts of each of the periods `asked`, added up."""
     made = dict.fromkeys(asked, NOTHING)
     first = 0
     for period, places in groupby(table.periods):
@@ -134,8 +134,8 @@ def assembled(
     known: Sequence[PeriodRows],
     period_texts: Sequence[PeriodText | PeriodRows],
 ) -> bytes:
-    """The whole answer: totals are those of the table and of what is known beside it, rows those of all
-    periods. TooManyRows as above."""
+    """Return the whole answer: totals are those of the table and of what is known beside it, rows those of
+    all periods. TooManyRows as above."""
     if sum(piece.rows for piece in period_texts) > MOST_ROWS:
         raise TooManyRows
     counted = [tuple(map(sum, table.counts)), *(piece.counts for piece in known)]
@@ -144,7 +144,7 @@ def assembled(
 
 
 def _joined(question: MetricsQuery, counts: Sequence[int], rows: list[bytes]) -> bytes:
-    """The head of the answer with these totals, and the rows, which are copied once."""
+    """Return the head of the answer with these totals, and the rows, which are copied once."""
     totals = shown(question.metrics, [(count,) for count in counts])
     head = Metrics(
         object="metrics",
@@ -170,8 +170,8 @@ def _with_zeros(question: MetricsQuery, table: MetricTable, asked: Sequence[int]
 def _rows(
     question: MetricsQuery, periods: Sequence[Period], table: MetricTable, broadcast_names: Names
 ) -> tuple[list[Any], list[int]]:
-    """A row for each of the table's, and the indexes of those that are shown, in their order. Each is a
-    struct whose fields are its members: made and written in C."""
+    """Return a row for each of the table's, and the indexes of those that are shown, in their order. Each is
+    a struct whose fields are its members: made and written in C."""
     if not question.dimensions:
         return [], []
     order = table.order if question.dimensions == ("period",) else _shown(table)
@@ -194,7 +194,8 @@ def _struct(names: tuple[str, ...]) -> type[msgspec.Struct]:
 
 
 def _shown(table: MetricTable) -> list[int]:
-    """The indexes of the rows that an answer has: something was counted, and not for mail of no broadcast."""
+    """Return the indexes of the rows that an answer has: something was counted, and not for mail of
+    no broadcast."""
     order = table.order
     if not any(map(all, table.counts)):
         counted = list(map(any, zip(*table.counts, strict=True)))
@@ -205,7 +206,7 @@ def _shown(table: MetricTable) -> list[int]:
 
 
 def _by_name(table: MetricTable, order: Sequence[int], names: Names) -> list[int]:
-    """The same with broadcasts in the order of their names."""
+    """Return the indexes with broadcasts in the order of their names."""
 
     def place(index: int) -> tuple[Any, ...]:
         key = table.keys[index]

@@ -134,7 +134,8 @@ def _is_type(kind: object) -> bool:
 
 
 def _read(claims: dict[str, Any], instant: datetime, issuer: str) -> AccessToken | None:
-    """Claims that we have signed; other kinds of tokens, and other issuers with our keys, are refused."""
+    """Return the claims that we have signed; other kinds of tokens, and other issuers with our keys,
+    are refused."""
     try:
         if claims["iss"] != issuer or claims["aud"] != issuer:
             return None

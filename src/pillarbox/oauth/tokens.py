@@ -51,7 +51,7 @@ class IssuedTokens:
 
 
 def challenge_of(verifier: str) -> str:
-    """S256 of a verifier (RFC 7636, 4.2)."""
+    """Return the S256 challenge of a verifier (RFC 7636, 4.2)."""
     return urlsafe_b64encode(sha256(verifier.encode("ascii")).digest()).rstrip(b"=").decode("ascii")
 
 
@@ -120,7 +120,7 @@ class Tokens:
     async def refresh(
         self, now: datetime, client: Known, caller: Actor, *, token: str, scope: str | None
     ) -> IssuedTokens:
-        """New tokens for a refresh token, which is used up; raises an OAuthProblem."""
+        """Return new tokens for a refresh token, which is used up; raise an OAuthProblem."""
         key = await self._keys.signing()
         async with transaction(self._pool) as conn:
             found = await self._refresh(conn, now, client, caller, key, token, scope)

@@ -109,7 +109,8 @@ class MessageReader:
     async def pictures(
         self, html: str, source: Source, parts: Sequence[AttachmentPart], kinds: frozenset[str], room: int
     ) -> dict[str, tuple[str, bytes]]:
-        """Type and octets of the images of these kinds that the html shows, as many as there is room for."""
+        """Return the type and octets of the images of these kinds that the html shows, as many as there is
+        room for."""
         found: dict[str, tuple[str, bytes]] = {}
         for cid, image in _shown_images(html, parts).items():
             if image.content_type in kinds and image.size <= room:

@@ -72,16 +72,16 @@ class Clients:
         return True
 
     def left(self, peer: str) -> None:
-        """A session that was admitted is over."""
+        """Note that a session that was admitted is over."""
         self._total -= 1
         self._change(client_of(peer), -1)
 
     def may_login(self, peer: str) -> bool:
-        """False while this client has failed too often."""
+        """Return False while this client has failed too often."""
         return not self._windows.is_spent(_failures_key(peer), MOST_LOGIN_FAILURES)
 
     def login_failed(self, peer: str) -> None:
-        """One more failure of this client."""
+        """Note one more failure of this client."""
         self._windows.take(_failures_key(peer), MOST_LOGIN_FAILURES, FAILURE_WINDOW)
 
     async def keep_sharing(self) -> None:

@@ -115,8 +115,8 @@ class InboundHandler:
         return self._recipient_answer(session, place)
 
     def _recipient_answer(self, session: SmtpSession, place: Place) -> SessionReply:
-        """The answer to RCPT; accepted recipients are recorded. A report has one recipient alone
-        (SMTP-15)."""
+        """Return the answer to RCPT; accepted recipients are recorded. A report has one recipient
+        alone (SMTP-15)."""
         if isinstance(place, AddressRefusalReason):
             return REFUSALS[place]
         if session.recipients and (
@@ -178,7 +178,7 @@ def _sender(session: SmtpSession) -> str:
 
 
 def _beginning(content: ReceivedText) -> bytes:
-    """All of a report, unless the mail that it sends back is very large."""
+    """Return all of a report, unless the mail that it sends back is very large."""
     if content.in_memory:
         return content.read()
     blocks, octets = [], 0

@@ -45,7 +45,7 @@ class LmtpHandler(InboundHandler):
 
 
 def _answers_by_team(arrival: Arrival, outcome: ArrivalOutcome) -> dict[UUID, SessionReply]:
-    """The answer to the recipients of each team, with the id of the team's own mail."""
+    """Return the answer to the recipients of each team, with the id of the team's own mail."""
     teams = list(dict.fromkeys([recipient.team_id for recipient in arrival.recipients]))
     if outcome.fate is not ArrivalFate.STORED:
         return dict.fromkeys(teams, ANSWERS[outcome.fate])

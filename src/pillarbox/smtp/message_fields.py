@@ -38,12 +38,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,60}")
 
 
 def recipient(path: Path) -> Mailbox:
-    """The mailbox that RCPT named, or AddressError."""
+    """Return the mailbox that RCPT named, or raise AddressError."""
     return _parsed(f"{wire_local(path.local)}@{path.domain}")
 
 
 def fields(message: ParsedMessage, envelope: Sequence[Mailbox]) -> dict[str, Any]:
-    """The send request that this message stands for; raises problems for addresses in its header."""
+    """Return the send request that this message stands for; raise problems for addresses in its header."""
     body: dict[str, Any] = dict(_classes(message, envelope))
     body["from"] = _sender(message)
     body["subject"] = message.subject
@@ -58,7 +58,7 @@ def fields(message: ParsedMessage, envelope: Sequence[Mailbox]) -> dict[str, Any
 
 
 def idempotency_key(message: ParsedMessage) -> bytes | None:
-    """The idempotency key in the header, stripped."""
+    """Return the idempotency key in the header, stripped."""
     for header in message.headers:
         if header.name.lower() in IDEMPOTENCY_HEADERS:
             return header.raw.strip()
@@ -66,7 +66,7 @@ def idempotency_key(message: ParsedMessage) -> bytes | None:
 
 
 def hops(message: ParsedMessage) -> int:
-    """How many servers the message has passed, also before it came through us the last time."""
+    """Return how many servers the message has passed, also before it came through us the last time."""
     passed = 0
     for header in message.headers:
         name = header.name.lower()
@@ -87,7 +87,7 @@ def _sender(message: ParsedMessage) -> str | None:
 
 
 def _classes(message: ParsedMessage, envelope: Sequence[Mailbox]) -> Iterator[tuple[str, list[str]]]:
-    """Each recipient in the role that the header gives it (to over cc over bcc), once."""
+    """Yield each recipient in the role that the header gives it (to over cc over bcc), once."""
     left = {mailbox.key: mailbox.addr_spec for mailbox in envelope}
     for role, named in (("to", message.to), ("cc", message.cc)):
         texts = [str(mailbox) for mailbox, key in _keys(role, named) if left.pop(key, None) is not None]
@@ -104,7 +104,7 @@ def _keys(role: str, named: Iterable[NamedAddress]) -> Iterator[tuple[NamedAddre
 
 
 def _headers(message: ParsedMessage) -> dict[str, str]:
-    """The custom headers; of one that stands several times the last counts, as in a JSON object."""
+    """Return the custom headers; of one that stands several times the last counts, as in a JSON object."""
     kept = {}
     for header in message.headers:
         name = header.name.lower()
@@ -119,7 +119,8 @@ def _headers(message: ParsedMessage) -> dict[str, str]:
 
 
 def _shortened(references: str) -> str:
-    """Long References lose ids after the first, the oldest first (RFC 5322, 3.6.4 and RFC 5537, 3.4.4)."""
+    """Return long References without ids after the first, the oldest of which go first (RFC 5322, 3.6.4 and
+    RFC 5537, 3.4.4)."""
     if len(references) <= LONGEST_VALUE:
         return references
     first, *others = references.split()

@@ -46,7 +46,7 @@ def smtp_options(settings: Settings) -> ListenerOptions:
 
 
 def smtp_certificate(settings: Settings, clock: Clock) -> Certificate:
-    """The operator's certificate, or one that we make."""
+    """Return the operator's certificate, or one that we make."""
     if settings.tls_cert is not None and settings.tls_key is not None:
         return Certificate(settings.tls_cert, settings.tls_key, clock)
     made = self_made(settings.data, settings.hostname, clock.now())
@@ -72,7 +72,7 @@ def _closed(kit: Container) -> Callable[[], bool]:
 
 
 def _listeners(kit: Container) -> SmtpListeners | None:
-    """The SMTP servers, where this process has any."""
+    """Return the SMTP servers, where this process has any."""
     settings, runtime, windows = kit.settings, kit.runtime, kit.need(Windows)
     if not {SMTP, LMTP, *submission_names(settings.submission)} & runtime.listeners.keys():
         return None

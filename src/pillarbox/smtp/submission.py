@@ -83,7 +83,7 @@ TROUBLE: Final = (451, "4.3.0")
 
 
 def reply(problem: Problem) -> SessionReply:
-    """The answer to a message that is not accepted."""
+    """Return the answer to a message that is not accepted."""
     return answer(*_code(problem), problem.message)
 
 
@@ -147,7 +147,8 @@ class SubmissionHandler:
     # Login -------------------------------------------------------------------------------------------
 
     async def login(self, session: SmtpSession, user: str, password: str) -> SessionReply:
-        """A wrong name costs the same look-up as a wrong key, so the time tells nothing."""
+        """Check the credentials; a wrong name costs the same look-up as a wrong key, so the time
+        tells nothing."""
         token_hash = hash_api_key(password)
         try:
             with TimeLimit():

@@ -130,7 +130,7 @@ class TimelineBatch:
         *,
         first_sent: bool,
     ) -> None:
-        """History, metrics and webhooks of one event that took effect."""
+        """Note the history, metrics and webhooks of one event that took effect."""
         self.taken.append(entry)
         detail = entry.detail
         if not moved.publishes and detail is not None:

@@ -60,7 +60,8 @@ class TopicCollector:
 
 
 async def _over(db: TeamDb, oldest_open: UUID | None, before: datetime) -> Sequence[UUID]:
-    """Deleted topics of a team whose mail has all come to its end, those without mail for longest first."""
+    """Return the deleted topics of a team whose mail has all come to its end, those without mail for
+    longest first."""
     return [
         topic.id
         for topic in await queries.deleted(db, before, TOPICS)

@@ -37,11 +37,11 @@ class TrackingHosts:
         self._asking: dict[bytes, asyncio.Task[UUID | None]] = {}
 
     async def serves(self, host: bytes | None, path: str) -> bool:
-        """Whether the path is there under this name."""
+        """Return whether the path is there under this name."""
         return path.startswith(PREFIX) or await self.team_of(host) is None
 
     async def team_of(self, host: bytes | None) -> UUID | None:
-        """Whose links alone are there under this name; None for a name that is nobody's."""
+        """Return whose links alone are there under this name; None for a name that is nobody's."""
         if host is None:
             return None
         known = self._known.get(host)
@@ -78,8 +78,8 @@ class TrackingHosts:
 
 
 def _name(host: bytes) -> str | None:
-    """The name in a `Host` header, in lower case; None for one that can be no team's. Blanks around it are
-    none of it (RFC 9110, 5.5)."""
+    """Return the name in a `Host` header, in lower case; None for one that can be no team's. Blanks around it
+    are none of it (RFC 9110, 5.5)."""
     host = host.strip(b" \t")
     if len(host) > LONGEST or host.startswith(b"[") or not host.isascii():
         return None

@@ -114,7 +114,7 @@ class Machines:
         self._networks = [(network, row) for row in self.rows for network in row.networks]
 
     def name_of(self, agent: str, client: str, purpose: str | None) -> str | None:
-        """The name of the program that has asked; None where it may be a person. `purpose` is what the
+        """Return the name of the program that has asked; None where it may be a person. `purpose` is what the
         request says of itself."""
         if purpose is not None and "prefetch" in purpose.lower():
             return PREFETCH
@@ -142,7 +142,7 @@ class Machines:
 
 
 def read_rows(text: str) -> tuple[Machine, ...]:
-    """The rows of a file: TOML, with a table `[[machine]]` for each. Raises WrongRow."""
+    """Return the rows of a file: TOML, with a table `[[machine]]` for each. Raise WrongRow."""
     try:
         tables = tomllib.loads(text)
     except ValueError as wrong:
@@ -191,7 +191,7 @@ def _networks(texts: object, where: str) -> tuple[Network, ...]:
 
 
 def described(rows: Iterable[Machine]) -> list[tuple[str, str, str]]:
-    """Name, kind, and how each is known, in words."""
+    """Return the name, the kind, and how each is known, in words."""
     found = []
     for row in rows:
         signs = []

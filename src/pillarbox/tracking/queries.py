@@ -20,7 +20,7 @@ UNDERWAY = """
 
 
 async def underway(conn: Connection, places: Iterable[Place]) -> set[Place]:
-    """Those recipients of whom it is not known yet that the mail has reached them."""
+    """Return those recipients of whom it is not known yet that the mail has reached them."""
     teams, emails, positions = zip(*places, strict=True)
     rows = await conn.fetch(UNDERWAY, teams, emails, positions)
     return {(row["team_id"], row["email_id"], row["position"]) for row in rows}

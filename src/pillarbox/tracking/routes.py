@@ -32,8 +32,8 @@ _NOT_VISIBLE = re.compile(r"[^\x21-\x7e]+")
 
 
 def location(url: str) -> str:
-    """The same place for a browser. What is visible ASCII stays as it is; a host of other letters gets its
-    A-labels, and everything else that is not ASCII its escapes."""
+    """Return the same place for a browser. What is visible ASCII stays as it is; a host of other letters gets
+    its A-labels, and everything else that is not ASCII its escapes."""
     parts = _PARTS.fullmatch(url)
     if parts is None:
         return _escaped(url)
@@ -77,7 +77,7 @@ SHOWN_ANYWHERE: Final = {**STANDING, "cross-origin-resource-policy": "cross-orig
     summary="Show the picture of a tracked email",
 )
 async def opened(request: Request) -> Reply[OctetsAnswer]:
-    """The picture, whatever the token is; the event only for one that is right."""
+    """Send the picture, whatever the token is; store the event only for one that is right."""
     who = await _seen(request)
     if who is not None and await _is_here(request, who.team_id):
         await _record(request, who, EventKind.OPENED, None)
@@ -95,7 +95,7 @@ async def opened(request: Request) -> Reply[OctetsAnswer]:
     summary="Follow a link of a tracked email",
 )
 async def clicked(request: Request) -> Reply[Html]:
-    """To where the link led in the mail as it was written."""
+    """Redirect to where the link led in the mail as it was written."""
     found = await read_link(request.param("token"), request.use(LinkKeys))
     if found is None or not await _is_here(request, found.recipient.team_id):
         REQUESTS.add(1, ("unknown",))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def machines_of(text: str) -> tuple[Machine, ...]:
-    """The rows of a file; none for `none`."""
+    """Return the rows of a file; none for `none`."""
     if text == "none":
         return ()
     from pillarbox.tracking.machines import WrongRow, read_rows

@@ -73,7 +73,7 @@ class SubscriptionChoices:
         self._timeline = timeline
 
     async def preferences(self, link: LinkToken) -> Preferences:
-        """How it stands; nothing is changed."""
+        """Return the subscriptions as they stand; nothing is changed."""
         _, found = await self._read(
             TeamDb(self._pool, link.team_id), link, Submission(UnsubscribeAction.CONFIRM)
         )
@@ -135,7 +135,7 @@ class SubscriptionChoices:
     async def _read(
         self, db: TeamDb, link: LinkToken, submitted: Submission
     ) -> tuple[Mapping[object, ShownTopic], Preferences]:
-        """All topics that are asked for by id, and what the page shows."""
+        """Return all topics that are asked for by id, and what the page shows."""
         who = await queries.recipient(db, link.address, link.email_id)
         own = [link.topic_id] if link.topic_id is not None else []
         asked = submitted.topics[:MOST_SHOWN] if submitted.action is UnsubscribeAction.RESUBSCRIBE else ()
@@ -169,7 +169,7 @@ class SubscriptionChoices:
         )
 
     async def _count(self, db: TeamDb, link: LinkToken) -> None:
-        """Unsubscribing counts once for a recipient of an email."""
+        """Count that somebody unsubscribed, once for a recipient of an email."""
         entry = TimelineEntry(
             team_id=link.team_id,
             email_id=link.email_id,
@@ -195,7 +195,7 @@ def _effect(before: Preferences, known: Mapping[object, ShownTopic], submitted: 
 
 
 def _chosen(before: Preferences, submitted: Submission) -> _Effect:
-    """Topics that are not on the page are nobody's to choose."""
+    """Return the effect of the choices; topics that are not on the page are nobody's to choose."""
     checked = set(submitted.topics)
     asked = checked | set(submitted.shown)
     topics: dict[ShownTopic, Subscription] = {

@@ -59,7 +59,7 @@ def submission(body: bytes, content_type: str) -> Submission | None:
 
 
 def _ids(values: Iterable[str]) -> tuple[UUID, ...]:
-    """The ids among these values, each once."""
+    """Return the ids among these values, each once."""
     return tuple(dict.fromkeys(UUID(value) for value in values if well_formed(value)))
 
 
@@ -77,7 +77,7 @@ def _is_multipart(content_type: str) -> bool:
 
 
 def _multipart(body: bytes, content_type: str) -> Fields:
-    """The fields of a multipart form; files have no place in it."""
+    """Return the fields of a multipart form; files have no place in it."""
     boundary = _BOUNDARY.search(content_type)
     if boundary is None:
         return ()

@@ -74,5 +74,5 @@ async def recipient(db: TeamDb, address: str, email_id: UUID) -> LinkHolder:
 
 
 async def topics(db: TeamDb, contact_id: UUID | None, limit: int, also: Sequence[UUID]) -> list[ShownTopic]:
-    """The topics that are public or that the contact gets, and those of `also`; these first."""
+    """Return the topics that are public or that the contact gets, and those of `also`; these first."""
     return await db.all(ShownTopic, TOPICS, contact_id, limit, list(also))

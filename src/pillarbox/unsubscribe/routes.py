@@ -31,7 +31,7 @@ FORM = "application/x-www-form-urlencoded"
     summary="Show a recipient what it gets",
 )
 async def show(request: Request) -> Reply[Html]:
-    """The page behind the link of a mail."""
+    """Show the page behind the link of a mail."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
     link = await _link(request)
     if not isinstance(link, LinkToken):
@@ -50,7 +50,7 @@ async def show(request: Request) -> Reply[Html]:
     summary="Unsubscribe, or choose what to get",
 )
 async def submit(request: Request) -> Reply[Html]:
-    """A form of the page, or one click (RFC 8058); the latter is answered without a page."""
+    """Take a form of the page, or one click (RFC 8058); the latter is answered without a page."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
     link = await _link(request)
     if not isinstance(link, LinkToken):

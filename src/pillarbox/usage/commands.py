@@ -23,7 +23,7 @@ def show(team: NameOrId, json: Json = False, data: Data = None, database_url: Da
 
 
 async def show_team(connected: CommandDatabase, team_name: str, *, json: bool) -> int:
-    """Everything about one team, with what it has used."""
+    """Show everything about one team, with what it has used."""
     team = await one_team(connected, team_name)
     used = await UsageMeter(connected.pool, SystemClock()).read(connected.pool, team.id)
     today, month = used.day_sent + used.day_received, used.month_sent + used.month_received

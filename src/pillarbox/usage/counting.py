@@ -46,13 +46,13 @@ def copies_given_back(emails: Sequence[tuple[UUID, UUID]]) -> Statement:
 
 
 async def refuse_above(db: TeamDb, email_id: UUID) -> None:
-    """403 where the content of this received email is kept from the team."""
+    """Raise 403 where the content of this received email is kept from the team."""
     if await queries.is_above(db, email_id):
         raise EmailAboveQuota
 
 
 async def stored_octets(source: Source, teams: Collection[UUID]) -> dict[UUID, int]:
-    """How much received mail each of these teams has; those that have none may be missing."""
+    """Return how much received mail each of these teams has; those that have none may be missing."""
     return await queries.stored(source, list(teams))
 
 
@@ -77,7 +77,7 @@ async def mark_above(conn: Connection, arrived: Sequence[CountedArrival]) -> Non
 
 
 def _above(usage: QuotaUsage, spent: QuotaSpending) -> tuple[int | None, int | None]:
-    """The units of the day and of the month, each where that is more than the quota."""
+    """Return the units of the day and of the month, each where that is more than the quota."""
     daily, monthly = usage.quotas(spent.team_id)
     day, month = usage.after(QuotaSpending(spent.team_id, spent.at, 0))
     return (

@@ -28,7 +28,7 @@ async def remove_old_days(pool: asyncpg.Pool, clock: Clock) -> int:
 
 
 def usage_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
-    """The periodic job of usage."""
+    """Return the periodic job of usage."""
 
     async def work() -> str:
         return f"{await remove_old_days(pool, clock)} days of usage"

@@ -60,7 +60,7 @@ class UsageMeter:
         return headers
 
     def note(self, team_id: UUID, daily: int, monthly: int) -> None:
-        """This is what the team had used when a transaction of ours was committed."""
+        """Note what the team had used when a transaction of ours was committed."""
         if len(self._known) >= MOST_READINGS:
             self._known.clear()
             self._locks.clear()

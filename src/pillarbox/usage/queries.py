@@ -164,13 +164,13 @@ async def give_back(db: TeamDb, email_id: UUID) -> None:
 
 
 def give_back_copies(emails: Sequence[tuple[UUID, UUID]]) -> Statement:
-    """The statement that gives back a unit of each of these emails, which has one recipient."""
+    """Return the statement that gives back a unit of each of these emails, which has one recipient."""
     rows = [{"team_id": team_id, "email_id": email_id} for team_id, email_id in emails]
     return Statement(GIVE_BACK_COPIES, (rows_json(rows),))
 
 
 async def stored(source: Source, teams: Sequence[UUID]) -> dict[UUID, int]:
-    """The octets of received mail that each of these teams has."""
+    """Return the octets of received mail that each of these teams has."""
     return {row["team_id"]: row["octets"] for row in await source.fetch(STORED, teams)}
 
 

@@ -50,7 +50,7 @@ class QuotaUsage:
         self._months = {(row.team_id, month_of(row.day)): row.month_sent + row.month_received for row in read}
 
     def quotas(self, team_id: UUID) -> tuple[int | None, int | None]:
-        """The daily and the monthly quota."""
+        """Return the daily and the monthly quota."""
         return self._quotas[team_id]
 
     def after(self, quota_spending: QuotaSpending) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class QuotaUsage:
 
 
 async def locked_usage(conn: Connection, spendings: Sequence[QuotaSpending]) -> QuotaUsage:
-    """The usage of these teams, locked until the end of the transaction."""
+    """Return the usage of these teams, locked until the end of the transaction."""
     await queries.lock(conn, list({spending.team_id for spending in spendings}))
     keys = {(s.team_id, day_of(s.at), month_of(s.at)) for s in spendings}
     # A statement of its own, so that it sees what the holder of the lock before has committed.
@@ -83,7 +83,7 @@ class Quotas:
         self._note = note
 
     async def judge(self, conn: Connection, quota_spendings: Sequence[QuotaSpending]) -> list[Problem | None]:
-        """In order, for each request: nothing where it fits in whole, else why it does not.
+        """Return for each request, in order, nothing where it fits in whole, else why it does not.
 
         The units of those that fit are spent by this transaction, which must go on to accept them.
         """
@@ -102,16 +102,16 @@ class Quotas:
         return found
 
     async def used_up(self, conn: Connection, team_id: UUID, now: datetime) -> Problem | None:
-        """Why the team may not spend a single unit more; None where it may, and nothing is spent."""
+        """Return why the team may not spend a single unit more; None where it may, and nothing is spent."""
         usage = QuotaUsage(await queries.used(conn, [(team_id, day_of(now), month_of(now))]))
         return _refusal(usage, QuotaSpending(team_id, now, 1), now)
 
     async def hold(self, conn: Connection, team_id: UUID) -> None:
-        """Until the transaction ends, nobody else is asked whether something fits in the team's quotas."""
+        """Let nobody else ask whether something fits in the team's quotas, until the transaction ends."""
         await queries.lock(conn, [team_id])
 
     async def fits(self, conn: Connection, quota_spending: QuotaSpending) -> bool:
-        """Whether so many units are left now; nothing is spent. `hold` comes first."""
+        """Return whether so many units are left now; nothing is spent. `hold` comes first."""
         keys = [(quota_spending.team_id, day_of(quota_spending.at), month_of(quota_spending.at))]
         return _refusal(QuotaUsage(await queries.used(conn, keys)), quota_spending, quota_spending.at) is None
 

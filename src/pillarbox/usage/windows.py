@@ -9,12 +9,12 @@ DAY = timedelta(days=1)
 
 
 def day_of(instant: datetime) -> datetime:
-    """The UTC midnight before."""
+    """Return the UTC midnight before."""
     return instant.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def month_of(instant: datetime) -> datetime:
-    """The beginning of the calendar month."""
+    """Return the beginning of the calendar month."""
     return day_of(instant).replace(day=1)
 
 
@@ -27,5 +27,5 @@ def next_month(instant: datetime) -> datetime:
 
 
 def seconds_until(end: datetime, now: datetime) -> int:
-    """Whole seconds, rounded up, at least one."""
+    """Return the whole seconds until then, rounded up, at least one."""
     return max(1, ceil((end - now).total_seconds()))

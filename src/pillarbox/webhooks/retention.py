@@ -68,7 +68,7 @@ class WebhookRetention:
         return f"{rows} rows of the log, {events} events"
 
     async def _decided(self, oldest: UUID, team_id: UUID, webhook_id: UUID | None = None) -> UUID:
-        """Before this event everything is decided and older than is kept."""
+        """Return the event before which everything is decided and older than is kept."""
         first_open = await queries.first_open(self._pool, team_id, webhook_id)
         return oldest if first_open is None else min(oldest, first_open)
 

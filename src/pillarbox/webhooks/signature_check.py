@@ -69,7 +69,8 @@ def signature_headers(text: str) -> Mapping[str, str] | None:
 
 
 def _header(line: str) -> tuple[str, str]:
-    """Name and value of a line, as a header field, or as code and JSON write it; quotes are left out."""
+    """Return the name and value of a line, as a header field, or as code and JSON write it; quotes are
+    left out."""
     name, colon, value = line.partition(":")
     if not colon:
         name, _, value = line.partition("=")

@@ -233,7 +233,7 @@ def _offset(run: SimulatedRun, instant: datetime) -> str:
 
 
 def _words(graph: Graph, simulation_step: SimulationStep) -> tuple[str, str, str, str]:
-    """Step, type, status and details."""
+    """Return the step, its type, its status and its details."""
     if simulation_step.position is None:
         return "-", "event", simulation_step.status, simulation_step.event or ""
     step = graph.steps[simulation_step.position]

@@ -99,7 +99,7 @@ class StepEngine:
         lone: LoneAttempts,
         look_every: float = LOOK_EVERY,
     ) -> None:
-        """`look_every` is longer where a poll calls `wake`."""
+        """Build the engine; `look_every` is longer where a poll calls `wake`."""
         self._lone = lone
         self._look_every = look_every
         self._runs = runs
@@ -266,7 +266,7 @@ class StepEngine:
     async def _in_turn(
         self, team_id: UUID, kind: StepKind, items: list[ClaimedStep], *, is_heavy: bool
     ) -> None:
-        """Heavy ones take no more than one place."""
+        """Carry out these steps when it is their turn; heavy ones take no more than one place."""
         is_done = False
         try:
             async with self._heavy if is_heavy else nullcontext(), self._turns:

@@ -86,5 +86,5 @@ Rule = Comparison | AllOf | AnyOf
 
 
 def comparisons(rule: Rule) -> int:
-    """How many fields a rule may have to look at."""
+    """Return how many fields a rule may have to look at."""
     return 1 if isinstance(rule, Comparison) else sum(comparisons(one) for one in rule.rules)

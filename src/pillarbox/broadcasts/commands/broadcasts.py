@@ -263,7 +263,7 @@ async def told(db: TeamDb, broadcast_id: UUID, *, following: bool = False) -> in
 
 
 def in_words(broadcast_overview: BroadcastOverview) -> str:
-    """`The broadcast ID is sent.`"""
+    """Return the result in words, such as `The broadcast ID is sent.`"""
     said = f"The broadcast {broadcast_overview.id} is {broadcast_overview.condition}"
     if broadcast_overview.status == "scheduled" and broadcast_overview.scheduled_at is not None:
         said += f" for {instant(broadcast_overview.scheduled_at)}"

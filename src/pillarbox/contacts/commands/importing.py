@@ -135,7 +135,7 @@ async def pieces(file: IO[bytes], shown: Transfer) -> AsyncIterator[bytes]:
 
 @asynccontextmanager
 async def doing(pool: asyncpg.Pool, blobs: BlobStore, *, is_server_there: bool) -> AsyncIterator[None]:
-    """Imports are done while the block runs: by the server, or by this process where there is none."""
+    """Have imports done while the block runs: by the server, or by this process where there is none."""
     if is_server_there:
         yield
         return

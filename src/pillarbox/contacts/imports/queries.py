@@ -322,7 +322,7 @@ async def remove_errors(pool: asyncpg.Pool, before: datetime, limit: int) -> Non
 
 
 async def remove_details(pool: asyncpg.Pool, before: datetime, limit: int) -> int:
-    """Empty the details of such imports, once their errors are gone; return of how many."""
+    """Empty the details of such imports, once their errors are gone; return how many were emptied."""
     status = await pool.execute(
         """
         WITH old AS MATERIALIZED (

@@ -190,7 +190,7 @@ def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequen
 
 
 async def show_as_json(connected: CommandDatabase, part: QueueFilter, everything: bool) -> int:
-    """One document; with all items it is written as the rows come, so its size does not matter."""
+    """Print one document; with all items it is written as the rows come, so its size does not matter."""
     now = SystemClock().now()
     found = await operator_view.view(connected.pool, part, now, MOST_GROUPS)
     document: dict[str, object] = {
@@ -216,7 +216,7 @@ async def show_as_json(connected: CommandDatabase, part: QueueFilter, everything
 
 
 def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
-    """An item for machines; `why` is for people, `reason` as it is stored."""
+    """Return an item for machines; `why` is for people, `reason` as it is stored."""
     return {
         "email_id": item.email_id,
         "team_id": item.team_id,
@@ -249,20 +249,20 @@ async def try_now(connected: CommandDatabase, team: str | None, domain: str | No
 
 
 def summary(totals: Totals, now: datetime) -> str:
-    """The totals in one line."""
+    """Return the totals in one line."""
     age = f"; the oldest is {span(now - totals.oldest)} old" if totals.oldest else ""
     items, places = counted(totals.items, "item"), counted(totals.destinations, "destination")
     return f"{items} for {places}: {in_conditions(totals)}{age}."
 
 
 def group_words(queue_group: QueueGroup) -> str:
-    """Why the items of a destination wait; the most frequent reason where there are several."""
+    """Return why the items of a destination wait; the most frequent reason where there are several."""
     reason = reason_in_words(queue_group.reason)
     return f"{in_conditions(queue_group)}. {reason}" if reason else f"{in_conditions(queue_group)}."
 
 
 def when(instant: datetime | None, now: datetime) -> str:
-    """`now`, `in 4 m 10 s`, or `-`."""
+    """Return `now`, `in 4 m 10 s`, or `-`."""
     if instant is None:
         return "-"
     return "now" if instant <= now else f"in {span(instant - now)}"

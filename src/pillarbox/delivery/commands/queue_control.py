@@ -154,7 +154,7 @@ async def drop_scope(
 
 
 async def pauses_in_words(connected: CommandDatabase, pauses: Sequence[PausedScope]) -> list[str]:
-    """One line for each pause."""
+    """Return one line for each pause."""
     names = await names_of(connected)
     return [
         f"Paused since {instant(found.since)}: {scope_words(found.scope, names)}."
@@ -164,7 +164,7 @@ async def pauses_in_words(connected: CommandDatabase, pauses: Sequence[PausedSco
 
 
 def pause_shapes(pauses: Sequence[PausedScope]) -> list[dict[str, object]]:
-    """The same for machines; what is None does not narrow the pause."""
+    """Return the pauses for machines; what is None does not narrow the pause."""
     return [
         {
             "team_id": part_in(found.scope).team_id,

@@ -41,7 +41,7 @@ CONDITIONS = {
 
 
 def why(item: WaitingItem, now: datetime) -> str:
-    """The sentence that answers "why is this not delivered?"."""
+    """Return the sentence that answers "why is this not delivered?"."""
     match item.condition:
         case "working" if item.leased_until is not None and item.leased_until < now:
             return "The process that held it went silent; another one takes it over."
@@ -61,11 +61,11 @@ def why(item: WaitingItem, now: datetime) -> str:
 
 
 def in_conditions(totals: Totals | QueueGroup, names: Iterable[str] = tuple(CONDITIONS)) -> str:
-    """`2 due, 1 scheduled`: what there is, in words."""
+    """Return in words what there is, such as `2 due, 1 scheduled`."""
     counts = ((getattr(totals, name), CONDITIONS[name]) for name in names)
     return ", ".join(f"{number:,} {words}" for number, words in counts if number)
 
 
 def attempts(item: WaitingItem) -> str:
-    """`no attempt yet`, `1 failed attempt`, `3 failed attempts`."""
+    """Return `no attempt yet`, `1 failed attempt`, `3 failed attempts`."""
     return counted(item.tries, "failed attempt") if item.tries else "no failed attempt"

@@ -81,8 +81,8 @@ class ItemClaims:
         """Items that could not be given back, with their attempts: the database was away."""
 
     async def due(self) -> list[Pair]:
-        """The next teams and destinations with due work; each call continues where the one before ended. What
-        could not be given back before is free with it."""
+        """Return the next teams and destinations with due work; each call continues where the one before
+        ended. What could not be given back before is free with it."""
         await self._free_left()
         found = await queries.pairs(self._pool, self._clock.now(), self._after, PAIRS_PER_CLAIM)
         full = len(found) == PAIRS_PER_CLAIM
@@ -124,7 +124,7 @@ class ItemClaims:
     async def _load_team(
         self, conn: Connection, rows: Sequence[ClaimedItem], deadline: float, octets: int
     ) -> list[Item]:
-        """The items of one team's rows, with their emails; items beyond `octets` are free again."""
+        """Return the items of one team's rows, with their emails; items beyond `octets` are free again."""
         team_id = rows[0].team_id
         await self._release(conn, team_id, rows)
         try:
@@ -146,7 +146,7 @@ class ItemClaims:
             quarantine.report([FreedItem(*key, quarantined=True)])
 
     async def _release(self, conn: Connection, team_id: UUID, rows: Sequence[ClaimedItem]) -> None:
-        """Scheduled emails enter the queue with the claim. A canceled one has no row to be claimed:
+        """Enter the scheduled emails in the queue with the claim. A canceled one has no row to be claimed:
         canceling takes the same row locks and deletes the work."""
         waiting = {row.email_id for row in rows if not row.released}
         if waiting:
@@ -172,8 +172,8 @@ class ItemClaims:
         await self._leases.give_back({item.key: item.attempt for item in items}, self._clock.now())
 
     async def give_back_soon(self, items: Collection[Item]) -> None:
-        """The same; where the database is away, when work is looked for that is due. Until then it may have
-        been free and claimed again, which is another attempt."""
+        """Free these items as `give_back` does; where the database is away, when due work is next looked for.
+        Until then an item may have been free and claimed again, which is another attempt."""
         try:
             await self.give_back(items)
         except RETRIED as trouble:

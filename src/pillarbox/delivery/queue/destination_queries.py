@@ -48,7 +48,7 @@ async def count(source: Source, *values: Any) -> Sequence[Any]:
 
 
 async def sample(source: Source, *values: Any) -> Sequence[Any]:
-    """The same of some pages of the table, of which the last value is the percentage."""
+    """Return the counts in some pages of the table; the last value is their percentage."""
     rows: Sequence[Any] = await source.fetch(SAMPLE, *values, timeout=QUERY_TIMEOUT)
     return rows
 

@@ -42,7 +42,7 @@ async def drop(
 
 
 async def ends(conn: Connection, gone: Sequence[Any], now: datetime) -> list[TimelineEntry]:
-    """The ends of the recipients of work items that were dropped."""
+    """Return the ends of the recipients of work items that were dropped."""
     rows = await dropping_queries.still_open(conn, sorted(_key(row) for row in gone))
     doubtful = {_key(row) for row in gone if row["uncertain"]}
     return [

@@ -36,7 +36,7 @@ KEPT_SECONDS: Final = 7 * 86400
 
 
 def folder_of(data: Path) -> Path:
-    """Where the processes of this machine have their files."""
+    """Return the folder where the processes of this machine have their files."""
     return MEMORY if os.access(MEMORY, os.W_OK) else data
 
 
@@ -73,7 +73,7 @@ class FinalDots:
         self._write(1 + slot * SLOT.size, SLOT.pack(True, team_id.bytes, email_id.bytes, grp))
 
     def forget(self, key: Key) -> None:
-        """Its outcome is committed, or there was none."""
+        """Forget the item: its outcome is committed, or there was none."""
         slot = self._slots.pop(key, None)
         if slot is not None:
             self._write(1 + slot * SLOT.size, b"\x00")
@@ -88,7 +88,8 @@ class FinalDots:
                 remove(self._folder, self._process)
 
     def _write(self, offset: int, content: bytes) -> None:
-        """Without room for it nobody knows any more what was offered, and the file says nothing."""
+        """Write the file. Without room for it nobody knows any more what was offered, and the file
+        says nothing."""
         if self._file is None:
             return
         try:

@@ -56,7 +56,7 @@ async def release(source: Source, now: datetime) -> int:
 
 
 async def reason_of_all(source: Source) -> str | None:
-    """Why mail is held, as the latest attempt found it; None where none is."""
+    """Return why mail is held, as the latest attempt found it; None where none is."""
     found: str | None = await source.fetchval(REASON, PREFIX)
     return found
 

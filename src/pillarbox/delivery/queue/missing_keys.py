@@ -28,7 +28,7 @@ DAMAGED = (
 
 
 def reason_of(trouble: KeyRingError) -> str:
-    """Why an item is held, as the queue shows it."""
+    """Return why an item is held, as the queue shows it."""
     return waits_for(trouble.key_id) if isinstance(trouble, KeyMissing) else DAMAGED
 
 

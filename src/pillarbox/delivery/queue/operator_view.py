@@ -72,7 +72,7 @@ def scope_of(part: QueueFilter) -> PauseScope:
 
 
 def concerns(paused: PausedScope, part: QueueFilter) -> bool:
-    """Whether a pause and a part of the queue can have mail in common."""
+    """Return whether a pause and a part of the queue can have mail in common."""
     mine = part_in(paused.scope)
     return (part.team_id is None or mine.team_id in (None, part.team_id)) and (
         part.destination is None or mine.destination in (None, part.destination)

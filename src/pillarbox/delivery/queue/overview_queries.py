@@ -151,19 +151,19 @@ async def totals(source: Source, part: QueueFilter, now: datetime) -> Totals:
 
 
 async def queue_groups(source: Source, part: QueueFilter, now: datetime, limit: int) -> list[QueueGroup]:
-    """The `limit` largest groups of items by team and destination."""
+    """Return the `limit` largest groups of items by team and destination."""
     rows = await source.fetch(GROUPS, *part.args, now, UNTIL_FETCHED, QUARANTINED, limit)
     return [QueueGroup(**row) for row in rows]
 
 
 async def items(conn: Connection, part: QueueFilter, now: datetime) -> AsyncIterator[WaitingItem]:
-    """Every item by team, destination and time, a few at a time; `conn` must be in a transaction."""
+    """Yield every item by team, destination and time, a few at a time; `conn` must be in a transaction."""
     async for row in conn.cursor(ITEMS, *part.args, now, UNTIL_FETCHED, QUARANTINED, prefetch=PREFETCH):
         yield WaitingItem(**row)
 
 
 async def items_of(source: Source, team_id: UUID, email_id: UUID, now: datetime) -> list[WaitingItem]:
-    """The live work of one email."""
+    """Return the live work of one email."""
     rows = await source.fetch(ITEMS, team_id, None, email_id, now, UNTIL_FETCHED, QUARANTINED)
     return [WaitingItem(**row) for row in rows]
 
@@ -189,6 +189,6 @@ async def wake(source: Source, channel: str) -> None:
 
 
 async def alive(source: Source, now: datetime) -> int:
-    """How many processes with the role delivery said within the last half minute that they live."""
+    """Return how many processes with the role delivery said within the last half minute that they live."""
     found: int = await source.fetchval(ALIVE, now, ALIVE_SECONDS)
     return found

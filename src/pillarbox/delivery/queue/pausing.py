@@ -32,7 +32,7 @@ class Pauses:
         self._scopes = frozenset(paused.scope for paused in await listed(self._pool))
 
     def cover(self, team_id: UUID, destination: str) -> bool:
-        """Whether this mail is held back."""
+        """Return whether this mail is held back."""
         scopes = self._scopes
         return bool(scopes) and (
             (team_id, destination) in scopes
@@ -42,10 +42,10 @@ class Pauses:
         )
 
     def cover_any(self, team_id: UUID, destinations: Iterable[str]) -> bool:
-        """Whether any of this team's mail for these destinations is held back."""
+        """Return whether any of this team's mail for these destinations is held back."""
         return bool(self._scopes) and any(self.cover(team_id, name) for name in destinations)
 
 
 def enclosing_pause(paused: Collection[PausedScope], scope: PauseScope) -> PausedScope | None:
-    """The oldest pause that holds all of this scope."""
+    """Return the oldest pause that holds all of this scope."""
     return next((found for found in paused if found.scope.holds(scope)), None)

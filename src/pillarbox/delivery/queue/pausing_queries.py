@@ -40,7 +40,7 @@ class PauseScope(NamedTuple):
     destination: str = EVERYWHERE
 
     def holds(self, other: PauseScope) -> bool:
-        """Whether all of `other` is in this scope."""
+        """Return whether all of `other` is in this scope."""
         return self.team_id in (EVERY_TEAM, other.team_id) and self.destination in (
             EVERYWHERE,
             other.destination,
@@ -56,7 +56,7 @@ class PausedScope(NamedTuple):
 
 
 async def listed(source: Source) -> list[PausedScope]:
-    """All that is paused, oldest first."""
+    """Return all that is paused, oldest first."""
     return [
         PausedScope(PauseScope(row["team_id"], row["destination"]), row["reason"], row["paused_at"])
         for row in await source.fetch(LIST)

@@ -56,7 +56,7 @@ class UncertainAttempts:
 
     @asynccontextmanager
     async def turn(self, item: Item) -> AsyncIterator[bool]:
-        """The time in which an uncertain item may be sent; False when it is no longer ours."""
+        """Wait for the time in which an uncertain item may be sent; yield False when it is no longer ours."""
         if not item.begun:
             yield await self._begin(item)
             return

@@ -66,7 +66,7 @@ class QueueLimit:
             raise QueueFull
 
     def look_again(self) -> None:
-        """There is mail in the queue, or was a second ago."""
+        """Have the queue looked at again: there is mail in it, or was a second ago."""
         self._news.set()
 
     async def look(self) -> None:
@@ -88,7 +88,8 @@ class QueueLimit:
             await woken(self._news, SELDOM)
 
     async def _items(self) -> int:
-        """About how many items there are; 0 where the size alone shows that there is room for all mail."""
+        """Return about how many items there are; 0 where the size alone shows that there is room for
+        all mail."""
         pages: int = await self._pool.fetchval(ITEMS.size, timeout=QUERY_TIMEOUT)
         if pages * MOST_PER_PAGE <= self._most_with_copies:
             return 0

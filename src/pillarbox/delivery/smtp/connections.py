@@ -41,7 +41,7 @@ class Connections:
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def get(self, address: ConnectionKey, *, fresh: bool = False) -> SmtpConnection | ConnectFailed:
-        """A session for one mail: an idle one unless `fresh` is asked for."""
+        """Return a session for one mail: an idle one unless `fresh` is asked for."""
         while not fresh and (waiting := self._idle.get(address)):
             connection, _ = waiting.pop()
             if not waiting:

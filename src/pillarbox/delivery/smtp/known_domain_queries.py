@@ -38,7 +38,7 @@ async def missed(db: TeamDb, destination: str, now: datetime, since: datetime) -
 
 
 async def mark_reached(conn: Connection, pairs: Sequence[tuple[UUID, str]], now: datetime) -> None:
-    """These teams' mail has reached these destinations."""
+    """Note that these teams' mail has reached these destinations."""
     await conn.execute(MARK_REACHED, *zip(*pairs, strict=True), now)
 
 

@@ -40,7 +40,7 @@ class KnownDomains:
         self._written: OrderedDict[Pair, float] = OrderedDict()
 
     async def must_look_again(self, team_id: UUID, destination: str) -> bool:
-        """Whether a second answer is needed before this domain counts as not existing."""
+        """Return whether a second answer is needed before this domain counts as not existing."""
         self._written.pop((team_id, destination), None)
         now = self._clock.now()
         since = await known_domain_queries.missed(
@@ -49,13 +49,13 @@ class KnownDomains:
         return since is not None and now - since < LOOK_AGAIN_AFTER
 
     def has_written(self, pairs: Collection[Pair]) -> bool:
-        """Whether `reached` has nothing to write of these."""
+        """Return whether `reached` has nothing to write of these."""
         boottime = self._clock.boottime()
         return all(self._written.get(pair, float("-inf")) > boottime for pair in pairs)
 
     async def reached(self, conn: Connection, pairs: Collection[Pair]) -> None:
-        """Mail of these teams was taken for these destinations; written once a day, in the caller's
-        transaction."""
+        """Note that mail of these teams was taken for these destinations; it is written once a day, in the
+        caller's transaction."""
         boottime = self._clock.boottime()
         new = sorted(pair for pair in pairs if self._written.get(pair, float("-inf")) <= boottime)
         if new:
@@ -71,7 +71,7 @@ class KnownDomains:
 
 
 def known_domains_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """The periodic job that removes domains that no mail was sent to for long."""
+    """Return the periodic job that removes domains that no mail was sent to for long."""
 
     async def remove_old() -> str:
         return f"{await known_domain_queries.remove_old(pool, clock.now() - KEPT)} destinations"

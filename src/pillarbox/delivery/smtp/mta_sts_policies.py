@@ -50,7 +50,7 @@ class _KnownPolicy(NamedTuple):
     again: float
 
     def is_over(self, now: datetime) -> bool:
-        """Whether there was a policy that holds no more."""
+        """Return whether there was a policy that holds no more."""
         return self.stored is not None and self.stored.expires_at <= now
 
     def policy_at(self, now: datetime) -> Policy | None:
@@ -79,7 +79,7 @@ class Policies:
         self._lookups: dict[str, asyncio.Task[_KnownPolicy]] = {}
 
     async def of(self, domain: str) -> Policy | None:
-        """The policy that holds for mail to the domain (A-labels, lower case)."""
+        """Return the policy that holds for mail to the domain (A-labels, lower case)."""
         known = self._known.get(domain)
         if known is None or self._clock.boottime() >= known.again:
             lookup = self._lookup(domain)
@@ -101,7 +101,7 @@ class Policies:
         await asyncio.gather(*lookup, return_exceptions=True)
 
     def _lookup(self, domain: str) -> asyncio.Task[_KnownPolicy]:
-        """The look-up that is running, or a new one."""
+        """Return the look-up that is running, or a new one."""
         task = self._lookups.get(domain)
         if task is None:
             task = self._lookups[domain] = asyncio.create_task(self._found(domain))
@@ -126,7 +126,7 @@ class Policies:
         return found
 
     async def _current(self, domain: str) -> tuple[StoredPolicy | None, float]:
-        """The policy in force, and when to look again."""
+        """Return the policy in force, and when to look again."""
         stored = await mta_sts_queries.find(self._pool, domain, self._clock.now())
         answer = await self._resolver.txt(f"_mta-sts.{domain}")
         if answer.status == "failed":
@@ -147,7 +147,7 @@ class Policies:
         return fetched, LOOKUP_EVERY
 
     async def _fetch(self, domain: str) -> Policy:
-        """The policy from its only URL (3.3): the certificate is checked, no redirect is followed."""
+        """Fetch the policy from its only URL (3.3): the certificate is checked, no redirect is followed."""
         port = "" if self._port == 443 else f":{self._port}"
         url = f"https://mta-sts.{domain}{port}{mta_sts.WELL_KNOWN}"
         limits = HttpLimits(max_bytes=mta_sts.LONGEST_POLICY, total=self._fetch_timeout)
@@ -164,7 +164,7 @@ def _policy_in(answer: HttpAnswer) -> Policy:
 
 
 def mta_sts_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """The periodic job that removes expired policies."""
+    """Return the periodic job that removes expired policies."""
 
     async def collect() -> str:
         return f"{await mta_sts_queries.remove_expired(pool, clock.now())} policies"

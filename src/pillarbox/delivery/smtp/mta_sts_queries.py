@@ -48,7 +48,7 @@ class StoredPolicy(NamedTuple):
 
 
 async def find(source: Source, domain: str, now: datetime) -> StoredPolicy | None:
-    """The policy of a domain that still holds."""
+    """Return the policy of a domain that still holds."""
     row = await source.fetchrow(POLICY, domain, now)
     if row is None:
         return None

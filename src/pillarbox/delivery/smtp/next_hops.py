@@ -78,7 +78,7 @@ class DirectHops:
         return await self.policies.of(destination) if self.policies is not None else None
 
     def _learn(self, destination: str, hosts: Hosts) -> None:
-        """Destinations with the same servers share one site from the next item on."""
+        """Let destinations with the same servers share one site from the next item on."""
         if len(self.sites) >= SITES_KNOWN:
             self.sites.clear()
         self.sites[destination] = "mx " + " ".join(sorted({host.name for host in hosts.hosts}))

@@ -36,8 +36,8 @@ class RelayFault(NamedTuple):
 
 
 def of_opening(host: str, failed: ConnectFailed, mode: TlsMode) -> RelayFault | None:
-    """Why no session could be had, where that has nothing to do with any mail; `mode` is what we ask of every
-    session. None where the smarthost or the way to it is only away."""
+    """Return why no session could be had, where that has nothing to do with any mail; `mode` is what we ask
+    of every session. None where the smarthost or the way to it is only away."""
     stage, reply = failed.stage, failed.reply
     if stage is SmtpStage.CONNECT:
         if reply.ours and reply.enhanced == NAME_UNKNOWN:
@@ -76,7 +76,7 @@ def _of_login(host: str, reply: SmtpReply) -> RelayFault | None:
 
 
 def of_answer(host: str, stage: SmtpStage, reply: SmtpReply) -> RelayFault | None:
-    """The same for what is said in a session."""
+    """Return the fault that a reply within a session shows, as `of_opening` does for its opening."""
     if stage not in BEFORE_CONTENT or reply.code != LOGIN_NEEDED:
         return None
     step = "Give user and password in `--route relay:smtp://user:password@host:587`, or use `smtps://`."

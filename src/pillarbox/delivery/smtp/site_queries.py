@@ -82,6 +82,6 @@ async def forget_ended(conn: Source, since: datetime) -> None:
 
 
 async def live_processes(conn: Source, since: datetime) -> int:
-    """How many processes that deliver were seen since then."""
+    """Return how many processes that deliver were seen since then."""
     count: int = await conn.fetchval(LIVE_PROCESSES, since)
     return count

@@ -31,7 +31,7 @@ class SiteSharing:
     """Shares slots and complaints between the scheduler of this process and those of the others."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID, *, is_polled: bool = False) -> None:
-        """`is_polled`: where nothing is to be read, `changed` is not called."""
+        """Build the sharing; with `is_polled`, `changed` is not called where nothing is to be read."""
         self.news = asyncio.Event()
         """Set where a site has complained a moment ago."""
         self._is_polled = is_polled

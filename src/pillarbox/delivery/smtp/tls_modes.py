@@ -34,7 +34,7 @@ class TlsModes:
         return [m for m in modes[:-1] if self._broken.get((host, m), 0.0) <= now] + modes[-1:]
 
     def note_broken(self, host: str, mode: TlsMode) -> None:
-        """A handshake with this host has failed."""
+        """Note that a handshake with this host has failed."""
         if mode in BROKEN_KEPT:
             if len(self._broken) >= MOST_BROKEN:
                 self._broken.clear()

@@ -77,7 +77,7 @@ class NextHops(Protocol):
     async def policy(self, destination: str) -> Policy | None: ...
 
     def refusal(self, failed: ConnectFailed) -> RelayFault | None:
-        """Why a relay refuses us, where that is no matter of the mail."""
+        """Return why a relay refuses us, where that is no matter of the mail."""
         ...
 
     def refusal_in(self, done: Transaction) -> RelayFault | None: ...
@@ -191,7 +191,8 @@ class SmtpTransport:
         attempt.used.clear()
 
     async def _doubted(self, item: Item, no_hosts: NoHosts) -> NoHosts:
-        """A domain that was reached before and does not exist any more is looked up once more, later."""
+        """Return the outcome of a look-up; a domain that was reached before and does not exist any more is
+        looked up once more, later."""
         if self._known_domains is None or no_hosts.reply != NO_DOMAIN:
             return no_hosts
         doubted = await self._known_domains.must_look_again(item.team_id, item.destination)
@@ -214,7 +215,8 @@ class SmtpTransport:
                     break
 
     async def _try_address(self, attempt: _Attempt, host: Host, ip: str) -> bool:
-        """One server; False when it could not be reached, so that its next address is worth a try."""
+        """Try one server; return False when it could not be reached, so that its next address is worth
+        a try."""
         wanted = self._next_hops.tls(required=attempt.item.email.tls_required)
         for mode in self._tls_modes.choose(host.name, wanted, attempt.policy):
             address = ConnectionKey(host.name, ip, self._next_hops.port(), mode)
@@ -234,7 +236,7 @@ class SmtpTransport:
     async def _connected(
         self, attempt: _Attempt, address: ConnectionKey, *, fresh: bool = False
     ) -> SmtpConnection | ConnectFailed:
-        """A session; where others wait, a server has `SILENT_SECONDS` to open one."""
+        """Return a session; where others wait, a server has `SILENT_SECONDS` to open one."""
         loop = asyncio.get_running_loop()
         timeout, until = asyncio.timeout(None), loop.time() + SILENT_SECONDS
 
@@ -255,13 +257,14 @@ class SmtpTransport:
             attempt.item.abort_if_silent = None
 
     def _note_broken_tls(self, attempt: _Attempt, host: str, mode: TlsMode) -> None:
-        """A handshake that fails must not stop mail that would have gone with less (TLS-01)."""
+        """Note that a handshake failed: it must not stop mail that would have gone with less (TLS-01)."""
         if attempt.policy is not None and mode is TlsMode.VERIFIED:
             self._failed_policy(attempt, attempt.policy, host, "no valid certificate")
         self._tls_modes.note_broken(host, mode)
 
     def _may_reach(self, attempt: _Attempt, policy: Policy, host: str) -> bool:
-        """Whether the policy lets the mail go to this server; under `testing` it only says what it thinks."""
+        """Return whether the policy lets the mail go to this server; under `testing` it only says what
+        it thinks."""
         if policy.mode == "none" or policy.allows(host):
             return True
         self._failed_policy(attempt, policy, host, "not listed")
@@ -284,7 +287,7 @@ class SmtpTransport:
         )
 
     def _refused(self, attempt: _Attempt, host: str, reply: SmtpReply) -> None:
-        """We do not talk to this server for now, and say why."""
+        """Give this reply to the recipients that are left: we do not talk to this server for now."""
         verdict = classify(reply, SmtpStage.TLS)
         for position in attempt.left:
             attempt.said[position] = _RecipientReply(host, SmtpStage.TLS, reply, verdict, tls_missing=True)
@@ -330,7 +333,7 @@ class SmtpTransport:
             self._note(attempt, connection, done)
 
     async def _may_begin(self, attempt: _Attempt) -> bool:
-        """The last check of a copy; where it says no, the connection is still good for other mail."""
+        """Make the last check of a copy; where it says no, the connection is still good for other mail."""
         begins = attempt.item.may_start
         attempt.abandoned = begins is not None and not await begins()
         return not attempt.abandoned
@@ -392,7 +395,7 @@ def _is_enforced(attempt: _Attempt) -> bool:
 
 
 def _with_policy(attempt: _Attempt, reply: SmtpReply) -> SmtpReply:
-    """The same answer, with the policy because of which TLS must succeed."""
+    """Return the reply with the policy because of which TLS must succeed."""
     if not _is_enforced(attempt):
         return reply
     text = f"{reply.text} (the MTA-STS policy of {attempt.item.destination} asks for it)"

@@ -67,7 +67,7 @@ async def checked(db: TeamDb, domain_id: UUID) -> CheckState | None:
 
 
 async def keys(db: TeamDb, domain_id: UUID) -> list[KeyRow]:
-    """The keys of a domain, the oldest first."""
+    """Return the keys of a domain, the oldest first."""
     return await db.all(
         KeyRow,
         """
@@ -133,7 +133,7 @@ async def add_waiting_key(db: TeamDb, domain_id: UUID, key: StoredKey) -> None:
 
 
 async def retire_key(db: TeamDb, domain_id: UUID, retires_at: datetime) -> None:
-    """The key that signs now signs nothing more, and is listed until `retires_at`."""
+    """Retire the key that signs now: it signs nothing more, and is listed until `retires_at`."""
     await db.run(
         """
         UPDATE dkim_keys SET active = false, retires_at = $3

@@ -61,7 +61,7 @@ def wanted_of(
 
 
 def expected_of(key: RecordKey, domain: Domain, here: MailInstallation) -> ExpectedRecord:
-    """One record as it should be in DNS."""
+    """Return one record as it should be in DNS."""
     match key:
         case RecordKey.SPF_MX:
             return _expected(RecordKind.SPF_MX, domain.return_path, domain, "MX", here.hostname)
@@ -106,7 +106,7 @@ class Inspector:
         self._clock = clock
 
     async def inspect(self, expected_records: ExpectedRecords) -> dict[str, RecordResult]:
-        """The result for each record as DNS is now. Every question is asked once."""
+        """Return the result for each record as DNS is now. Every question is asked once."""
         queries_once = _QueriesOnce(self._dns)
         found = await asyncio.gather(
             *(
@@ -162,5 +162,5 @@ async def checked(db: TeamDb, domain_id: UUID) -> CheckState | None:
 
 
 async def keys(db: TeamDb, domain_id: UUID) -> list[KeyRow]:
-    """The keys of a domain, the oldest first."""
+    """Return the keys of a domain, the oldest first."""
     return await check_queries.keys(db, domain_id)

@@ -29,7 +29,7 @@ not slow down sending."""
 
 
 def job_limit(processes: int) -> JobLimit:
-    """The job limit of one of so many processes."""
+    """Return the job limit of one of so many processes."""
     return JobLimit((JOB,), running=MOST_RUNNING, batch=BATCH, pause=BATCH * processes / EACH_SECOND)
 
 

@@ -99,7 +99,7 @@ class CheckOutcome:
         return self._next_due(now, after, inspection.began, chance)
 
     async def _read(self, db: TeamDb, domain_id: UUID, now: datetime) -> CurrentDomain | None:
-        """None where there is nothing to check any more."""
+        """Return the domain as it is now; None where there is nothing to check any more."""
         domain = await queries.lock(db, domain_id)
         checked = await check_queries.checked(db, domain_id)
         if domain is None or checked is None or domain.claim_id is not None:
@@ -118,7 +118,7 @@ class CheckOutcome:
     async def _owns_name(
         self, db: TeamDb, now: CurrentDomain, record_results: Mapping[str, RecordResult]
     ) -> bool:
-        """Whether no other team owns the name; the team owns it from the first proof on."""
+        """Return whether no other team owns the name; the team owns it from the first proof on."""
         if now.checked.owner is not None:
             return now.checked.owner == db.team_id
         proofs = {RecordKey.DKIM} if now.proof else {RecordKey.DKIM, RecordKey.RECEIVING}
@@ -172,7 +172,7 @@ class CheckOutcome:
             await publish(db, self.context, UPDATED, after)
 
     def _has_lost_proof(self, now: CurrentDomain, after: Domain) -> bool:
-        """Whether the record that proves ownership has failed in this check."""
+        """Return whether the record that proves ownership has failed in this check."""
         proof = RecordKey.DKIM if RecordKey.DKIM in now.needed else RecordKey.RECEIVING
         before = state_of(proof, now.domain.states)
         failed = state_of(proof, after.states) is DomainState.FAILED and before is not DomainState.FAILED
@@ -202,5 +202,5 @@ def _entry(states: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, An
 
 
 def _with_not_owned_advice(result: RecordResult, name: str) -> RecordResult:
-    """The result with the advice that another team owns the name."""
+    """Return the result with the advice that another team owns the name."""
     return restruct(result, advice=(not_ours(name), *result.advice))

@@ -40,7 +40,7 @@ class RecordResult(msgspec.Struct, frozen=True, omit_defaults=True):
     advice: tuple[Advice, ...] = ()
 
     def answers(self, expected: ExpectedRecord) -> bool:
-        """Whether this is about exactly the record that is expected now."""
+        """Return whether this is about exactly the record that is expected now."""
         return (self.name, self.type, self.expected) == (expected.owner, expected.type, expected.value)
 
     @property
@@ -57,7 +57,7 @@ _decode = msgspec.json.Decoder(dict[str, RecordResult]).decode
 def record_result(
     expected: ExpectedRecord, verdict: RecordVerdict, instant: str, advice: tuple[Advice, ...]
 ) -> RecordResult:
-    """The result for one record; long values and long lists are cut."""
+    """Return the result for one record; long values and long lists are cut."""
     answer = verdict.answer
     values = answer.values[:MOST_VALUES]
     return RecordResult(
@@ -76,7 +76,7 @@ def record_result(
 
 
 def encoded(results: RecordResults) -> str:
-    """As it is stored."""
+    """Return the result as it is stored."""
     return _encode(results).decode()
 
 

@@ -50,7 +50,7 @@ class Abilities:
 
 
 def begun(states: States, records: Iterable[RecordKey], now: datetime) -> dict[str, Mapping[str, Any]]:
-    """The states after a verify call: every record `pending`, with its clock started anew."""
+    """Return the states after a verify call: every record `pending`, with its clock started anew."""
     pending = {record.value: _entry(DomainState.PENDING, now) for record in records}
     return {**states, **pending}
 
@@ -58,8 +58,8 @@ def begun(states: States, records: Iterable[RecordKey], now: datetime) -> dict[s
 def advanced(
     states: States, outcomes: Mapping[RecordKey, RecordOutcome], now: datetime, *, ours: bool
 ) -> dict[str, Mapping[str, Any]]:
-    """The states after a check. `ours` false means that another team owns the name: then nothing becomes
-    verified, whatever DNS shows."""
+    """Return the states after a check. `ours` false means that another team owns the name: then nothing
+    becomes verified, whatever DNS shows."""
     after = dict(states)
     for record, outcome in outcomes.items():
         state = state_of(record, states)
@@ -115,8 +115,8 @@ def _able(before: bool, states: States, records: Collection[RecordKey], *, kept:
 
 
 def recheck_after(states: States, records: Iterable[RecordKey], chance: float) -> timedelta | None:
-    """How long the states may stand unchecked; None where a check could not change any. `chance` is from 0
-    to 1 and spreads the daily checks."""
+    """Return how long the states may stand unchecked; None where a check could not change any. `chance` is
+    from 0 to 1 and spreads the daily checks."""
     found = {state_of(record, states) for record in records}
     if DomainState.TEMPORARY_FAILURE in found:
         return RECHECK_BROKEN
@@ -124,7 +124,7 @@ def recheck_after(states: States, records: Iterable[RecordKey], chance: float) -
 
 
 def next_check(since: datetime, after: datetime) -> datetime:
-    """The first check later than `after` of a series that was requested at `since`.
+    """Return the first check later than `after` of a series that was requested at `since`.
 
     `after` is when the check before it began: a request that came later gets a check of its own at once.
     """
@@ -135,12 +135,12 @@ def next_check(since: datetime, after: datetime) -> datetime:
 
 
 def daily(chance: float) -> timedelta:
-    """A day, give or take a tenth."""
+    """Return a day, give or take a tenth."""
     return RECHECK * (1 + RECHECK_JITTER * (2 * chance - 1))
 
 
 def statuses(states: States, records: Iterable[RecordKey]) -> tuple[DomainState, ...]:
-    """The states alone, to see whether something has changed."""
+    """Return the states alone, to see whether something has changed."""
     return tuple(state_of(record, states) for record in records)
 
 
@@ -149,6 +149,6 @@ def _entry(state: DomainState, since: datetime) -> dict[str, str]:
 
 
 def _since(entry: Mapping[str, Any], now: datetime) -> datetime:
-    """When the record came into its state; one that the operator trusts has no time yet."""
+    """Return when the record came into its state; one that the operator trusts has no time yet."""
     since = entry.get("since")
     return now if since is None else parse_instant(since)

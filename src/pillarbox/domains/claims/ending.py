@@ -23,7 +23,7 @@ async def end(
 
 
 async def cancel(db: TeamDb, claim_id: UUID | None, domain_id: UUID) -> None:
-    """The domain is about to be deleted: its open claim is canceled, and older ones forget it."""
+    """Cancel the open claim of a domain that is about to be deleted; older claims forget the domain."""
     if claim_id is not None:
         await queries.close(db, claim_id, Status.CANCELED)
         await drop_job(db, claim_id)
@@ -40,5 +40,5 @@ async def end_other_claims(
 
 
 async def drop_job(db: TeamDb, claim_id: UUID) -> None:
-    """Nothing is done for the claim any more."""
+    """Drop the job: nothing is done for the claim any more."""
     await job_queries.remove(db, claim_id, [JOB])

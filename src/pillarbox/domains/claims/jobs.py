@@ -36,7 +36,7 @@ BATCH = 1000
 
 
 def claim_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """The periodic jobs of claims."""
+    """Return the periodic jobs of claims."""
 
     async def collect() -> str:
         async def some() -> int:
@@ -70,7 +70,7 @@ class ClaimJudge:
     async def _prove(
         self, team_id: UUID, claim: DomainClaim, started: datetime
     ) -> JobFinished | JobPostponed | None:
-        """None once the proof is accepted."""
+        """Look for the proof, and return None once it is accepted."""
         if started >= claim.expires_at:
             async with TeamDb(self._pool, team_id).transaction() as inner:
                 if claim.domain_id is not None:

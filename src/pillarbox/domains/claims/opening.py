@@ -69,7 +69,7 @@ async def prepared(db: TeamDb, new_claim: NewClaim, context: DomainContext) -> P
 async def open_claim(
     db: TeamDb, ready: PreparedClaim, context: DomainContext, rules: ClaimRules
 ) -> OpenedClaim:
-    """The team's claim for the name, in the transaction that `db` stands for."""
+    """Open the team's claim for the name, in the transaction that `db` stands for."""
     name, options, key = ready
     await directory.hold_name(db, name)
     place = await domain_queries.place(db, name)

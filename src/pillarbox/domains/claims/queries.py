@@ -87,7 +87,7 @@ async def get(db: TeamDb, claim_id: UUID) -> DomainClaim | None:
 
 
 async def latest(db: TeamDb, domain_id: UUID) -> DomainClaim | None:
-    """The newest claim that had this domain as its placeholder."""
+    """Return the newest claim that had this domain as its placeholder."""
     return await db.one(
         _claim,
         """
@@ -150,12 +150,12 @@ async def close(db: TeamDb, claim_id: UUID, status: Status, failure: str | None 
 
 
 async def forget_domain(db: TeamDb, domain_id: UUID) -> None:
-    """The claims of a domain that is being deleted name no domain any more."""
+    """Remove a domain that is being deleted from its claims."""
     await db.run("UPDATE domain_claims SET domain_id = NULL WHERE team_id = $1 AND domain_id = $2", domain_id)
 
 
 async def free_place(db: TeamDb, claim_id: UUID, domain_id: UUID) -> None:
-    """The domain is an ordinary one from now on."""
+    """Make the domain an ordinary one from now on."""
     await db.run(
         "UPDATE domains SET claim_id = NULL WHERE team_id = $1 AND claim_id = $2 AND id = $3",
         claim_id,
@@ -196,7 +196,7 @@ async def open_claims(conn: Connection, name: str) -> Sequence[OpenClaim]:
 
 
 async def take_over(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
-    """The placeholder is the domain from the commit on; none of its records has been checked yet."""
+    """Make the placeholder the domain from the commit on; none of its records has been checked yet."""
     await db.run(
         """
         UPDATE domains

@@ -82,7 +82,7 @@ async def verify(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
 
 
 async def claim_of(db: TeamDb, domain_id: UUID) -> DomainClaim:
-    """The latest claim of the domain, or the 404 that fits."""
+    """Return the latest claim of the domain, or raise the 404 that fits."""
     if not await domain_queries.exists(db, domain_id):
         raise NotFound("Domain")
     claim = await queries.latest(db, domain_id)

@@ -32,11 +32,11 @@ class OwnerActivity(Protocol):
     """Whether the owner of a name sends mail with it; `emails` implements it."""
 
     async def sent_since(self, db: TeamDb, domain_id: UUID, since: datetime) -> bool:
-        """Whether mail from the domain left after `since`."""
+        """Return whether mail from the domain left after `since`."""
         ...
 
     async def has_scheduled(self, db: TeamDb, domain_id: UUID) -> bool:
-        """Whether mail from the domain waits for its time."""
+        """Return whether mail from the domain waits for its time."""
         ...
 
 
@@ -73,14 +73,14 @@ class Transfers:
             return await self._wait(db, claim, claim.domain_id, block, now)
 
     async def give_up(self, team_id: UUID, claim_id: UUID) -> None:
-        """The database refuses the transfer for good."""
+        """Give up the transfer: the database refuses it for good."""
         async with TeamDb(self.pool, team_id).transaction() as db:
             claim = await self._held(db, claim_id)
             if claim is not None and claim.domain_id is not None:
                 await end(db, claim.id, claim.domain_id, Status.FAILED, ClaimFailure.TRANSFER_ERROR)
 
     async def _held(self, db: TeamDb, claim_id: UUID) -> DomainClaim | None:
-        """The claim as it is once nobody else changes the name."""
+        """Return the claim as it is once nobody else changes the name."""
         claim = await queries.get(db, claim_id)
         if claim is None:
             return None
@@ -88,7 +88,7 @@ class Transfers:
         return await queries.get(db, claim_id)
 
     async def _block(self, owner_db: TeamDb, owner: Owner, now: datetime) -> ClaimBlock | None:
-        """The first reason to wait, in the order of the contract."""
+        """Return the first reason to wait, in the order of the contract."""
         rules = self.rules
         if rules.grace and owner.since is not None and owner.since > now - rules.grace:
             return ClaimBlock.GRACE_PERIOD
@@ -110,7 +110,8 @@ class Transfers:
     async def _transfer(
         self, db: TeamDb, claim: DomainClaim, domain_id: UUID, owner: Owner, now: datetime
     ) -> None:
-        """The owner's domain goes, the placeholder becomes the domain, and every other claim is too late.
+        """Transfer the name: the owner's domain goes, the placeholder becomes the domain, and every other
+        claim is too late.
 
         The placeholder's key was made with it and never shown: it is the new one.
         """

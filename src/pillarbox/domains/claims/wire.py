@@ -59,7 +59,7 @@ def options_of(new_claim: NewClaim) -> ClaimOptions:
 
 
 def shown(claim: DomainClaim) -> ShownClaim:
-    """A claim as every endpoint answers it."""
+    """Return a claim as every endpoint answers it."""
     return from_row(
         ShownClaim,
         claim,

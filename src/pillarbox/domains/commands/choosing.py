@@ -11,7 +11,7 @@ from pillarbox.kernel.terminal.answers import CommandRefused
 
 
 async def one_domain(db: TeamDb, domain_name_value: str) -> UUID:
-    """The id of the team's domain of that name or id."""
+    """Return the id of the team's domain of that name or id."""
     domains = await overview.listed(db)
     found = next((domain.id for domain in domains if str(domain.id) == domain_name_value), None)
     if found is None:
@@ -25,7 +25,7 @@ async def one_domain(db: TeamDb, domain_name_value: str) -> UUID:
 
 
 def domain_name(text: str) -> str:
-    """The normal form of a domain name."""
+    """Return the normal form of a domain name."""
     try:
         return normalised(text)
     except NotADomain as wrong:

@@ -41,7 +41,7 @@ class TeamDomain(NamedTuple):
 
 
 async def team_domain(connected: CommandDatabase, text: str, team: str | None) -> TeamDomain:
-    """The domain of that name; where several teams have it, one must be named."""
+    """Return the domain of that name; where several teams have it, one must be named."""
     name = domain_name(text)
     found = []
     for owner in await chosen_teams(connected, team):
@@ -102,7 +102,7 @@ async def show_dns(connected: CommandDatabase, name: str, team: str | None, *, j
 
 
 def show_lines(lines: Sequence[ZoneLine]) -> None:
-    """Records as a table, and as lines of a zone file."""
+    """Print records as a table, and as lines of a zone file."""
     show_table(
         ("Record", "Type", "Name", "Value", "Priority", "Status"),
         [(one.purpose, one.type, one.owner, one.value, one.priority, one.status) for one in lines],

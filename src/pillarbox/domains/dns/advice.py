@@ -74,7 +74,7 @@ def follow_ups(case: AdviceCase) -> list[FollowUp]:
 
 
 def advised(case: AdviceCase, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()) -> tuple[Advice, ...]:
-    """The advice for a record, the most important first; none where everything is right."""
+    """Return the advice for a record, the most important first; none where everything is right."""
     expected, (match, answer) = case.expected, case.verdict
     if match is Match.MATCH:
         is_match = fits(expected, answer.values)
@@ -92,13 +92,13 @@ def advised(case: AdviceCase, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()
 
 
 def not_ours(domain: str) -> Advice:
-    """The advice where another team owns the name."""
+    """Return the advice where another team owns the name."""
     words = ADVICE[OWNED_ELSEWHERE]
     return Advice(OWNED_ELSEWHERE, words.problem.format(domain=domain), words.step)
 
 
 def _absent(case: AdviceCase, answers: Sequence[tuple[FollowUp, DnsAnswer]]) -> Diagnosis:
-    """Why nothing is there, by the first follow-up question that explains it."""
+    """Return why nothing is there, by the first follow-up question that explains it."""
     if len(case.expected.owner) > LONGEST:
         return Diagnosis("name_too_long")
     for follow_up, found in answers:
@@ -125,12 +125,12 @@ def _follow_up_diagnosis(
 
 
 def _is_ours(expected: ExpectedRecord, dns_answer: DnsAnswer) -> bool:
-    """Whether the record stands there."""
+    """Return whether the record stands there."""
     return dns_answer.kind is AnswerKind.VALUES and fits(expected, dns_answer.values)
 
 
 def _doubled(case: AdviceCase) -> list[str]:
-    """Names that come about when a provider adds the zone to a name that has it already."""
+    """Return the names that come about when a provider adds the zone to a name that has it already."""
     expected, above = case.expected, registrable(case.domain)
     names = [f"{expected.owner}.{above}", f"{expected.owner}.{case.domain}"]
     if expected.kind is not RecordKind.RECEIVING:
@@ -139,7 +139,7 @@ def _doubled(case: AdviceCase) -> list[str]:
 
 
 def _similar(case: AdviceCase) -> list[str]:
-    """Names that people mistake for the right one."""
+    """Return the names that people mistake for the right one."""
     expected, above = case.expected, registrable(case.domain)
     inner = expected.owner.removesuffix(case.domain).removesuffix(".")
     names = [f"{inner}.{above}" if inner else above]

@@ -60,7 +60,7 @@ def warned(expected: ExpectedRecord, values: Sequence[str]) -> list[Diagnosis]:
 
 
 def quoted(values: Sequence[str]) -> str:
-    """Values as they stand in a sentence."""
+    """Return the values as they stand in a sentence."""
     shown = [value if len(value) <= LONGEST_QUOTED else value[:LONGEST_QUOTED] + "…" for value in values[:3]]
     return ", ".join(f"`{value}`" for value in shown)
 
@@ -163,7 +163,8 @@ def _spf_warnings(expected: ExpectedRecord, values: Sequence[str]) -> Iterator[D
 
 
 def _merged(records: Sequence[str], ours: str) -> str:
-    """One SPF record with all that stands in these and in ours, and at its end the best of their `all`."""
+    """Return one SPF record with all that stands in these and in ours, and at its end the best of
+    their `all`."""
     wanted = spf_wanted(ours)
     terms = [term for record in sorted(records) for term in spf_terms(record)]
     kept = [term for term in terms if not _is_all(term) and term.lstrip("-~?") not in wanted]

@@ -41,7 +41,8 @@ class AuthoritativeServers:
         self._silent: dict[str, tuple[int, float]] = {}
 
     async def of(self, name: str) -> tuple[Server, ...]:
-        """The servers of the registrable domain that `name` belongs to; empty where none can be asked."""
+        """Return the servers of the registrable domain that `name` belongs to; empty where none can
+        be asked."""
         zone = registrable(name)
         known = self._known.get(zone)
         if known is None or self._clock.boottime() >= known[0]:
@@ -52,7 +53,7 @@ class AuthoritativeServers:
         return await asyncio.shield(known[1])
 
     async def named(self, names: Sequence[str]) -> tuple[Server, ...]:
-        """The servers of these names that may be asked, IPv4 first."""
+        """Return the servers of these names that may be asked, IPv4 first."""
         found = await asyncio.gather(
             *(self._resolve(name, kind) for kind in ("A", "AAAA") for name in names[:MOST_NAMES])
         )
@@ -66,7 +67,7 @@ class AuthoritativeServers:
         return tuple(servers[:MOST_SERVERS])
 
     def answering(self, servers: Sequence[Server]) -> tuple[Server, ...]:
-        """Those that are not skipped at the moment."""
+        """Return the servers that are not skipped at the moment."""
         now = self._clock.boottime()
         return tuple(server for server in servers if now >= self._silent.get(server.address, (0, 0.0))[1])
 

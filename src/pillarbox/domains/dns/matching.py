@@ -67,8 +67,8 @@ class MxRecord(NamedTuple):
 
 
 def judge(expected: ExpectedRecord, answers: DnsAnswers) -> RecordVerdict:
-    """The verdict on the answers of several servers: one right answer is enough, and the record is unknown
-    only where none of them answered."""
+    """Return the verdict on the answers of several servers: one right answer is enough, and the record is
+    unknown only where none of them answered."""
     verdicts = [RecordVerdict(_of_one(expected, answer), answer) for answer in answers]
     for match in (Match.MATCH, Match.DIFFERENT, Match.ABSENT):
         for verdict in verdicts:
@@ -80,8 +80,8 @@ def judge(expected: ExpectedRecord, answers: DnsAnswers) -> RecordVerdict:
 def judge_tracking(
     expected: ExpectedRecord, cnames: DnsAnswers, theirs: DnsAnswers, ours: DnsAnswers
 ) -> RecordVerdict:
-    """A CNAME to our host, or, where a provider flattens it, exactly our host's addresses. `theirs` and
-    `ours` are the addresses of the record's name and of our host."""
+    """Accept a CNAME to our host, or, where a provider flattens it, exactly our host's addresses. `theirs`
+    and `ours` are the addresses of the record's name and of our host."""
     plain = judge(expected, cnames)
     if plain.match in (Match.MATCH, Match.UNKNOWN):
         return plain
@@ -100,12 +100,12 @@ def judge_tracking(
 
 
 def fits(expected: ExpectedRecord, values: Sequence[str]) -> bool:
-    """Whether these values are what is expected."""
+    """Return whether these values are what is expected."""
     return RULES[expected.kind](expected.value, values)
 
 
 def mx_records(values: Sequence[str]) -> list[MxRecord]:
-    """MX records, the most preferred first."""
+    """Return the MX records, the most preferred first."""
     found = []
     for value in values:
         preference, _, host = value.partition(" ")
@@ -114,22 +114,24 @@ def mx_records(values: Sequence[str]) -> list[MxRecord]:
 
 
 def spf_records(values: Sequence[str]) -> list[str]:
-    """The TXT values that are SPF records (RFC 7208 section 4.5)."""
+    """Return the TXT values that are SPF records (RFC 7208 section 4.5)."""
     return [value for value in values if value.lower().split(" ")[0] == SPF_VERSION]
 
 
 def spf_terms(record: str) -> list[str]:
-    """The terms after the version, in lower case, networks in one form and without the default qualifier."""
+    """Return the terms after the version, in lower case, networks in one form and without the
+    default qualifier."""
     return [_term(term) for term in record.lower().split()[1:]]
 
 
 def spf_wanted(ours: str) -> list[str]:
-    """The mechanisms of our value that a record must name."""
+    """Return the mechanisms of our value that a record must name."""
     return [term for term in spf_terms(ours) if term.startswith(COUNTED)]
 
 
 def dkim_tags(value: str) -> dict[str, str]:
-    """The tags of a key record (RFC 6376 section 3.2) without whitespace; the first of two equal ones."""
+    """Return the tags of a key record (RFC 6376 section 3.2) without whitespace; the first of two
+    equal ones."""
     tags: dict[str, str] = {}
     for part in value.split(";"):
         name, equals, content = part.partition("=")
@@ -139,7 +141,7 @@ def dkim_tags(value: str) -> dict[str, str]:
 
 
 def without_spaces(text: str) -> str:
-    """The text without whitespace."""
+    """Return the text without whitespace."""
     return _SPACE.sub("", text)
 
 

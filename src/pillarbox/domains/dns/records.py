@@ -30,14 +30,15 @@ class Record(Struct):
 
 
 def records_of(domain: Domain, here: MailInstallation, *, proof: bool) -> list[Record]:
-    """The records that the domain needs now, in the contract's order; of a placeholder none are shown."""
+    """Return the records that the domain needs now, in the contract's order; of a placeholder none
+    are shown."""
     if domain.claim_id is not None:
         return []
     return [_record(key, domain, here) for key in needed(domain, proof=proof)]
 
 
 def needed(domain: Domain, *, proof: bool) -> list[RecordKey]:
-    """Which records the domain's options ask for."""
+    """Return which records the domain's options ask for."""
     keys: list[RecordKey] = []
     if domain.sending:
         keys += [RecordKey.SPF_MX, RecordKey.SPF_TXT, RecordKey.DKIM]

@@ -62,7 +62,8 @@ class UncachedResolver:
             self._authoritative = AuthoritativeServers(self._dns.current, clock, allowed, port)
 
     async def ask(self, question: DnsQuestion) -> DnsAnswers:
-        """The answers of all servers that can be asked: the authoritative ones first, then the resolvers."""
+        """Return the answers of all servers that can be asked: the authoritative ones first, then
+        the resolvers."""
         if question.kind == "ADDRESSES":
             return _both(*await asyncio.gather(*(self._ask(question.name, kind) for kind in ("A", "AAAA"))))
         return await self._ask(question.name, question.kind)
@@ -78,7 +79,7 @@ class UncachedResolver:
     async def _authoritative_answer(
         self, own: AuthoritativeServers, name: str, kind: str
     ) -> DnsAnswer | None:
-        """The answer of the domain's authoritative servers; None where none is known."""
+        """Return the answer of the domain's authoritative servers; None where none is known."""
         servers = await own.of(name)
         for _ in range(MOST_REFERRALS):
             if not servers:
@@ -96,7 +97,7 @@ class UncachedResolver:
     async def _query_bounded(
         self, server: Server, name: str, kind: str, seconds: float, recursion: bool
     ) -> ServerReply:
-        """One query, within the limit of how many may be in flight."""
+        """Send one query, within the limit of how many may be in flight."""
         await self._slots.acquire()
         query = asyncio.create_task(query_server(server, name, kind, seconds, recursion))
         try:
@@ -119,7 +120,8 @@ class UncachedResolver:
 
 
 def _both(first: DnsAnswers, second: DnsAnswers) -> DnsAnswers:
-    """A and AAAA as one answer for each kind of server; trouble with either leaves the set unknown."""
+    """Return the answers to A and AAAA as one for each kind of server; trouble with either leaves the
+    set unknown."""
     joined = []
     for a, aaaa in zip(first, second, strict=False):
         pair = (a, aaaa)

@@ -62,7 +62,7 @@ def zone_lines(
     proof: bool,
     claim: DomainClaim | None = None,
 ) -> list[ZoneLine]:
-    """Everything that should be in DNS for the domain now."""
+    """Return everything that should be in DNS for the domain now."""
     if domain.claim_id is not None:
         return [] if claim is None else [claim_line(claim)]
     lines = [_line(record, domain) for record in records_of(domain, here, proof=proof)]
@@ -74,13 +74,13 @@ def zone_lines(
 
 
 def claim_line(claim: DomainClaim) -> ZoneLine:
-    """The proof that an open claim asks for."""
+    """Return the proof that an open claim asks for."""
     note = "proves the claim; the domain's own records follow once it is completed"
     return ZoneLine("Claim", claim.name, "TXT", claim.token, status=claim.status.value, note=note)
 
 
 def key_line(key: PublishedKey, domain: Domain) -> ZoneLine:
-    """The record of a key that does not sign now."""
+    """Return the record of a key that does not sign now."""
     until = "" if key.retires_at is None else key.retires_at.date().isoformat()
     return ZoneLine(
         "DKIM",
@@ -92,13 +92,13 @@ def key_line(key: PublishedKey, domain: Domain) -> ZoneLine:
 
 
 def dmarc_line(domain: Domain) -> ZoneLine:
-    """The smallest DMARC record; all mail that Pillarbox sends is aligned with it."""
+    """Return the smallest DMARC record; all mail that Pillarbox sends is aligned with it."""
     note = "recommended; if you have one already, keep yours"
     return ZoneLine(DMARC_PURPOSE, f"_dmarc.{domain.name}", "TXT", DMARC, note=note)
 
 
 def snippet(lines: Iterable[ZoneLine]) -> str:
-    """The lines as a piece of a zone file, what is to be known about one as a comment before it."""
+    """Return the lines as a piece of a zone file, what is to be known about one as a comment before it."""
     texts = []
     for line in lines:
         if line.note:
@@ -137,7 +137,7 @@ def _line(record: Record, domain: Domain) -> ZoneLine:
 
 
 def pieces(value: str) -> list[str]:
-    """The strings of a TXT record (RFC 1035, 3.3.14)."""
+    """Return the strings of a TXT record (RFC 1035, 3.3.14)."""
     return [value[at : at + LONGEST_STRING] for at in range(0, len(value), LONGEST_STRING)] or [""]
 
 

@@ -49,7 +49,7 @@ class CopyRow(NamedTuple):
 
 
 def message_id_of(email_id: UUID, domain_name: str) -> str:
-    """The Message-ID of a copy, which is not stored; `complete_emails` says the same."""
+    """Return the Message-ID of a copy, which is not stored; `complete_emails` says the same."""
     return f"<{email_id.hex}@{domain_name}>"
 
 
@@ -94,7 +94,7 @@ class CopyLoader:
         return await self._known.of(conn, team_id, content_id)
 
     async def load(self, shared: SharedBy, parts: SharedParts, rows: Sequence[CopyRow]) -> list[LoadedEmail]:
-        """These copies of one broadcast."""
+        """Load these copies of one broadcast."""
         domain = await self._senders.find(shared.team_id, shared.domain_name)
         refusal = refusal_of(shared.domain_id, domain, domain_required=self._domain_required)
         found = []
@@ -163,7 +163,7 @@ class CopyLoader:
 
 
 def refusal_of(domain_id: UUID | None, domain: SenderDomain | None, *, domain_required: bool) -> str | None:
-    """Why mail that was accepted for a domain may not leave any more (emails.md section 6)."""
+    """Return why mail that was accepted for a domain may not leave any more (emails.md section 6)."""
     if domain_id is None:
         return None
     # A domain of that name that was added later is another one.

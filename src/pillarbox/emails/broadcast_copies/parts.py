@@ -43,7 +43,8 @@ class SharedBodies:
         return [found for part in parts if part is not None for found in part.placeholders]
 
     def made(self, values: ContactValues, url: str | None, tracker: Tracker | None = None) -> CopyBodies:
-        """The bodies of one copy; `url` is its link to unsubscribe, without which the words for it stay."""
+        """Return the bodies of one copy; `url` is its link to unsubscribe, without which the words for
+        it stay."""
         lookup = _lookup(values, url)
         html, text = None, None
         if self.html is not None:
@@ -77,7 +78,8 @@ class SharedParts:
         return [*self.subject.placeholders, *self.bodies.placeholders]
 
     def subject_for(self, values: ContactValues) -> str:
-        """The subject as this contact gets it. Links have no place in it, and stay as they are written."""
+        """Return the subject as this contact gets it. Links have no place in it, and stay as they
+        are written."""
         return rendered(self.subject, _lookup(values, None), RenderTarget.SUBJECT)
 
 
@@ -88,7 +90,7 @@ class KnownParts:
         self._known: dict[tuple[UUID, UUID], SharedParts] = {}
 
     async def of(self, conn: Connection, team_id: UUID, content_id: UUID) -> SharedParts:
-        """The content of this id. Raises LookupError where it is gone."""
+        """Return the content of this id. Raise LookupError where it is gone."""
         key = (team_id, content_id)
         known = self._known.pop(key, None)
         if known is None:
@@ -106,7 +108,7 @@ class KnownParts:
 
 
 def parts_of(content: CopyContent) -> SharedParts:
-    """The parts of a content."""
+    """Return the parts of a content."""
     html, text, preview_text = content.html, content.text, content.preview_text
     replies = content.reply_to_list
     return SharedParts(
@@ -119,7 +121,7 @@ def parts_of(content: CopyContent) -> SharedParts:
 
 
 def bodies_of(html: str | None, text: str | None, preview_text: str | None) -> SharedBodies:
-    """The bodies as they were given, in pieces."""
+    """Return the bodies as they were given, in pieces."""
     return SharedBodies(
         _cut(html, parse(html)) if html else None,
         parse(preview_text) if preview_text else None,
@@ -129,7 +131,7 @@ def bodies_of(html: str | None, text: str | None, preview_text: str | None) -> S
 
 
 def _cut(source: str, parsed: ParsedTemplate) -> tuple[ParsedTemplate, ParsedTemplate]:
-    """The HTML before and behind the place of the preview text."""
+    """Return the HTML before and behind the place of the preview text."""
     place = preview.place(source)
     if any(found.start < place < found.end for found in parsed.placeholders):
         place = 0

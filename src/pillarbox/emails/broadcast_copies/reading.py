@@ -14,7 +14,8 @@ from pillarbox.kernel.process.offload import in_thread
 async def shown_bodies(
     html: str | None, text: str | None, preview_text: str | None, personal: str
 ) -> tuple[str | None, str | None]:
-    """HTML and text of a copy, without what tracking adds; in a thread, because they may be long."""
+    """Return the HTML and text of a copy, without what tracking adds; in a thread, because they may
+    be long."""
     return await in_thread(_bodies, html, text, preview_text, personal)
 
 

@@ -295,5 +295,5 @@ def detail_text(detail: EventDetail) -> str | None:
 
 
 def precise(instant: datetime) -> str:
-    """With milliseconds: several steps share a second."""
+    """Return the instant with milliseconds: several steps share a second."""
     return instant.strftime("%Y-%m-%d %H:%M:%S.") + f"{instant.microsecond // 1000:03d}Z"

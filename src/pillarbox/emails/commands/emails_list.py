@@ -112,7 +112,7 @@ def wanted(
     source: str | None,
     message_id: str | None,
 ) -> EmailFilter:
-    """The filter that the options mean."""
+    """Return the filter that the options mean."""
     try:
         return EmailFilter.parsed(
             to=to,
@@ -133,7 +133,7 @@ def wanted(
 
 
 def moment(option: str, text: str) -> datetime:
-    """The instant that an option is."""
+    """Return the instant that an option is."""
     try:
         return parse_instant(text, date_only=True)
     except ValueError:
@@ -172,7 +172,7 @@ async def show_found(
 async def full_page(
     connected: CommandDatabase, team_id: UUID | None, filters: EmailFilter, limit: int, after: UUID | None
 ) -> EmailPage:
-    """As many emails as asked for, or all that there are, however long that takes."""
+    """Return as many emails as asked for, or all that there are, however long that takes."""
     emails: list[FoundEmail] = []
     while True:
         page = await find(connected.pool, team_id, filters, limit=limit - len(emails), after=after)
@@ -183,7 +183,7 @@ async def full_page(
 
 
 def show_rows(emails: Sequence[FoundEmail], names: Mapping[UUID, str]) -> None:
-    """One line for each email, for programs that read lines."""
+    """Print one line for each email, for programs that read lines."""
     show_table(
         ("Id", "Accepted", "Team", "From", "To", "Subject", "State"),
         [
@@ -202,7 +202,7 @@ def show_rows(emails: Sequence[FoundEmail], names: Mapping[UUID, str]) -> None:
 
 
 def show_lines(emails: Sequence[FoundEmail], names: Mapping[UUID, str]) -> None:
-    """Two lines for each email, none wider than the terminal: id, time and state, then whose it is."""
+    """Print two lines for each email, none wider than the terminal: id, time and state, then whose it is."""
     width = max(NARROWEST, shutil.get_terminal_size().columns)
     for email in emails:
         say(cut(f"{email.id}  {instant(email.created_at)}  {email.last_event}", width))
@@ -212,12 +212,12 @@ def show_lines(emails: Sequence[FoundEmail], names: Mapping[UUID, str]) -> None:
 
 
 def bare(address: str) -> str:
-    """The address without a display name."""
+    """Return the address without a display name."""
     return address.rpartition("<")[2].removesuffix(">")
 
 
 def cut(text: str, width: int) -> str:
-    """The text in no more than so many columns."""
+    """Return the text in no more than so many columns."""
     line = Text(clean(text))
     line.truncate(width, overflow="ellipsis")
     return line.plain
@@ -237,5 +237,5 @@ def found_shape(email: FoundEmail) -> dict[str, Any]:
 
 
 def texts(json_text: str | None) -> list[str]:
-    """The addresses of a list that is stored as JSON."""
+    """Return the addresses of a list that is stored as JSON."""
     return [] if json_text is None else msgspec.json.decode(json_text, type=list[str])

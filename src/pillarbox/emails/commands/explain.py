@@ -82,7 +82,7 @@ async def show(connected: CommandDatabase, text: str, team: str | None, *, json:
 
 
 async def explained(connected: CommandDatabase, owner: Team, address: EmailAddress) -> Explanation | None:
-    """Why this team does not write to the address; None where it does."""
+    """Return why this team does not write to the address; None where it does."""
     db = TeamDb(connected.pool, owner.id)
     entry = await suppressions.find(db, address.address)
     return None if entry is None else Explanation(owner, await explanation_of(db, entry))

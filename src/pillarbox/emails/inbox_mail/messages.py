@@ -21,7 +21,7 @@ GONE: Final = EmailBodies(None, None)
 
 
 async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
-    """How many octets the bodies of each email have, of those that exist."""
+    """Return how many octets the bodies of each email have, of those that exist."""
     return await queries.sizes(db, ids) if ids else {}
 
 
@@ -31,7 +31,7 @@ async def bodies(db: TeamDb, email_id: UUID) -> EmailBodies:
 
 
 async def attachments(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, list[EmailFile]]:
-    """The attachments of each email that has some."""
+    """Return the attachments of each email that has some."""
     found: dict[UUID, list[EmailFile]] = {}
     if ids:
         for attached in await queries.attachments(db, ids):
@@ -40,6 +40,6 @@ async def attachments(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, list[EmailF
 
 
 async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
-    """The inbox does not have these emails any more."""
+    """Note that the inbox does not have these emails any more."""
     if ids:
         await queries.release(db, inbox_id, ids)

@@ -23,7 +23,7 @@ class SentFields(NamedTuple):
 
 
 async def fields(db: TeamDb, email_id: UUID) -> SentFields:
-    """Header fields; none where the email is gone."""
+    """Return the header fields; none where the email is gone."""
     row = await queries.fields(db, email_id)
     if row is None:
         return SentFields()
@@ -37,12 +37,12 @@ async def bodies(db: TeamDb, email_id: UUID) -> EmailBodies | None:
 
 
 async def files(db: TeamDb, email_id: UUID) -> list[SentFile]:
-    """Its attachments in their order, also those that are still to be fetched."""
+    """Return the attachments of the email in their order, also those that are still to be fetched."""
     return await queries.files(db, email_id)
 
 
 async def octets(db: TeamDb, blobs: BlobStore, attachment_id: UUID) -> bytes:
-    """The octets of an attachment."""
+    """Return the octets of an attachment."""
     row = await queries.octets(db, attachment_id)
     if row is None:
         return b""
@@ -50,5 +50,5 @@ async def octets(db: TeamDb, blobs: BlobStore, attachment_id: UUID) -> bytes:
 
 
 async def held(db: TeamDb, email_id: UUID, position: int) -> AttachmentOctets | None:
-    """Where the octets of an attachment are, by its place in the email."""
+    """Return where the octets of an attachment are, by its place in the email."""
     return await queries.octets_at(db, email_id, position)

@@ -69,12 +69,12 @@ async def bodies(db: TeamDb, email_id: UUID) -> EmailBodies | None:
 
 
 async def attachments(db: TeamDb, ids: Sequence[UUID]) -> list[EmailFile]:
-    """The attachments of these emails, in the order of each."""
+    """Return the attachments of these emails, in the order of each."""
     return await db.all(EmailFile, ATTACHMENTS, ids)
 
 
 async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
-    """No inbox has these emails any more: they are kept as long as any other email."""
+    """Keep these emails as long as any other email: no inbox has them any more."""
     await db.run(RELEASE, inbox_id, ids)
 
 

@@ -97,7 +97,7 @@ async def collect_unnamed(
 async def _check_table(
     pool: asyncpg.Pool, blobs: BlobStore, table: ReferencingTable, references: BlobReferences, limit: int
 ) -> None:
-    """Every blob that a row of the table names is there, and has its size."""
+    """Check that every blob that a row of the table names is there, and has its size."""
     async for page in _pages(pool, table):
         answers = await _at_once([_trouble(blobs, row) for row in page])
         for row, trouble in zip(page, answers, strict=True):
@@ -121,7 +121,7 @@ async def _pages(pool: asyncpg.Pool, table: ReferencingTable) -> AsyncIterator[S
 
 
 async def _at_once(checks: Sequence[Awaitable[str | None]]) -> list[str | None]:
-    """The answers in order, a few checks at a time."""
+    """Return the answers in order, a few checks at a time."""
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(check: Awaitable[str | None]) -> str | None:
@@ -166,7 +166,7 @@ def _gap(table: ReferencingTable, row: BlobReference, trouble: str) -> Gap:
 
 
 async def _list_blobs(conn: Connection, blobs: BlobStore, before: datetime) -> None:
-    """The keys of the store in a table, so that they are compared with the rows at once."""
+    """Put the keys of the store in a table, so that they are compared with the rows at once."""
     await queries.begin_list(conn)
     for folder in FOLDERS:
         keys: list[str] = []
@@ -180,7 +180,7 @@ async def _list_blobs(conn: Connection, blobs: BlobStore, before: datetime) -> N
 
 
 def _doubt(references: BlobReferences, collect: bool | None) -> str | None:
-    """Why unnamed blobs are kept, or None when they may go."""
+    """Return why unnamed blobs are kept, or None when they may go."""
     if collect is False:
         return "asked to keep them"
     if collect is None and (references.gaps or references.unnamed > references.named):

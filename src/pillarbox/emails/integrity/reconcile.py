@@ -72,7 +72,7 @@ async def examine(conn: Connection, limit: int, invariants: Sequence[Invariant])
 
 @asynccontextmanager
 async def snapshot(pool: asyncpg.Pool) -> AsyncIterator[Connection]:
-    """A connection that sees one instant of the database and cannot write."""
+    """Yield a connection that sees one instant of the database and cannot write."""
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         await queries.allow_memory(conn)
         yield conn
@@ -84,7 +84,7 @@ async def _check(conn: Connection, invariant: Invariant, result: ReconcileResult
 
 
 async def _check_lists(conn: Connection, result: ReconcileResult, limit: int) -> None:
-    """Every address of an email has a recipient, and every recipient an address."""
+    """Check that every address of an email has a recipient, and every recipient an address."""
     async with aclosing(queries.emails_with_other_addresses(conn)) as emails:
         async for email in emails:
             wrong = _difference(email)
@@ -113,7 +113,7 @@ def _difference(email: EmailAddresses) -> str | None:
 
 
 async def _check_accounts(conn: Connection, result: ReconcileResult, limit: int) -> None:
-    """Accepted is the sum of what became of it."""
+    """Check that accepted is the sum of what became of it."""
     async for account in queries.accounts(conn, STILL_OPEN):
         result.teams += 1
         result.emails += account.emails

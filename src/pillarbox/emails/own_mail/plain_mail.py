@@ -12,7 +12,8 @@ LOCAL: Final = "no-reply"
 
 
 def own_sender(hostname: str, address: str | None = None) -> Mailbox:
-    """The sender with this address, else one of this host; AddressError where the address is none."""
+    """Return the sender with this address, else one of this host; raise AddressError where the address
+    is none."""
     # An address of a host without a domain is none that could be read again.
     domain = hostname if "." in hostname else f"{hostname}.localdomain"
     mailbox = parse_mailbox(address or f"{LOCAL}@{domain}")
@@ -22,7 +23,7 @@ def own_sender(hostname: str, address: str | None = None) -> Mailbox:
 def plain_mail(
     sender: Mailbox, to: str, subject: str, text: str, tags: tuple[EmailTag, ...] = ()
 ) -> OutgoingEmail:
-    """Mail that answers itself to nobody (RFC 3834, 5); AddressError where `to` is no address."""
+    """Return mail that programs do not answer (RFC 3834, 5); raise AddressError where `to` is no address."""
     return OutgoingEmail(
         sender_text=f"{NAME} <{sender.addr_spec}>",
         sender=sender,

@@ -22,7 +22,7 @@ UNSEALED_TEXT: Final = (
 
 
 def is_withheld(tags: str | None) -> bool:
-    """Whether these tags, as they are stored, are those of mail whose text the API does not show."""
+    """Return whether these tags, as they are stored, are those of mail whose text the API does not show."""
     if tags is None or MARK.name not in tags:
         return False
     return MARK._asdict() in json.loads(tags)

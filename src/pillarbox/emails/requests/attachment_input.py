@@ -65,7 +65,7 @@ _BAD_CID = re.compile(r"[\s<>\x00-\x1f\x7f-\x9f]")
 
 
 def read(value: object) -> list[NewAttachment]:
-    """The attachments of a request, decoded; raises the contract's problems."""
+    """Return the attachments of a request, decoded; raise the contract's problems."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -121,7 +121,7 @@ def _filename(value: object, field: str, index: int) -> str:
 
 
 def _extension(filename: str) -> str:
-    """The last extension as a reader's system sees it, which drops dots and blanks at the end."""
+    """Return the last extension as a reader's system sees it, which drops dots and blanks at the end."""
     return filename.rstrip(". ").rpartition(".")[2].lower() if "." in filename else ""
 
 
@@ -140,7 +140,7 @@ def _content(value: object, field: str) -> bytes:
 
 
 def _from_base64(text: str, field: str) -> bytes:
-    """The bytes of a base64 text; white space is ignored and padding is optional.
+    """Return the bytes of a base64 text; white space is ignored and padding is optional.
 
     Forty megabytes are not copied to be read: a text in the usual form is read as it is.
     """
@@ -240,5 +240,5 @@ def _cid(item: Mapping[str, Any], field: str) -> str | None:
 
 
 def encoded_length(size: int) -> int:
-    """How long so many bytes are in base64."""
+    """Return how long so many bytes are in base64."""
     return 4 * ((size + 2) // 3)

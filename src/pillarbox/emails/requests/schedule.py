@@ -119,7 +119,7 @@ class DayPhrase:
 
 
 def parse_schedule(text: str, now: datetime) -> datetime:
-    """The instant in UTC at which to send; raises ScheduleError.
+    """Return the instant in UTC at which to send; raise ScheduleError.
 
     At most 30 days ahead. What lies up to a minute back means now.
     """
@@ -138,7 +138,7 @@ def parse_schedule(text: str, now: datetime) -> datetime:
 
 
 def parse_expiry(text: str) -> timedelta:
-    """How long a share link holds: more than nothing, at most 48 hours; raises ScheduleError."""
+    """Return how long a share link holds: more than nothing, at most 48 hours; raise ScheduleError."""
     rest = " ".join(_words(text))
     total, at = timedelta(), 0
     while match := _EXPIRY.match(rest, at):
@@ -153,7 +153,7 @@ def parse_expiry(text: str) -> timedelta:
 
 
 def _words(text: str) -> list[str]:
-    """The words in lower case, none when the text is too long to be a time or not ASCII (API-09)."""
+    """Return the words in lower case, none when the text is too long to be a time or not ASCII (API-09)."""
     if len(text) > LONGEST or not text.isascii():
         return []
     return text.lower().split()
@@ -177,7 +177,7 @@ def _instant(text: str, now: datetime) -> datetime | None:
 
 
 def _after(now: datetime, words: Sequence[str]) -> datetime | None:
-    """`now` plus the amounts that the words name; months keep the date and time of day in UTC."""
+    """Return `now` plus the amounts that the words name; months keep the date and time of day in UTC."""
     text, at = " ".join(words), 0
     months, span = 0, timedelta()
     while match := _AMOUNT.match(text, at):
@@ -198,7 +198,7 @@ def _after(now: datetime, words: Sequence[str]) -> datetime | None:
 
 
 def _day_and_time(words: list[str], now: datetime) -> datetime | None:
-    """The instant of a day phrase and a time phrase, in either order, each of which may be missing."""
+    """Return the instant of a day phrase and a time phrase, in either order, each of which may be missing."""
     words, zone = _without_zone(words)
     local = now.astimezone(zone)
     for cut in range(len(words) + 1):
@@ -210,7 +210,7 @@ def _day_and_time(words: list[str], now: datetime) -> datetime | None:
 
 
 def _first_ahead(day: DayPhrase | None, clock: time | None, local: datetime) -> datetime:
-    """The first meaning that is still ahead, else the last; a time alone means today or tomorrow."""
+    """Return the first meaning that is still ahead, else the last; a time alone means today or tomorrow."""
     today = local.date()
     dates = day.dates if day else (today, today + timedelta(days=1))
     if clock is None:
@@ -249,7 +249,7 @@ def _day(words: Sequence[str], today: date) -> DayPhrase | None:
 
 
 def _calendar_day(month: str, day: str, year: Sequence[str], today: date) -> DayPhrase | None:
-    """`October 5` and `5 October`; without a year the next one, today included."""
+    """Return the day that `October 5` or `5 October` names; without a year the next one, today included."""
     ordinal = _ORDINAL.fullmatch(day)
     if ordinal is None or len(year) > 1 or (year and not re.fullmatch("[0-9]{4}", year[0])):
         return None
@@ -284,7 +284,7 @@ def _time(words: Sequence[str]) -> time | None:
 
 
 def _months_later(day: date, months: int) -> date:
-    """The same day of a later month, or its last day."""
+    """Return the same day of a later month, or its last day."""
     years, month = divmod(day.month - 1 + months, 12)
     if day.year + years > 9999:
         raise OverflowError
@@ -293,7 +293,7 @@ def _months_later(day: date, months: int) -> date:
 
 
 def _without_zone(words: list[str]) -> tuple[list[str], tzinfo]:
-    """The words before a trailing zone, and the zone; UTC when there is none."""
+    """Return the words before a trailing zone, and the zone; UTC when there is none."""
     attached = _TIME_WITH_OFFSET.fullmatch(words[-1])
     if attached:
         words = [*words[:-1], attached[1], attached[2]]
@@ -314,5 +314,5 @@ def _zone(word: str) -> tzinfo | None:
 
 @lru_cache(maxsize=1)
 def _iana_names() -> dict[str, str]:
-    """The zone names of the database by their lower-case form."""
+    """Return the zone names of the database by their lower-case form."""
     return {name.lower(): name for name in available_timezones() - {"localtime", "Factory"}}

@@ -41,7 +41,7 @@ class TemplateRendering:
     contacts: ContactSource
 
     async def named(self, db: TeamDb, items: Sequence[Any]) -> Mapping[str, PublishedTemplate]:
-        """The templates that these items of a request name, of those that the team has."""
+        """Return the templates that these items of a request name, of those that the team has."""
         return await published(db, template_names(items))
 
     async def rendered(
@@ -63,7 +63,7 @@ class TemplateRendering:
     async def _contacts(
         self, db: TeamDb, emails: Sequence[OutgoingEmail | Problem]
     ) -> Mapping[str, ContactValues]:
-        """The contacts that these emails say something of."""
+        """Return the contacts that these emails say something of."""
         wanted = set()
         known: dict[UUID, bool] = {}
         for email in emails:
@@ -80,7 +80,7 @@ class TemplateRendering:
 
 
 def _weight(emails: Sequence[OutgoingEmail | Problem]) -> int:
-    """An upper bound of what rendering these emails reads and writes, in characters."""
+    """Return an upper bound of what rendering these emails reads and writes, in characters."""
     return sum(
         mail.weight(email.template.check()[1])
         for email in emails
@@ -91,8 +91,8 @@ def _weight(emails: Sequence[OutgoingEmail | Problem]) -> int:
 def _rendered_all(
     emails: Sequence[OutgoingEmail | Problem], contacts: Mapping[str, ContactValues]
 ) -> list[OutgoingEmail | Problem]:
-    """The emails in their order. The templates and what is rendered of them are charged to one budget before
-    anything is rendered, also where the email is refused afterwards."""
+    """Return the emails in their order. The templates and what is rendered of them are charged to one budget
+    before anything is rendered, also where the email is refused afterwards."""
     left = MOST_OCTETS
     rendered: list[OutgoingEmail | Problem] = []
     for email in emails:
@@ -122,7 +122,7 @@ class _RenderingRefused(Exception):  # noqa: N818 - it carries a problem and wha
 def _size(
     email: OutgoingEmail, template: UsedTemplate, contacts: Mapping[str, ContactValues], left: int
 ) -> int:
-    """The characters that rendering the email reads or writes, whichever is more.
+    """Return the characters that rendering the email reads or writes, whichever is more.
 
     Raises _RenderingRefused where they are more than are left, or where the bodies alone are too large.
     """
@@ -174,6 +174,6 @@ def _contact(email: OutgoingEmail, contacts: Mapping[str, ContactValues]) -> Con
 
 
 def _alone(email: OutgoingEmail) -> Sequence[Any]:
-    """The recipient of mail that has only one: what is said of a contact is said to nobody else."""
+    """Return the recipient of mail that has only one: what is said of a contact is said to nobody else."""
     recipients = email.recipients()
     return recipients if len(recipients) == 1 else ()

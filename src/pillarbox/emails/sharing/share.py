@@ -18,7 +18,7 @@ LONGEST = timedelta(hours=48)
 
 
 def lifetime(value: object, field: str) -> timedelta:
-    """How long a link holds."""
+    """Return how long a link holds."""
     if not isinstance(value, str):
         raise InvalidField(field, "Use a string such as `10m`, `2 hours` or `1h 30m`.")
     try:
@@ -42,7 +42,7 @@ class ShareLinks:
         return f"{self._public_url}/shared?token={token}"
 
     def read(self, token: str) -> tuple[UUID, UUID]:
-        """Team and email; raises TokenInvalid or TokenExpired."""
+        """Return the team and the email; raise TokenInvalid or TokenExpired."""
         fields = self._signer.read(KIND, token)
         if len(fields) != 2 or not isinstance(fields[0], UUID) or not isinstance(fields[1], UUID):
             raise TokenInvalid

@@ -49,7 +49,7 @@ class SharedScreens(Protocol):
     """Draws the pages; the dashboard gives it."""
 
     async def email(self, team_id: UUID, shared: SharedEmail, is_gone: Callable[[], bool]) -> Reply[Html]:
-        """The email. Raises ServerOverloaded; stops where `is_gone` says that nobody waits for it."""
+        """Show the email. Raise ServerOverloaded; stop where `is_gone` says that nobody waits for it."""
         ...
 
     def busy(self, problem: ServerOverloaded) -> Reply[Html]: ...
@@ -79,7 +79,7 @@ class SharedMailSource(Protocol):
     summary="Show a shared email to whoever has its link",
 )
 async def show(request: Request) -> Reply[Html]:
-    """The page behind a share link."""
+    """Show the page behind a share link."""
     screens = request.use(SharedScreens)  # type: ignore[type-abstract]
     try:
         team_id, email_id = request.use(ShareLinks).read(request.query.last("token") or "")
@@ -126,7 +126,7 @@ def _shared(
 async def _pictures(
     db: TeamDb, blobs: BlobStore, attached: Sequence[queries.StoredAttachment]
 ) -> dict[str, str]:
-    """The pictures that the HTML may show, as `data:` addresses, up to the size limit."""
+    """Return the pictures that the HTML may show, as `data:` addresses, up to the size limit."""
     found: dict[str, str] = {}
     room = MOST_PICTURE_BYTES
     for row in attached:

@@ -192,7 +192,7 @@ class OutdatedBlock(NamedTuple):
 
 
 async def due(pool: asyncpg.Pool, limit: int) -> list[SearchedInbox]:
-    """Some of the inboxes that may have enough for a block."""
+    """Return some of the inboxes that may have enough for a block."""
     return [SearchedInbox(**row) for row in await pool.fetch(DUE, limit)]
 
 
@@ -212,7 +212,7 @@ async def following(db: TeamDb, inbox_id: UUID, after: UUID, limit: int) -> list
 
 
 async def late(db: TeamDb, inbox_id: UUID, limit: int) -> list[IndexedMessage]:
-    """Messages that were committed late, the oldest first."""
+    """Return the messages that were committed late, the oldest first."""
     return await db.all(described, LATE, inbox_id, limit)
 
 
@@ -277,7 +277,7 @@ async def drop_blocks(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> int:
 
 
 async def outdated(pool: asyncpg.Pool, version: int, limit: int) -> list[OutdatedBlock]:
-    """Blocks of other versions than this one."""
+    """Return the blocks of other versions than this one."""
     return [OutdatedBlock(**row) for row in await pool.fetch(OUTDATED, version, limit)]
 
 

@@ -117,7 +117,8 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _unspaced_runs() -> re.Pattern[str]:
-    """Python knows no class of marks, and to list them takes a moment."""
+    """Return the pattern of runs that are written without spaces. Python knows no class of marks, and to list
+    them takes a moment."""
     marks = "".join(
         character
         for character in map(chr, range(0x300, _LAST_MARK))

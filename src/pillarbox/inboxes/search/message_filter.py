@@ -104,7 +104,7 @@ def _since(query: Query) -> datetime | None:
 
 
 def _until(query: Query) -> datetime | None:
-    """Behind the instant that is named, as answers show it, or behind the day."""
+    """Return the instant behind the one that is named, as answers show it, or behind the day."""
     text = query.text("end_date")
     if text is None:
         return None
@@ -114,7 +114,8 @@ def _until(query: Query) -> datetime | None:
 
 
 def _shown(instant: datetime) -> datetime:
-    """Cut to milliseconds, as answers are: the `received_at` of a message names that message."""
+    """Return the instant cut to milliseconds, as answers are: the `received_at` of a message names
+    that message."""
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 

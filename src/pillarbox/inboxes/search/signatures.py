@@ -128,7 +128,7 @@ def _octets(
 
 
 def _within(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, 2 … for each length, one after the other."""
+    """Return 0, 1, 2 … for each length, one after the other."""
     starts = np.cumsum(lengths) - lengths
     return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 

@@ -43,7 +43,8 @@ class QuotedMessage:
 
 
 def bodies(original: QuotedMessage, html: str | None, text: str | None) -> tuple[str | None, str]:
-    """Html and text of the forward with this note. There is html where the note or the original has some."""
+    """Return the HTML and text of the forward with this note. There is html where the note or the original
+    has some."""
     text, html, page = _said(text), _said(html), _said(original.html)
     note = text if text is not None else text_of(html or "")
     quoted = _said(original.text) or text_of(page or "")

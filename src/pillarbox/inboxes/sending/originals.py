@@ -85,7 +85,7 @@ class ReceivedOriginals(Protocol):
     """Received emails that are answered."""
 
     async def fields(self, db: TeamDb, email_id: UUID) -> ReceivedFields | None:
-        """Header fields; None where it was not received, or is gone."""
+        """Return the header fields; None where the email was not received, or is gone."""
         ...
 
     async def size(self, db: TeamDb, email_id: UUID) -> int | None:

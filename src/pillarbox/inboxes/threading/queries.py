@@ -264,7 +264,7 @@ async def threads(conn: Connection, inbox_keys: Iterable[tuple[InboxKey, UUID]])
 
 
 async def by_subject(conn: Connection, subjects: Sequence[SubjectQuery]) -> list[ThreadState]:
-    """Threads with these subjects, each with the person that takes part in it."""
+    """Return the threads with these subjects, each with the person that takes part in it."""
     if not subjects:
         return []
     keys = [(*one.inbox, one.key, one.person, one.since) for one in subjects]

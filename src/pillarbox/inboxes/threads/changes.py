@@ -75,7 +75,7 @@ class Threads:
         label_id: UUID | None = None,
         source: events.Source = events.API,
     ) -> StoredThread:
-        """Mark, move and label a thread, all of it or nothing; returns it as it is then."""
+        """Mark, move and label a thread, all of it or nothing; return it as it is then."""
         before = await self._locked(db, inbox_id, thread_id)
         added = [] if label_id is None else await _labels(db, inbox_id, [label_id])
         now = self._clock.now()

@@ -37,7 +37,7 @@ async def set_limits(connected: CommandDatabase, team_name: str, texts: Mapping[
 
 
 def read(limit: TeamLimitOption, text: str) -> int | None:
-    """The number of an option, or None for the word that takes the limit away."""
+    """Return the number of an option, or None for the word that takes the limit away."""
     try:
         return limit.read(text)
     except LimitRefusedError as refused:

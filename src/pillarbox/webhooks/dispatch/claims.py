@@ -158,7 +158,8 @@ class DeliveryClaims:
 
 
 def _live_epoch(row: WebhookRow | None) -> int:
-    """Deliveries of any other epoch are void; of a webhook that is disabled, or gone, all are."""
+    """Return the epoch whose deliveries count: those of any other are void; of a webhook that is disabled, or
+    gone, all are."""
     if row is None:
         return DELETED_EPOCH
     return row.epoch if row.enabled else row.epoch + 1

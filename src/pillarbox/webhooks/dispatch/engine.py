@@ -62,8 +62,8 @@ class WebhookDispatcher:
         roles: str = "webhooks",
         look_every: float = CLAIM_EVERY,
     ) -> None:
-        """`notify` wakes the dispatchers of other processes. `look_every` is longer where a poll calls
-        `notified`."""
+        """Build the dispatcher; `notify` wakes the dispatchers of other processes. `look_every` is longer
+        where a poll calls `notified`."""
         self._look_every = look_every
         self._clock = clock
         self._ids = ids

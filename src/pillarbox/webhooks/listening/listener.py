@@ -92,7 +92,7 @@ async def listen(
 
 
 def listener_periodic(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Periodic]:
-    """Removes listeners that nobody reads any more."""
+    """Return the periodic job that removes listeners that nobody reads any more."""
 
     async def collect() -> str:
         found = await queries.abandoned(pool, clock.now() - REMOVE_AFTER)

@@ -77,7 +77,7 @@ async def take(conn: Connection, team_id: UUID, listener: UUID, limit: int) -> l
 
 
 async def abandoned(conn: Source, before: datetime) -> list[tuple[UUID, UUID]]:
-    """Team and id of listeners that were last read before then."""
+    """Return the team and id of listeners that were last read before then."""
     return [(row["team_id"], row["id"]) for row in await conn.fetch(ABANDONED, before)]
 
 
