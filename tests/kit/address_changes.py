@@ -35,12 +35,12 @@ class Moving:
         return await self.browser.post(HERE, email=new)
 
     async def mails(self, to: str) -> list[tuple[str, str]]:
-        """Subject and text of what was sent to an address."""
+        """Return the subject and text of what was sent to an address."""
         mails = await mail_to_people(self.team.world)
         return [(mail.subject, mail.text) for mail in mails if mail.to == to]
 
     async def link(self, to: str) -> str:
-        """The path of the last link that was mailed there."""
+        """Return the path of the last link that was mailed there."""
         return [path for _, text in await self.mails(to) for path in LINK.findall(text)][-1]
 
     async def uses(self, path: str) -> httpx.Response:
@@ -48,7 +48,7 @@ class Moving:
         return await self.browser.post(path)
 
     async def email(self) -> str:
-        """What the person logs in with."""
+        """Return what the person logs in with."""
         found: str = await self.team.world.pool.fetchval(
             "SELECT email FROM people WHERE id = $1", self.person.id
         )

@@ -25,7 +25,7 @@ Shape = Callable[[int], bytes]
 
 
 def repeated(begin: bytes, unit: bytes, end: bytes = b"") -> Shape:
-    """As many units as there is room for."""
+    """Return as many units as there is room for."""
 
     def shape(size: int) -> bytes:
         return begin + unit * max(1, (size - len(begin) - len(end)) // len(unit)) + end
@@ -97,7 +97,7 @@ def part(kind: bytes, content: bytes, encoding: bytes = b"8bit") -> bytes:
 
 
 def field(name: bytes, unit: bytes) -> Shape:
-    """A message with one long header field, folded."""
+    """Return a message with one long header field, folded."""
     return repeated(name + b": ", unit * 10 + b"\r\n ", b"x\r\n\r\ntext\r\n")
 
 
@@ -155,7 +155,7 @@ ATTACHMENTS: dict[str, Shape] = {
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """The names of all messages: kind and shape."""
+    """Yield the names of all messages: kind and shape."""
     yield from (("plain", name) for name in MESSAGES)
     yield from (("html", name) for name in HTML)
 
@@ -165,7 +165,7 @@ def message_of(kind: str, shape: str, size: int) -> bytes:
 
 
 def value_of(kind: str, shape: str, size: int) -> bytes:
-    """JSON of one of the kinds: `value`, `html`, `attachment`."""
+    """Return the JSON of one of the kinds: `value`, `html`, `attachment`."""
     if kind == "html":
         return json.dumps(html(shape, size)).encode()
     if kind == "attachment":
@@ -189,7 +189,7 @@ class Sender:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> int:
-        """The status of the answer."""
+        """Return the status of the answer."""
         return await self._there(_ask, *self._at, method, path, body)
 
     async def ask_with(
@@ -201,11 +201,12 @@ class Sender:
         value: tuple[str, str, int],
         many: bool,
     ) -> int:
-        """The same for a body that is made there: `base` with one field of a shape, or an array with it."""
+        """Return the status of the answer to a body that is made there: `base` with one field of a shape, or
+        an array with it."""
         return await self._there(_ask_with, *self._at, method, path, base, name, value, many)
 
     async def submit(self, port: int, to: str, spec: tuple[str, str, int]) -> int:
-        """The code of the answer to a message by SMTP, with a login where there is a token."""
+        """Return the code of the answer to a message by SMTP, with a login where there is a token."""
         return await self._there(_submit, port, self._at[1], to, spec)
 
 

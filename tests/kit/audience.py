@@ -39,7 +39,7 @@ MANY_CONTACTS = """
 
 @asynccontextmanager
 async def told_team(database_url: str, folder: Path) -> AsyncIterator[Team]:
-    """A team that has a webhook for all events of contacts."""
+    """Yield a team that has a webhook for all events of contacts."""
     async with world(database_url, folder, started=False) as pillarbox:
         team = await pillarbox.team()
         await subscribe(team, list(SHAPES))
@@ -94,7 +94,7 @@ async def a_property(team: Team, key: str = "plan", kind: str = "string") -> UUI
 
 
 async def a_contact(team: Team, address: str, *, unsubscribed: bool = False) -> UUID:
-    """A new contact, as a row."""
+    """Store a contact as a row, and return its id."""
     stamp = team.world.app.need(Ids).stamp()
     form = email_address(address)
     await team.world.pool.execute(
@@ -104,17 +104,17 @@ async def a_contact(team: Team, address: str, *, unsubscribed: bool = False) -> 
 
 
 async def some_contacts(team: Team, count: int) -> list[UUID]:
-    """So many contacts at once, the oldest first."""
+    """Store so many contacts at once; return their ids, the oldest first."""
     made = [UUID(int=one.int) for one in team.world.app.need(Ids).several(count)]
     await team.world.pool.execute(MANY_CONTACTS, team.id, made, datetime.now(UTC))
     return made
 
 
 async def chooses(team: Team, contact_id: UUID, topic_id: UUID, subscription: str) -> None:
-    """What a contact chose of a topic, as a row."""
+    """Store what a contact chose of a topic, as a row."""
     await team.world.pool.execute(CHOOSE, team.id, contact_id, topic_id, subscription, team.world.clock.now())
 
 
 async def joins(team: Team, segment_id: UUID, members: Sequence[UUID]) -> None:
-    """Members of a segment, as rows."""
+    """Store members of a segment, as rows."""
     await team.world.pool.execute(JOIN, team.id, segment_id, members, team.world.clock.now())

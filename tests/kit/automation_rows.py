@@ -42,7 +42,7 @@ def connection(source: str, target: str, kind: str | None = None) -> dict[str, A
 
 
 def chain(*steps: dict[str, Any]) -> Graph:
-    """One step after the other, by default connections."""
+    """Return one step after the other, by default connections."""
     keys = [one["key"] for one in steps]
     return {
         "steps": list(steps),
@@ -55,7 +55,7 @@ def lone_trigger(event_name: str = "user.signed_up") -> Graph:
 
 
 async def an_automation(team: Team, graph: Graph | None = None, **fields: Any) -> str:
-    """Created over the API; its id."""
+    """Create an automation over the API; return its id."""
     body = {"name": "Welcome", **(graph or lone_trigger()), **fields}
     answer = await team.post("/automations", body)
     assert answer.status_code == 201, answer.text
@@ -63,6 +63,6 @@ async def an_automation(team: Team, graph: Graph | None = None, **fields: Any) -
 
 
 async def sleeping_runs(team: Team, automation_id: str, count: int) -> list[UUID]:
-    """So many runs that sleep, made now by the world's clock; their ids."""
+    """Make so many runs that sleep, now by the world's clock; return their ids."""
     ids = Ids(team.world.clock).several(count)
     return [row["id"] for row in await team.world.pool.fetch(RUNS, automation_id, ids)]

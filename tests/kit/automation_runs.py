@@ -36,20 +36,20 @@ async def walk(pillarbox: World) -> int:
 
 
 async def sent(team: Team, event: str, email: str = ADA, **payload: Any) -> None:
-    """An event of a contact."""
+    """Send an event of a contact."""
     answer = await team.post("/events/send", {"event": event, "email": email, "payload": payload})
     assert answer.status_code == 202, answer.text
 
 
 async def runs(team: Team, automation_id: str, status: str | None = None) -> list[dict[str, Any]]:
-    """The runs of an automation, the newest first."""
+    """Return the runs of an automation, the newest first."""
     answer = await team.get(f"/automations/{automation_id}/runs" + (f"?status={status}" if status else ""))
     assert answer.status_code == 200, answer.text
     return list(answer.json()["data"])
 
 
 async def run_of(team: Team, automation_id: str) -> dict[str, Any]:
-    """The only run of an automation, with its steps."""
+    """Return the only run of an automation, with its steps."""
     [listed] = await runs(team, automation_id)
     answer = await team.get(f"/automations/{automation_id}/runs/{listed['id']}")
     assert answer.status_code == 200, answer.text
@@ -59,7 +59,7 @@ async def run_of(team: Team, automation_id: str) -> dict[str, Any]:
 
 
 def statuses(run: dict[str, Any]) -> dict[str, str]:
-    """The status of each step of a run, by key."""
+    """Return the status of each step of a run, by key."""
     return {step["key"]: step["status"] for step in run["steps"]}
 
 
@@ -68,12 +68,12 @@ def outputs(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def errors(run: dict[str, Any]) -> dict[str, str]:
-    """The names of the errors of steps that failed."""
+    """Return the names of the errors of steps that failed."""
     return {step["key"]: step["error"]["name"] for step in run["steps"] if step["error"] is not None}
 
 
 async def a_template(team: Team, **fields: Any) -> str:
-    """A published template; its id."""
+    """Make a published template; return its id."""
     wanted = {
         "name": "Welcome",
         "from": "Harbor <hi@harbor.example>",
@@ -90,7 +90,7 @@ async def a_template(team: Team, **fields: Any) -> str:
 
 
 async def mails(team: Team) -> list[str]:
-    """The subjects of the emails of a team, the oldest first."""
+    """Return the subjects of the emails of a team, the oldest first."""
     rows = await team.world.pool.fetch(
         "SELECT subject FROM emails WHERE team_id = $1 ORDER BY id", UUID(str(team.id))
     )
@@ -105,7 +105,7 @@ async def go(pillarbox: World) -> None:
 
 
 async def happens(team: Team, email_id: str, kind: EventKind, detail: EventDetail | None = None) -> None:
-    """Something happens to the first recipient of an email."""
+    """Let something happen to the first recipient of an email."""
     clock_of(team.world).advance(0.001)
     entry = TimelineEntry(
         team_id=team.id,
@@ -120,7 +120,7 @@ async def happens(team: Team, email_id: str, kind: EventKind, detail: EventDetai
 
 
 async def a_dead_process(pillarbox: World) -> UUID:
-    """A process of this host that is in the register and gone."""
+    """Store a process of this host that is in the register and gone; return its id."""
     process = uuid4()
     await pillarbox.pool.execute(REGISTER_DEAD, process, boot_id(), pillarbox.clock.now())
     return process

@@ -14,7 +14,7 @@ PASSPHRASE = "twelve berths at the quay"
 
 @contextmanager
 def passphrase(text: str | None = PASSPHRASE) -> Iterator[None]:
-    """What commands of this process find in their environment."""
+    """Set the passphrase that commands of this process find in their environment."""
     before = os.environ.pop(PASSPHRASE_VARIABLE, None)
     if text is not None:
         os.environ[PASSPHRASE_VARIABLE] = text
@@ -27,7 +27,7 @@ def passphrase(text: str | None = PASSPHRASE) -> Iterator[None]:
 
 
 def programs(folder: Path, *, major: int = 99, dump: str = "exit 1") -> Path:
-    """A folder of programs of this version, with this shell script as pg_dump."""
+    """Return a folder of programs of this version, with this shell script as pg_dump."""
     folder.mkdir()
     for name, script in (("postgres", f"echo 'postgres (PostgreSQL) {major}.1'"), ("pg_dump", dump)):
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
@@ -37,7 +37,7 @@ def programs(folder: Path, *, major: int = 99, dump: str = "exit 1") -> Path:
 
 
 def backups(target: Path) -> list[str]:
-    """The backups that a command would find, the newest first."""
+    """Return the backups that a command would find, the newest first."""
     return sorted((path.parent.name for path in target.glob("backups/[0-9]*/manifest.json")), reverse=True)
 
 

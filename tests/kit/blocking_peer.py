@@ -131,7 +131,7 @@ class _Dialogue:
         return line
 
     def _read(self, octets: int | None) -> Received:
-        """The next `octets`, or what comes up to a final dot."""
+        """Return the next `octets`, or what comes up to a final dot."""
         reading, digest, count = self._peer.reading, hashlib.sha256(self._pending), len(self._pending)
         tail = self._pending[-5:]
         if reading.buffer is not None:
@@ -213,7 +213,7 @@ def blocking_peer(
     *,
     http: Writing | None = None,
 ) -> Iterator[BlockingPeer]:
-    """A server on a free loopback port for as long as the block runs."""
+    """Yield a server on a free loopback port for as long as the block runs."""
     listener = socket.create_server(("127.0.0.1", 0))
     if reading.buffer is not None:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, reading.buffer)

@@ -50,8 +50,8 @@ async def a_broadcast(
     reply_to: Sequence[str] | None = None,
     topic_id: UUID | None = None,
 ) -> UUID:
-    """A broadcast to these contacts that is being sent; its recipients are written, its copies are not
-    made."""
+    """Store a broadcast to these contacts that is being sent; its recipients are written, its copies are
+    not made."""
     ids = team.world.app.need(Ids)
     content, broadcast = ids.stamp(), ids.stamp()
     replies = None if reply_to is None else msgspec.json.encode(reply_to).decode()
@@ -78,5 +78,6 @@ async def a_broadcast(
 
 
 async def copies_of(team: Team, broadcast: UUID) -> list[dict[str, Any]]:
-    """What became of each recipient: address, email, why it was skipped, and the email's last event."""
+    """Return what became of each recipient: address, email, why it was skipped, and the email's
+    last event."""
     return [dict(row) for row in await team.world.pool.fetch(COPIES, team.id, broadcast)]

@@ -17,7 +17,7 @@ WANTED = {
 
 
 async def crew(team: Team, count: int = 3) -> UUID:
-    """A segment with so many members."""
+    """Make a segment with so many members; return its id."""
     segment_id = await a_segment(team)
     names = [f"c{n}-{segment_id.hex[-8:]}" for n in range(count)]
     await joins(team, segment_id, [await a_contact(team, f"{name}@quay.example") for name in names])
@@ -25,7 +25,7 @@ async def crew(team: Team, count: int = 3) -> UUID:
 
 
 async def made(team: Team, segment_id: UUID | str | None = None, **fields: Any) -> str:
-    """A new broadcast, right but for `fields`; its id."""
+    """Make a new broadcast, right but for `fields`; return its id."""
     wanted = {**WANTED, "segment_id": str(segment_id or await crew(team)), **fields}
     answer = await team.post("/broadcasts", {name.rstrip("_"): value for name, value in wanted.items()})
     assert answer.status_code == 201, answer.text
@@ -49,7 +49,7 @@ async def sent(team: Team, broadcast_id: str, **body: Any) -> None:
 
 
 async def recipients(team: Team, broadcast_id: str) -> list[UUID]:
-    """The contacts that get it, as the snapshot found them."""
+    """Return the contacts that get it, as the snapshot found them."""
     rows = await team.world.pool.fetch(
         "SELECT contact_id FROM broadcast_recipients WHERE team_id = $1 AND broadcast_id = $2 ORDER BY 1",
         team.id,
@@ -59,7 +59,7 @@ async def recipients(team: Team, broadcast_id: str) -> list[UUID]:
 
 
 async def in_status(team: Team, status: str) -> str:
-    """A broadcast that has come to this status as it would anywhere."""
+    """Make a broadcast that has come to this status as it would anywhere; return its id."""
     segment_id = await crew(team, 0 if status == "sent" else 2)
     broadcast_id = await made(team, segment_id)
     if status == "scheduled":

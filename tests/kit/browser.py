@@ -25,7 +25,7 @@ PATIENCE = 60.0
 
 
 def needs_chromium() -> str:
-    """The path of a Chromium; skips the test where there is none. Nothing is downloaded."""
+    """Return the path of a Chromium; skip the test where there is none. Nothing is downloaded."""
     for name in NAMES:
         if found := shutil.which(name):
             return found
@@ -49,7 +49,7 @@ class Tab:
         await asyncio.sleep(QUIET)
 
     async def run(self, script: str) -> Any:
-        """The value of an expression in the page's own world."""
+        """Return the value of an expression in the page's own world."""
         return await self._chromium.does(self._page.evaluate(script))
 
     async def submit(self, form: str) -> None:
@@ -99,7 +99,8 @@ class Tab:
         await self._chromium.does(self._page.get_by_role("checkbox", name=box, exact=True).click())
 
     async def barriers(self) -> list[str]:
-        """What axe-core says keeps people out (rules of WCAG 2.1, levels A and AA), as 'rule: element'."""
+        """Return what axe-core says keeps people out (rules of WCAG 2.1, levels A and AA), as
+        'rule: element'."""
         rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "resultTypes": ["violations"]}
         found = await self._chromium.does(Axe().run(self._page, options=rules))
         violations = found.response["violations"]
@@ -125,7 +126,7 @@ class Tab:
         self._passkeys = session, (await self._chromium.does(made))["authenticatorId"]
 
     async def passkeys(self) -> list[dict[str, Any]]:
-        """What is kept in that place."""
+        """Return what is kept in that place."""
         session, place = self._passkeys
         asked = session.send("WebAuthn.getCredentials", {"authenticatorId": place})
         return list((await self._chromium.does(asked))["credentials"])
@@ -160,12 +161,12 @@ class Chromium:
         self._browser: Browser | None = None
 
     async def does(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of work in the browser's loop."""
+        """Return the result of work in the browser's loop."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     @asynccontextmanager
     async def tab(self) -> AsyncIterator[Tab]:
-        """A page with an empty profile."""
+        """Yield a page with an empty profile."""
         page = await self.does(self._page())
         tab = Tab(self, page)
         await self.does(tab.watch())
@@ -192,7 +193,7 @@ class Chromium:
 
 @contextmanager
 def chromium() -> Iterator[Chromium]:
-    """A browser, ended with everything that belongs to it."""
+    """Yield a browser, ended with everything that belongs to it."""
     program = needs_chromium()
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="browser")

@@ -34,7 +34,7 @@ Made = dict[str, str]
 
 
 async def an_email(team: Team, made: Made) -> str:
-    """Scheduled, so that it can be moved and canceled; with an attachment."""
+    """Make a scheduled email, so that it can be moved and canceled; with an attachment."""
     return await team.send(
         subject=MARK,
         scheduled_at="in 1 hour",
@@ -53,7 +53,7 @@ async def an_api_key(team: Team, made: Made) -> str:
 
 
 async def a_domain(team: Team, made: Made) -> str:
-    """One that the team has claimed from somebody, so that there is a claim to be seen as well."""
+    """Make a domain that the team has claimed from somebody, so that there is a claim to be seen as well."""
     made_domain = (await team.post("/domains", {"name": f"{MARK}-{uuid4().hex[:8]}.example"})).json()
     now = team.world.clock.now()
     claim = DomainClaim(
@@ -81,7 +81,7 @@ async def a_domain(team: Team, made: Made) -> str:
 
 
 async def a_webhook(team: Team, made: Made) -> str:
-    """One that was told of a domain, in vain so far."""
+    """Make a webhook that was told of a domain, in vain so far."""
     made_hook = await hook(team, endpoint=f"https://{MARK}.example/in")
     await publish(team, name=MARK)
     [event] = await made_hook.events()
@@ -90,7 +90,7 @@ async def a_webhook(team: Team, made: Made) -> str:
 
 
 async def an_event(team: Team, made: Made) -> str:
-    """Of a domain, which the webhook that was made before was told of."""
+    """Return an event of a domain, which the webhook that was made before was told of."""
     return str((await team.get(f"/webhooks/{made['webhook_id']}/events")).json()["data"][0]["id"])
 
 
@@ -107,7 +107,7 @@ def a_message() -> bytes:
 
 
 async def a_received_email(team: Team, made: Made) -> str:
-    """With an attachment."""
+    """Make a received email with an attachment."""
     raw = a_message()
     arrival = Arrival(
         client="",
@@ -128,7 +128,7 @@ async def a_received_attachment(team: Team, made: Made) -> str:
 
 
 async def a_suppression(team: Team, made: Made) -> str:
-    """An address that is on the list."""
+    """Put an address on the list."""
     email = f"{MARK}-{uuid4().hex[:8]}@quay.example"
     return str((await team.post("/suppressions", {"email": email})).json()["id"])
 
@@ -160,7 +160,7 @@ async def a_run(team: Team, made: Made) -> str:
 
 
 async def a_template(team: Team, made: Made) -> str:
-    """One that was published, with a draft that is newer."""
+    """Make a template that was published, with a draft that is newer."""
     wanted = {
         "name": MARK,
         "alias": f"{MARK}-{uuid4().hex[:8]}",
@@ -176,19 +176,20 @@ async def a_template(team: Team, made: Made) -> str:
 
 
 async def a_segment(team: Team, made: Made) -> str:
-    """With a member."""
+    """Make a segment with a member."""
     segment_id = str((await team.post("/segments", {"name": MARK})).json()["id"])
     await team.post("/contacts", {"email": f"{uuid4().hex[:8]}@quay.example", "segments": [segment_id]})
     return segment_id
 
 
 async def a_log(team: Team, made: Made) -> str:
-    """The row of a write, which is there with the write."""
+    """Return the row of a write, which is there with the write."""
     return str((await team.post("/api-keys", {"name": MARK})).headers["x-request-id"])
 
 
 async def a_contact(team: Team, made: Made) -> str:
-    """In a segment (the one that the path names, if it names one before), with a property and a choice."""
+    """Make a contact in a segment (the one that the path names, if it names one before), with a property and
+    a choice."""
     key = f"key_{uuid4().hex[:8]}"
     await team.post("/contact-properties", {"key": key, "type": "string"})
     made["topic_id"] = await a_topic(team, made)
@@ -203,7 +204,7 @@ async def a_contact(team: Team, made: Made) -> str:
 
 
 async def an_import(team: Team, made: Made) -> str:
-    """With a row that failed, whether the file is read here or not."""
+    """Make an import with a row that failed, whether the file is read here or not."""
     import_id = await accepted(team, f"email\n{MARK}@quay.example\n")
     error = "INSERT INTO contact_import_errors VALUES ($1, $2, $3, 1, $4, 'invalid_email')"
     await team.world.pool.execute(error, team.id, UUID(import_id), team.world.app.need(Ids).new(), MARK)
@@ -226,7 +227,7 @@ def a_wanted_broadcast(segment_id: str) -> dict[str, Any]:
 
 
 async def a_broadcast(team: Team, made: Made) -> str:
-    """A draft."""
+    """Make a broadcast that is a draft."""
     wanted = a_wanted_broadcast(await a_segment(team, made))
     return str((await team.post("/broadcasts", wanted)).json()["id"])
 
@@ -247,13 +248,13 @@ async def a_broadcast_with_clicks(team: Team, made: Made) -> str:
 
 
 async def a_broadcast_to_preview(team: Team, made: Made) -> str:
-    """With the contact that the body names."""
+    """Make a broadcast, and the contact that the body names."""
     await team.post("/contacts", {"email": f"{MARK}-preview@quay.example", "first_name": MARK})
     return await a_broadcast(team, made)
 
 
 async def an_inbox_of(team: Team, made: Made) -> str:
-    """With a label, which is on the thread that is made in it."""
+    """Make an inbox with a label, which is on the thread that is made in it."""
     inbox = await an_inbox(team, f"{MARK}-{uuid4().hex[:8]}")
     made["label_id"] = await inbox.label(MARK)
     made["inbox_address"] = inbox.address
@@ -265,7 +266,7 @@ def _inbox(team: Team, made: Made) -> Inbox:
 
 
 async def a_thread(team: Team, made: Made) -> str:
-    """Assigned to a member of the team."""
+    """Make a thread that is assigned to a member of the team."""
     thread = await _inbox(team, made).thread(MARK)
     await thread.put_labels([made["label_id"]])
     made["member"] = f"{MARK}-{uuid4().hex[:8]}@harbor.example"
@@ -282,7 +283,7 @@ async def an_inbox_with_a_thread(team: Team, made: Made) -> str:
 
 
 async def an_email_of_a_thread(team: Team, made: Made) -> str:
-    """With an attachment."""
+    """Make an email of a thread, with an attachment."""
     thread = Thread(inbox=_inbox(team, made), id=UUID(made["thread_id"]), messages=[])
     return await thread.received(a_message())
 
@@ -293,12 +294,12 @@ async def an_attachment_of_a_thread(team: Team, made: Made) -> str:
 
 
 async def a_label(team: Team, made: Made) -> str:
-    """The one that the inbox has."""
+    """Return the label that the inbox has."""
     return made["label_id"]
 
 
 async def a_draft(team: Team, made: Made) -> str:
-    """With an attachment, and all that it takes to be sent."""
+    """Make a draft with an attachment, and all that it takes to be sent."""
     body = {"to": f"{MARK}@quay.example", "subject": MARK, "text": MARK}
     files = [{"content": "aGk=", "filename": f"{MARK}.txt"}]
     answer = await team.post(f"/inboxes/{made['inbox']}/drafts", {**body, "attachments": files})
@@ -438,7 +439,7 @@ def label(entry: Route) -> str:
 
 
 def body_of(method: str, path: str, made: Made) -> Any:
-    """A valid body for a route."""
+    """Return a valid body for a route."""
     return _filled(BODIES.get((method, path), {}), made)
 
 

@@ -27,7 +27,7 @@ class Canary:
 
 @asynccontextmanager
 async def canary() -> AsyncIterator[Canary]:
-    """The canary on a free loopback port; `pages` can be visited without being counted."""
+    """Yield the canary on a free loopback port; `pages` can be visited without being counted."""
     bird = Canary()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", bird.answer)

@@ -51,7 +51,7 @@ def settled(
     headers: Sequence[tuple[str, str]] = (),
     grp: int = 0,
 ) -> AttemptSettlement:
-    """What the engine settles when the route `capture` has taken one group of an email."""
+    """Return what the engine settles when the route `capture` has taken one group of an email."""
     made: dict[str, Any] = {
         "sender": parse_mailbox(sender),
         "to": [parse_mailbox(address) for address in to],
@@ -118,7 +118,7 @@ class CaptureWorld:
         return email
 
     async def row(self, sql: str, *args: Any) -> asyncpg.Record:
-        """The one row of a statement."""
+        """Return the one row of a statement."""
         (found,) = await self.http_server.pool.fetch(sql, *args)
         return found
 
@@ -129,12 +129,12 @@ class CaptureWorld:
         return found
 
     def person(self, **headers: str) -> httpx.AsyncClient:
-        """A browser that came by the printed link."""
+        """Return a browser that came by the printed link."""
         cookies = {"pillarbox_capture": self.guard.derived("cookie")}
         return http_client(self.http_server.url, cookies=cookies, headers=headers, timeout=30)
 
     def program(self) -> httpx.AsyncClient:
-        """A test suite with the token."""
+        """Return a test suite with the token."""
         return self.http_server.client(TOKEN)
 
 
@@ -147,7 +147,7 @@ async def capture_world(
     clock: Clock | None = None,
     networks: Sequence[Network] = (),
 ) -> AsyncIterator[CaptureWorld]:
-    """The routes of captured mail on a free port; nothing runs in the background."""
+    """Yield the routes of captured mail on a free port; nothing runs in the background."""
     clock = clock or SystemClock()
     async with http_server(database_url, routes, json_routes, clock=clock) as opened:
         blobs = BlobStore.open(f"file:{folder}/blobs")

@@ -70,15 +70,15 @@ class HttpServer:
         return f"http://127.0.0.1:{self.port}"
 
     async def team(self, name: str = "Harbor") -> MadeTeam:
-        """A new team with its full-access key."""
+        """Make a new team with its full-access key."""
         return await create_team(self.pool, name=name, email="ada@quay.example", ids=self.services.use(Ids))
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
-        """A client that sends this token, or none."""
+        """Return a client that sends this token, or none."""
         return http_client(self.url, token, timeout=30)
 
     async def raw(self, data: bytes, *, finish: bool = False) -> bytes:
-        """Everything the server says to these bytes until it closes the connection."""
+        """Return everything the server says to these bytes until it closes the connection."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(data)
         if finish:
@@ -90,7 +90,7 @@ class HttpServer:
 
 
 def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: MailInstallation) -> PartRegistry:
-    """The parts that the HTTP server needs."""
+    """Return the parts that the HTTP server needs."""
     last_used = LastUsed(pool, clock)
     credentials = KeyCredentials(pool, clock, last_used)
     ring = KeyRing.parse(KeyRing.generate_text())
@@ -123,7 +123,7 @@ async def http_server(
     windows_fd: int | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[HttpServer]:
-    """The product's routes and those of `more` on a free loopback port."""
+    """Serve the product's routes and those of `more` on a free loopback port."""
     pool = await open_pool(database_url, limit=8)
     fd = shared_memory.create() if windows_fd is None else windows_fd
     services = parts(pool, clock or SystemClock(), fd, here)
@@ -150,7 +150,7 @@ async def http_server(
 
 
 async def sending_key(client: httpx.AsyncClient, domain_id: str | None = None) -> str:
-    """A new key that may only send."""
+    """Return a new key that may only send."""
     body = {"name": "sender", "permission": "sending_access", "domain_id": domain_id}
     made = await client.post("/api-keys", json=body)
     token: str = made.json()["token"]
@@ -158,7 +158,7 @@ async def sending_key(client: httpx.AsyncClient, domain_id: str | None = None) -
 
 
 def error(response: httpx.Response) -> tuple[int, str, str]:
-    """Status, name and message of an error; checks the shape that every error has."""
+    """Return the status, name and message of an error; check the shape that every error has."""
     body: dict[str, Any] = response.json()
     assert list(body) == ["statusCode", "message", "name"]
     assert body["statusCode"] == response.status_code

@@ -34,7 +34,7 @@ class CommandEntry:
         return {name for one in self.command.params for name in one.opts}
 
     def required(self, value: str = PLACEHOLDER) -> list[str]:
-        """The least that the command line must have behind the words."""
+        """Return the least that the command line must have behind the words."""
         found: list[str] = []
         for parameter in self.command.params:
             if not parameter.required:
@@ -56,7 +56,7 @@ def whole_command_line() -> TyperGroup:
 
 
 def command_table() -> list[CommandEntry]:
-    """All commands, in the order of the help."""
+    """Return all commands, in the order of the help."""
     whole = whole_command_line()
     context = Context(whole)
     found: list[CommandEntry] = []
@@ -78,7 +78,7 @@ def _below(words: tuple[str, ...], command: Any) -> Iterator[CommandEntry]:
 
 
 def parsed(words: Sequence[str]) -> CommandEntry:
-    """The command that a line calls, with its options read; raises what the command line raises."""
+    """Return the command that a line calls, with its options read; raise what the command line raises."""
     whole = whole_command_line()
     if any(words[0] in option.opts for option in whole.get_params(Context(whole))):
         # To read it would be to do it: `--install-completion` writes into the home of who runs the test.
@@ -99,7 +99,7 @@ def parsed(words: Sequence[str]) -> CommandEntry:
 
 
 def traceback_of(error: BaseException | None) -> str | None:
-    """What a person would see as a traceback: None where the program ends in one sentence."""
+    """Return what a person would see as a traceback: None where the program ends in one sentence."""
     from pillarbox.cli import status_of
 
     if error is None or isinstance(error, (SystemExit, KeyboardInterrupt)):

@@ -10,7 +10,7 @@ from kit.process import PATIENCE, Served, environment
 
 
 def refused(data: Path, **settings: str) -> str:
-    """The one sentence with which a start ends."""
+    """Return the one sentence with which a start ends."""
     running = Served(data, {"processes": "1", **settings})
     try:
         assert running.process.wait(PATIENCE) in (1, 2)
@@ -23,7 +23,7 @@ def refused(data: Path, **settings: str) -> str:
 
 
 def command(*words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`pillarbox WORDS`, in a folder where nothing is."""
+    """Run `pillarbox WORDS` in a folder where nothing is."""
     return subprocess.run(
         [sys.executable, "-m", "pillarbox", *words],
         capture_output=True,

@@ -39,7 +39,7 @@ class DatabaseLink:
         self._server = await asyncio.start_unix_server(self._accept, self._near)
 
     def cut(self) -> None:
-        """Every session is lost and new ones are refused, until `open`."""
+        """Cut every session and refuse new ones, until `open`."""
         if self._server is not None:
             self._server.close()
         self._near.unlink(missing_ok=True)
@@ -52,7 +52,7 @@ class DatabaseLink:
         await asyncio.gather(*self._forwarding, return_exceptions=True)
 
     def stall(self) -> None:
-        """Nothing comes through any more, but nothing breaks either, until `flow`."""
+        """Let nothing through any more, without breaking anything, until `flow`."""
         self._flows.clear()
 
     def flow(self) -> None:
@@ -90,7 +90,7 @@ class DatabaseLink:
 
 @asynccontextmanager
 async def database_link(url: str) -> AsyncIterator[DatabaseLink]:
-    """A wire that is open, for as long as the block runs."""
+    """Yield a wire that is open, for as long as the block runs."""
     with tempfile.TemporaryDirectory(prefix="pillarbox-wire-") as folder:
         made = DatabaseLink(url, Path(folder))
         await made.open()

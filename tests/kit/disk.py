@@ -47,7 +47,7 @@ class Disk:
 
 @contextmanager
 def small_disk(folder: Path, mib: int) -> Iterator[Disk]:
-    """A disk of so many MiB; skips the test, with its reason, where mounting is not allowed."""
+    """Yield a disk of so many MiB; skip the test, with its reason, where mounting is not allowed."""
     folder.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=0755", "none", str(folder)],

@@ -25,7 +25,8 @@ class DkimError(Exception):
 
 
 def verify(message: bytes, records: Records) -> TagList:
-    """The tags of the topmost DKIM-Signature if it holds; `records(name)` is the TXT record of a name."""
+    """Return the tags of the topmost DKIM-Signature if it holds; `records(name)` is the TXT record of
+    a name."""
     fields, body = _parse(message)
     positions = [i for i, (name, _) in enumerate(fields) if _lower(name) == "dkim-signature"]
     if not positions:
@@ -63,7 +64,7 @@ def _parse(message: bytes) -> tuple[list[tuple[bytes, bytes]], bytes]:
 
 
 def _tags(text: str) -> TagList:
-    """A tag list (RFC 6376, 3.2): a tag that occurs twice spoils the list."""
+    """Return a tag list (RFC 6376, 3.2): a tag that occurs twice spoils the list."""
     tags: TagList = {}
     for item in re.sub(r"\r\n(?=[ \t])", "", text).split(";"):
         if not item.strip(" \t\r\n"):
@@ -127,7 +128,7 @@ def _canonical_header(field: bytes) -> bytes:
 
 
 def _without_signature(value: bytes) -> bytes:
-    """The header's own value with the content of `b=` and the white space around it taken out."""
+    """Return the header's own value with the content of `b=` and the white space around it taken out."""
     return re.sub(rb"((?:^|;)[ \t\r\n]*b[ \t\r\n]*=)[^;]*", rb"\1", value, count=1)
 
 

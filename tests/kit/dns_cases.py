@@ -309,7 +309,7 @@ UNWISE: Final = (
 
 
 def script_of(case: Broken) -> str:
-    """The zone as a script for `kit.dns_server`."""
+    """Return the zone as a script for `kit.dns_server`."""
     return case.zone.format(
         key=KEY, old=OLD, other=OTHER, half=KEY[:253], lower=KEY.lower(), plusless=KEY.replace("+", "")
     )

@@ -91,13 +91,13 @@ class DnsServer:
         self._records.setdefault((plain(name), kind), []).extend(values)
 
     def put(self, name: str, kind: str, *values: str) -> None:
-        """Exactly these records, whatever was there; none removes them."""
+        """Put exactly these records, whatever was there; none removes them."""
         self._records.pop((plain(name), kind), None)
         if values:
             self.add(name, kind, *values)
 
     def values(self, name: str, kind: str) -> list[str]:
-        """The records of a name, as they were written."""
+        """Return the records of a name, as they were written."""
         return list(self._records.get((plain(name), kind), []))
 
     def fault(self, name: str, how: str = "") -> None:
@@ -145,7 +145,7 @@ class DnsServer:
             writer.close()
 
     async def answers(self, packet: bytes, over: str) -> list[bytes]:
-        """The packets that go back."""
+        """Return the packets that go back."""
         query = dns.message.from_wire(packet)
         question = query.question[0]
         name, kind = plain(question.name.to_text()), dns.rdatatype.to_text(question.rdtype)
@@ -210,7 +210,7 @@ class DnsServer:
         return []
 
     def _source(self, name: str) -> str:
-        """The name whose records are given: itself, or the wildcard that stands for it (RFC 4592)."""
+        """Return the name whose records are given: itself, or the wildcard that stands for it (RFC 4592)."""
         if self._exists(name):
             return name
         above = name
@@ -247,7 +247,7 @@ def plain(name: str) -> str:
 
 
 def rrset(name: str, kind: str, values: list[str]) -> dns.rrset.RRset:
-    """The records of a name; a TXT value of more than 255 bytes is split."""
+    """Return the records of a name; a TXT value of more than 255 bytes is split."""
     if kind == "TXT":
         values = [text_value(value) for value in values]
     elif kind in ("MX", "CNAME", "NS", "PTR"):
@@ -256,7 +256,8 @@ def rrset(name: str, kind: str, values: list[str]) -> dns.rrset.RRset:
 
 
 def text_value(value: str) -> str:
-    """A TXT value as a zone file has it: bare text is one string, and what is longer than 250 is split."""
+    """Return a TXT value as a zone file has it: bare text is one string, and what is longer than 250
+    is split."""
     quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', value) if value.startswith('"') else [value]
     plain_texts = [re.sub(r"\\(.)", r"\1", text) for text in quoted] if value.startswith('"') else quoted
     parts = [text[at : at + 250] for text in plain_texts for at in range(0, max(1, len(text)), 250)]

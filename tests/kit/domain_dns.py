@@ -90,7 +90,7 @@ class Added:
         return str(self.made["name"])
 
     def owner_of(self, record: dict[str, Any]) -> str:
-        """The full name of a record; the domains of these tests are registrable ones."""
+        """Return the full name of a record; the domains of these tests are registrable ones."""
         return self.name if record["record"] == "Receiving" else f"{record['name']}.{self.name}"
 
     async def publishes(self, *only: str) -> None:
@@ -109,7 +109,7 @@ class Added:
                 self.place.dns.put(self.owner_of(record), record["type"])
 
     def fails(self, how: str) -> None:
-        """Every name of the domain fails so; "" heals it."""
+        """Let every name of the domain fail so; "" heals it."""
         for record in self.made["records"]:
             self.place.dns.fault(self.owner_of(record), how)
 
@@ -118,7 +118,7 @@ class Added:
         assert (answer.status_code, answer.json()) == (200, {"object": "domain", "id": self.id})
 
     async def verified(self) -> Added:
-        """The domain once everything is published and seen."""
+        """Return the domain once everything is published and seen."""
         await self.publishes()
         await self.verifies()
         await self.place.checks()
@@ -131,13 +131,13 @@ class Added:
         return dict(answer.json())
 
     async def states(self) -> dict[str, str]:
-        """The state of each record, by its name and type, and of the domain."""
+        """Return the state of each record, by its name and type, and of the domain."""
         shown = await self.shown()
         found = {f"{record['record']} {record['type']}": record["status"] for record in shown["records"]}
         return {"domain": shown["status"], **found}
 
     async def may(self) -> str:
-        """What the domain may do, as words."""
+        """Return what the domain may do, as words."""
         row = await self.place.world.pool.fetchrow(
             "SELECT sending_ok AS send, receiving_ok AS receive, tracking_ok AS track FROM domains "
             "WHERE team_id = $1 AND id = $2",
@@ -155,7 +155,7 @@ class Added:
         return decoded(stored)
 
     async def due(self) -> timedelta | None:
-        """How long until the next check; None where none is planned."""
+        """Return how long until the next check; None where none is planned."""
         due = await self.place.world.pool.fetchval(
             "SELECT due_at FROM jobs WHERE team_id = $1 AND subject_id = $2", self.team.id, self.uuid
         )
@@ -164,7 +164,7 @@ class Added:
 
 @asynccontextmanager
 async def checked(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Place]:
-    """One team; DNS knows nothing yet but the addresses of our own host."""
+    """Yield a place with one team; DNS knows nothing yet but the addresses of our own host."""
     script = "mx.pillar.example A 192.0.2.80"
     async with DnsServer(script) as dns:
         resolver = UncachedResolver([dns.address], SystemClock(), timeouts=(0.4,))

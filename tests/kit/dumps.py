@@ -16,7 +16,7 @@ NO_EFFECTS = {"logs"}
 
 
 async def tenant_tables(pool: asyncpg.Pool) -> list[str]:
-    """Every table that has rows of a team and tells of effects."""
+    """Return every table that has rows of a team and tells of effects."""
     rows = await pool.fetch(
         """
         SELECT table_name FROM information_schema.columns
@@ -27,12 +27,12 @@ async def tenant_tables(pool: asyncpg.Pool) -> list[str]:
 
 
 async def counts(pool: asyncpg.Pool) -> dict[str, int]:
-    """How many rows each table has."""
+    """Return how many rows each table has."""
     return {name: await pool.fetchval(f"SELECT count(*) FROM {name}") for name in await tenant_tables(pool)}
 
 
 async def rows_of(pool: asyncpg.Pool, team_id: UUID) -> dict[str, list[str]]:
-    """Every row of a team, table by table, in an order of its own."""
+    """Return every row of a team, table by table, in an order of its own."""
     return {
         name: sorted(
             _shown(row) for row in await pool.fetch(f"SELECT * FROM {name} WHERE team_id = $1", team_id)

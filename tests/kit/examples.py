@@ -78,6 +78,6 @@ def all_examples() -> list[Example]:
 
 
 def server_flags() -> list[str]:
-    """What the examples ask of the server that they talk to."""
+    """Return what the examples ask of the server that they talk to."""
     texts = [one.text for one in all_examples() if one.how == "server"]
     return [word for text in texts for word in shlex.split(text, comments=True)[1:]]

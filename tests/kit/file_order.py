@@ -19,14 +19,14 @@ LEAST_RECORDED = 1.0
 
 
 def recorded(with_slow: Sequence[str] = ()) -> dict[str, float]:
-    """Seconds by the path of a file; those whose slow tests run as well take minutes."""
+    """Return the seconds by the path of a file; those whose slow tests run as well take minutes."""
     lines = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
     found = {path: float(seconds) for seconds, path in (line.split() for line in lines)}
     return {**found, **{path: SLOW_FILE + found.get(path, 0.0) for path in with_slow}}
 
 
 def longest_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
-    """The same tests; files by their time, the tests of a file in their order."""
+    """Return the tests with the files by their time, and the tests of a file in their order."""
     counts = Counter(file_of(item.nodeid) for item in items)
     times = {path: seconds.get(path, number * USUAL_TEST) for path, number in counts.items()}
     return sorted(items, key=lambda item: (-times[file_of(item.nodeid)], file_of(item.nodeid)))

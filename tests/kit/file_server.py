@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def file_server(files: dict[str, bytes]) -> AsyncIterator[tuple[str, list[str]]]:
-    """Its origin and the paths that were asked for; a file `302 …` redirects, a missing one is 404."""
+    """Yield its origin and the paths that were asked for; a file `302 …` redirects, a missing one is 404."""
     asked: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

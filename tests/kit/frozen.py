@@ -21,7 +21,8 @@ class Freezable:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """SIGSTOP for every process until the block ends; the postmaster first, so that no new ones come."""
+        """Send SIGSTOP to every process until the block ends; the postmaster first, so that no new
+        ones come."""
         self.freeze()
         try:
             yield
@@ -39,7 +40,7 @@ class Freezable:
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
-    """Sessions and workers of the server end whenever they are done."""
+    """Signal a process; sessions and workers of the server end whenever they are done."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)
 

@@ -60,7 +60,7 @@ async def insert(
     sender: Sender,
     number: int,
 ) -> UUID:
-    """An email that was accepted at `at`; it has no content and nothing is queued."""
+    """Insert an email that was accepted at `at`; it has no content and nothing is queued."""
     email_id = uuid7((at - EPOCH) // MICROSECOND, number.to_bytes(8, "big"))
     async with transaction(pool) as conn:
         await conn.execute(
@@ -101,8 +101,9 @@ async def generate(
     seed: int,
     until: datetime,
 ) -> History:
-    """Emails accepted at random instants of the windows, each recipient with a random fate: delays, repeats,
-    opens that come in before anything else does, bounces days after the delivery; nothing from `until` on."""
+    """Generate emails that are accepted at random instants of the windows, each recipient with a random fate:
+    delays, repeats, opens that come in before anything else does, bounces days after the delivery; nothing
+    from `until` on."""
     chance = random.Random(seed)
     made = History(team_id)
     for number in range(emails):
@@ -127,7 +128,8 @@ async def generate(
 def _fate(
     chance: random.Random, team_id: UUID, email_id: UUID, position: int, accepted: datetime
 ) -> list[TimelineEntry]:
-    """Events of one recipient in the order in which they are recorded; some of them the rules refuse."""
+    """Return the events of one recipient in the order in which they are recorded; some of them the
+    rules refuse."""
     at = accepted
     entries = []
 
@@ -169,7 +171,7 @@ def _bounce(chance: random.Random) -> EventDetail:
 
 
 def _counted(taken: Sequence[TimelineEntry], sender: Sender) -> list[Event]:
-    """What the events that took effect count as, by the words of metrics.md section 4."""
+    """Return what the events that took effect count as, by the words of metrics.md section 4."""
     seen: set[tuple[int | None, EventKind]] = set()
     found = []
     for entry in taken:

@@ -13,7 +13,7 @@ NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def http_client(url: str, token: str | None = None, **options: Any) -> httpx.AsyncClient:
-    """An HTTP client of a server on loopback that sends this token, or none."""
+    """Return an HTTP client of a server on loopback that sends this token, or none."""
     headers = {**options.pop("headers", {})}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"

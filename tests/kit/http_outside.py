@@ -52,7 +52,7 @@ class Server:
 async def serving(
     *answers: bytes | Handler, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Server]:
-    """A server that gives the answers in turn, the last one again and again."""
+    """Yield a server that gives the answers in turn, the last one again and again."""
     seen = Server()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -113,7 +113,7 @@ async def get(
 
 
 async def failure(outbound: Outbound, url: str, **limits: object) -> str:
-    """The kind of the failure; its text tells nothing about where it happened (WH-08)."""
+    """Return the kind of the failure; its text tells nothing about where it happened (WH-08)."""
     with pytest.raises(FetchError) as failed:
         await get(outbound, url, **limits)  # type: ignore[arg-type]
     assert str(failed.value) == FAILURES[failed.value.kind]

@@ -37,7 +37,7 @@ class EndingServer(uvicorn.Server):
                     await self._ending.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does it: nobody new, then whoever is there may finish."""
+        """Shut down as uvicorn does: nobody new, then whoever is there may finish."""
         for listener in (*self.servers, *(sockets or [])):
             listener.close()
         for connection in list(self.server_state.connections):
@@ -57,7 +57,7 @@ class EndingServer(uvicorn.Server):
 
 
 async def served(asgi: object, listener: socket.socket) -> tuple[EndingServer, asyncio.Task[None]]:
-    """A server that accepts connections, and the task that runs it."""
+    """Return a server that accepts connections, and the task that runs it."""
     server = EndingServer(server_config(asgi))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:

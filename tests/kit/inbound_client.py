@@ -55,7 +55,7 @@ class InboundSession:
         return made
 
     async def heard(self) -> str:
-        """One whole reply; several lines are joined by line ends. "" when the connection is gone."""
+        """Return one whole reply; several lines are joined by line ends. "" when the connection is gone."""
         lines = []
         while line := (await self._reader.readline()).decode("ascii").rstrip("\r\n"):
             lines.append(line)
@@ -70,13 +70,13 @@ class InboundSession:
     async def offer(
         self, to: Sequence[str], sender: str = "ada@quay.example", options: str = ""
     ) -> list[str]:
-        """MAIL and RCPT; the answers to RCPT."""
+        """Send MAIL and RCPT; return the answers to RCPT."""
         first = await self.say(f"MAIL FROM:<{sender}>{options}")
         assert first.startswith("250"), first
         return [await self.say(f"RCPT TO:<{address}>") for address in to]
 
     async def text(self, raw: bytes) -> str:
-        """DATA and a message; the answer to its end."""
+        """Send DATA and a message; return the answer to its end."""
         go_ahead = await self.say("DATA")
         if not go_ahead.startswith("354"):
             return go_ahead
@@ -108,7 +108,7 @@ class InboundClient:
     async def deliver(
         self, raw: bytes, to: Sequence[str], sender: str = "ada@quay.example", options: str = ""
     ) -> str:
-        """The answer to the end of the text, or the first refusal of a recipient."""
+        """Send a mail; return the answer to the end of the text, or the first refusal of a recipient."""
         dialogue = self._own = self._own or await self.connect()
         answers = await dialogue.offer(to, sender, options)
         refused = [answer for answer in answers if not answer.startswith("250")]
@@ -123,7 +123,7 @@ class InboundClient:
 
 
 def loopback_socket() -> socket.socket:
-    """Bound to a free port."""
+    """Return a socket bound to a free port."""
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
     return bound
@@ -133,8 +133,8 @@ def loopback_socket() -> socket.socket:
 async def inbound_client(
     pillarbox: World, receiving: MessageReceiver | None = None, bound: socket.socket | None = None
 ) -> AsyncIterator[InboundClient]:
-    """A client of the inbound listener of a world, with the world's `MessageReceiver` or another one, on a
-    free port or the one that is bound."""
+    """Yield a client of the inbound listener of a world, with the world's `MessageReceiver` or another one,
+    on a free port or the one that is bound."""
     app = pillarbox.app
     handler = InboundHandler(
         receiving or app.need(MessageReceiver),
@@ -156,7 +156,7 @@ async def inbound_client(
 
 
 async def receiving_domain(team: Team, name: str = "harbor.example") -> str:
-    """A domain of the team that may receive."""
+    """Return a domain of the team that may receive."""
     domain_id = await team.domain(name)
     answer = await team.call(
         "PATCH", f"/domains/{domain_id}", {"capabilities": {"sending": "enabled", "receiving": "enabled"}}

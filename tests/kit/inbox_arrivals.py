@@ -46,12 +46,12 @@ async def purge_after(inbox: Inbox, later: timedelta) -> int:
 
 
 async def arrives(thread: Thread, *, is_spam: bool = False) -> JoinedThread:
-    """An answer to the first message of the thread comes in."""
+    """Let an answer to the first message of the thread come in."""
     return await _joins(thread, is_inbound=True, is_spam=is_spam)
 
 
 async def leaves(thread: Thread) -> JoinedThread | None:
-    """An answer is sent; None where the thread is gone."""
+    """Let an answer be sent; return None where the thread is gone."""
     try:
         return await _joins(thread, is_inbound=False)
     except NotFound:

@@ -39,12 +39,12 @@ class InboxMail:
         return await create(self.team, address, **fields)
 
     async def brings(self, *to: str, envelope_sender: str | None = None, **fields: Any) -> str:
-        """The answer to the end of the text of a message (`letter`) for these addresses."""
+        """Bring a message (`letter`) to these addresses; return the answer to the end of its text."""
         sender = fields.get("sender", CUSTOMER) if envelope_sender is None else envelope_sender
         return await self.client.deliver(letter(to=fields.pop("shown_to", to[0]), **fields), to, sender)
 
     async def threads(self, inbox: str, query: str = "") -> list[dict[str, Any]]:
-        """The newest first; without a query those of the inbox."""
+        """Return the threads, the newest first; without a query those of the inbox."""
         return await self._listed(f"/inboxes/{inbox}/threads{query}")
 
     async def emails(self, inbox: str, thread: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def letter(
     headers: Sequence[str] = (),
     text: str = "Where is it?",
 ) -> bytes:
-    """A message; ids may be given with or without brackets, as they shall stand there."""
+    """Return a message; ids may be given with or without brackets, as they shall stand there."""
     lines = [f"From: Iris Vale <{sender}>", f"To: {to}", *headers]
     fields = {
         "Subject": subject,

@@ -130,7 +130,7 @@ class Inbox:
         direction: str = "inbound",
         is_read: bool = False,
     ) -> Thread:
-        """A thread with one message, so many minutes after the beginning."""
+        """Store a thread with one message, so many minutes after the beginning."""
         thread = Thread(inbox=self, id=self.new_id(), messages=[])
         inbound = int(direction == "inbound")
         unread = 0 if is_read else inbound
@@ -153,7 +153,7 @@ class Inbox:
         return thread
 
     async def counts(self) -> tuple[int, int]:
-        """Unread threads and drafts."""
+        """Return the numbers of unread threads and drafts."""
         row = await self.team.world.pool.fetchrow(COUNTS, self.team.id, self.id)
         return row["unread"], row["drafts"]
 
@@ -161,7 +161,7 @@ class Inbox:
         return await self.team.get(f"{self.url}{path}")
 
     async def listed(self, query: str = "") -> list[str]:
-        """The ids of a page of threads."""
+        """Return the ids of a page of threads."""
         answer = await self.get(f"/threads{query}")
         assert answer.status_code == 200, answer.text
         return [item["id"] for item in answer.json()["data"]]
@@ -192,7 +192,7 @@ class Thread:
         return await self.inbox.team.call("PUT", f"{self.url}/labels", {"labels": list(labels)})
 
     async def message(self, direction: str = "inbound", *, at: float = 1, is_read: bool = False) -> UUID:
-        """One more message, so many minutes after the beginning."""
+        """Store one more message, so many minutes after the beginning."""
         message_id, when = self.inbox.new_id(), BEGAN + timedelta(minutes=at)
         inbound = int(direction == "inbound")
         unread = 0 if is_read else inbound
@@ -206,7 +206,7 @@ class Thread:
         return message_id
 
     async def received(self, raw: bytes, *, at: float = 1) -> str:
-        """One more message, which is a received email."""
+        """Store one more message, which is a received email."""
         team = self.inbox.team
         arrival = Arrival(
             client="",
@@ -223,7 +223,7 @@ class Thread:
         return str(email_id)
 
     async def sent(self, *, at: float = 1, **fields: Any) -> str:
-        """One more message, which is a sent email."""
+        """Store one more message, which is a sent email."""
         team = self.inbox.team
         email_id = await team.send(**fields)
         await team.db.run(KEEP_SENT, self.inbox.id, UUID(email_id))
@@ -238,13 +238,13 @@ class Thread:
 
 
 def known_as(message_id: UUID) -> tuple[str, int]:
-    """The Message-ID of a message without brackets, and how it is looked up."""
+    """Return the Message-ID of a message without brackets, and how it is looked up."""
     name = f"{message_id}@customer.example"
     return name, id_key(name)
 
 
 async def an_inbox(team: Team, local: str = "help") -> Inbox:
-    """An empty inbox, of the first domain of the team whatever its address is."""
+    """Make an empty inbox, of the first domain of the team whatever its address is."""
     address = f"{local}@harbor.example"
     inbox = Inbox(team, team.world.app.need(Ids).new(), address)
     domain_id = await team.db.value(A_DOMAIN)
@@ -258,6 +258,6 @@ async def an_inbox(team: Team, local: str = "help") -> Inbox:
 
 @asynccontextmanager
 async def inbox_world(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Inbox]:
-    """An empty inbox of the only team of a world."""
+    """Yield an empty inbox of the only team of a world."""
     async with world(database_url, folder, started=False, **settings) as pillarbox:
         yield await an_inbox(await pillarbox.team())

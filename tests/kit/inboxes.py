@@ -16,7 +16,7 @@ from kit.world import Team, world
 
 
 async def create(team: Team, email_address: str = "help@harbor.example", **fields: Any) -> str:
-    """An inbox of this address; returns its id."""
+    """Create an inbox of this address; return its id."""
     answer = await team.post("/inboxes", {"email_address": email_address, **fields})
     assert answer.status_code == 201, answer.text
     assert answer.json()["object"] == "inbox"
@@ -24,15 +24,15 @@ async def create(team: Team, email_address: str = "help@harbor.example", **field
 
 
 async def inbox_domain(team: Team, name: str = "harbor.example") -> str:
-    """A domain of the team that may have inboxes; returns its id."""
+    """Make a domain of the team that may have inboxes; return its id."""
     await receiving_domain(team, name)
     return await team.domain(name)
 
 
 @asynccontextmanager
 async def inbox_team(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Team]:
-    """A team whose domain harbor.example sends and receives, in a world of its own where nothing runs by
-    itself."""
+    """Yield a team whose domain harbor.example sends and receives, in a world of its own where nothing runs
+    by itself."""
     async with world(database_url, folder, started=False, **settings) as pillarbox:
         team = await pillarbox.team()
         await inbox_domain(team)

@@ -60,7 +60,7 @@ class Journal:
 
 
 def lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    """What a journal holds by now; a last line that is still being written is left out."""
+    """Yield what a journal holds by now; a last line that is still being written is left out."""
     if not path.exists():
         return
     for line in path.read_bytes().split(b"\n")[:-1]:
@@ -99,12 +99,12 @@ class State(NamedTuple):
 
 
 def token_of(subject: str) -> str:
-    """The token in a subject, or all of it."""
+    """Return the token in a subject, or all of it."""
     return subject[subject.find(TOKEN) :].split()[0] if TOKEN in subject else subject
 
 
 def acknowledged(path: Path) -> list[Acknowledged]:
-    """The mails of a client's ledger; one that was acknowledged again under its key counts once."""
+    """Return the mails of a client's ledger; one that was acknowledged again under its key counts once."""
     found = {}
     for line in lines_of(path):
         if line["kind"] == "accepted":
@@ -113,7 +113,7 @@ def acknowledged(path: Path) -> list[Acknowledged]:
 
 
 def arrivals(path: Path) -> list[Arrival]:
-    """The mails of the far servers' ledger, one line per recipient."""
+    """Return the mails of the far servers' ledger, one line per recipient."""
     return [
         Arrival(
             token=line["token"],
@@ -129,7 +129,8 @@ def arrivals(path: Path) -> list[Arrival]:
 
 
 def last_words(path: Path) -> dict[str, str]:
-    """What the far servers said last of each recipient: taken, refused, or in doubt (taken, and not said)."""
+    """Return what the far servers said last of each recipient: taken, refused, or in doubt (taken, and
+    not said)."""
     words: dict[str, str] = {}
     for line in lines_of(path):
         if line["kind"] == "limited":
@@ -140,12 +141,12 @@ def last_words(path: Path) -> dict[str, str]:
 
 
 def of_run(run: str, found: Sequence[Record]) -> list[Record]:
-    """Those whose token says that they are of this run of a client."""
+    """Return those whose token says that they are of this run of a client."""
     return [each for each in found if each.token.startswith(f"{TOKEN}{run}-")]
 
 
 async def states(source: asyncpg.Pool | asyncpg.Connection) -> list[State]:
-    """What the database says of every recipient."""
+    """Return what the database says of every recipient."""
     return [
         State(
             id=str(row["id"]),
@@ -159,12 +160,12 @@ async def states(source: asyncpg.Pool | asyncpg.Connection) -> list[State]:
 
 
 async def open_work(source: asyncpg.Pool | asyncpg.Connection) -> int:
-    """How many work items are left, whoever has them."""
+    """Return how many work items are left, whoever has them."""
     return int(await source.fetchval("SELECT count(*) FROM deliveries"))
 
 
 async def uncertain(source: asyncpg.Pool | asyncpg.Connection) -> set[tuple[str, str]]:
-    """Mails and recipients whose history says that they may have arrived twice."""
+    """Return the mails and recipients whose history says that they may have arrived twice."""
     return {(token_of(row["subject"]), row["address"]) for row in await source.fetch(UNCERTAIN)}
 
 
@@ -193,7 +194,8 @@ class Comparison:
         return ", ".join(heads)
 
     def assert_sound(self, *, doubled: int = 0, strays: int = 0) -> None:
-        """Nothing lost, stuck or wrong; at most so many second deliveries and unacknowledged mails."""
+        """Assert that nothing is lost, stuck or wrong; at most so many second deliveries and
+        unacknowledged mails."""
         assert not self.lost, str(self)
         assert not self.stuck, str(self)
         assert not self.wrong, str(self)
@@ -245,7 +247,8 @@ def _by_email(known: Iterable[State]) -> dict[str, dict[str, str]]:
 
 
 def _several_names(arrived: Iterable[Arrival], known: Iterable[State]) -> list[str]:
-    """A mail that goes out again keeps its Message-ID, and a token has one email."""
+    """Return what is wrong with the names of mails. A mail that goes out again keeps its Message-ID, and a
+    token has one email."""
     wrong = []
     names: dict[str, set[str]] = defaultdict(set)
     emails: dict[str, set[str]] = defaultdict(set)

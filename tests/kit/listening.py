@@ -57,7 +57,7 @@ class Listener:
             raise RuntimeError("the listener cannot take this event")
 
     def slices(self) -> Sequence[Slice]:
-        """The program with this listener."""
+        """Return the program with this listener."""
         return with_listener(self)
 
     async def ready(self, pool: asyncpg.Pool) -> None:
@@ -66,7 +66,7 @@ class Listener:
 
 
 async def heard(pool: asyncpg.Pool, team_id: UUID) -> list[Heard]:
-    """What was told of a team's events, in order."""
+    """Return what was told of a team's events, in order."""
     rows = await pool.fetch(
         "SELECT event_id, name, contact_id, address, payload FROM heard WHERE team_id = $1 ORDER BY number",
         team_id,
@@ -75,6 +75,6 @@ async def heard(pool: asyncpg.Pool, team_id: UUID) -> list[Heard]:
 
 
 def with_listener(listener: Listener | None) -> Sequence[Slice]:
-    """The program with this listener to events, or with none."""
+    """Return the program with this listener to events, or with none."""
     own = replace(plugin.SLICE, jobs=lambda kit: plugin.handlers(kit, listener))
     return [own if one.name == "events" else one for one in SLICES]

@@ -46,7 +46,7 @@ class Line:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """The answer; OSError, EOFError or TimeoutError where none came."""
+        """Return the answer; raise OSError, EOFError or TimeoutError where none came."""
         try:
             async with asyncio.timeout(PATIENCE):
                 return await self._ask(method, path, body, headers)
@@ -108,7 +108,7 @@ class LoadClient:
             line.hang_up()
 
     def token(self) -> str:
-        """A word that no other mail has."""
+        """Return a word that no other mail has."""
         return f"{TOKEN}{self.run}-{next(self._numbers):06d}"
 
     async def post(self, to: Sequence[str], **fields: Any) -> str | None:
@@ -149,7 +149,7 @@ class LoadClient:
         raise AssertionError(f"{token} was not accepted within {LONGEST} s")
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Any other request, once."""
+        """Send any other request, once."""
         line = await self._free.get()
         try:
             status, answer = await line.ask(method, path, body)
@@ -171,7 +171,8 @@ class LoadClient:
         return await asyncio.gather(*tasks)
 
     async def post_until(self, over: asyncio.Event, pause: float, to: Callable[[int], Sequence[str]]) -> int:
-        """Each line sends one mail after the other, with pauses, until it is over; how many were sent."""
+        """Let each line send one mail after the other, with pauses, until it is over; return how many
+        were sent."""
         numbers = itertools.count()
 
         async def go_on() -> None:
@@ -184,6 +185,6 @@ class LoadClient:
 
 
 def to_each(destinations: Iterable[str]) -> Callable[[int], list[str]]:
-    """One recipient per mail, its address unique, the destinations in turn."""
+    """Return a function that gives one recipient per mail, its address unique, the destinations in turn."""
     names = list(destinations)
     return lambda number: [f"{{token}}@{names[number % len(names)]}"]

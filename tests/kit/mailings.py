@@ -64,7 +64,7 @@ class Mailing:
     async def happens(
         self, *events: tuple[int, EventKind, datetime, EventDetail | None]
     ) -> list[TimelineEntry]:
-        """Events of copies, by their place in the list; returns those that took effect."""
+        """Let events of copies happen, by their place in the list; return those that took effect."""
         entries = [
             TimelineEntry(
                 team_id=self.team.id,
@@ -80,15 +80,15 @@ class Mailing:
             return await self.team.world.app.need(Timeline).record(conn, entries)
 
     async def report(self, **params: Any) -> dict[str, Any]:
-        """A page of its recipients."""
+        """Return a page of its recipients."""
         return await self._asked("recipients", params)
 
     async def links(self, **params: Any) -> dict[str, Any]:
-        """A page of the links that were followed."""
+        """Return a page of the links that were followed."""
         return await self._asked("clicked-links", params)
 
     async def whole(self, **params: Any) -> list[dict[str, Any]]:
-        """All rows of a report, page by page."""
+        """Return all rows of a report, page by page."""
         rows: list[dict[str, Any]] = []
         while True:
             at = {"after": rows[-1]["id"]} if rows else {}
@@ -98,7 +98,7 @@ class Mailing:
                 return rows
 
     async def metrics(self) -> dict[str, int]:
-        """What the metrics say of it, over the whole time."""
+        """Return what the metrics say of it, over the whole time."""
         params = {"broadcast_id": str(self.id), "start_date": "2020-01-01"}
         answer = await self.team.http.get("/emails/metrics", params=params)
         assert answer.status_code == 200, answer.text
@@ -118,7 +118,7 @@ async def a_mailing(
     status: str = "sent",
     name: str | None = None,
 ) -> Mailing:
-    """A broadcast whose copies were just handed over; nothing became of them yet."""
+    """Return a broadcast whose copies were just handed over; nothing became of them yet."""
     ids = team.world.app.need(Ids)
     started = started or datetime.now(UTC) - timedelta(hours=2)
     made = Mailing(team, UUID(int=ids.new().int), started)
@@ -166,7 +166,7 @@ async def _handed_over(made: Mailing) -> None:
 
 
 def clicked(url: str, at: datetime) -> EventDetail:
-    """What is kept of a click."""
+    """Return what is kept of a click."""
     return EventDetail(click=ClickDetail("192.0.2.7", url, at, "Lynx"))
 
 
@@ -175,5 +175,5 @@ def bounced(kind: str = "Permanent") -> EventDetail:
 
 
 def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """The addresses of rows."""
+    """Return the addresses of rows."""
     return [row["email"] for row in rows]

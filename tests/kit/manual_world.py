@@ -25,7 +25,7 @@ from pillarbox.kernel.work.jobs import Jobs
 async def manual_world(
     database_url: str, folder: Path, clock: ManualClock | None = None, **settings: Any
 ) -> AsyncIterator[World]:
-    """A Pillarbox whose time and work the test moves by hand."""
+    """Yield a Pillarbox whose time and work the test moves by hand."""
     made = clock or ManualClock()
     async with world(database_url, folder, clock=made, started=False, **settings) as pillarbox:
         yield pillarbox
@@ -36,7 +36,7 @@ async def manual_world(
 async def relayed_world(
     database_url: str, folder: Path, **settings: Any
 ) -> AsyncIterator[tuple[World, Sink]]:
-    """A Pillarbox with a smarthost that accepts everything, driven by hand."""
+    """Yield a Pillarbox with a smarthost that accepts everything, driven by hand."""
     async with Sink() as sink:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
         async with manual_world(database_url, folder, route=route, **settings) as pillarbox:
@@ -44,7 +44,7 @@ async def relayed_world(
 
 
 def clock_of(pillarbox: World) -> ManualClock:
-    """The manual clock of this world."""
+    """Return the manual clock of this world."""
     assert isinstance(pillarbox.clock, ManualClock)
     return pillarbox.clock
 
@@ -58,5 +58,5 @@ async def run_jobs(pillarbox: World) -> int:
 
 
 def parsed(message: Message) -> EmailMessage:
-    """What arrived, as the standard library reads it."""
+    """Return what arrived, as the standard library reads it."""
     return BytesParser(policy=default).parsebytes(message.content)

@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def resident(pid: int | str = "self") -> int:
-    """Resident octets now."""
+    """Return the resident octets now."""
     [line] = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(line) * 1024

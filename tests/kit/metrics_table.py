@@ -29,7 +29,7 @@ class Described(NamedTuple):
 
 
 def documented() -> dict[str, Described]:
-    """The table of the guide."""
+    """Return the table of the guide."""
     return {
         name: Described(kind, frozenset(re.findall(r"`(\w+)`", labels)))
         for name, kind, labels, _ in ROW.findall(GUIDE.read_text())
@@ -37,7 +37,7 @@ def documented() -> dict[str, Described]:
 
 
 def defined() -> dict[str, Described]:
-    """What the program may show; names as in an answer, so counters end with `_total`."""
+    """Return what the program may show; names as in an answer, so counters end with `_total`."""
     for module in PROGRAM:
         importlib.import_module(module)
     found = {}
@@ -53,7 +53,7 @@ def defined() -> dict[str, Described]:
 
 
 def series_of(table: dict[str, Described]) -> dict[str, frozenset[str]]:
-    """Every name of a series with its labels: histograms have three."""
+    """Return every name of a series with its labels: histograms have three."""
     found = {}
     for name, described in table.items():
         for part in PARTS.get(described.kind, ("",)):
@@ -62,7 +62,7 @@ def series_of(table: dict[str, Described]) -> dict[str, frozenset[str]]:
 
 
 def shown(page: str) -> dict[str, Described]:
-    """What an answer of `/metrics` describes; the labels are those of its samples."""
+    """Return what an answer of `/metrics` describes; the labels are those of its samples."""
     found = {}
     for family in text_string_to_metric_families(page):
         name = f"{family.name}_total" if family.type == "counter" else family.name
@@ -72,6 +72,6 @@ def shown(page: str) -> dict[str, Described]:
 
 
 def with_samples(page: str) -> set[str]:
-    """The names of all series that an answer has a number for."""
+    """Return the names of all series that an answer has a number for."""
     families = text_string_to_metric_families(page)
     return {sample.name for family in families for sample in family.samples}

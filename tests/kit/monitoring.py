@@ -21,12 +21,12 @@ def dashboard() -> dict[str, Any]:
 
 
 def panels() -> list[dict[str, Any]]:
-    """The panels that show something, from top to bottom."""
+    """Return the panels that show something, from top to bottom."""
     return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """Every query of a panel, with the panel's title; the dashboard's variables have values."""
+    """Yield every query of a panel, with the panel's title; the dashboard's variables have values."""
     for panel in panels():
         for target in panel["targets"]:
             expression = target["expr"].replace("$job", JOB).replace("$__rate_interval", "1m")

@@ -46,8 +46,8 @@ class NodeSmtpServer:
 
 @contextmanager
 def node_smtp_server(tls: TlsKind, certificate: bytes, home: Path) -> Iterator[NodeSmtpServer]:
-    """The server for as long as the block runs; `certificate` is a key with its chain. Skips the test where
-    Node or the packages are missing."""
+    """Yield the server for as long as the block runs; `certificate` is a key with its chain. Skips the test
+    where Node or the packages are missing."""
     (home / "node_modules").symlink_to(packages("smtp_server") / "node_modules")
     module, pem = home / PROGRAM.name, home / "certificate.pem"
     shutil.copy(PROGRAM, module)
@@ -67,7 +67,7 @@ def node_smtp_server(tls: TlsKind, certificate: bytes, home: Path) -> Iterator[N
 
 
 def _line(process: subprocess.Popen[bytes]) -> bytes:
-    """The next line that it prints."""
+    """Return the next line that it prints."""
     assert process.stdout is not None
     line = b""
     while not line.endswith(b"\n"):

@@ -26,20 +26,20 @@ REDIRECT = "https://quill.example/cb"
 
 
 def registration(**fields: Any) -> dict[str, Any]:
-    """A registration that is right, with `fields` put in its place (None removes one)."""
+    """Return a registration that is right, with `fields` put in its place (None removes one)."""
     body = {"client_name": "Quill", "redirect_uris": [REDIRECT], **fields}
     return {name: value for name, value in body.items() if value is not None}
 
 
 async def register(pillarbox: World, **fields: Any) -> dict[str, Any]:
-    """A program of its own: the answer to its registration."""
+    """Register a program of its own; return the answer to its registration."""
     answer = await pillarbox.client(None).post("/oauth/register", json=registration(**fields))
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
 
 
 def parameters(client_id: str, **fields: str | None) -> dict[str, str]:
-    """A request of a program that is right, with `fields` put in its place (None removes one)."""
+    """Return a request of a program that is right, with `fields` put in its place (None removes one)."""
     made: dict[str, str | None] = {
         "client_id": client_id,
         "response_type": "code",
@@ -70,19 +70,19 @@ class Asking:
         return await self.visit.post(self.path, decision=decision, team_id=team_id)
 
     async def approve(self, team: Team | None = None) -> str:
-        """The code that the program gets."""
+        """Return the code that the program gets."""
         answer = await self.decide("approve", team)
         assert answer.status_code == 303, answer.text
         return answered(answer)["code"]
 
 
 def answered(answer: httpx.Response) -> dict[str, str]:
-    """What a redirect tells the program."""
+    """Return what a redirect tells the program."""
     return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 
 
 async def ask(visit: Visit, client_id: str, **fields: str | None) -> Asking:
-    """A browser that a program has sent to us."""
+    """Return a browser that a program has sent to us."""
     answer = await visit.ask("GET", "/oauth/authorize", params=parameters(client_id, **fields))
     assert answer.status_code == 302, answer.text
     path = urlsplit(answer.headers["location"]).path
@@ -130,7 +130,7 @@ class Allowed:
 
 
 async def allowed(pillarbox: World, role: TeamRole = TeamRole.OWNER, **fields: Any) -> Allowed:
-    """A new program that was let in by a new person of a new team."""
+    """Return a new program that was let in by a new person of a new team."""
     team = await pillarbox.team()
     person = await a_person(team, f"{role.value}-{team.id.hex}@people.example", role)
     client_id = (await register(pillarbox, **fields))["client_id"]

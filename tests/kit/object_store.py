@@ -179,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def object_store() -> Iterator[ObjectStore]:
-    """A store with the bucket `mail`, listening on loopback for as long as the block runs."""
+    """Yield a store with the bucket `mail`, listening on loopback for as long as the block runs."""
     made = ObjectStore()
     made.start()
     try:

@@ -68,7 +68,7 @@ class Place:
 
 @contextmanager
 def client_server(url: str, folder: Path) -> Iterator[Place]:
-    """A server on this database, ended with the block; it must end well."""
+    """Yield a server on this database, ended with the block; it must end well."""
     with serving(folder, database_url=url, **SETTINGS) as server:
         for arguments in (
             ("teams", "create", "Owner", "--email", "ola@wharf.example"),

@@ -16,16 +16,16 @@ class OpenApiDocument:
         self._validators: dict[str, jsonschema_rs.Validator] = {}
 
     def operation(self, method: str, path: str) -> dict[str, Any]:
-        """What the document says of a route, by the pattern of its path."""
+        """Return what the document says of a route, by the pattern of its path."""
         found: dict[str, Any] = self.document["paths"][path][method.lower()]
         return found
 
     def response(self, method: str, path: str, status: int) -> dict[str, Any]:
-        """What the document says of one status of a route."""
+        """Return what the document says of one status of a route."""
         return self.resolved(self.operation(method, path)["responses"][str(status)])
 
     def resolved(self, value: dict[str, Any]) -> dict[str, Any]:
-        """The value that a `$ref` leads to."""
+        """Return the value that a `$ref` leads to."""
         while "$ref" in value:
             found: Any = self.document
             for part in value["$ref"].removeprefix("#/").split("/"):
@@ -34,7 +34,8 @@ class OpenApiDocument:
         return value
 
     def faults(self, method: str, path: str, answer: httpx.Response) -> list[str]:
-        """How an answer differs from the document: status, media type, headers, body, order of the keys."""
+        """Return how an answer differs from the document: status, media type, headers, body, order of
+        the keys."""
         responses = self.operation(method, path)["responses"]
         if str(answer.status_code) not in responses:
             return [f"{answer.status_code} is not documented"]
@@ -61,7 +62,7 @@ class OpenApiDocument:
         ]
 
     def errors(self, schema: dict[str, Any], body: Any) -> list[str]:
-        """Why a body is not what a schema says; formats count."""
+        """Return why a body is not what a schema says; formats count."""
         name = repr(schema)
         if name not in self._validators:
             whole = {**schema, "components": self.document["components"]}
@@ -71,7 +72,7 @@ class OpenApiDocument:
         ]
 
     def disorder(self, schema: dict[str, Any], body: Any, where: str) -> list[str]:
-        """Where the keys of an object stand in another order than in the document."""
+        """Return where the keys of an object stand in another order than in the document."""
         schema = self.resolved(schema)
         for choice in schema.get("anyOf", ()):
             if not self.errors(choice, body):

@@ -45,7 +45,7 @@ class Asked:
     broadcasts: tuple[UUID, ...] = ()
 
     def params(self) -> dict[str, str]:
-        """The same as the query of a request."""
+        """Return the question as the query of a request."""
         named = {
             "start_date": self.start.isoformat(),
             "end_date": self.end.isoformat(),
@@ -64,7 +64,7 @@ def totals(history: History, asked: Asked) -> dict[str, Any]:
 
 
 def data(history: History, asked: Asked) -> list[dict[str, Any]]:
-    """The rows of the answer, in its order."""
+    """Return the rows of the answer, in its order."""
     if not asked.dimensions:
         return []
     found: defaultdict[tuple[Any, ...], list[Event]] = defaultdict(list)
@@ -135,7 +135,7 @@ def _names(event: Event, key: tuple[Any, ...], asked: Asked) -> dict[str, Any]:
 
 
 def label(at: datetime, asked: Asked) -> str:
-    """The name of the period that an instant lies in."""
+    """Return the name of the period that an instant lies in."""
     zone = ZoneInfo(asked.zone)
     if asked.granularity == "hourly":
         return _hour(at, zone)
@@ -161,7 +161,7 @@ def _hour(at: datetime, zone: ZoneInfo) -> str:
 
 
 def _labels(asked: Asked) -> list[str]:
-    """Of every period that the range touches, in order."""
+    """Return the labels of every period that the range touches, in order."""
     found = []
     at = asked.start
     while at < asked.end:

@@ -36,7 +36,7 @@ def is_page_of_people(entry: Route) -> bool:
 
 
 async def page_answers(team: Team, entry: Route) -> list[httpx.Response]:
-    """What the page says to whoever has not logged in, and to an owner of the team."""
+    """Return what the page says to whoever has not logged in, and to an owner of the team."""
     if entry.path in TESTED_ELSEWHERE:
         return []
     world = team.world
@@ -54,7 +54,7 @@ async def page_answers(team: Team, entry: Route) -> list[httpx.Response]:
 
 
 async def answers_to_a_program(team: Team, entry: Route, person: Person) -> list[httpx.Response]:
-    """What the page of a request of a program says before the login and after it."""
+    """Return what the page of a request of a program says before the login and after it."""
     browser = visit(team.world)
     client_id = (await register(team.world))["client_id"]
     asking = await ask(browser, client_id, scope="emails:send")
@@ -70,7 +70,7 @@ async def answers_to_a_program(team: Team, entry: Route, person: Person) -> list
 
 
 async def path_of(team: Team, entry: Route, person: Person) -> str:
-    """A path that leads somewhere."""
+    """Return a path that leads somewhere."""
     if entry.path in LINKS:
         async with transaction(team.world.pool) as conn:
             at = team.world.app.need(Ids).now()
@@ -92,7 +92,7 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
 
 
 async def an_address_change(team: Team, person: Person) -> str:
-    """The token by which the person logs in with another address."""
+    """Return the token by which the person logs in with another address."""
     token, now = sessions.new_token(), team.world.app.need(Ids).now()
     address, hash_ = f"{uuid4().hex}@pages.example", sessions.token_hash(token)
     await address_queries.ask(team.world.pool, person.id, hash_, address, now, now + LASTS)
@@ -100,7 +100,7 @@ async def an_address_change(team: Team, person: Person) -> str:
 
 
 async def an_invitation(team: Team) -> str:
-    """The token of an invitation to the team."""
+    """Return the token of an invitation to the team."""
     ids = team.world.app.need(Ids)
     stamp = ids.stamp()
     async with transaction(team.world.pool) as conn:

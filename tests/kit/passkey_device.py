@@ -38,7 +38,7 @@ class PasskeyDevice:
     user: bytes = b""
 
     def makes(self, options: str, **changed: Any) -> str:
-        """The answer to `navigator.credentials.create`."""
+        """Return the answer to `navigator.credentials.create`."""
         wanted = json.loads(options)
         self.user = octets_of(wanted["user"]["id"])
         client = self._client("webauthn.create", wanted["challenge"], changed)
@@ -55,7 +55,7 @@ class PasskeyDevice:
         return self._answer({"attestationObject": attestation, "clientDataJSON": client}, ["internal"])
 
     def signs(self, options: str, **changed: Any) -> str:
-        """The answer to `navigator.credentials.get`."""
+        """Return the answer to `navigator.credentials.get`."""
         wanted = json.loads(options)
         client = self._client("webauthn.get", wanted["challenge"], changed)
         data = self._data(changed.get("party", wanted["rpId"]), 0)

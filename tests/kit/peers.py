@@ -32,7 +32,7 @@ class Peered:
     ports: dict[str, int]
 
     def api(self, path: str, body: Any = None) -> Any:
-        """What the API answers to a GET, or to a POST of this body."""
+        """Return what the API answers to a GET, or to a POST of this body."""
         method, text = ("GET", None) if body is None else ("POST", json.dumps(body))
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
         connection = http.client.HTTPConnection("127.0.0.1", self.ports["http"], timeout=30)
@@ -42,7 +42,8 @@ class Peered:
             return json.loads(answer.read())
 
     def received(self, subject: str) -> dict[str, Any]:
-        """The received email with that subject, once it is there, and its `octets` as they are stored."""
+        """Return the received email with that subject, once it is there, and its `octets` as they
+        are stored."""
         listed = eventually(
             lambda: [
                 one for one in self.api("/emails/receiving?limit=100")["data"] if one["subject"] == subject
@@ -58,7 +59,7 @@ class Peered:
             return {**found, "octets": answer.read()}
 
     def email(self, subject: str) -> dict[str, Any]:
-        """The email with that subject, once it is delivered."""
+        """Return the email with that subject, once it is delivered."""
         return eventually(
             lambda: next(
                 (
@@ -87,7 +88,7 @@ def eventually(claim: Callable[[], Any], what: str) -> Any:
 
 
 def ports_of(served: Served) -> dict[str, int]:
-    """The ports of the ready line."""
+    """Return the ports of the ready line."""
     reply = dict(part.split("=", 1) for part in served.out.wait_for("ready").split()[1:])
     plain, tls = reply["submission"].split(",")
     assert tls.startswith("tls://")
@@ -109,7 +110,7 @@ def peered(data: Path, url: str, *, fault: str = "", **settings: str) -> Iterato
 
 
 def submitted(server: Peered, text: bytes) -> str:
-    """The id of a mail that was accepted."""
+    """Return the id of a mail that was accepted."""
     with smtplib.SMTP("127.0.0.1", server.ports["submission"], timeout=30) as client:
         client.starttls(context=server.trust)
         client.login("resend", KEY)

@@ -79,7 +79,7 @@ class Visit:
         return answer
 
     async def follow(self, answer: httpx.Response) -> httpx.Response:
-        """What is shown in the end."""
+        """Return what is shown in the end."""
         while answer.status_code == 303:
             answer = await self.get(answer.headers["location"])
         return answer
@@ -104,7 +104,7 @@ class Visit:
 async def a_person(
     team: Team, email: str, role: TeamRole = TeamRole.OWNER, *, name: str | None = None, password: bool = True
 ) -> Person:
-    """Somebody who belongs to the team, with the password PASSWORD."""
+    """Store somebody who belongs to the team, with the password PASSWORD."""
     ids, address = Ids(SystemClock()), email_address(email)
     async with transaction(team.world.pool) as conn:
         person_id = await accounts.create(conn, ids.stamp(), address, name)
@@ -115,14 +115,14 @@ async def a_person(
 
 
 async def an_operator(team: Team, email: str, role: TeamRole = TeamRole.OWNER) -> Person:
-    """Somebody who belongs to the team, and is an operator of the installation."""
+    """Store somebody who belongs to the team, and is an operator of the installation."""
     person = await a_person(team, email, role)
     await queries.set_operator(team.world.pool, person.id, is_operator=True)
     return person
 
 
 async def a_grant(team: Team, person: Person, name: str = "Quill") -> UUID:
-    """A program that the person has let act for the team."""
+    """Store a program that the person has let act for the team; return its grant."""
     stamp = Ids(SystemClock()).stamp()
     async with transaction(team.world.pool) as conn:
         await grants.add(
@@ -138,12 +138,12 @@ async def a_grant(team: Team, person: Person, name: str = "Quill") -> UUID:
 
 
 def visit(world: World) -> Visit:
-    """A browser that was never here."""
+    """Return a browser that was never here."""
     return Visit(world.client(None))
 
 
 async def logged_in(world: World, person: Person) -> Visit:
-    """A browser in which the person has logged in."""
+    """Return a browser in which the person has logged in."""
     found = visit(world)
     answer = await found.log_in(person)
     assert answer.status_code == 303, answer.text
@@ -151,11 +151,11 @@ async def logged_in(world: World, person: Person) -> Visit:
 
 
 def heading(answer: httpx.Response) -> str:
-    """What stands over a page."""
+    """Return what stands over a page."""
     found = _HEADING.search(answer.text)
     return unescape(_TAG.sub("", found[1])).strip() if found else ""
 
 
 def text_of(answer: httpx.Response) -> str:
-    """The text of a page, on one line."""
+    """Return the text of a page, on one line."""
     return " ".join(unescape(_TAG.sub(" ", answer.text.partition("<body")[2].partition(">")[2])).split())

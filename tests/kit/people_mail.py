@@ -26,7 +26,7 @@ class PersonalMail(NamedTuple):
 
 
 async def mail_to_people(pillarbox: World) -> list[PersonalMail]:
-    """All that is still to be delivered, the oldest first."""
+    """Return all that is still to be delivered, the oldest first."""
     ring = pillarbox.app.need(KeyRing)
     return [
         PersonalMail(

@@ -49,7 +49,7 @@ logfile = {folder}/log
 
 @contextmanager
 def pgbouncer(database_url: str, mode: str, *, size: int = 100) -> Iterator[str]:
-    """The database behind PgBouncer in this pool mode, for as long as the block runs."""
+    """Yield the database behind PgBouncer in this pool mode, for as long as the block runs."""
     if not Path(PROGRAM).exists():
         pytest.skip(f"{PROGRAM} is not installed (package pgbouncer)")
     parts = urlsplit(database_url)
@@ -115,7 +115,7 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
 
 
 def _listens(path: Path) -> bool:
-    """Whether the program takes connections; the socket lies there a moment earlier."""
+    """Return whether the program takes connections; the socket lies there a moment earlier."""
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0
 

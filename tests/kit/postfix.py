@@ -129,7 +129,7 @@ class Postfix:
 def postfix(
     relay: int, *, login: bool, lmtp: bool = False, certificate: bytes | None = None
 ) -> Iterator[Postfix]:
-    """Postfix in a folder of its own, relaying to a port of ours. Skips where it cannot run."""
+    """Yield Postfix in a folder of its own, relaying to a port of ours. Skips where it cannot run."""
     program = shutil.which("postfix", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:
         pytest.skip("Postfix is not installed (Debian package postfix)")
@@ -187,7 +187,8 @@ def configure(
 
 
 def works(made: Postfix) -> bool:
-    """Whether it takes a mail before long and is rid of it: the machine may forbid it what it needs."""
+    """Return whether it takes a mail before long and is rid of it: the machine may forbid it what
+    it needs."""
     deadline = time.monotonic() + SOUND
     while time.monotonic() < deadline:
         with (

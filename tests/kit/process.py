@@ -51,7 +51,7 @@ AGE = """
 
 
 def environment(fault: str = "", sources: Path = TESTS.parent / "src") -> dict[str, str]:
-    """Ours, with the sources of this checkout (or of another one) and without settings."""
+    """Return our environment, with the sources of this checkout (or of another one) and without settings."""
     made = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
     made["PYTHONPATH"] = f"{TESTS}:{sources}"
     if fault:
@@ -91,7 +91,7 @@ class Served:
         self.log = Lines(self.process.stderr)
 
     def ready(self) -> tuple[str, int]:
-        """Host and port of the HTTP listener, once all listeners are open."""
+        """Return the host and port of the HTTP listener, once all listeners are open."""
         line = self.out.wait_for("ready")
         host, _, port = dict(part.split("=") for part in line.split()[1:])["http"].rpartition(":")
         return host, int(port)
@@ -109,7 +109,7 @@ class Served:
         return found
 
     def kill_a_worker(self, chance: random.Random) -> int | None:
-        """SIGKILL to one of the workers; None where all are dead already."""
+        """Send SIGKILL to one of the workers; return None where all are dead already."""
         if not (alive := self.workers()):
             return None
         victim = chance.choice(alive)
@@ -118,12 +118,12 @@ class Served:
         return victim
 
     def stop(self) -> int:
-        """SIGTERM; the exit status."""
+        """Send SIGTERM; return the exit status."""
         self.process.terminate()
         return self.process.wait(PATIENCE)
 
     def end(self) -> None:
-        """Whatever state it is in, it is gone afterwards."""
+        """End the server, whatever state it is in: it is gone afterwards."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
@@ -139,7 +139,8 @@ class Served:
 def served(
     data: Path, *, fault: str = "", sources: Path = TESTS.parent / "src", **settings: str
 ) -> Iterator[Served]:
-    """`pillarbox serve`, ready, with these settings besides those of every test; ended with the block."""
+    """Run `pillarbox serve` until it is ready, with these settings besides those of every test; it ends with
+    the block."""
     running = Served(data, settings, fault, sources)
     try:
         running.ready()
@@ -149,7 +150,7 @@ def served(
 
 
 def verified(data: Path, **settings: str) -> None:
-    """`pillarbox verify` finds no gap."""
+    """Assert that `pillarbox verify` finds no gap."""
     flags = [word for name, text in settings.items() for word in (f"--{name.replace('_', '-')}", text)]
     done = subprocess.run(
         [sys.executable, "-m", "pillarbox", "verify", "--data", str(data), *flags],
@@ -162,7 +163,7 @@ def verified(data: Path, **settings: str) -> None:
 
 
 async def reconciled(url: str) -> None:
-    """The same without a process: emails, recipients, work, history and metrics fit together."""
+    """Assert without a process that emails, recipients, work, history and metrics fit together."""
     pool = await asyncpg.create_pool(url, min_size=1, max_size=1)
     try:
         found = await reconcile(pool, 10, INVARIANTS)
@@ -173,7 +174,7 @@ async def reconciled(url: str) -> None:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for as long as the block runs."""
+    """Yield a connection for as long as the block runs."""
     conn = await asyncpg.connect(url)
     try:
         yield conn
@@ -195,7 +196,8 @@ async def settled(url: str, seconds: float) -> float:
 
 
 async def ended(url: str, seconds: float, *, hurries: int) -> None:
-    """The same in a hurry: whoever waits for a retry gets it at once, and after so many the last one."""
+    """Return when no recipient is open any more, in a hurry: whoever waits for a retry gets it at once, and
+    after so many the last one."""
     loop = asyncio.get_running_loop()
     started = loop.time()
     async with connected(url) as conn:
@@ -208,7 +210,7 @@ async def ended(url: str, seconds: float, *, hurries: int) -> None:
 
 
 async def _left(url: str) -> int | None:
-    """How many recipients are open; None where the database does not answer."""
+    """Return how many recipients are open; None where the database does not answer."""
     try:
         conn = await asyncpg.connect(url, timeout=5)
     except (OSError, asyncpg.PostgresError):
@@ -222,7 +224,7 @@ async def _left(url: str) -> int | None:
 
 
 async def first_team(url: str) -> None:
-    """The team of `KEY`, in a database that nobody has served yet."""
+    """Make the team of `KEY`, in a database that nobody has served yet."""
     async with connected(url) as conn, conn.transaction():
         ids = Ids(SystemClock())
         await bootstrap.first_team(conn, email="ops@harbor.example", initial_key=KEY, ids=ids)
@@ -230,7 +232,7 @@ async def first_team(url: str) -> None:
 
 @cache
 def parent_of_workers() -> subprocess.Popen[str]:
-    """One for all tests of a session; it ends when its standard input does."""
+    """Return the parent of workers, one for all tests of a session; it ends when its standard input does."""
     return subprocess.Popen(
         [sys.executable, "-m", "kit.fork_server"],
         stdin=subprocess.PIPE,
@@ -257,7 +259,8 @@ class WorkerProcesses:
         self.at = "127.0.0.1", int(self._ask("open", settings=given))
 
     def start(self, fault: str = "", *, place: int = 0) -> int:
-        """The process of a worker that is ready, with these faults; its place must be free."""
+        """Start the process of a worker with these faults, and return when it is ready; its place must
+        be free."""
         pid = int(self._ask("start", place, fault=fault))
         assert pid, "the worker did not get ready"
         return pid
@@ -267,11 +270,11 @@ class WorkerProcesses:
         return int(self._ask("wait", place))
 
     def kill(self, *, place: int = 0) -> int:
-        """SIGKILL, and wait."""
+        """Send SIGKILL, and wait."""
         return int(self._ask("kill", place))
 
     def stop(self, *, place: int = 0) -> int:
-        """SIGTERM, and wait."""
+        """Send SIGTERM, and wait."""
         return int(self._ask("stop", place))
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ class ProgramSite:
 
 
 def described(**fields: Any) -> dict[str, Any]:
-    """A document that is right, with `fields` put in its place (None removes one)."""
+    """Return a document that is right, with `fields` put in its place (None removes one)."""
     body = {"client_id": URL, "client_name": "Quill", "redirect_uris": [REDIRECT], **fields}
     return {name: value for name, value in body.items() if value is not None}
 
@@ -54,7 +54,7 @@ def document(
     media: str = "application/json",
     **fields: Any,
 ) -> bytes:
-    """An HTTP answer with a document."""
+    """Return an HTTP answer with a document."""
     octets = json.dumps(described(**fields)).encode() if body is None else body
     return answer(octets, f"Content-Type: {media}", *headers, status=status)
 
@@ -63,7 +63,7 @@ def document(
 async def program_site(
     database_url: str, folder: Path, *answers: bytes | Handler, **settings: str
 ) -> AsyncIterator[ProgramSite]:
-    """A Pillarbox that may fetch from loopback, and a site that answers so in turn."""
+    """Yield a Pillarbox that may fetch from loopback, and a site that answers so in turn."""
     authority, zone, clock = TlsAuthority(HOST, f"logos.{HOST}"), Zone(RECORDS), ManualClock()
     given = {"allow_private": "127.0.0.1/32", **settings}
     async with (

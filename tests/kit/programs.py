@@ -44,12 +44,12 @@ class Program:
         self.forget()
 
     def forget(self) -> None:
-        """What the process remembers of the grant is asked for again."""
+        """Have what the process remembers of the grant asked for again."""
         self.team.world.app.need(BearerTokens).forget(self.team.id)
 
 
 async def a_member(team: Team, role: TeamRole = TeamRole.MEMBER, email: str | None = None) -> UUID:
-    """Somebody who is in the team."""
+    """Store somebody who is in the team."""
     person_id, now = uuid4(), team.world.clock.now()
     address = email or f"{role.value}-{person_id.hex[:8]}@people.example"
     await team.world.pool.execute(
@@ -80,7 +80,7 @@ async def a_grant(
     name: str = "Quill",
     client_id: str = CLIENT_ID,
 ) -> GrantRef:
-    """What the person allowed a program to do."""
+    """Store what the person allowed a program to do."""
     stamp = team.world.app.need(Ids).stamp()
     ref = GrantRef(team.id, stamp.id)
     async with transaction(team.world.pool) as conn:
@@ -103,7 +103,7 @@ async def a_token(
     scopes: Sequence[str] = BOTH,
     client_id: str = CLIENT_ID,
 ) -> str:
-    """An access token as the token endpoint gives it."""
+    """Return an access token as the token endpoint gives it."""
     app = team.world.app
     return await access_tokens.issue(
         app.need(SigningKeys),
@@ -124,7 +124,7 @@ async def program(
     name: str = "Quill",
     person_id: UUID | None = None,
 ) -> Program:
-    """A program that this person, or somebody with this role, lets act for the team."""
+    """Return a program that this person, or somebody with this role, lets act for the team."""
     person_id = person_id or await a_member(team, role)
     ref = await a_grant(team, person_id, scopes, name=name)
     token = await a_token(team, ref, person_id, scopes)

@@ -30,7 +30,7 @@ POLL = 0.2
 
 
 def program(name: str) -> str:
-    """The path of `prometheus` or `promtool`; skips the test where there is none."""
+    """Return the path of `prometheus` or `promtool`; skip the test where there is none."""
     found = shutil.which(name)
     if found is None:
         pytest.skip(f"{name} is not installed (Debian package prometheus)")
@@ -38,7 +38,7 @@ def program(name: str) -> str:
 
 
 def promtool(*arguments: str) -> str:
-    """What promtool says; it must not complain."""
+    """Return what promtool says; it must not complain."""
     done = subprocess.run([program("promtool"), *arguments], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -56,7 +56,7 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def values(self, expression: str) -> list[float]:
-        """The numbers that an expression has now."""
+        """Return the numbers that an expression has now."""
         result = self.ask("/api/v1/query", query=expression)["result"]
         numbers = [float(series["value"][1]) for series in result]
         return [number for number in numbers if not math.isnan(number)]
@@ -68,7 +68,7 @@ class Prometheus:
 
 @contextmanager
 def prometheus(target: str) -> Iterator[Prometheus]:
-    """A Prometheus with our alerts that asks this address once a second."""
+    """Yield a Prometheus with our alerts that asks this address once a second."""
     path = program("prometheus")
     folder = Path(tempfile.mkdtemp(prefix="pillarbox-prometheus-"))
     settings = {

@@ -85,7 +85,7 @@ def asked(expression: str) -> Asked:
 
 
 def _list(every: list[tuple[str, str]], at: int) -> tuple[frozenset[str], int]:
-    """The names between parentheses, and where it goes on."""
+    """Return the names between parentheses, and where it goes on."""
     end = next(place for place in range(at, len(every)) if every[place][1] == ")")
     return frozenset(text for kind, text in every[at:end] if kind == "word"), end + 1
 

@@ -11,7 +11,7 @@ import asyncpg
 
 
 async def plan(conn: asyncpg.Connection, sql: str, args: tuple[Any, ...]) -> dict[str, Any]:
-    """What the database did for a statement."""
+    """Return what the database did for a statement."""
     literals = ", ".join(literal(arg) for arg in args)
     await conn.execute(f"PREPARE asked AS {sql}")
     found = await conn.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked({literals})")
@@ -29,7 +29,7 @@ def literal(value: Any) -> str:
 
 
 def rows_read(node: dict[str, Any]) -> Iterator[int]:
-    """How many rows each scan of a plan has read."""
+    """Yield how many rows each scan of a plan has read."""
     if re.search(r"Scan$", node["Node Type"]) and "Relation Name" in node:
         yield (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
     else:

@@ -112,7 +112,7 @@ class Receiver:
 
 @asynccontextmanager
 async def receiver(*, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> AsyncIterator[Receiver]:
-    """A receiver for as long as the block runs."""
+    """Yield a receiver for as long as the block runs."""
     made = Receiver()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -134,19 +134,19 @@ async def receiver(*, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
 
 
 async def hangs(arrival: Arrival) -> bytes | None:
-    """Says nothing until the other side gives up."""
+    """Say nothing until the other side gives up."""
     await arrival.writer.wait_closed()
     return None
 
 
 async def resets(arrival: Arrival) -> bytes | None:
-    """Ends the connection with a reset."""
+    """End the connection with a reset."""
     arrival.writer.transport.abort()
     return None
 
 
 async def subscribed(at: tuple[str, int], endpoint: str, *events: str) -> None:
-    """A webhook of the first team, made over the API."""
+    """Make a webhook of the first team over the API."""
     line = Line(*at, KEY)
     code, answer = await line.ask("POST", "/webhooks", {"endpoint": endpoint, "events": list(events)})
     line.hang_up()

@@ -46,7 +46,7 @@ async def receiving_team(pillarbox: World) -> Team:
 
 
 def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> MessageReceiver:
-    """A `MessageReceiver` of this world with other arguments."""
+    """Return a `MessageReceiver` of this world with other arguments."""
     app = pillarbox.app
     given: dict[str, Any] = {
         "pool": app.kit.pool,

@@ -84,7 +84,7 @@ class RemoteServers:
 def remote_servers(
     folder: Path, tempers: Mapping[str, Behaviour], *, seed: int = 1, port: int = 0
 ) -> Iterator[RemoteServers]:
-    """Mail servers on these addresses for as long as the block runs."""
+    """Yield mail servers on these addresses for as long as the block runs."""
     folder.mkdir(parents=True, exist_ok=True)
     journal, script = folder / "taken.jsonl", folder / "tempers.json"
     script.write_text(json.dumps({"seed": seed, "port": port, "tempers": tempers}))
@@ -129,7 +129,7 @@ class Server:
         return "usual"
 
     def is_over(self, deed: str) -> bool:
-        """Whether a limit (`at most N`, `N a second`) forbids what has just come."""
+        """Return whether a limit (`at most N`, `N a second`) forbids what has just come."""
         number = int(re.sub(r"\D", "", deed))
         now = time.monotonic()
         if deed.startswith("at most"):

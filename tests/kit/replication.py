@@ -78,7 +78,7 @@ class PostgresServer:
         return done.stdout.strip()
 
     def sql(self, statement: str, database: str = "postgres") -> str:
-        """What psql answers to one statement."""
+        """Return what psql answers to one statement."""
         return self.run(
             "psql", "-X", "-A", "-t", "-h", "127.0.0.1", "-p", str(self.port), "-U", ROLE, "-d", database,
             "-c", statement,
@@ -106,7 +106,7 @@ class PostgresServer:
         wait_for(lambda: self.sql("SELECT 1") == "1", f"{self.name} does not answer")
 
     def kill(self) -> None:
-        """SIGKILL to all of its processes."""
+        """Send SIGKILL to all of its processes."""
         for pid in processes_in(self.folder):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -152,13 +152,13 @@ class Pair:
         )
 
     def promote(self) -> None:
-        """The standby becomes the primary, alone: its commits wait for nobody."""
+        """Promote the standby to the primary, alone: its commits wait for nobody."""
         self.standby.sql("ALTER SYSTEM RESET synchronous_standby_names")
         assert self.standby.sql("SELECT pg_promote()") == "t"
         self.primary, self.standby = self.standby, self.primary
 
     def rejoin(self) -> None:
-        """The server that died follows the new primary: what it wrote alone is taken back first."""
+        """Let the server that died follow the new primary: what it wrote alone is taken back first."""
         source = f"host=127.0.0.1 port={self.primary.port} user={ROLE} dbname=postgres"
         self.primary.sql("CHECKPOINT")
         self.standby.run(
@@ -182,7 +182,8 @@ def wait_for(met: object, otherwise: str) -> None:
 
 @contextmanager
 def replicated() -> Iterator[Pair]:
-    """Both servers, following; ended with the block. Their folder is one that every account can reach."""
+    """Yield both servers, following; ended with the block. Their folder is one that every account
+    can reach."""
     folder = Path(tempfile.mkdtemp(prefix="pillarbox-replicated-", dir=REACHABLE))
     folder.chmod(0o755)
     try:

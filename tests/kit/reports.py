@@ -23,7 +23,7 @@ NO_SUCH_USER = "550 5.1.1 <x>: no such user here"
 def about(
     final: str, *, action: str = "failed", status: str = "5.1.1", said: str = NO_SUCH_USER, original: str = ""
 ) -> str:
-    """The fields of one recipient."""
+    """Return the fields of one recipient."""
     lines = [f"Final-Recipient: rfc822; {final}", f"Action: {action}", f"Status: {status}"]
     if original:
         lines.insert(0, f"Original-Recipient: rfc822; {original}")
@@ -31,7 +31,7 @@ def about(
 
 
 def bounce(*groups: str, original: str = "Message-ID: <c81@harbor.example>") -> bytes:
-    """A delivery status notification with these groups of fields."""
+    """Return a delivery status notification with these groups of fields."""
     fields = "\n\n".join(["Reporting-MTA: dns; relay.quay.example", *groups])
     return _lines(
         "From: Mail Delivery System <MAILER-DAEMON@quay.example>\nSubject: Undelivered Mail Returned to "
@@ -43,7 +43,7 @@ def bounce(*groups: str, original: str = "Message-ID: <c81@harbor.example>") -> 
 
 
 def complaint(fields: str = "Feedback-Type: abuse", original: str = "Subject: Berth 12") -> bytes:
-    """An abuse report with these fields and this enclosed mail."""
+    """Return an abuse report with these fields and this enclosed mail."""
     return _lines(
         "From: fbl@quay.example\nSubject: FW: Berth 12\nTo: fbl@mx.pillar.example\nMIME-Version: 1.0\n"
         "Content-Type: multipart/report; report-type=feedback-report; boundary=b\n\n"
@@ -54,12 +54,12 @@ def complaint(fields: str = "Feedback-Type: abuse", original: str = "Subject: Be
 
 
 def reply(subject: str, *headers: str, text: str = "I am away until Monday.") -> bytes:
-    """What a person, or a program in their name, answers."""
+    """Return what a person, or a program in their name, answers."""
     return _lines("\n".join(["From: Ann <ann@quay.example>", f"Subject: {subject}", *headers, "", text, ""]))
 
 
 async def token_of(pillarbox: World, email: str, address: str = "") -> str:
-    """The local part under which the email went to this recipient, or to the first one."""
+    """Return the local part under which the email went to this recipient, or to the first one."""
     row = await pillarbox.pool.fetchrow(
         """
         SELECT t.number, r.grp
@@ -83,7 +83,7 @@ async def came_back(
     sender: str = "",
     client: str = QUAY_SERVER,
 ) -> ReportOutcome:
-    """What the receiving side hands over when this comes to a return path, or with "" to the feedback
+    """Return what the receiving side hands over when this comes to a return path, or with "" to the feedback
     address; some time after what was before."""
     pillarbox.zone.remove("quay.example", "TXT")
     pillarbox.zone.add("quay.example", "TXT", f'"v=spf1 ip4:{QUAY_SERVER} -all"')

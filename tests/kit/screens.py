@@ -64,12 +64,12 @@ Content-Disposition: attachment; filename="order.pdf"\r
 
 
 def table() -> list[Screen]:
-    """All screens of the program."""
+    """Return all screens of the program."""
     return screens_of([route.handler for entry in SLICES for route in entry.pages])
 
 
 async def some_mail(team: Team) -> list[str]:
-    """Emails with several fates; their ids, the oldest first."""
+    """Make emails with several fates; return their ids, the oldest first."""
     sender = "Harbor <hello@harbor.example>"
     sent = [
         {"to": "ada@quay.example", "subject": "Your invoice", "html": HTML, "text": "Thank you."},
@@ -89,7 +89,7 @@ async def an_email(team: Team) -> str:
 
 
 async def a_received_email(team: Team) -> str:
-    """With hostile HTML, a text, a picture and an attachment."""
+    """Make a received email with hostile HTML, a text, a picture and an attachment."""
     recipients = (AcceptedRecipient(team.id, "hello@harbor.example"),)
     arrival = Arrival(
         client="192.0.2.10",
@@ -106,7 +106,7 @@ async def a_received_email(team: Team) -> str:
 
 
 async def a_webhook(team: Team) -> str:
-    """A webhook with an event that was refused once and taken then."""
+    """Make a webhook with an event that was refused once and taken then."""
     subject = await hook(team, "domain.updated", "email.bounced")
     await publish(team, name="harbor.example", status="verified")
     await publish(team, "email.bounced", email_id=MARK_ID, subject="Your invoice", to=["ben@quay.example"])
@@ -120,19 +120,19 @@ async def a_webhook(team: Team) -> str:
 
 
 async def an_event(team: Team) -> str:
-    """The older event of the webhook that was made last."""
+    """Return the older event of the webhook that was made last."""
     webhook_id = (await team.get("/webhooks?limit=1")).json()["data"][0]["id"]
     return str((await team.get(f"/webhooks/{webhook_id}/events")).json()["data"][-1]["id"])
 
 
 async def a_log(team: Team) -> str:
-    """A request that was refused, in the log."""
+    """Return a request that was refused, in the log."""
     answer = await team.post("/emails", {"from": "x", "to": "ada@quay.example", "html": HTML})
     return answer.headers["x-request-id"]
 
 
 async def a_domain(team: Team) -> str:
-    """A domain whose records were looked for; each screen has one of its own."""
+    """Make a domain whose records were looked for; each screen has one of its own."""
     name = f"{secrets.token_hex(3)}.quay.example"
     domain = (await team.post("/domains", {"name": name, "tracking_subdomain": "links"})).json()
     await team.http.post(f"/domains/{domain['id']}/verify")
@@ -141,13 +141,14 @@ async def a_domain(team: Team) -> str:
 
 
 async def some_domains(team: Team) -> None:
-    """One that the mail of `some_mail` comes from, and one with a long name."""
+    """Make a domain that the mail of `some_mail` comes from, and one with a long name."""
     for name in ("harbor.example", "newsletters-and-announcements.lighthouse-at-the-harbor.example"):
         await team.post("/domains", {"name": name, "capabilities": {"receiving": "enabled"}})
 
 
 async def a_suppression(team: Team) -> str:
-    """An address with the email that bounced; bounces of the simulator suppress nothing by themselves."""
+    """Suppress an address with the email that bounced; bounces of the simulator suppress nothing
+    by themselves."""
     email_id = await team.send(to=BOUNCED, subject="Your <i>invoice</i>")
     while await team.world.turn():
         pass
@@ -165,7 +166,7 @@ BOUNCED: Final = "bounced@resend.dev"
 
 
 async def a_member(team: Team) -> str:
-    """Somebody else of the team."""
+    """Make somebody else a member of the team."""
     person = await a_person(team, f"{uuid4().hex[:8]}@quay.example", TeamRole.MEMBER, password=False)
     return str(await members.member_of(team.db, person.id))
 
@@ -189,7 +190,7 @@ SUBJECTS: Final[dict[str, Builds]] = {
 
 
 async def address_of(screen: Screen, team: Team) -> str:
-    """A path at which the screen can be seen in this team."""
+    """Return a path at which the screen can be seen in this team."""
     path = screen.path
     for name in re.findall(r"{(\w+)}", path):
         path = path.replace(f"{{{name}}}", await SUBJECTS[name](team))

@@ -134,7 +134,7 @@ class SearchedInbox:
         return await self.blocks().renew()
 
     async def keep_up(self) -> str:
-        """One turn of the periodic job."""
+        """Run one turn of the periodic job."""
         return await self.blocks().keep_up()
 
     async def due(self) -> None:
@@ -142,21 +142,22 @@ class SearchedInbox:
         await self.inbox.team.db.run(MAKE_DUE, self.inbox.id)
 
     async def left(self) -> list[int]:
-        """The rows that search has: blocks, parts of blocks, late messages, and inboxes that are due."""
+        """Return the rows that search has: blocks, parts of blocks, late messages, and inboxes that
+        are due."""
         return [await self.inbox.team.db.value(sql) for sql in LEFT]
 
     async def move(self, mail: Mail, folder: str) -> None:
         await self.inbox.team.db.run(MOVE, mail.thread_id, folder)
 
     async def page(self, **query: Any) -> dict[str, Any]:
-        """An answer of the search."""
+        """Return an answer of the search."""
         parameters = urlencode({name.strip("_"): value for name, value in query.items()})
         answer = await self.inbox.get(f"/threads/search?{parameters}")
         assert answer.status_code == 200, answer.text
         return answer.json()  # type: ignore[no-any-return]
 
     async def found(self, **query: Any) -> list[str | None]:
-        """The ids of the messages that were found, in the order of their threads."""
+        """Return the ids of the messages that were found, in the order of their threads."""
         return [item["matched_email_id"] for item in (await self.page(**query))["data"]]
 
     async def threads(self, **query: Any) -> list[str]:
@@ -165,6 +166,6 @@ class SearchedInbox:
 
 @asynccontextmanager
 async def searched_world(database_url: str, folder: Path) -> AsyncIterator[SearchedInbox]:
-    """An empty inbox of the only team of a world."""
+    """Yield an empty inbox of the only team of a world."""
     async with manual_world(database_url, folder) as pillarbox:
         yield SearchedInbox(await an_inbox(await pillarbox.team()))

@@ -19,7 +19,8 @@ CAPTURE_TOKEN = "capture-token"
 
 
 async def seed_team(pillarbox: World) -> Team:
-    """Sent, bounced, scheduled and received mail, domains, keys, webhooks with events, and a log."""
+    """Make a team with sent, bounced, scheduled and received mail, domains, keys, webhooks with events, and
+    a log."""
     team = await pillarbox.team("Seeded")
     await team.post("/webhooks", {"endpoint": "https://hooks.harbor.example/in", "events": KINDS})
     made: Made = {}
@@ -44,7 +45,7 @@ async def seed_team(pillarbox: World) -> Team:
 
 
 async def rival(pillarbox: World, name: str) -> None:
-    """Another team that has verified a domain of this name."""
+    """Make another team that has verified a domain of this name."""
     other = await pillarbox.team("Rival")
     await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.need(DomainContext))
 

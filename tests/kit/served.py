@@ -29,14 +29,14 @@ class Server:
     url: str
 
     def stopped(self) -> int:
-        """The exit status after a SIGTERM."""
+        """Return the exit status after a SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(TIMEOUT)
 
 
 @contextmanager
 def serving(data: Path, **flags: str) -> Iterator[Server]:
-    """A server that is ended with the block, however the block ends."""
+    """Yield a server that is ended with the block, however the block ends."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
     environment["PYTHONPATH"] = str(TESTS.parent / "src")
     given = {"data": str(data), "http": "127.0.0.1:0", "processes": "2", "rate_limit": "0", "log": "json"}
@@ -69,7 +69,7 @@ def serving(data: Path, **flags: str) -> Iterator[Server]:
 
 @contextmanager
 def sdk_at(url: str) -> Iterator[None]:
-    """The SDK set to a server, as its environment variables would do it."""
+    """Set the SDK to a server, as its environment variables would do it."""
     before = resend.api_url, resend.api_key
     resend.api_url, resend.api_key = url, KEY
     try:
@@ -79,7 +79,7 @@ def sdk_at(url: str) -> Iterator[None]:
 
 
 def params(**fields: Any) -> Any:
-    """What a program gives to `Emails.send`."""
+    """Return what a program gives to `Emails.send`."""
     mail = {
         "from": "Harbor <notes@harbor.example>",
         "to": ["ada@quay.example"],

@@ -42,14 +42,15 @@ def prepare() -> None:
 
 
 def has_plenty(folder: Path) -> bool:
-    """Whether this is a folder in memory that the run cannot fill."""
+    """Return whether this is a folder in memory that the run cannot fill."""
     if not os.access(folder, os.W_OK | os.X_OK):
         return False
     return shutil.disk_usage(folder).free > PLENTY and available_memory() > PLENTY
 
 
 def available_memory() -> int:
-    """What the kernel could give away without swapping (proc(5), MemAvailable); 0 where it does not say."""
+    """Return what the kernel could give away without swapping (proc(5), MemAvailable); 0 where it does
+    not say."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -58,7 +59,7 @@ def available_memory() -> int:
 
 
 def bytecode() -> Path | None:
-    """Where compiled modules are kept: beside the packages, or nowhere."""
+    """Return where compiled modules are kept: beside the packages, or nowhere."""
     place = Path(sys.prefix) / "caches" / "bytecode"
     try:
         place.mkdir(parents=True, exist_ok=True)

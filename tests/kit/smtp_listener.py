@@ -166,7 +166,7 @@ class Dialog(asyncio.Protocol):
                 await self._changed.wait()
 
     async def hear(self, seconds: float = TIMEOUT) -> SmtpReply:
-        """The next reply."""
+        """Return the next reply."""
         await self._until(lambda: self._next < len(self.heard) or self.is_over, seconds)
         assert self._next < len(self.heard), "the connection ended without a reply"
         self._next += 1
@@ -197,7 +197,7 @@ class Dialog(asyncio.Protocol):
     async def send(
         self, text: bytes, *, sender: str = "a@b.example", to: Iterable[str] = ("c@d.example",)
     ) -> SmtpReply:
-        """A whole transaction; `text` has its line ends and no end mark."""
+        """Send a whole transaction; `text` has its line ends and no end mark."""
         for line in (f"MAIL FROM:<{sender}>", *(f"RCPT TO:<{one}>" for one in to), "DATA"):
             reply = await self.ask(line)
             if reply.code >= 400:
@@ -206,7 +206,7 @@ class Dialog(asyncio.Protocol):
         return await self.hear()
 
     async def start_tls(self, context: ssl.SSLContext) -> None:
-        """After the 220 of STARTTLS."""
+        """Start TLS, after the 220 of STARTTLS."""
         loop = asyncio.get_running_loop()
         self.transport = await loop.start_tls(self.transport, self, context, server_hostname="localhost")
 
@@ -226,7 +226,7 @@ class RunningListener:
     async def dialog(
         self, *, greeted: bool = True, tls: ssl.SSLContext | None = None
     ) -> AsyncIterator[Dialog]:
-        """A connection whose greeting was heard."""
+        """Yield a connection whose greeting was heard."""
         async with dialog(self.port, greeted=greeted, tls=tls) as client:
             yield client
 
@@ -253,7 +253,7 @@ async def dialog(
 
 
 def bound() -> socket.socket:
-    """A free port of loopback that nobody listens on yet."""
+    """Return a free port of loopback that nobody listens on yet."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.bind(("127.0.0.1", 0))
     return made
@@ -263,7 +263,7 @@ def bound() -> socket.socket:
 async def running_listener(
     handler: SessionHandler | None = None, *, tls: File | None = None, limits: Any = None, **options: Any
 ) -> AsyncIterator[RunningListener]:
-    """A listener with this handler; with `tls` it has a certificate of its own in that folder."""
+    """Yield a listener with this handler; with `tls` it has a certificate of its own in that folder."""
     certificate = None
     if tls is not None:
         made = self_made(tls, "localhost", SystemClock().now())
@@ -282,7 +282,7 @@ async def running_listener(
 
 
 def trusting(folder: File) -> ssl.SSLContext:
-    """A client that trusts the self-made certificate of this folder."""
+    """Return a client that trusts the self-made certificate of this folder."""
     return ssl.create_default_context(cafile=str(folder / "tls" / "self-made.pem"))
 
 

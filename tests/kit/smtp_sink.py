@@ -170,21 +170,21 @@ class Sink:
         return self.host, self.port
 
     def script(self, command: str, *steps: object, then: object = USUAL) -> None:
-        """What to do at the next times `command` comes; replaces what was scripted for it."""
+        """Set what to do at the next times `command` comes; this replaces what was scripted for it."""
         self._scripts[command.upper()] = Script(deque(steps), then)
 
     async def messages(self, count: int, timeout: float = PATIENCE) -> list[Message]:
-        """The accepted mails, as soon as there are `count` of them."""
+        """Return the accepted mails, as soon as there are `count` of them."""
         await self._until(lambda: len(self.received) >= count, timeout, f"{count} messages")
         return list(self.received)
 
     async def connections(self, count: int, timeout: float = PATIENCE) -> list[Session]:
-        """The sessions, as soon as `count` have begun."""
+        """Return the sessions, as soon as `count` have begun."""
         await self._until(lambda: len(self.sessions) >= count, timeout, f"{count} sessions")
         return list(self.sessions)
 
     async def ended(self, count: int, timeout: float = PATIENCE) -> list[Session]:
-        """The sessions, as soon as `count` of them have ended."""
+        """Return the sessions, as soon as `count` of them have ended."""
         await self._until(
             lambda: sum(s.ended.is_set() for s in self.sessions) >= count, timeout, f"{count} ended sessions"
         )
@@ -464,7 +464,7 @@ def _is_yes(code: int) -> bool:
 
 
 def _reply_bytes(text: str) -> bytes:
-    """`250 a` newline `250 b` as SMTP writes it: `250-a`, then `250 b`."""
+    """Return `250 a` newline `250 b` as SMTP writes it: `250-a`, then `250 b`."""
     lines = text.split("\n")
     code = lines[0][:3]
     words = [line[4:] if line[:3] == code else line for line in lines]

@@ -14,11 +14,11 @@ def text_of(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """The module; whoever changes a node changes it for all."""
+    """Return the module; whoever changes a node changes it for all."""
     return ast.parse(text_of(path))
 
 
 @cache
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    """All nodes of the module, in the order of `ast.walk`."""
+    """Return all nodes of the module, in the order of `ast.walk`."""
     return tuple(ast.walk(tree_of(path)))

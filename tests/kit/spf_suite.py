@@ -42,7 +42,7 @@ class Scenario:
 
 
 def scenarios(text: str) -> list[Scenario]:
-    """The documents of the suite."""
+    """Return the documents of the suite."""
     return [_scenario(document) for document in text.split("\n---\n")[1:]]
 
 
@@ -72,7 +72,7 @@ def _scenario(document: str) -> Scenario:
 
 
 def _values(text: str) -> Values:
-    """A scalar, or the scalars of a list in brackets."""
+    """Return a scalar, or the scalars of a list in brackets."""
     text = text.strip()
     if text.startswith("["):
         found = [_scalar(m) for m in _QUOTED.finditer(text.strip("[]"))]

@@ -92,8 +92,8 @@ def statement_constants(tree: ast.Module) -> set[str]:
 
 
 def constants_used(tree: ast.Module, constants: Mapping[str, set[str]]) -> Iterator[str]:
-    """The statements of other modules that a module names, as `module.NAME`. `constants` are those of each
-    module, by its name."""
+    """Yield the statements of other modules that a module names, as `module.NAME`. `constants` are those of
+    each module, by its name."""
     modules: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -111,7 +111,8 @@ def constants_used(tree: ast.Module, constants: Mapping[str, set[str]]) -> Itera
 
 
 def pieced_statements(tree: ast.Module) -> Iterator[ast.expr]:
-    """The expressions that make a statement of pieces: a text with holes, a sum, a replacement, a join."""
+    """Yield the expressions that make a statement of pieces: a text with holes, a sum, a replacement,
+    a join."""
     constants = _statement_constants(tree)
     for node in ast.walk(tree):
         match node:
@@ -140,7 +141,7 @@ def _is_statement(node: ast.expr, constants: set[str]) -> bool:
 
 
 def _statement_constants(tree: ast.Module) -> set[str]:
-    """The constants of the module that hold statements, and those imported from a `queries` module."""
+    """Return the constants of the module that hold statements, and those imported from a `queries` module."""
     names = {
         alias.asname or alias.name
         for node in tree.body
@@ -152,7 +153,7 @@ def _statement_constants(tree: ast.Module) -> set[str]:
 
 
 def _named_nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """The top level of a module, piece by piece, each with the name it is known by."""
+    """Yield the top level of a module, piece by piece, each with the name it is known by."""
     for node in tree.body:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

@@ -23,13 +23,13 @@ _mta-sts.{DOMAIN} TXT "v=STSv1; id=one"
 
 
 def policy(mode: str, *hosts: str, max_age: int = 86400) -> bytes:
-    """A policy with its lines in the usual order."""
+    """Return a policy with its lines in the usual order."""
     lines = ["version: STSv1", f"mode: {mode}", *[f"mx: {host}" for host in hosts], f"max_age: {max_age}"]
     return "\r\n".join([*lines, ""]).encode()
 
 
 def document(body: bytes, *, status: str = "200 OK", media: str = "text/plain") -> bytes:
-    """The HTTP answer with a policy."""
+    """Return the HTTP answer with a policy."""
     return answer(body, f"Content-Type: {media}", status=status)
 
 
@@ -43,7 +43,7 @@ def renamed(zone: Zone, id: str) -> None:
 async def published(
     *answers: bytes | Handler, authority: TlsAuthority | None = None
 ) -> AsyncIterator[tuple[Server, TlsAuthority]]:
-    """The HTTPS server of the policy, and the authority of its certificate."""
+    """Yield the HTTPS server of the policy, and the authority of its certificate."""
     made = authority or TlsAuthority(f"mta-sts.{DOMAIN}", f"mx.{DOMAIN}")
     async with serving(*answers, tls=made.server) as server:
         yield server, made

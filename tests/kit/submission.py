@@ -33,7 +33,7 @@ class SubmissionPorts:
 
     @asynccontextmanager
     async def program(self, token: str, *, port: int | None = None) -> AsyncIterator[Dialog]:
-        """A session that is logged in with this key."""
+        """Yield a session that is logged in with this key."""
         async with dialog(port or self.submission) as client:
             await client.ask("EHLO program.example")
             assert str(await client.ask(f"AUTH PLAIN {plain(token)}")) == "235 2.7.0"
@@ -41,7 +41,7 @@ class SubmissionPorts:
 
 
 def plain(token: str, user: str = "resend") -> str:
-    """The response of AUTH PLAIN."""
+    """Return the response of AUTH PLAIN."""
     return base64.b64encode(f"\0{user}\0{token}".encode()).decode()
 
 
@@ -49,7 +49,7 @@ def plain(token: str, user: str = "resend") -> str:
 async def submission(
     database_url: str, folder: Path, **settings: Any
 ) -> AsyncIterator[tuple[Team, SubmissionPorts]]:
-    """A team of a world with SMTP listeners; AUTH needs no TLS unless the settings say so."""
+    """Yield a team of a world with SMTP listeners; AUTH needs no TLS unless the settings say so."""
     sockets = {name: bound() for name in NAMES}
     ports = {name: bound_socket.getsockname()[1] for name, bound_socket in sockets.items()}
     given = {
@@ -73,7 +73,7 @@ def message_bytes(
     files: Sequence[tuple[str, bytes]] = (),
     **headers: str,
 ) -> bytes:
-    """A message as a mail program writes it."""
+    """Return a message as a mail program writes it."""
     message = EmailMessage(policy=SMTP)
     for name, value in (("From", sender), ("To", to), ("Subject", subject)):
         if value is not None:
@@ -92,7 +92,7 @@ def message_bytes(
 
 
 def queued_id(reply: SmtpReply) -> str:
-    """The id of a submission that was accepted."""
+    """Return the id of a submission that was accepted."""
     assert reply.code == 250, reply
     assert reply.text.startswith("2.0.0 Ok: queued as ")
     return str(UUID(reply.text.rpartition(" ")[2]))

@@ -32,7 +32,7 @@ async def tracks(
     label: str | None = "links",
     verified: bool = True,
 ) -> str:
-    """A domain that the operator vouches for, with these flags, and its host for links too or not."""
+    """Make a domain that the operator vouches for, with these flags, and its host for links too or not."""
     domain_id = await team.domain(name)
     wanted = {"open_tracking": opens, "click_tracking": clicks, "tracking_subdomain": label}
     answer = await team.call("PATCH", f"/domains/{domain_id}", wanted)
@@ -45,25 +45,25 @@ async def tracks(
 
 
 def html_of(message: Message) -> str:
-    """The HTML of a mail that arrived, without the line end that the transfer adds."""
+    """Return the HTML of a mail that arrived, without the line end that the transfer adds."""
     part = parsed(message).get_body(("html",))
     assert part is not None
     return str(part.get_content()).removesuffix("\n")
 
 
 def hrefs(html: str) -> list[str]:
-    """Where the links of an HTML lead, as a browser reads it."""
+    """Return where the links of an HTML lead, as a browser reads it."""
     return [node.attributes.get("href") or "" for node in LexborHTMLParser(html).css("a, area")]
 
 
 def pixels(html: str) -> list[str]:
-    """The pictures that are seen when the mail is opened."""
+    """Return the pictures that are seen when the mail is opened."""
     found = [node.attributes.get("src") or "" for node in LexborHTMLParser(html).css("img")]
     return [url for url in found if "/t/o/" in url]
 
 
 async def tracking_path(team: Team, route: str) -> str:
-    """The path of a link or picture of some email of the team."""
+    """Return the path of a link or picture of some email of the team."""
     key = await team.world.app.need(LinkKeys).maker(team.world.clock.now())
     who = TrackedRecipient(team.id, UUID(await team.send()), 0)
     if route == "/t/o/{token}":
@@ -88,7 +88,7 @@ class Reader:
 
 
 async def timeline_of(team: Team, email: str) -> list[dict[str, Any]]:
-    """The opens and clicks of an email as they are stored: kind, position, detail."""
+    """Return the opens and clicks of an email as they are stored: kind, position, detail."""
     rows = await team.world.pool.fetch(
         "SELECT kind, position, detail::text AS detail FROM timeline WHERE team_id = $1 AND email_id = $2"
         " AND kind IN ('opened', 'clicked') ORDER BY at, id",

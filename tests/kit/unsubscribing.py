@@ -28,7 +28,7 @@ class Recipient:
         self.http = team.world.client(None)
 
     def headers(self, **more: str) -> dict[str, str]:
-        """Each request comes from another address, as the proxy in front says."""
+        """Return the headers: each request comes from another address, as the proxy in front says."""
         chosen = randrange(256**3)
         address = f"10.{chosen >> 16}.{chosen >> 8 & 255}.{chosen & 255}"
         return {"x-forwarded-for": address, **{name.replace("_", "-"): text for name, text in more.items()}}
@@ -43,7 +43,7 @@ class Recipient:
         return Shown(await self.http.post(self.path, content=body, headers=self.headers(content_type=FORM)))
 
     async def clicks(self) -> httpx.Response:
-        """What a mail program sends for one click (RFC 8058)."""
+        """Send what a mail program sends for one click (RFC 8058)."""
         body = "List-Unsubscribe=One-Click"
         return await self.http.post(self.path, content=body, headers=self.headers(content_type=FORM))
 
@@ -53,7 +53,7 @@ class Recipient:
         return await self.posts(*fields)
 
     async def choice(self, topic: UUID) -> str | None:
-        """What is stored of the address and a topic."""
+        """Return what is stored of the address and a topic."""
         found: str | None = await self.team.world.pool.fetchval(
             "SELECT h.subscription FROM contacts c JOIN topic_choices h ON h.contact_id = c.id"
             " WHERE c.team_id = $1 AND c.address = $2 AND h.topic_id = $3",
@@ -64,7 +64,7 @@ class Recipient:
         return found
 
     async def is_unsubscribed(self) -> bool | None:
-        """What is stored of the address; None where it is no contact."""
+        """Return what is stored of the address; None where it is no contact."""
         found: bool | None = await self.team.world.pool.fetchval(
             "SELECT unsubscribed FROM contacts WHERE team_id = $1 AND address = $2",
             self.team.id,
@@ -107,7 +107,7 @@ class Shown:
         }
 
     def form(self, selector: str) -> list[tuple[str, str]]:
-        """The hidden fields of the first form that fits."""
+        """Return the hidden fields of the first form that fits."""
         found = self.tree.css_first(selector)
         assert found is not None, self.text
         hidden = found.css("input[type=hidden]")
@@ -123,7 +123,7 @@ async def recipient(
     position: int = 0,
     at: datetime | None = None,
 ) -> Recipient:
-    """Somebody who got a mail of this topic."""
+    """Return somebody who got a mail of this topic."""
     link = LinkToken(
         team_id=team.id,
         email_id=UUID(str(email)) if email else uuid4(),

@@ -8,7 +8,7 @@ from pillarbox.delivery.items import Item, LoadedEmail
 
 
 def waiting_item(destination: str, team: int = 1, *, is_copy: bool = False) -> Item:
-    """An item of this team for this destination; nothing else of it is there."""
+    """Return an item of this team for this destination; nothing else of it is there."""
     made = Item.__new__(Item)
     made.team_id, made.destination, made.running, made.site = UUID(int=team), destination, False, ""
     made.abort_if_silent = None

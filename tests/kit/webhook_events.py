@@ -12,7 +12,7 @@ DOMAIN_EVENTS = ["domain.created", "domain.updated", "domain.deleted"]
 
 
 async def subscribe(team: Team, events: list[str] | None = None) -> None:
-    """From now on the team's events are stored."""
+    """Have the team's events stored from now on."""
     await team.world.pool.execute(
         """
         INSERT INTO webhooks (team_id, id, created_at, endpoint, events, secrets, secret_ends)
@@ -26,7 +26,7 @@ async def subscribe(team: Team, events: list[str] | None = None) -> None:
 
 
 async def published_events(team: Team) -> list[dict[str, Any]]:
-    """The bodies of all events so far, in order."""
+    """Return the bodies of all events so far, in order."""
     rows = await team.world.pool.fetch(
         "SELECT payload FROM webhook_events WHERE team_id = $1 ORDER BY id", team.id
     )
@@ -34,5 +34,5 @@ async def published_events(team: Team) -> list[dict[str, Any]]:
 
 
 async def published_kinds(team: Team) -> list[str]:
-    """The names of all events so far, in order."""
+    """Return the names of all events so far, in order."""
     return [event["type"] for event in await published_events(team)]

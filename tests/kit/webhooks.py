@@ -57,7 +57,7 @@ class Hook:
         return f"/webhooks/{self.id}"
 
     async def get(self, below: str = "") -> Any:
-        """What the API answers for it, or for something below it."""
+        """Return what the API answers for it, or for something below it."""
         answer = await self.team.get(self.path + below)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -66,7 +66,7 @@ class Hook:
         return await self.team.call("PATCH", self.path, fields)
 
     async def events(self) -> list[dict[str, Any]]:
-        """Its log, the oldest first."""
+        """Return its log, the oldest first."""
         found: list[dict[str, Any]] = (await self.get("/events?limit=100"))["data"]
         return found[::-1]
 
@@ -74,27 +74,27 @@ class Hook:
         return [event["type"] for event in await self.events()]
 
     async def payloads(self) -> list[dict[str, Any]]:
-        """The bodies of its events, the oldest first."""
+        """Return the bodies of its events, the oldest first."""
         return [(await self.get(f"/events/{event['id']}"))["payload"] for event in await self.events()]
 
     async def replay(self, event: str) -> httpx.Response:
         return await self.team.post(f"{self.path}/events/{event}/replay")
 
     async def ends(self, event: str, status: str) -> None:
-        """The schedule of an event is over."""
+        """End the schedule of an event."""
         await self._run(ENDS, event, status)
 
     async def fails(self, event: str, due_at: Any) -> None:
-        """An attempt failed, and the next one is due then."""
+        """Record that an attempt failed, and that the next one is due then."""
         await self._run(FAILS, event, due_at)
 
     async def attempt(self, event: str, code: int, response: str) -> None:
-        """An attempt was made, and this came of it."""
+        """Record that an attempt was made, and what came of it."""
         stamp = self.team.world.app.need(Ids).stamp()
         await self._run(ATTEMPT, event, stamp.id, stamp.at, code, response)
 
     async def owed(self) -> list[Any]:
-        """The rows of the queue."""
+        """Return the rows of the queue."""
         return list(await self.team.db.source.fetch(OWED, self.team.id, UUID(self.id)))
 
     async def _run(self, sql: str, event: str, *rest: Any) -> None:
@@ -104,14 +104,14 @@ class Hook:
 
 
 async def hook(team: Team, *events: str, endpoint: str = ENDPOINT) -> Hook:
-    """A new webhook for these kinds."""
+    """Make a new webhook for these kinds."""
     made = await team.post("/webhooks", {"endpoint": endpoint, "events": list(events) or ["domain.updated"]})
     assert made.status_code == 201, made.text
     return Hook(team, made.json()["id"], made.json()["signing_secret"])
 
 
 async def publish(team: Team, *kinds: str, **data: Any) -> None:
-    """Events of the team, committed."""
+    """Publish events of the team, and commit them."""
     app = team.world.app
     async with team.db.transaction() as inner:
         found = [

@@ -90,31 +90,31 @@ class Team:
         return list(answer.json()["data"])
 
     async def kinds(self, email_id: str) -> list[str]:
-        """The names of an email's events, in order."""
+        """Return the names of an email's events, in order."""
         return [event["event"] for event in await self.events(email_id)]
 
     async def settled(self, email_id: str, seconds: float = 10.0) -> dict[str, Any]:
-        """The email once its last event is final."""
+        """Return the email once its last event is final."""
         async with asyncio.timeout(seconds):
             while (found := await self.email(email_id))["last_event"] not in FINAL:
                 await asyncio.sleep(0.01)
         return found
 
     async def domain(self, name: str = "harbor.example") -> str:
-        """A domain that the operator vouches for."""
+        """Make a domain that the operator vouches for."""
         app = self.world.app
         domain = await trust.trust(self.world.pool, name, self.id, app.need(DomainContext))
         app.need(Senders).forget(self.id)
         return str(domain.id)
 
     async def key(self, **fields: Any) -> str:
-        """Another key of the team: its token."""
+        """Make another key of the team, and return its token."""
         answer = await self.post("/api-keys", {"name": "another", **fields})
         assert answer.status_code == 201, answer.text
         return str(answer.json()["token"])
 
     def using(self, token: str) -> Team:
-        """The same team through another key."""
+        """Return the same team through another key."""
         client = self.world.client(token)
         return Team(self.world, self.id, token, client)
 
@@ -192,7 +192,7 @@ async def world(
     slices: Sequence[Slice] = SLICES,
     **settings: str,
 ) -> AsyncIterator[World]:
-    """A running Pillarbox. `started` False leaves out the loops: the test drives the engine by hand."""
+    """Yield a running Pillarbox. `started` False leaves out the loops: the test drives the engine by hand."""
     listener = _listener()
     port = listener.getsockname()[1]
     texts = {
@@ -241,7 +241,8 @@ async def world(
 
 
 async def rest(app: App) -> None:
-    """Periodic jobs were done a moment ago: each start of a new database would run all of them at once."""
+    """Note that periodic jobs were done a moment ago: each start of a new database would run all of them
+    at once."""
     jobs = app.kit.need(PeriodicJobs)
     now = datetime.now(UTC)
     due = [now + (LOOK if job.depends else job.every) / 2 for job in jobs]
@@ -249,7 +250,7 @@ async def rest(app: App) -> None:
 
 
 async def with_key_ring(settings: Settings) -> Settings:
-    """The settings with the key ring that a start would find or make."""
+    """Return the settings with the key ring that a start would find or make."""
     conn = await asyncpg.connect(settings.database_url)
     try:
         settings.data.mkdir(parents=True, exist_ok=True)
@@ -259,7 +260,8 @@ async def with_key_ring(settings: Settings) -> Settings:
 
 
 def _listener() -> socket.socket:
-    """A free loopback port. The protocol is named, or asyncio would leave Nagle's delay of 40 ms on."""
+    """Return a free loopback port. The protocol is named, or asyncio would leave Nagle's delay of 40
+    ms on."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
@@ -267,7 +269,7 @@ def _listener() -> socket.socket:
 
 
 def mail(**fields: Any) -> dict[str, Any]:
-    """A send request that is right, with `fields` put in its place (None removes one)."""
+    """Return a send request that is right, with `fields` put in its place (None removes one)."""
     body = {
         "from": "Harbor <notes@harbor.example>",
         "to": ["ada@quay.example"],

@@ -102,8 +102,7 @@ class Zone:
         return ResolverAnswer(answer.status, tuple(map(_plain, answer.records)), answer.detail, answer.ttl)
 
     async def ask(self, question: DnsQuestion) -> DnsAnswers:
-        """As what asks DNS about domains does (`domains.dns.uncached_resolver`); there is one server, the
-        zone."""
+        """Answer as `domains.dns.uncached_resolver` does; there is one server, the zone."""
         if question.kind == "ADDRESSES":
             answer = await self.addresses(question.name, ipv6=True)
         elif question.kind == "CNAME":
@@ -176,7 +175,7 @@ def _mx_value(value: str) -> tuple[int, str]:
 
 @contextlib.asynccontextmanager
 async def serve_zone(zone: Zone) -> AsyncIterator[tuple[str, int]]:
-    """A DNS server for the zone on one free loopback port, UDP and TCP."""
+    """Yield a DNS server for the zone on one free loopback port, UDP and TCP."""
     server = _Server(zone)
     tcp = await asyncio.start_server(server.serve_tcp, "127.0.0.1", 0)
     host, port = tcp.sockets[0].getsockname()[:2]
@@ -260,7 +259,7 @@ class _Server:
 
 
 def _strings(value: str) -> list[str]:
-    """A TXT value in pieces of at most 255 bytes."""
+    """Return a TXT value in pieces of at most 255 bytes."""
     value = value.strip('"')
     return [value[i : i + 255] for i in range(0, len(value), 255)] or [""]
 
