@@ -198,7 +198,7 @@ async def index(request: Request, db: TeamDb) -> Reply[wire.EmailList]:
 
 
 async def _filtered(db: TeamDb, email_filter: EmailFilter, page: Page) -> wire.EmailList:
-    """A page of the emails that fit. It may have fewer than asked for and still have a next one."""
+    """Return a page of the emails that fit. It may have fewer than asked for and still have a next one."""
     found = await find(db.source, db.team_id, email_filter, limit=page.limit or DEFAULT, after=page.after)
     answer = wire.EmailList(
         has_more=found.following is not None, data=[wire.listed(email) for email in found.emails]

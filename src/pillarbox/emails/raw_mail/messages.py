@@ -63,7 +63,7 @@ class SentMessages:
         self._budget = ByteBudget(AT_ONCE)
 
     async def is_original(self, db: TeamDb, email_id: UUID) -> bool:
-        """Whether the message is kept as it left."""
+        """Return whether the message is kept as it left."""
         return self._kept is not None and await self._kept.find(db, email_id) is not None
 
     async def file(self, team_id: UUID, email_id: UUID) -> FileToServe | None:

@@ -56,7 +56,7 @@ class BodiesTooLarge(InvalidField):
 
 
 def octets_to_read(size: int, items: Sequence[Any]) -> int:
-    """How many of the `size` octets of a request with these items `outgoing` has to go through.
+    """Return how many of the `size` octets of a request with these items `outgoing` has to go through.
 
     Bodies are stored as they came, so they take no time, unless the text is made from the HTML. What the loop
     can read by itself would take half as long again in a thread.
@@ -79,8 +79,8 @@ def outgoing(
     is_letter: bool = False,
     source: str | None = None,
 ) -> OutgoingEmail:
-    """One send request; raises the contract's problem for the first field that is wrong. `templates` are the
-    team's that the request may name, `source` is stored with it.
+    """Parse one send request; raise the contract's problem for the first field that is wrong. `templates` are
+    the team's that the request may name, `source` is stored with it.
 
     A letter is a whole message, as mail programs write it: it may be without `to`, subject and text.
     """
@@ -138,14 +138,14 @@ def outgoing(
 
 
 def schedule(value: object, now: datetime) -> datetime | None:
-    """The instant that `scheduled_at` means; None where the field is absent (emails.md 1.5)."""
+    """Return the instant that `scheduled_at` means; None where the field is absent (emails.md 1.5)."""
     if value is None or value == "":
         return None
     return instant(string(value, "scheduled_at"), now)
 
 
 def instant(text: str, now: datetime) -> datetime:
-    """The instant that the text of a `scheduled_at` means."""
+    """Return the instant that the text of a `scheduled_at` means."""
     try:
         return parse_schedule(text, now)
     except ScheduleError as wrong:
@@ -153,7 +153,7 @@ def instant(text: str, now: datetime) -> datetime:
 
 
 def string(value: object, field: str) -> str:
-    """The value, where it is a string."""
+    """Return the value, where it is a string."""
     if not isinstance(value, str):
         raise InvalidField(field, "Use a string.")
     return value
@@ -181,7 +181,7 @@ def _mailbox(field: str, value: object) -> tuple[str, Mailbox]:
 
 
 def mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailbox]]:
-    """The addresses of a field, as they were given and as they go on the wire."""
+    """Return the addresses of a field, as they were given and as they go on the wire."""
     if value is None or value == "" or value == []:
         return (), ()
     items = [value] if isinstance(value, str) else value
@@ -211,7 +211,7 @@ def _subject(value: object, template: UsedTemplate | None, *, may_lack: bool) ->
 
 
 def subject_text(value: object) -> str:
-    """A subject that can be written; raises where it cannot."""
+    """Return a subject that can be written; raise where it cannot."""
     if not isinstance(value, str):
         raise InvalidField("subject", "Use a string.")
     if len(value) > MOST_SUBJECT:
@@ -255,7 +255,7 @@ def _size(body: object) -> int:
 
 
 def _headers(value: object) -> tuple[Sequence[tuple[str, str]], str | None]:
-    """The custom headers that are kept, and the value of a `Reply-To` among them."""
+    """Return the custom headers that are kept, and the value of a `Reply-To` among them."""
     if value is None:
         return (), None
     if not isinstance(value, dict):
@@ -279,7 +279,7 @@ def _headers(value: object) -> tuple[Sequence[tuple[str, str]], str | None]:
 
 
 def _shown(name: str) -> str:
-    """A header name that is safe to name in a message."""
+    """Return a header name that is safe to name in a message."""
     return _CONTROL.sub("_", name)[:40].replace("`", "_")
 
 
@@ -317,14 +317,14 @@ def _topic(value: object) -> UUID | None:
 
 
 def _refuse_placeholders(html: str | None, text: str | None) -> None:
-    """With a topic each recipient's copy has a link in their place, so their number is bounded."""
+    """Refuse too many placeholders: with a topic each recipient's copy has a link in their place."""
     for field, body in (("html", html), ("text", text)):
         if has_too_many(body):
             raise InvalidField(field, f"Use at most {MOST} placeholders.")
 
 
 def used_template(value: object, templates: Mapping[str, PublishedTemplate]) -> UsedTemplate | None:
-    """The template that is named, with the values that are given for its variables."""
+    """Return the template that is named, with the values that are given for its variables."""
     if value is None:
         return None
     if not isinstance(value, dict):
