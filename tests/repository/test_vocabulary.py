@@ -189,6 +189,83 @@ def test_every_exception_is_needed() -> None:
     assert names >= NOUNS | SHAPES
 
 
+VERBS = Path(__file__).with_name("docstring_verbs.txt")
+"""Imperatives with which docstrings of functions begin, one a line, sorted."""
+
+KIT = ROOT / "tests" / "kit"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def verbs() -> frozenset[str]:
+    return frozenset(VERBS.read_text().split())
+
+
+def is_property(node: Function) -> bool:
+    names = [ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list]
+    return any(name in {"property", "cached_property", "setter"} for name in names)
+
+
+def first_words(node: Function) -> list[str]:
+    """Return the words of the docstring; "Return it." where there is none, as that is right."""
+    return (ast.get_docstring(node) or "Return it.").split()
+
+
+def is_help_of_an_option(node: Function) -> bool:
+    """Return whether the docstring is the `--help` of a command that does nothing without an option."""
+    return node.name == "command" and " ".join(first_words(node)).startswith("With --")
+
+
+def not_imperative(tree: ast.AST, allowed: frozenset[str]) -> Iterator[str]:
+    """Yield the functions whose docstrings begin with none of these verbs, or with one as a noun."""
+    for node in ast.walk(tree):
+        if not isinstance(node, Function) or is_property(node) or is_help_of_an_option(node):
+            continue
+        words = first_words(node)
+        if words[0].rstrip(",;:.") not in allowed or words[1:2] == ["of"]:
+            yield f"{node.name}: {' '.join(words[:6])}"
+
+
+def test_docstrings_of_functions_begin_with_an_imperative() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {offence}"
+        for path in sorted([*SOURCE.rglob("*.py"), *KIT.rglob("*.py")])
+        for offence in not_imperative(tree_of(path), verbs())
+    ]
+    assert found == [], (
+        "say what the caller gets or what is done: Return the …, Return whether …, Yield …, Raise … where …; "
+        f"a verb that is missing belongs into {VERBS.name}"
+    )
+
+
+def test_a_docstring_without_an_imperative_is_found() -> None:
+    def faults(text: str) -> list[str]:
+        return list(not_imperative(ast.parse(text), frozenset({"Close", "Return", "Set"})))
+
+    assert faults('def f():\n    """The name of it."""') == ["f: The name of it."]
+    assert faults('async def f():\n    """Whether it is."""') == ["f: Whether it is."]
+    assert faults('class A:\n    def f(self):\n        """Set of names."""') == ["f: Set of names."]
+    assert (
+        faults('class A:\n    """A name."""\n\n    @property\n    def f(self):\n        """The name."""')
+        == []
+    )
+    assert (
+        faults('def f():\n    """Return it."""\n\ndef g(): ...\n\ndef h():\n    """Close, and wait."""') == []
+    )
+
+
+def test_the_verbs_are_sorted_and_used() -> None:
+    words = VERBS.read_text().split()
+    assert words == sorted(set(words))
+    used = {
+        first_words(node)[0].rstrip(",;:.")
+        for path in [*SOURCE.rglob("*.py"), *KIT.rglob("*.py")]
+        for node in nodes_of(path)
+        if isinstance(node, Function)
+    }
+    assert set(words) - used == set(), "no docstring begins with these any more: take them out"
+
+
 HANDLERS = {
     "get": "show",
     "retrieve": "show",

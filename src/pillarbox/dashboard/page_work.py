@@ -98,7 +98,7 @@ class _PageCache:
 
 
 def _octets(value: Any) -> int:
-    """About how much memory it takes."""
+    """Return about how much memory it takes."""
     if isinstance(value, SanitizedHtml):
         texts = [piece if isinstance(piece, str) else piece.data or piece.cid for piece in value.pieces]
         return sum(map(sys.getsizeof, texts)) + 100 * len(texts) + sys.getsizeof(value.styles) + 500

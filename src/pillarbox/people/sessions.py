@@ -55,7 +55,7 @@ class SessionOrigin(NamedTuple):
 
 
 def new_token() -> str:
-    """256 random bits, as text for a cookie."""
+    """Return 256 random bits, as text for a cookie."""
     return secrets.token_urlsafe(32)
 
 
@@ -128,7 +128,7 @@ async def renew(conn: Connection, now: datetime, hash_: bytes, ways: Sequence[st
 
 
 async def look_at(source: Source, token: str, team_id: UUID) -> None:
-    """Pages of this session show that team from now on, as long as the person belongs to it."""
+    """Show that team in pages of this session from now on, as long as the person belongs to it."""
     await queries.look_at(source, token_hash(token), team_id)
 
 

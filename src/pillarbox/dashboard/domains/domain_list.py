@@ -91,7 +91,7 @@ async def claim(visit: Visit, form: Form) -> Reply[Html]:
 
 
 def _identity(form: Form) -> dict[str, Any]:
-    """The fields that cannot be changed later."""
+    """Return the fields that cannot be changed later."""
     return {
         "name": form.get("name"),
         "custom_return_path": label_or_none(form, "custom_return_path") or NEW["custom_return_path"],
@@ -99,7 +99,7 @@ def _identity(form: Form) -> dict[str, Any]:
 
 
 async def _refused(visit: Visit, form: Form, problem: Problem) -> Reply[Html]:
-    """The form again with what was typed. A name of another team can be claimed."""
+    """Show the form again with what was typed. A name of another team can be claimed."""
     is_elsewhere = isinstance(problem, OwnedElsewhere)
     text = t("domains.elsewhere", name=form.get("name")[:100]) if is_elsewhere else problem.message
     return await _add_page(visit, typed(form), status=problem.status, problem=text, is_claimable=is_elsewhere)
@@ -119,7 +119,7 @@ async def _add_page(
 
 
 async def _rates(visit: Visit) -> dict[str, DomainRates]:
-    """The rates of each domain that sent anything in 30 days, by its id."""
+    """Return the rates of each domain that sent anything in 30 days, by its id."""
     answer = await visit.get(
         "/emails/metrics",
         start_date=(visit.request.at - REPUTATION_DAYS).isoformat(timespec="milliseconds"),

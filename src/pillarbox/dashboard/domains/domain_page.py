@@ -97,14 +97,14 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
 
 @download(f"{ONE}/zone", title="domain.zone")
 async def zone(visit: Visit) -> Reply[Html]:
-    """The records as lines of a zone file."""
+    """Send the records as lines of a zone file."""
     report = await report_or_404(visit)
     return visit.save(f"{report.domain.name}.zone", f"{snippet(report.lines)}\n".encode(), TEXT)
 
 
 @download(f"{ONE}/nsupdate", title="domain.nsupdate")
 async def nsupdate(visit: Visit) -> Reply[Html]:
-    """The records as commands of `nsupdate`."""
+    """Send the records as commands of `nsupdate`."""
     report = await report_or_404(visit)
     return visit.save(f"{report.domain.name}.nsupdate.txt", nsupdate_script(report.lines).encode(), TEXT)
 
@@ -125,7 +125,7 @@ async def report_or_404(visit: Visit) -> DomainReport:
 
 
 async def domain_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """The screen of one domain."""
+    """Show the screen of one domain."""
     domain = await visit.get(_api(visit))
     report = await report_or_404(visit)
     return await visit.draw(

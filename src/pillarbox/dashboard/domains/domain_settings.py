@@ -94,7 +94,7 @@ async def _settings_page(
 
 
 def _chart(rows: list[dict[str, Any]]) -> charts.Chart:
-    """Delivered, bounced and complained of each day, standing on each other."""
+    """Return the chart of mail delivered, bounced and complained of each day, standing on each other."""
     labels = [str(row["period"])[:10] for row in rows]
     series = [
         charts.Series(t(f"metric.{name}"), [row[name] for row in rows], tone)

@@ -36,5 +36,5 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _safe(text: str) -> str:
-    """The text without lone surrogates, which no page can hold."""
+    """Return the text without lone surrogates, which no page can hold."""
     return text.encode("utf-8", "replace").decode()

@@ -88,7 +88,7 @@ class LiveStreams:
                 del self._open[team_id]
 
     async def _digest(self, team_id: UUID) -> str | None:
-        """The digest now; None where the database does not answer."""
+        """Return the digest now; None where the database does not answer."""
         try:
             return await self._changes.digest(team_id)
         except (*GONE, TimeoutError):
@@ -96,7 +96,7 @@ class LiveStreams:
 
 
 async def _has_session(request: Request, team_id: UUID) -> bool:
-    """Whether the person still has a session, and this team."""
+    """Return whether the person still has a session, and this team."""
     clock = request.use(Clock)  # type: ignore[type-abstract]
     try:
         visitor = await visitor_of(request.use(asyncpg.Pool), clock.now(), cookie(request), is_used=False)

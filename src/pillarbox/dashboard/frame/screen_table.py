@@ -70,7 +70,7 @@ class ScreenTable:
         self._patterns = [re.sub(r"{\w+}", "[^/]+", screen.path) for screen in screens]
 
     def leads_to(self, path: str) -> bool:
-        """Whether there is a screen at this path."""
+        """Return whether there is a screen at this path."""
         return any(re.fullmatch(pattern, path) for pattern in self._patterns)
 
     def visible_to(self, visitor: Visitor) -> list[Screen]:

@@ -88,7 +88,7 @@ async def _by_id(visit: Visit, id: str) -> list[FoundThing]:
 
 
 async def _emails(visit: Visit, q: str) -> list[FoundThing]:
-    """Emails to an address or a domain, else those whose subject has the words."""
+    """Return the emails to an address or a domain, else those whose subject has the words."""
     try:
         wanted = EmailFilter.parsed(to=q) if "@" in q else EmailFilter.parsed(subject=q)
     except NotAFilter:

@@ -67,7 +67,7 @@ def percent(part: float, whole: float, digits: int = 1) -> str:
 
 
 def _zone_of(name: str | None) -> tzinfo:
-    """The zone of that name, if the API knows it as well."""
+    """Return the zone of that name, if the API knows it as well."""
     if not name or len(name) > LONGEST_ZONE:
         return UTC
     try:

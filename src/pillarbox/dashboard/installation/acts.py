@@ -78,7 +78,7 @@ def _team_id(visit: Visit, text: str | None) -> UUID | None:
 
 
 def _cursor(text: str | None) -> tuple[datetime, UUID] | None:
-    """The entry that the page begins behind; None where the address names none that can be read."""
+    """Return the entry that the page begins behind; None where the address names none that can be read."""
     instant, _, entry_id = (text or "").partition("~")
     if not well_formed(entry_id):
         return None

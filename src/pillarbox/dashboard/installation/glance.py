@@ -105,7 +105,7 @@ async def state_checks(visit: Visit) -> Sequence[Check]:
 
 
 def _database_is_well(checks: Sequence[Check]) -> Check:
-    """One check in place of many that found nothing amiss."""
+    """Return one check in place of many that found nothing amiss."""
     text = t("operator.glance.database_found", count=len(checks))
     return Check("database", Level.OK, t("operator.glance.database_title"), text)
 
@@ -142,7 +142,7 @@ def _process(process: SeenProcess, now: datetime) -> dict[str, Any]:
 
 
 def _route(text: str | None) -> str | None:
-    """The kind of route; its text may name a server, and never a password."""
+    """Return the kind of route; its text may name a server, and never a password."""
     if text is None:
         return None
     try:

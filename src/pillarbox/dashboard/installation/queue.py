@@ -60,7 +60,7 @@ class QueuePart(NamedTuple):
         return self.domain or (self.team.name if self.team else t("operator.queue.everything"))
 
     def command(self, *words: str) -> str:
-        """The command that is about the same part."""
+        """Return the command that is about the same part."""
         if words and self.filter == QueueFilter():
             return shell("queue", *words, "--all")
         return shell("queue", *words, team=str(self.team.id) if self.team else None, domain=self.domain)
@@ -207,7 +207,7 @@ async def _part(visit: Visit, given: Mapping[str, str | None]) -> QueuePart:
 
 
 async def _part_of(visit: Visit, form: Form) -> QueuePart:
-    """The part that a form names. A form of ours names one that there is."""
+    """Return the part that a form names. A form of ours names one that there is."""
     return await _part(visit, {"team": form.get("team"), "domain": form.get("domain")})
 
 

@@ -160,7 +160,7 @@ async def _set_status(visit: Visit, status: TeamStatus, done: str) -> Reply[Html
 
 
 def _page(teams: Sequence[Team], visit: Visit, q: str) -> tuple[Sequence[Team], PageLinks]:
-    """The teams behind or before the one that the address names."""
+    """Return the teams behind or before the one that the address names."""
     ids = [str(team.id) for team in teams]
     after, before = visit.request.query.text("after"), visit.request.query.text("before")
     start = 0

@@ -85,7 +85,7 @@ def _known(text: str, names: tuple[str, ...]) -> str | None:
 
 
 def _period(given: Mapping[str, str], now: datetime, reader_zone: tzinfo) -> tuple[datetime, datetime]:
-    """The days that were typed, else the span up to now."""
+    """Return the days that were typed, else the span up to now."""
     since, until = (day_of(given[name], reader_zone) for name in ("since", "until"))
     end = now if until is None else min(now, until + timedelta(days=1))
     start = end - SPANS.get(given["span"], SPANS["30d"]) if since is None else since

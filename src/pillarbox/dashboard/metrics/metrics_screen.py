@@ -125,7 +125,7 @@ async def _chart(visit: Visit, choice: MetricChoice) -> charts.Chart:
 
 
 async def _split_series(visit: Visit, choice: MetricChoice, labels: Sequence[str]) -> list[charts.Series]:
-    """A line for each of the largest parts."""
+    """Return a line for each of the largest parts."""
     names = [name for name, _, _ in list(await _ranked(visit, choice))[: len(TONES)]]
     query = {**choice.query(), "metrics": choice.metric, "dimensions": f"period,{choice.split}"}
     rows = (await visit.get("/emails/metrics", shown=False, **query))["data"]
@@ -149,7 +149,7 @@ async def _splits(visit: Visit, choice: MetricChoice) -> list[SplitRow]:
 
 
 async def _ranked(visit: Visit, choice: MetricChoice) -> Iterator[tuple[str, float, str | None]]:
-    """The parts with their amount, the largest first."""
+    """Return the parts with their amount, the largest first."""
     query = {**choice.query(), "metrics": choice.metric, "dimensions": choice.split}
     rows = (await visit.get("/emails/metrics", shown=False, **query))["data"]
     rows.sort(key=lambda row: -row[choice.metric])
@@ -178,7 +178,7 @@ def _amount(name: str, value: float) -> str:
 
 
 def _change(name: str, now: float, before: float) -> str:
-    """How the amount changed: in points for a rate, in percent for a count."""
+    """Return how the amount changed: in points for a rate, in percent for a count."""
     if now == before:
         return "–"
     if name in RATES:

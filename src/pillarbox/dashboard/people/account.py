@@ -72,7 +72,7 @@ def acting(request: Request, visitor: Visitor) -> AccountChange:
 
 
 def done(what: str, token: str | None = None) -> Reply[Html]:
-    """Back to the account, which says what was done; with the session's new token where there is one."""
+    """Go back to the account, which says what was done; with the session's new token where there is one."""
     return see_other(f"{ACCOUNT}?done={what}", cookie=None if token is None else session_cookie(token))
 
 

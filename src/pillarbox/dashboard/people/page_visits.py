@@ -131,7 +131,7 @@ def message_page(title: str, text: str, *, status: int, link: tuple[str, str] | 
 
 
 def see_other(path: str, *, cookie: str | None = None) -> Reply[Html]:
-    """303 to a path of this site; to the beginning where `path` is none (UI-07)."""
+    """Return a 303 to a path of this site; to the beginning where `path` is none (UI-07)."""
     headers = {**HEADERS, "location": local_path(path) or "/"}
     if cookie is not None:
         headers["set-cookie"] = cookie

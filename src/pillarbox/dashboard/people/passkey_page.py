@@ -49,7 +49,7 @@ async def has_passkeys(request: Request, person_id: UUID) -> bool:
 
 
 def impossible() -> Reply[Html]:
-    """409: browsers allow no passkeys where this installation is."""
+    """Return the 409: browsers allow no passkeys where this installation is."""
     return message_page(
         t("passkey.login.title"), t("passkey.impossible"), status=409, link=("/", t("passkey.back"))
     )

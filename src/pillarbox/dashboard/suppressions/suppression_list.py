@@ -79,7 +79,7 @@ async def remove(visit: Visit, form: Form) -> Reply[Html]:
 
 @download(f"{HERE}/csv", title="suppressions.csv", query={"origin": str})
 async def save_csv(visit: Visit) -> Reply[Html]:
-    """The whole list, or that of one origin, as `pillarbox suppressions export` writes it."""
+    """Save the whole list, or that of one origin, as `pillarbox suppressions export` writes it."""
     origin = visit.request.query.choice("origin", *ORIGINS)
     await audit.record(
         visit.request.use(asyncpg.Pool),
@@ -95,7 +95,7 @@ async def save_csv(visit: Visit) -> Reply[Html]:
 
 
 async def list_screen(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """The list, filtered by the parameters of the address."""
+    """Show the list, filtered by the parameters of the address."""
     query = visit.request.query
     address, origin = query.text("address"), query.text("origin")
     origin = origin if origin in ORIGINS else None
@@ -118,7 +118,7 @@ async def list_screen(visit: Visit, *, status: int = 200, problem: str | None = 
 
 
 async def _found(visit: Visit, text: str, origin: str | None) -> ListPage:
-    """The entries whose address contains the text."""
+    """Return the entries whose address contains the text."""
     after = visit.request.query.text("after")
     cursor = UUID(after) if after and well_formed(after) else None
     found = await find_containing(visit.db, text, origin, limit=ROWS, after=cursor)

@@ -34,7 +34,7 @@ async def remove(visit: Visit, _: Form) -> Reply[Html]:
 
 
 async def suppression_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
-    """The screen of one suppressed address."""
+    """Show the screen of one suppressed address."""
     suppression_id = visit.request.uuid("suppression_id")
     entry = await visit.get(f"/suppressions/{suppression_id}")
     row = await changes.find(visit.db, suppression_id)

@@ -120,7 +120,7 @@ class SearchBlocks:
 
 
 def filter_of(emails: Sequence[IndexedEmail], limit: int) -> tuple[int, bytes]:
-    """A filter of the first emails, until they have so many terms, and how many emails these are."""
+    """Return a filter of the first emails, until they have so many terms, and how many emails these are."""
     terms = Terms()
     count = 0
     for email in emails:
@@ -133,7 +133,7 @@ def filter_of(emails: Sequence[IndexedEmail], limit: int) -> tuple[int, bytes]:
 
 
 def search_periodic(blocks: SearchBlocks) -> list[Periodic]:
-    """The periodic jobs that keep the blocks."""
+    """Return the periodic jobs that keep the blocks."""
     return [
         Periodic("emails.search_blocks", EVERY, blocks.keep_up, quiet=True),
         Periodic("emails.empty_search_blocks", timedelta(hours=1), blocks.drop_empty),

@@ -84,7 +84,7 @@ class EmailFilter:
         source: str | None = None,
         message_id: str | None = None,
     ) -> EmailFilter:
-        """The filter that these texts mean; NotAFilter where one of them means nothing."""
+        """Return the filter that these texts mean; raise NotAFilter where one of them means nothing."""
         words = frozenset(terms.words(subject or ""))
         if subject is not None and not words:
             raise NotAFilter(f"{_shown(subject)} has no word that could be looked for.")
@@ -124,7 +124,7 @@ class EmailFilter:
         return [number for term in found for number in terms.hashes(term)]
 
     def _origin_terms(self) -> list[str]:
-        """The terms of where an email that fits comes from."""
+        """Return the terms of where an email that fits comes from."""
         found = []
         if self.tag is not None:
             found.append(terms.tag_term(*self.tag))
@@ -166,7 +166,7 @@ class EmailFilter:
         return NEWEST if self.until is None else UUID(int=max(0, first_id(self.until).int - 1))
 
     def fits(self, sender: str, domain: str, subject: str) -> bool:
-        """Whether an email with this sender, domain and subject fits, as far as these decide."""
+        """Return whether an email with this sender, domain and subject fits, as far as these decide."""
         if self.domain is not None and domain != self.domain:
             return False
         if self.sender is not None and terms.sender_key(sender, domain) != self.sender:
@@ -212,7 +212,7 @@ class EmailPage:
 
 
 def _shown(text: str) -> str:
-    """A value as the sentence shows it: quoted, and not all of a long one."""
+    """Return a value as the sentence shows it: quoted, and not all of a long one."""
     return repr(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…")
 
 

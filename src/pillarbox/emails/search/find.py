@@ -44,8 +44,8 @@ BY_EVENT = frozenset(STATES) - BY_WORK - {EventKind.DELIVERED}
 async def find(
     source: Source, team_id: UUID | None, email_filter: EmailFilter, *, limit: int, after: UUID | None = None
 ) -> EmailPage:
-    """A page of the team's emails that fit, or with None of every team's. `after` is the cursor of the page
-    before it: the id of any email, or the page's `following`."""
+    """Return a page of the team's emails that fit, or with None of every team's. `after` is the cursor of the
+    page before it: the id of any email, or the page's `following`."""
     upper = email_filter.upper if after is None else min(email_filter.upper, UUID(int=max(0, after.int - 1)))
     reading = _SearchState(source, email_filter, limit, email_filter.lower)
     await reading.begin(team_id, upper)
@@ -97,8 +97,8 @@ class _SearchState:
             self._take_named(named)
 
     async def _named(self, team_id: UUID | None, upper: UUID) -> list[tuple[UUID, UUID]] | None:
-        """The newest emails that the queue or the history names; None where the state is any, or a frequent
-        one."""
+        """Return the newest emails that the queue or the history names; None where the state is any, or a
+        frequent one."""
         state = self.wanted.state
         if state in BY_WORK:
             return await queries.with_work(self.source, team_id, upper, self.lower, MOST_NAMED)
@@ -113,7 +113,7 @@ class _SearchState:
         self.several, self.most = NAMED_AT_ONCE
 
     async def _blocks(self, team_id: UUID | None, upper: UUID) -> tuple[list[EmailRange], list[EmailRange]]:
-        """The newest blocks that seem to have every term, and what no block has."""
+        """Return the newest blocks that seem to have every term, and what no block has."""
         numbers = self.wanted.numbers
         return await queries.blocks(self.source, team_id, upper, self.lower, numbers, MOST_BLOCKS)
 
@@ -127,7 +127,7 @@ class _SearchState:
         self.ranges.sort(key=lambda found: found.last_id)
 
     def unread(self) -> UUID:
-        """The newest email that may fit and was not read; the lower end where there is none."""
+        """Return the newest email that may fit and was not read; the lower end where there is none."""
         newest = self.ranges[-1].last_id if self.ranges else OLDEST
         return max(newest, self.unknown, self.lower)
 
@@ -146,7 +146,7 @@ class _SearchState:
             self._keep(batch, await self._candidates(batch))
 
     def _is_full(self) -> bool:
-        """Whether all that is unread is older than what the page, and one email more, has."""
+        """Return whether all that is unread is older than what the page, and one email more, has."""
         end = self.unread()
         return sum(found > end for _, found in self.found) > self.limit
 
@@ -196,7 +196,7 @@ class _SearchState:
         self.ranges.sort(key=lambda found: found.last_id)
 
     def _is_exact(self) -> bool:
-        """Whether every candidate fits."""
+        """Return whether every candidate fits."""
         return self.wanted.to is None and not self.wanted.words and self.wanted.sender is None
 
 

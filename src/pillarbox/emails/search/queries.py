@@ -261,7 +261,8 @@ class UnindexedBlock(NamedTuple):
 async def blocks(
     source: Source, team_id: UUID | None, upper: UUID, lower: UUID, numbers: Sequence[int], limit: int
 ) -> tuple[list[EmailRange], list[EmailRange]]:
-    """The newest blocks that may have all of the terms, and each team's emails that no block describes."""
+    """Return the newest blocks that may have all of the terms, and each team's emails that no
+    block describes."""
     rows = await source.fetch(BLOCKS, team_id, upper, lower, numbers, limit, VERSION)
     seeming = [EmailRange._make(row) for row in rows if row[2] is not None]
     rest = [EmailRange(row[0], row[1], upper) for row in rows if row[2] is None and row[1] < upper]
@@ -271,19 +272,19 @@ async def blocks(
 async def with_event(
     source: Source, team_id: UUID | None, kind: str, upper: UUID, lower: UUID, limit: int
 ) -> list[tuple[UUID, UUID]]:
-    """Teams and ids of emails that such an event happened to."""
+    """Return the teams and ids of emails that such an event happened to."""
     return [(row[0], row[1]) for row in await source.fetch(WITH_EVENT, team_id, kind, upper, lower, limit)]
 
 
 async def with_work(
     source: Source, team_id: UUID | None, upper: UUID, lower: UUID, limit: int
 ) -> list[tuple[UUID, UUID]]:
-    """Teams and ids of emails that wait or are under way."""
+    """Return the teams and ids of emails that wait or are under way."""
     return [(row[0], row[1]) for row in await source.fetch(WITH_WORK, team_id, upper, lower, limit)]
 
 
 async def with_id(source: Source, team_id: UUID | None, email_id: UUID) -> list[tuple[UUID, UUID]]:
-    """Team and id of the email with this id."""
+    """Return the team and id of the email with this id."""
     return [(row[0], row[1]) for row in await source.fetch(WITH_ID, team_id, email_id)]
 
 
@@ -298,8 +299,8 @@ async def by_email(
     limit: int,
     origin: OriginColumns,
 ) -> list[CandidateEmail]:
-    """Candidates of each range; `sender` and `subject` are patterns of LIKE, `whole` are regular expressions,
-    `state` is that of a recipient."""
+    """Return the candidates of each range; `sender` and `subject` are patterns of LIKE, `whole` are regular
+    expressions, `state` is that of a recipient."""
     columns = zip(*ranges, strict=True)
     rows = await source.fetch(BY_EMAIL, *columns, domain, sender, subject, state, limit, whole, *origin)
     return [CandidateEmail._make(row) for row in rows]
@@ -314,14 +315,14 @@ async def by_recipient(
     limit: int,
     origin: OriginColumns,
 ) -> list[CandidateEmail]:
-    """Candidates of each range by one of their recipients; `domain` begins with `@`."""
+    """Return the candidates of each range by one of their recipients; `domain` begins with `@`."""
     columns = zip(*ranges, strict=True)
     rows = await source.fetch(BY_RECIPIENT, *columns, address, domain, state, limit, *origin)
     return [CandidateEmail._make(row) for row in rows]
 
 
 async def shown(source: Source, emails: Sequence[tuple[UUID, UUID]]) -> list[FoundEmail]:
-    """These emails (team, id), newest first."""
+    """Return these emails (team, id), newest first."""
     teams, ids = zip(*emails, strict=True) if emails else ((), ())
     return [FoundEmail(**row) for row in await source.fetch(SHOWN, teams, ids)]
 
@@ -332,28 +333,29 @@ async def teams(source: Source) -> list[UUID]:
 
 
 async def ready(source: Source, before: UUID, least: int) -> list[tuple[UUID, UUID]]:
-    """Teams with so many emails that no block describes, each with the last email that one does."""
+    """Return the teams with so many emails that no block describes, each with the last email that
+    one does."""
     return [(row[0], row[1]) for row in await source.fetch(READY, before, least)]
 
 
 async def described(db: TeamDb, after: UUID, last: UUID, limit: int) -> list[IndexedEmail]:
-    """Emails of a range with what they can be found by, oldest first."""
+    """Return the emails of a range with what they can be found by, oldest first."""
     rows = await db.source.fetch(DESCRIBED, db.team_id, after, last, limit)
     return [IndexedEmail._make(row) for row in rows]
 
 
 async def add_block(db: TeamDb, after: UUID, last: UUID, emails: int, bits: bytes) -> bool:
-    """False where somebody else has described these emails meanwhile."""
+    """Add a block; return False where somebody else has described these emails meanwhile."""
     return await db.run(ADD_BLOCK, after, last, emails, bits, VERSION) == 1
 
 
 async def unsettled(source: Source, before: UUID, limit: int) -> list[UnindexedBlock]:
-    """Blocks that end before an id and have not been counted once more, of any team."""
+    """Return the blocks that end before an id and have not been counted once more, of any team."""
     return [UnindexedBlock._make(row) for row in await source.fetch(UNSETTLED, before, limit)]
 
 
 async def outdated(source: Source, limit: int) -> list[EmailRange]:
-    """Blocks of an older version, of any team."""
+    """Return the blocks of an older version, of any team."""
     return [EmailRange._make(row) for row in await source.fetch(OUTDATED, VERSION, limit)]
 
 

@@ -50,14 +50,15 @@ _LAST_MARK = 0x1F000
 
 
 def words(text: str) -> list[str]:
-    """The words of a subject, without regard to case: runs of letters and digits with their marks."""
+    """Return the words of a subject, without regard to case: runs of letters and digits with their marks."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return [word[:LONGEST_WORD] for word in _word().findall(_folded(text))]
 
 
 def _folded(text: str) -> str:
-    """The same for texts that differ in case, in width or in what is not seen alone (Unicode, 3.13 D146)."""
+    """Return the text folded: the same for texts that differ in case, in width or in what is not seen alone
+    (Unicode, 3.13 D146)."""
     text = unicodedata.normalize("NFD", _UNSEEN.sub("", text)).casefold()
     text = unicodedata.normalize("NFKC", text).casefold().replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i")
     return unicodedata.normalize("NFKC", text)
@@ -65,7 +66,8 @@ def _folded(text: str) -> str:
 
 @cache
 def _word() -> re.Pattern[str]:
-    """A word that is not of ASCII alone. Python knows no class of marks, and to list them takes a moment."""
+    """Return the pattern of a word that is not of ASCII alone. Python knows no class of marks, and to list
+    them takes a moment."""
     marks = "".join(
         character
         for character in map(chr, range(0x300, _LAST_MARK))
@@ -77,7 +79,8 @@ def _word() -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096)
 def sender_key(sender: str, domain: str) -> str:
-    """The address of a From field as it is compared: the domain as A-label, all of it in lower case."""
+    """Return the address of a From field as it is compared: the domain as A-label, all of it in
+    lower case."""
     local = sender.rpartition("<")[2].rpartition("@")[0].strip(" \t")
     if local.isascii() and '"' not in local:
         return f"{local.lower()}@{domain}"
@@ -88,7 +91,7 @@ def sender_key(sender: str, domain: str) -> str:
 
 
 def recipient_term(address: str) -> str:
-    """Of an address, or of a domain that begins with `@`."""
+    """Return the term of an address, or of a domain that begins with `@`."""
     return f"t{address}"
 
 
@@ -105,7 +108,7 @@ def word_term(word: str) -> str:
 
 
 def tag_term(name: str, value: str | None) -> str:
-    """Of a tag with this value, or with any where it is None."""
+    """Return the term of a tag with this value, or with any where it is None."""
     return f"g{name}" if value is None else f"g{name}:{value}"
 
 
@@ -151,7 +154,7 @@ class Terms:
         self._words: set[str] = set()
 
     def add(self, sender: str, domain: str, subject: str, addresses: Iterable[str]) -> None:
-        """The terms of one email more."""
+        """Add the terms of one email more."""
         self._senders.add((sender, domain))
         for address in addresses:
             self._addresses.add(address)
@@ -166,8 +169,8 @@ class Terms:
         key_id: UUID | None,
         broadcast_id: UUID | None,
     ) -> None:
-        """The terms of where one email more comes from. `tags` is JSON text; a copy of a broadcast is found
-        by the id in its Message-ID, and needs no term for that."""
+        """Add the terms of where one email more comes from. `tags` is JSON text; a copy of a broadcast is
+        found by the id in its Message-ID, and needs no term for that."""
         self._sources.add(source)
         if message_id is not None:
             self._message_ids.add(message_id)
@@ -181,12 +184,12 @@ class Terms:
             self._broadcasts.add(broadcast_id)
 
     def __len__(self) -> int:
-        """How many there are, about."""
+        """Return how many there are, about."""
         origins = len(self._message_ids) + len(self._tags) + len(self._keys) + len(self._broadcasts)
         return len(self._senders) + len(self._addresses) + len(self._words) + origins
 
     def bloom_filter(self, salt: int) -> bytes:
-        """Their Bloom filter, in which PostgreSQL's `get_bit` finds the bits.
+        """Return their Bloom filter, in which PostgreSQL's `get_bit` finds the bits.
 
         By `salt` filters of many blocks have different sizes, and a term has other places in each: one that
         meets the bits of frequent terms in one block does not meet them in all.
@@ -207,7 +210,7 @@ class Terms:
         return bytes(bits)
 
     def _origins(self) -> set[str]:
-        """The terms of where the emails come from."""
+        """Return the terms of where the emails come from."""
         found = {message_term(message_id) for message_id in self._message_ids}
         found |= {key_term(key_id) for key_id in self._keys}
         found |= {broadcast_term(broadcast_id) for broadcast_id in self._broadcasts}
@@ -216,7 +219,7 @@ class Terms:
 
 
 def hashes(term: str) -> tuple[int, ...]:
-    """Numbers whose remainders by the size of a filter are the places of the term's bits."""
+    """Return the numbers whose remainders by the size of a filter are the places of the term's bits."""
     first = crc32(term.encode())
     # Double hashing: the second hash is the first one, mixed as Knuth does, and odd.
     step = (first * 0x9E3779B1 >> 7) & 0xFFFFFFFF | 1
