@@ -6,6 +6,9 @@ WORKDIR /app
 COPY requirements requirements
 COPY script script
 COPY src src
+# src links to these, and shows them under /docs.
+COPY docs/guide docs/guide
+COPY docs/images docs/images
 # Installs the pinned packages into /app/.venv, as a checkout does.
 RUN script/bootstrap runtime
 COPY LICENSE README.md deploy/health.py ./

@@ -28,6 +28,13 @@ TESTED_ELSEWHERE = frozenset({"/login/passkey/answer", "/dashboard/live"})
 """What only a passkey can answer rightly (`tests/people/test_passkeys.py`), and a stream without an end
 (`tests/dashboard/test_live.py`)."""
 
+DOCUMENTATION = {
+    "/docs/api/{operation}": {"operation": "post-emails"},
+    "/docs/guide/{page}": {"page": "index"},
+    "/docs/images/{name}": {"name": "capture.png"},
+}
+"""Names of pages of the documentation."""
+
 LINKS = {"/set-up/{token}": LinkKind.SET_UP, "/password/reset/{token}": LinkKind.PASSWORD}
 
 
@@ -80,6 +87,8 @@ async def path_of(team: Team, entry: Route, person: Person) -> str:
         return entry.path.format(token=await an_address_change(team, person))
     if entry.path == "/invitation/{token}":
         return entry.path.format(token=await an_invitation(team))
+    if entry.path in DOCUMENTATION:
+        return entry.path.format(**DOCUMENTATION[entry.path])
     if entry.path == "/assets/{name}":
         return assets.address("dashboard.css")
     ids = {name: await make(team) for name, make in SUBJECTS.items() if name in entry.parameters}

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
+from pillarbox.dashboard.docs import doc_pages, request_form
+from pillarbox.dashboard.docs.doc_pages import Documentation
 from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
 from pillarbox.dashboard.emails import (
     email_acts,
@@ -122,6 +124,8 @@ PAGES = collect(
     suppression_page,
     metrics_screen,
     send_form,
+    doc_pages,
+    request_form,
 )
 
 
@@ -140,6 +144,7 @@ SLICE = Slice(
         PageWork: lambda _: PageWork(),
         ScreenTable: _screen_table,
         LiveStreams: lambda kit: LiveStreams(kit.need(RecentChanges), kit.clock),
+        Documentation: lambda _: Documentation(),
         InstallationFacts: facts_of,
         ExaminationRunner: _examination_runner,
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),

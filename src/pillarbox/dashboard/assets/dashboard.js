@@ -70,6 +70,20 @@
     }
   });
 
+  // Narrow: entries without the typed words are hidden, and groups without entries.
+  document.addEventListener("input", (event) => {
+    const scope = event.target.dataset.narrow && document.querySelector(event.target.dataset.narrow);
+    if (!scope) return;
+    const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const entry of scope.querySelectorAll("[data-entry]")) {
+      const text = entry.textContent.toLowerCase();
+      entry.hidden = !words.every((word) => text.includes(word));
+    }
+    for (const group of scope.querySelectorAll("[data-entries]")) {
+      group.hidden = !group.querySelector("[data-entry]:not([hidden])");
+    }
+  });
+
   // Keys: / or Ctrl-K search, g and a letter go, ? shows them all, Escape closes.
   let pending = "";
   const typing = (target) => target.closest("input, textarea, select, [contenteditable]");

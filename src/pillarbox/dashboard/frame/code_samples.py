@@ -12,17 +12,24 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
+from pillarbox.kernel.http.openapi import JSON
+
 LONGEST_BODY: Final = 4000
+FORM: Final = "application/x-www-form-urlencoded"
+FILES: Final = "multipart/form-data"
 
 
 @dataclass(frozen=True, slots=True)
 class ApiExample:
-    """A call of the API as the page shows it: path with its values, query and body."""
+    """A call of the API as the page shows it: path with its values, query and body. `media` is the type of
+    the body."""
 
     method: str
     path: str
     query: Mapping[str, str]
     body: Any
+    needs_key: bool = True
+    media: str = JSON
 
 
 class CodeSample(NamedTuple):
@@ -32,6 +39,8 @@ class CodeSample(NamedTuple):
     curl: str
     python: str
     node: str
+    reference: str | None = None
+    """The address of the operation's page."""
 
 
 class SdkCall(NamedTuple):
@@ -113,11 +122,17 @@ def _is_id(piece: str) -> bool:
 
 
 def _curl(call: ApiExample, url: str) -> str:
-    lines = [f"curl {_shell(url)}", '-H "Authorization: Bearer $RESEND_API_KEY"']
+    lines = [f"curl {_shell(url)}"]
+    if call.needs_key:
+        lines.append('-H "Authorization: Bearer $RESEND_API_KEY"')
     if call.method != "GET":
         lines[0] = f"curl -X {call.method} {_shell(url)}"
-    if call.body:
+    if call.body and call.media == JSON:
         lines += ["-H 'Content-Type: application/json'", f"-d {_shell(_json(call.body))}"]
+    elif call.body and call.media == FILES:
+        lines += [f"-F {_shell(f'{name}=@contacts.csv')}" for name in call.body]
+    elif call.body:
+        lines += [f"--data-urlencode {_shell(f'{name}={value}')}" for name, value in call.body.items()]
     return " \\\n  ".join(lines)
 
 
@@ -130,13 +145,18 @@ def _json(body: Any, indent: int | None = None) -> str:
     return text if len(text) <= LONGEST_BODY else text[:LONGEST_BODY] + "…"
 
 
+def _fields(call: ApiExample) -> dict[str, Any] | list[Any]:
+    """Return what an SDK is given besides ids: query and body together, or a body that is a list."""
+    return call.body if isinstance(call.body, list) else {**call.query, **(call.body or {})}
+
+
 def _python(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str:
-    fields = {**call.query, **(call.body or {})}
+    fields = _fields(call)
     arguments = [repr(piece) for piece in ids]
-    if fields and "update" in sdk.python and ids:
-        arguments = [_python_dict({"id": ids[0], **fields})]
+    if isinstance(fields, dict) and fields and "update" in sdk.python and ids:
+        arguments = [_python_value({"id": ids[0], **fields})]
     elif fields:
-        arguments.append(_python_dict(fields))
+        arguments.append(_python_value(fields))
     return "\n".join(
         [
             "import resend",
@@ -147,15 +167,15 @@ def _python(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str
     )
 
 
-def _python_dict(fields: Mapping[str, Any]) -> str:
-    text = repr(dict(fields))
+def _python_value(value: Any) -> str:
+    text = repr(value)
     return text if len(text) <= LONGEST_BODY else text[:LONGEST_BODY] + "…"
 
 
 def _node(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str:
-    fields = {**call.query, **(call.body or {})}
+    fields = _fields(call)
     arguments = [json.dumps(piece) for piece in ids]
-    if fields and "update" in sdk.node and ids:
+    if isinstance(fields, dict) and fields and "update" in sdk.node and ids:
         arguments = [_json({"id": ids[0], **fields})]
     elif fields:
         arguments.append(_json(fields))
@@ -171,18 +191,35 @@ def _node(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str:
 
 def _plain_python(call: ApiExample, url: str) -> str:
     lines = ["import os", "import httpx", "", f"answer = httpx.request({call.method!r}, {url!r},"]
-    lines.append("    headers={'Authorization': f\"Bearer {os.environ['RESEND_API_KEY']}\"},")
-    if call.body:
-        lines.append(f"    json={_python_dict(call.body)},")
+    if call.needs_key:
+        lines.append("    headers={'Authorization': f\"Bearer {os.environ['RESEND_API_KEY']}\"},")
+    else:
+        del lines[0]
+    if call.body and call.media == FILES:
+        files = ", ".join(f"{name!r}: open('contacts.csv', 'rb')" for name in call.body)
+        lines.append(f"    files={{{files}}},")
+    elif call.body:
+        lines.append(f"    {'json' if call.media == JSON else 'data'}={_python_value(call.body)},")
     return "\n".join([*lines, ")"])
 
 
 def _plain_node(call: ApiExample, url: str) -> str:
-    lines = [f"const answer = await fetch({json.dumps(url)}, {{", f"  method: '{call.method}',"]
-    kind = ", 'Content-Type': 'application/json'" if call.body else ""
-    lines.append(f"  headers: {{ Authorization: `Bearer ${{process.env.RESEND_API_KEY}}`{kind} }},")
-    if call.body:
-        lines.append(f"  body: JSON.stringify({_json(call.body)}),")
+    headers = ["Authorization: `Bearer ${process.env.RESEND_API_KEY}`"] if call.needs_key else []
+    lines, body = [], None
+    if call.body and call.media == FILES:
+        lines = ["const form = new FormData();"]
+        lines += [f"form.append('{name}', await fs.openAsBlob('contacts.csv'));" for name in call.body]
+        lines, body = ["import fs from 'node:fs';", "", *lines], "form"
+    elif call.body and call.media == FORM:
+        body = f"new URLSearchParams({_json(call.body)})"
+    elif call.body:
+        headers.append("'Content-Type': 'application/json'")
+        body = f"JSON.stringify({_json(call.body)})"
+    lines += [f"const answer = await fetch({json.dumps(url)}, {{", f"  method: '{call.method}',"]
+    if headers:
+        lines.append(f"  headers: {{ {', '.join(headers)} }},")
+    if body is not None:
+        lines.append(f"  body: {body},")
     return "\n".join([*lines, "});"])
 
 

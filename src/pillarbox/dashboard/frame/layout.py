@@ -8,13 +8,15 @@ from typing import Any, Final
 import asyncpg
 
 from pillarbox.dashboard.frame import assets
-from pillarbox.dashboard.frame.code_samples import ApiExample, first_mail, samples_of
+from pillarbox.dashboard.frame.code_samples import ApiExample, CodeSample, first_mail, samples_of
+from pillarbox.dashboard.frame.reference_links import reference_of
 from pillarbox.dashboard.frame.screen_table import ScreenTable
 from pillarbox.dashboard.pages import page, prepare
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import HEADERS
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.people.membership import members
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
@@ -55,7 +57,7 @@ async def draw_screen(
         teams=[team for team in teams if team.team_id != visitor.team_id],
         problem_text=problem,
         notice_text=notice if problem is None else None,
-        samples=samples_of(calls, table.public_url),
+        samples=_with_references(request, calls, samples_of(calls, table.public_url)),
         has_screen=table.leads_to,
         may_use=visitor.may(Right.USE),
         first_mail=first_mail(table.public_url),
@@ -63,6 +65,15 @@ async def draw_screen(
         script=assets.address("dashboard.js"),
         **values,
     )
+
+
+def _with_references(
+    request: Request, calls: Sequence[ApiExample], samples: Sequence[CodeSample]
+) -> list[CodeSample]:
+    """Return the samples with the addresses of their operations' pages."""
+    table = request.use(RouteTable)
+    addresses = [reference_of(table, call.method, call.path) for call in calls]
+    return [sample._replace(reference=address) for sample, address in zip(samples, addresses, strict=True)]
 
 
 def choices(values: Iterable[str], prefix: str) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -23,7 +23,7 @@ from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
-MANAGED: Final = ("domains", "webhooks", "api-keys")
+MANAGED: Final = ("domains", "webhooks", "api-keys", "oauth")
 """First segments of paths whose writes need the right to manage the team."""
 
 FILE_POLICY: Final = (
@@ -111,6 +111,17 @@ class Visit:
         """Return what `DELETE path` answers."""
         return await _builtins(await self._call("DELETE", path, {}, body))
 
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: Any,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> Reply[Any]:
+        """Return the answer of any call. Special characters in values of the path are percent-encoded."""
+        return await self._call(method, path, query, body, headers=headers)
+
     async def _call(
         self,
         method: str,
@@ -119,20 +130,21 @@ class Visit:
         body: Any,
         *,
         key: str | None = None,
+        headers: Sequence[tuple[bytes, bytes]] = (),
         shown: bool = True,
     ) -> Reply[Any]:
         self._check(method, path)
         given = {name: _text(value) for name, value in query.items() if value not in (None, "")}
         if shown:
             self.calls.append(ApiExample(method, path, given, body))
-        headers = [] if key is None else [(b"idempotency-key", key.encode("ascii", "replace"))]
+        own = [] if key is None else [(b"idempotency-key", key.encode("ascii", "replace"))]
         call = RouteCall(
             caller=self.visitor.caller(),
             method=method,
             path=quote(path, safe="/@:-._~%"),
             query=urlencode(given),
             body=b"" if body is None else _encode(body),
-            headers=tuple(headers),
+            headers=(*own, *headers),
         )
         return await self.request.use(Api).call(self.request, call)
 

@@ -16,6 +16,7 @@ from typing import Final
 from pillarbox.dashboard.texts import (
     account,
     consent,
+    docs,
     domains,
     emails,
     frame,
@@ -59,6 +60,7 @@ TEXTS: Final = _merged(
     suppressions.TEXTS,
     metrics.TEXTS,
     send.TEXTS,
+    docs.TEXTS,
 )
 """Every text in English."""
 

@@ -54,7 +54,9 @@ SUCCESS: Final = {
     206: "The part that was asked for",
     302: "Go there",
     303: "Go there",
+    304: "What the client has is still so",
 }
+WITHOUT_CONTENT: Final = frozenset({304})
 
 IDEMPOTENCY_KEY: Final = {
     "name": "Idempotency-Key",
@@ -130,7 +132,7 @@ class _Parts:
 
     def _operation(self, entry: Route, path: str) -> dict[str, Any]:
         made: dict[str, Any] = {
-            "operationId": _operation_id(entry.method, path),
+            "operationId": operation_id(entry.method, path),
             "summary": entry.summary,
             "tags": [entry.path.split("/")[1] or "root"],
             "responses": _successes(entry, self.schemas)
@@ -165,7 +167,8 @@ class _Parts:
         return {"$ref": f"#/components/responses/{kind}Error{status}"}
 
 
-def _operation_id(method: str, path: str) -> str:
+def operation_id(method: str, path: str) -> str:
+    """Return the id of an operation in the document."""
     return "_".join([method.lower(), *re.findall(r"[A-Za-z0-9_]+", path)])
 
 
@@ -216,10 +219,17 @@ def _successes(entry: Route, schemas: Schemas) -> dict[str, Any]:
         str(status): {
             "description": SUCCESS[status],
             "headers": response_headers.of(entry, status),
-            "content": {HTML: {}} if status in (302, 303) else content,
+            "content": _content(status, content),
         }
         for status in (entry.status, *entry.also)
     }
+
+
+def _content(status: int, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of an answer with this status, where the route's own is `content`."""
+    if status in WITHOUT_CONTENT:
+        return {}
+    return {HTML: {}} if status in (302, 303) else content
 
 
 def statuses_of(entry: Route) -> list[int]:

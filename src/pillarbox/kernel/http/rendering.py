@@ -57,7 +57,7 @@ def standing_headers(request_id: UUID, size: int, media: str = JSON) -> list[tup
 def answer_headers(request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
     """Return every header of an answer; a reply's own headers replace the standing ones."""
     headers = standing_headers(request.id, 0 if reply.streamed else len(reply.body), reply.media)
-    if reply.status == 204:
+    if reply.status in (204, 304):
         headers = headers[2:]
     elif reply.streamed:
         del headers[1]  # its length is in the reply's own headers, or not known yet

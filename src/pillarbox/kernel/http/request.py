@@ -67,6 +67,7 @@ REPEATABLE = frozenset(
         b"accept",
         b"accept-language",
         b"cookie",
+        b"if-none-match",
         b"purpose",
         b"sec-purpose",
         b"user-agent",
