@@ -54,6 +54,11 @@ CROSS_TEAM = {
     "broadcasts.pause_all": "after a restore all broadcasts wait for the operator",
     "broadcasts.release_restored_jobs": "after a restore the operator lets all jobs go on",
     "delivery.COUNT": "the queue of the installation by destination",
+    "demo.is_in_use": "whether anybody has mail, for a demo that is made beside it",
+    "demo.keep_audit_entries": "a trigger is of the whole table",
+    "demo.let_audit_entries_go": "as above",
+    "demo.marked_people": "accounts that no team has any more",
+    "demo.next_due": "the database of a month has one team",
     "delivery.items": "the size of the queue of the installation",
     "delivery.misdated_items": "a clock that was wrong has dated the items of all teams",
     "delivery.OWNS": "asks whether a dead process has items, whoever's they are",
@@ -82,6 +87,7 @@ NOT_PREPARED = {
     "contacts.LOCK": "as above",
     "contacts.SKIP": "as above",
     "contacts.UPSERT": "as above",
+    "demo.remove": "the table is named at run time, from the catalogue",
     "emails.DELETE_NAMED": "uses a temporary table of its session",
     "emails.delete_named": "as above",
     "emails.listed": "as above",
@@ -96,6 +102,7 @@ NOT_PREPARED = {
 
 PIECES = {
     "backup/queries.py": "counts the rows of tables that the catalogue names",
+    "demo/team_queries.py": "goes through the tables that the catalogue names",
     "kernel/postgres/combined_statement.py": "makes one statement of several whole ones",
     "kernel/postgres/embedded.py": "CREATE DATABASE takes no parameter",
     "kernel/postgres/migrations.py": "SET takes no parameter",

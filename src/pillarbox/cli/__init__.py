@@ -1,4 +1,7 @@
-"""The command line: what the slices bring, and here the commands that are about the whole program."""
+"""The command line: what the slices bring, and here the commands that are about the whole program.
+
+Begin with `serve.py`. Each other module is one command, of the name that it has in `COMMANDS`.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,12 @@ def _send() -> Callable[..., None]:
 
 def _verify() -> Callable[..., None]:
     from pillarbox.cli.verify import command
+
+    return command
+
+
+def _demo() -> Callable[..., None]:
+    from pillarbox.cli.demo import command
 
     return command
 
@@ -94,6 +103,9 @@ COMMANDS: dict[str, Command | CommandGroup] = {
     ),
     "doctor": Command(
         "Find out whether this machine can deliver and receive mail, and what to do where it cannot.", _doctor
+    ),
+    "demo": Command(
+        "Make a team with a month of believable mail to look around in; --remove takes it away.", _demo
     ),
     "version": Command("Print the version.", _version),
     "backup": Command("Make a backup while the server runs; check one, or try one.", _backup),

@@ -96,13 +96,17 @@ def _waking(kit: Container) -> Callable[[], None]:
     return wake
 
 
+def _poster(kit: Container) -> Poster:
+    rules = kit.need(EndpointRules)
+    reach = AddressPolicy(kit.settings.allow_private, ports=rules.permits_port)
+    return Poster(Outbound(DnsAddresses(kit.resolver), policy=reach), rules)
+
+
 def _dispatcher(kit: Container) -> WebhookDispatcher | None:
     settings = kit.settings
     if ProcessRole.WEBHOOKS not in settings.roles:
         return None
-    rules, process = kit.need(EndpointRules), kit.runtime.process_id
-    ids, reach = kit.need(Ids), AddressPolicy(settings.allow_private, ports=rules.permits_port)
-    outbound = Outbound(DnsAddresses(kit.resolver), policy=reach)
+    process, ids = kit.runtime.process_id, kit.need(Ids)
     dispatcher = WebhookDispatcher(
         clock=kit.clock,
         ids=ids,
@@ -110,7 +114,7 @@ def _dispatcher(kit: Container) -> WebhookDispatcher | None:
             kit.engine_pool, kit.clock, process, kit.need(KeyRing), kit.need(WebhookBodies)
         ),
         settler=DeliverySettler(kit.engine_pool, ids, process),
-        poster=Poster(outbound, rules),
+        poster=kit.need(Poster),
         retries=settings[WEBHOOKS_RETRIES],
         notify=kit.need(WebhookNotifier).notify,
         roles=",".join(settings.roles),
@@ -170,6 +174,7 @@ SLICE = Slice(
         Publisher: lambda kit: Publisher(kit.need(Ids), _waking(kit)),
         WebhookBodies: lambda kit: bodies_of(kit.slices),
         EndpointRules: lambda kit: _endpoint_rules(kit.settings),
+        Poster: _poster,
         WebhookDispatcher: _dispatcher,
         DeliveryLog: _delivery_log,
         WebhookRetention: _retention,
