@@ -8,6 +8,7 @@ must not hold one.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -82,6 +83,18 @@ FormHandler = Callable[[Request, Visitor, Form], Coroutine[Any, Any, Reply[Html]
 OpenPageHandler = Callable[[Request, PageGuest], Coroutine[Any, Any, Reply[Html]]]
 OpenFormHandler = Callable[[Request, PageGuest, Form], Coroutine[Any, Any, Reply[Html]]]
 Handler = Callable[[Request], Coroutine[Any, Any, Reply[Html]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRights:
+    """The rights that a page or a form asks for; `right` is None where being logged in is enough."""
+
+    right: Right | None
+    for_operators: bool
+
+
+RIGHTS: Final = "__page_rights__"
+"""The attribute of a handler that holds its `PageRights`; pages for everybody have none."""
 
 
 # Answers ------------------------------------------------------------------------------------------
@@ -193,9 +206,10 @@ def fields_of(request: Request) -> Form | None:
     return None if any("\0" in value for pair in pairs for value in pair) else Form(tuple(pairs))
 
 
-def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
-    """Show the form, or the page that says why it does not count."""
-    found = fields_of(request)
+async def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
+    """Return the form, or the page that says why it does not count. Large ones are read in a thread."""
+    is_large = len(request.raw) > FORM_BYTES
+    found = await asyncio.to_thread(fields_of, request) if is_large else fields_of(request)
     if found is None:
         return message_page(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
     given = found.get("csrf_token")
@@ -317,7 +331,9 @@ def page(
             reply = saved_form.taken_away(request, visitor, await handler(request, visitor))
             return with_device(request, reply, visitor.person_id, visitor.session_id)
 
-        return _marked(method, path, summary, query, is_file=is_file)(_with_pages(shown))
+        wrapped = _with_pages(shown)
+        wrapped.__dict__[RIGHTS] = PageRights(right, for_operators)
+        return _marked(method, path, summary, query, is_file=is_file)(wrapped)
 
     return made
 
@@ -351,7 +367,7 @@ def form(
             if visitor is None:
                 return see_other(with_return("/login", back))
             _hold_to_bounds(request, visitor)
-            fields = _own_form(request, visitor.form_token)
+            fields = await _own_form(request, visitor.form_token)
             if isinstance(fields, Reply):
                 return fields
             if not _is_allowed(visitor, right, for_operators=for_operators):
@@ -363,7 +379,9 @@ def form(
             reply = await handler(request, visitor, fields)
             return saved_form.taken_away(request, visitor, reply, is_done=confirm)
 
-        return _marked(method, path, summary, None, limit)(_with_pages(submitted))
+        wrapped = _with_pages(submitted)
+        wrapped.__dict__[RIGHTS] = PageRights(right, for_operators)
+        return _marked(method, path, summary, None, limit)(wrapped)
 
     return made
 
@@ -391,7 +409,7 @@ def open_form(method: str, path: str, *, summary: str) -> Callable[[OpenFormHand
         @wraps(handler)
         async def submitted(request: Request) -> Reply[Html]:
             guest = await guest_of(request)
-            fields = _own_form(request, guest.form_token)
+            fields = await _own_form(request, guest.form_token)
             if isinstance(fields, Reply):
                 return _with_cookie(fields, guest)
             return _with_cookie(await handler(request, guest, fields), guest)

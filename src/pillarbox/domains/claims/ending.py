@@ -41,4 +41,4 @@ async def end_other_claims(
 
 async def drop_job(db: TeamDb, claim_id: UUID) -> None:
     """Drop the job: nothing is done for the claim any more."""
-    await job_queries.remove(db, claim_id, [JOB])
+    await job_queries.remove_kind(db, claim_id, JOB)

@@ -95,15 +95,14 @@ async def restart(
     )
 
 
-async def remove(db: TeamDb, subject_id: UUID, kinds: Sequence[str] | None = None) -> None:
-    """Remove the jobs about this subject, or those of these kinds: what runs of them has no outcome."""
-    await db.run(
-        """
-        DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2 AND ($3::text[] IS NULL OR kind = ANY ($3))
-        """,
-        subject_id,
-        kinds,
-    )
+async def remove(db: TeamDb, subject_id: UUID) -> None:
+    """Remove the jobs about this subject: what runs of them has no outcome."""
+    await db.run("DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2", subject_id)
+
+
+async def remove_kind(db: TeamDb, subject_id: UUID, kind: str) -> None:
+    """Remove the jobs of one kind about this subject: what runs of them has no outcome."""
+    await db.run("DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2 AND kind = $3", subject_id, kind)
 
 
 async def go_on(db: TeamDb, job_id: UUID, attempt: int) -> bool:
