@@ -114,6 +114,7 @@ async def test_a_second_factor_is_set_up_and_asked_for(
         assert tab.violations == []
 
 
+@pytest.mark.slow
 async def test_the_picture_for_the_phone_is_drawn(
     database_url: str, tmp_path: Path, browser: Chromium
 ) -> None:
@@ -173,6 +174,7 @@ async def test_a_passkey_stands_for_password_and_code(
         assert tab.violations == []
 
 
+@pytest.mark.slow
 async def test_a_device_that_has_a_passkey_makes_no_second_one(
     database_url: str, tmp_path: Path, browser: Chromium
 ) -> None:
@@ -190,6 +192,7 @@ async def test_a_device_that_has_a_passkey_makes_no_second_one(
         assert len(await tab.passkeys()) == 1
 
 
+@pytest.mark.slow
 async def test_at_the_address_of_the_machine_the_page_says_where_passkeys_work(
     database_url: str, tmp_path: Path, browser: Chromium
 ) -> None:
@@ -218,8 +221,15 @@ async def test_logging_out_everywhere(database_url: str, tmp_path: Path, browser
         assert await tab.run(PATH) == "/login"
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["day", "night"])
-@pytest.mark.parametrize("width", [1100, 360], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("width", "is_dark"),
+    [
+        pytest.param(1100, False, id="desktop-day"),
+        pytest.param(360, True, id="phone-night"),
+        pytest.param(1100, True, id="desktop-night", marks=pytest.mark.slow),
+        pytest.param(360, False, id="phone-day", marks=pytest.mark.slow),
+    ],
+)
 async def test_nothing_keeps_people_out(
     database_url: str, tmp_path: Path, browser: Chromium, width: int, is_dark: bool
 ) -> None:

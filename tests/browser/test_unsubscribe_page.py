@@ -112,8 +112,15 @@ async def test_names_are_text(database_url: str, tmp_path: Path, browser: Chromi
         assert tab.violations == []
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["day", "night"])
-@pytest.mark.parametrize("width", [1100, 360], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("width", "is_dark"),
+    [
+        pytest.param(1100, False, id="desktop-day"),
+        pytest.param(360, True, id="phone-night"),
+        pytest.param(1100, True, id="desktop-night", marks=pytest.mark.slow),
+        pytest.param(360, False, id="phone-day", marks=pytest.mark.slow),
+    ],
+)
 async def test_nothing_keeps_people_out(
     database_url: str, tmp_path: Path, browser: Chromium, width: int, is_dark: bool
 ) -> None:

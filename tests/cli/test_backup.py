@@ -267,6 +267,7 @@ def test_a_drill_restores_verifies_and_leaves_nothing(
     assert harbor.sql("SELECT * FROM deliveries ORDER BY team_id, email_id, grp") == before
 
 
+@pytest.mark.slow
 def test_what_a_killed_drill_has_left_is_removed_by_the_next_one(
     harbor: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

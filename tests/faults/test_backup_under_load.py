@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from kit.backups import PASSPHRASE, backups
 from kit.ledger import Journal, acknowledged
@@ -51,6 +52,7 @@ async def readable(client: httpx.AsyncClient, email: str) -> None:
     assert (await client.get(path)).raise_for_status().content == CONTENT
 
 
+@pytest.mark.slow
 async def test_a_backup_under_load_has_all_that_was_accepted_before(tmp_path: Path) -> None:
     """Captured mail is removed all the time, with its blobs, because its limit is small."""
     target = tmp_path / "target"

@@ -15,6 +15,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from kit.ledger import Comparison, Journal, acknowledged, arrivals, compare, open_work, states
 from kit.load import Line, LoadClient, to_each
 from kit.process import KEY, Served, connected, reconciled, served, settled
@@ -111,6 +113,7 @@ async def test_a_primary_that_dies_takes_nothing_with_it(tmp_path: Path) -> None
                 await asyncio.to_thread(at.pair.rejoin)
 
 
+@pytest.mark.slow
 async def test_without_its_standby_a_primary_acknowledges_nothing(tmp_path: Path) -> None:
     """What only one server has is not acknowledged, nor is it when the request is repeated: both are refused
     in bounded time until the standby is back. Then the repeated request is answered, and mailed once."""

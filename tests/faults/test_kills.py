@@ -116,6 +116,7 @@ async def waited_for(lines: Lines, part: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.slow
 async def test_killed_workers_lose_nothing(tmp_path: Path, size: Size) -> None:
     """DUR-01, DUR-03, DUR-04: a random worker dies every few seconds, then the database does."""
     chance = random.Random(7)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import asyncpg
 import httpx
+import pytest
 
 from kit.http_client import http_client
 from kit.process import KEY, connected, served, verified
@@ -59,6 +60,7 @@ async def delivered(conn: asyncpg.Connection, count: int) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_what_was_answered_is_there_after_a_crash(tmp_path: Path) -> None:
     data = tmp_path / "data"
     answered: Counter[str] = Counter()

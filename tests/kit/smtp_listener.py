@@ -288,8 +288,16 @@ def trusting(folder: File) -> ssl.SSLContext:
 
 def on_each_loop(test: Callable[..., Awaitable[None]]) -> Any:
     """Run an `async def` test on asyncio's own loop and on uvloop."""
+    return _on_loops(test, pytest.param(asyncio.run, id="asyncio"))
 
-    @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+
+def on_each_loop_in_time(test: Callable[..., Awaitable[None]]) -> Any:
+    """Run a long `async def` test on uvloop, and on asyncio's own loop with `--slow`."""
+    return _on_loops(test, pytest.param(asyncio.run, id="asyncio", marks=pytest.mark.slow))
+
+
+def _on_loops(test: Callable[..., Awaitable[None]], plain: Any) -> Any:
+    @pytest.mark.parametrize("run", [plain, pytest.param(uvloop.run, id="uvloop")])
     @functools.wraps(test)
     def both(run: Any, **fixtures: Any) -> None:
         run(test(**fixtures))

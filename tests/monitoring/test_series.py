@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import pytest
 
 from kit.dns_server import DnsServer
 from kit.http_client import http_client
@@ -202,6 +203,7 @@ async def test_a_server_at_work_shows_every_metric_of_the_guide(tmp_path: Path) 
         assert 'pillarbox_queue_destination_items{destination="full.example"}' in page
 
 
+@pytest.mark.slow
 async def test_prometheus_answers_every_panel_with_data(tmp_path: Path) -> None:
     async with station(tmp_path) as here:
         with prometheus(here.listeners["metrics"]) as found:

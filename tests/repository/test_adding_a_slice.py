@@ -129,6 +129,7 @@ def test_its_commands_and_settings_are_there(tree: Path) -> None:
     assert "--toy-colour" in run(tree, "-P", "-m", "pillarbox", "serve", "--help")
 
 
+@pytest.mark.slow
 def test_it_runs_in_the_program(tree: Path) -> None:
     """With the schema that its migration leads to, and no import upwards."""
     story = tree / "tests/test_toys.py"

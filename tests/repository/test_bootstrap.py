@@ -173,6 +173,7 @@ def test_where_uv_is_not_to_be_had_plain_pip_installs_the_same(
     assert not (folder / ".venv/installing").exists()
 
 
+@pytest.mark.slow
 def test_a_python_without_pip_gets_one_for_the_moment(tmp_path: Path, wheel: Path, index: Index) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     folder = small_checkout(tmp_path / "checkout", wheel)
@@ -184,6 +185,7 @@ def test_a_python_without_pip_gets_one_for_the_moment(tmp_path: Path, wheel: Pat
     assert not (folder / ".venv/bin/pip").exists()
 
 
+@pytest.mark.slow
 def test_a_package_with_another_hash_is_not_installed(tmp_path: Path, wheel: Path, index: Index) -> None:
     folder = small_checkout(tmp_path / "checkout", wheel)
     wheel.write_bytes(wheel.read_bytes() + b"\0")

@@ -273,6 +273,7 @@ def asked(place: list[str], path: str, host: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_both_nodes_of_production_serve_and_are_well(database_url: str, mounted: Path) -> None:
     """With this test's database, a folder in place of the bucket, and free ports."""
     (mounted / "secrets/database_url").write_text(f"{database_url}\n")

@@ -144,6 +144,7 @@ def tree(tmp_path: Path) -> Path:
     return copy
 
 
+@pytest.mark.slow
 def test_the_endpoint_works_in_a_copy_of_the_tree(tree: Path) -> None:
     """And it is known to the matrix of teams."""
     for step in steps(ENDPOINT):

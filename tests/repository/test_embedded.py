@@ -73,6 +73,7 @@ async def test_a_killed_server_starts_again_at_the_same_place(tmp_path: Path) ->
         assert await value(server, "SELECT one FROM kept") == 1
 
 
+@pytest.mark.slow
 async def test_a_stale_pid_file_with_a_foreign_number_does_not_mislead(tmp_path: Path) -> None:
     folder = tmp_path / "postgres"
     async with running(folder):
@@ -88,6 +89,7 @@ async def test_a_deep_data_folder_is_no_obstacle(tmp_path: Path) -> None:
         assert await value(server, "SELECT 1") == 1
 
 
+@pytest.mark.slow
 async def test_a_deep_data_folder_has_a_link_of_its_own_that_goes_with_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

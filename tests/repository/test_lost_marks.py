@@ -52,6 +52,7 @@ def test_a_database_that_lost_the_list_of_its_keys_still_refuses_another_ring(
         assert command("keyring", "show", "--data", str(one)).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_key_that_the_list_lacks_is_named_and_listed_again(tmp_path: Path, database_url: str) -> None:
     """Somebody removed a row: no start asks for the key, so it must be seen before the key is taken away."""
     folder = tmp_path / "one"
@@ -75,6 +76,7 @@ def test_a_key_that_the_list_lacks_is_named_and_listed_again(tmp_path: Path, dat
         assert "begins with the key newer, which the server" in command("keyring", "reseal", *place).stdout
 
 
+@pytest.mark.slow
 def test_a_start_that_the_blob_store_refuses_lets_no_key_be_known(tmp_path: Path, database_url: str) -> None:
     """Servers that lack a known key answer 503."""
     one, two = tmp_path / "one", tmp_path / "two"
@@ -98,6 +100,7 @@ def test_another_key_by_the_same_name_is_called_so(tmp_path: Path, database_url:
 
 
 @pytest.mark.parametrize("damage", ["", "garbage\n"])
+@pytest.mark.slow
 def test_a_damaged_id_of_the_blob_store_can_be_written_anew(
     tmp_path: Path, database_url: str, damage: str
 ) -> None:

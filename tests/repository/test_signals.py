@@ -145,6 +145,7 @@ def test_a_hang_up_puts_a_renewed_certificate_to_use(tmp_path: Path) -> None:
         assert shown() == second != first
 
 
+@pytest.mark.slow
 def test_a_hang_up_during_the_start_does_not_end_it(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data", "--log-level", "debug") as running:
         running.log.wait_for("starting PostgreSQL")
@@ -165,6 +166,7 @@ def test_the_quit_key_drains(tmp_path: Path) -> None:
         assert (tmp_path / f"data/stopped-{asked}").exists()
 
 
+@pytest.mark.slow
 def test_signals_without_a_meaning_end_nothing(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data", "--processes", "1") as running:
         running.ready()
@@ -222,6 +224,7 @@ def test_a_terminal_that_is_closed_after_a_stop_does_not_cut_it_short(tmp_path: 
         assert (tmp_path / f"data/stopped-{asked}").exists()
 
 
+@pytest.mark.slow
 def test_a_hang_up_by_hand_with_the_terminal_still_there_stops_nothing(tmp_path: Path) -> None:
     with on_a_terminal(tmp_path / "data", with_terminal) as (running, close):
         running.send(signal.SIGHUP)

@@ -26,7 +26,7 @@ from kit.blocking_peer import (
 )
 from kit.node_smtp_server import node_smtp_server
 from kit.postfix import postfix
-from kit.smtp_listener import on_each_loop
+from kit.smtp_listener import on_each_loop_in_time
 from kit.smtp_sink import Sink, TlsAuthority
 from pillarbox.mail.smtp.client import SmtpConnection, Timeouts, Transaction
 from pillarbox.mail.smtp.content import AHEAD, BLOCK, dot_stuffed
@@ -76,7 +76,7 @@ async def arrives(tls: TlsKind, size: int, reading: Reading) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("tls", TLS_KINDS)
-@on_each_loop
+@on_each_loop_in_time
 async def test_a_mail_arrives_at_a_server_that_reads_at_once(tls: TlsKind, size: int) -> None:
     """OUT-18: each size within the limits."""
     await arrives(tls, size, Reading())
@@ -84,20 +84,20 @@ async def test_a_mail_arrives_at_a_server_that_reads_at_once(tls: TlsKind, size:
 
 @pytest.mark.parametrize("size", [1_000, 200_000, 2_000_000])
 @pytest.mark.parametrize("tls", TLS_KINDS)
-@on_each_loop
+@on_each_loop_in_time
 async def test_a_mail_arrives_at_a_server_that_reads_slowly(tls: TlsKind, size: int) -> None:
     await arrives(tls, size, SLOWLY)
 
 
 @pytest.mark.parametrize("size", [1_000, 200_000])
 @pytest.mark.parametrize("tls", TLS_KINDS)
-@on_each_loop
+@on_each_loop_in_time
 async def test_a_mail_arrives_at_a_server_that_reads_octet_by_octet(tls: TlsKind, size: int) -> None:
     await arrives(tls, size, ONE_OCTET)
 
 
 @pytest.mark.parametrize("tls", TLS_KINDS)
-@on_each_loop
+@on_each_loop_in_time
 async def test_a_server_that_stops_reading_is_given_up_before_the_final_dot(tls: TlsKind) -> None:
     """OUT-18, RFC 5321 4.5.3.2.5: the time-out of a data block ends the session; the mail may go again."""
     with blocking_peer(tls, NOT_TO_THE_END, AUTHORITY) as peer:
@@ -108,7 +108,7 @@ async def test_a_server_that_stops_reading_is_given_up_before_the_final_dot(tls:
 
 
 @pytest.mark.parametrize("tls", TLS_KINDS)
-@on_each_loop
+@on_each_loop_in_time
 async def test_the_fence_is_asked_when_the_network_has_the_message(tls: TlsKind) -> None:
     """What the server does not read yet is not in memory of ours when the final dot is decided: a dot that
     is allowed now may not leave minutes later."""
@@ -180,7 +180,7 @@ def aiosmtpd_server(keeper: Keeper) -> Iterator[int]:
         loop.close()
 
 
-@on_each_loop
+@on_each_loop_in_time
 async def test_mail_of_each_size_arrives_at_aiosmtpd() -> None:
     keeper = Keeper()
     with aiosmtpd_server(keeper) as port:
@@ -193,7 +193,7 @@ async def test_mail_of_each_size_arrives_at_aiosmtpd() -> None:
 
 
 @pytest.mark.parametrize("tls", TLS_KINDS)
-@on_each_loop
+@on_each_loop_in_time
 async def test_mail_of_each_size_arrives_at_the_smtp_server_of_node(tls: TlsKind, tmp_path: Path) -> None:
     """OUT-18: as `smtp-server` of npm takes it, on Node's sockets and TLS."""
     with node_smtp_server(tls, AUTHORITY.pem, tmp_path) as peer:

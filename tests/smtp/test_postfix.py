@@ -135,6 +135,7 @@ async def test_postfix_receives_from_us(database_url: str, tmp_path: Path) -> No
         assert b"by mta.quay.example (Postfix)" in mail.content
 
 
+@pytest.mark.slow
 async def test_large_mail_goes_through_a_relay_with_starttls(database_url: str, tmp_path: Path) -> None:
     """OUT-18: small mail behind it on the same relay arrives too."""
     certificate = trustme.CA().issue_cert("mta.quay.example").private_key_and_cert_chain_pem.bytes()

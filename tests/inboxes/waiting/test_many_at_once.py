@@ -109,6 +109,7 @@ async def test_those_who_come_at_once_all_wait_and_wake_by_few_readings(
         assert read["pages"] <= 5
 
 
+@pytest.mark.slow
 async def test_connection_pool_get_every_answer(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

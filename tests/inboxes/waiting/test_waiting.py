@@ -48,7 +48,7 @@ def inbox(database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Inbo
 
 
 async def until(claim: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not claim():
             await asyncio.sleep(0.01)
 
