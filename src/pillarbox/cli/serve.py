@@ -27,6 +27,9 @@ def command_of(rows: tuple[Setting[Any], ...]) -> Callable[..., None]:
     def command(context: typer.Context, **flags: str | None) -> None:
         """Run Pillarbox: database, API, delivery and background work, until a signal."""
         settings = read_settings(rows, flags)
+        from pillarbox.kernel.terminal.program import running_program
+
+        running_program().refuse_wrong(settings)
         from pillarbox.kernel.process.supervisor import serve
 
         raise typer.Exit(serve(settings, first_team, sealed=sealed, fork_server=context.obj))

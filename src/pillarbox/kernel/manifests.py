@@ -17,6 +17,7 @@ from pillarbox.kernel.settings.table import SETTINGS
 if TYPE_CHECKING:
     import typer
 
+    from pillarbox.kernel.settings.settings import Settings
     from pillarbox.kernel.slices import Slice
 
 
@@ -39,13 +40,15 @@ class CommandGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class SliceManifest:
-    """The manifest of one slice. `plugin` imports the slice; `title` stands over its settings."""
+    """The manifest of one slice. `plugin` imports the slice; `title` stands over its settings.
+    `refuse_wrong` raises ConfigError where settings of the slice do not fit each other."""
 
     name: str
     title: str = ""
     plugin: Callable[[], Slice]
     settings: Sequence[Setting[Any]] = ()
     commands: Mapping[str, Command | CommandGroup] = field(default_factory=dict)
+    refuse_wrong: Callable[[Settings], None] | None = None
 
     def __post_init__(self) -> None:
         if self.settings and not self.title:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pillarbox.kernel.manifests import CommandGroup, SliceManifest
 
-from .settings import SETTINGS
+from .settings import SETTINGS, refuse_wrong
 
 if TYPE_CHECKING:
     import typer
@@ -31,5 +31,6 @@ MANIFEST = SliceManifest(
     title="Toys",
     plugin=_plugin,
     settings=SETTINGS,
+    refuse_wrong=refuse_wrong,
     commands={"toys": CommandGroup(_toys, "Count and paint toys.")},
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
+from pillarbox.kernel.settings.settings import ConfigError, Settings
 
 TOY_COLOUR = Setting(
     name="toy_colour",
@@ -25,3 +26,9 @@ TOY_DAYS = Setting(
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (TOY_COLOUR, TOY_DAYS)
+
+
+def refuse_wrong(settings: Settings) -> None:
+    """Raise ConfigError for blue toys that are kept for good."""
+    if settings[TOY_COLOUR] == "blue" and settings[TOY_DAYS] == 0:
+        raise ConfigError("--toy-colour blue needs --toy-days.")

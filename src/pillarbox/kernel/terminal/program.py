@@ -12,6 +12,7 @@ from pillarbox.kernel.manifests import SliceManifest, settings_in, slices_of
 from pillarbox.kernel.settings.setting import Setting
 
 if TYPE_CHECKING:
+    from pillarbox.kernel.settings.settings import Settings
     from pillarbox.kernel.slices import Slice
 
 
@@ -24,6 +25,12 @@ class InstalledProgram:
     @property
     def settings(self) -> tuple[Setting[Any], ...]:
         return settings_in(self.manifests)
+
+    def refuse_wrong(self, settings: Settings) -> None:
+        """Raise ConfigError where settings of a slice do not fit each other."""
+        for manifest in self.manifests:
+            if manifest.refuse_wrong is not None:
+                manifest.refuse_wrong(settings)
 
     def slices(self) -> tuple[Slice, ...]:
         """Load the program and return its slices, which takes a second and few commands need."""
