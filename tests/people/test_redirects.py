@@ -22,6 +22,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
 PLACES = {
     "capture/routes.py": "the same path without its token, and the list",
     "dashboard/consent/pages.py": "to the program that somebody with a session has decided about",
+    "dashboard/people/openid.py": "to the provider that the operator has named",
     "dashboard/people/page_visits.py": "`local_path` alone",
     "oauth/routes.py": "our own page; a program that is verified, for somebody with a session",
     "tracking/routes.py": "where the link led in a mail of ours, which its token signs",

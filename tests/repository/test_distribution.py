@@ -42,6 +42,8 @@ STAYS = (
         "person_challenges",
         "person_recovery_codes",
         "person_links",
+        "person_openid_links",
+        "person_openid_states",
         "person_address_changes",
     }
     | {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pillarbox.app import SETTINGS
+from pillarbox.app import MANIFESTS, SETTINGS
 from pillarbox.emails.settings import verified_domain_required
 from pillarbox.kernel.settings import table
 from pillarbox.kernel.settings.kinds import (
@@ -31,6 +31,7 @@ from pillarbox.kernel.settings.settings import (
     settings_of,
 )
 from pillarbox.kernel.storage.disk_space import disks_of
+from pillarbox.kernel.terminal.program import InstalledProgram
 from pillarbox.tracking.machines import Machine
 
 KEY = base64.b64encode(bytes(range(32))).decode()
@@ -107,6 +108,14 @@ GOOD: dict[str, tuple[str, object]] = {
     "oauth_cimd_refused_hosts": ("quill.example", ("quill.example",)),
     "oauth_refresh_reuse_grace_seconds": ("10", 10),
     "audit_retention_days": ("90", 90),
+    "oidc_issuer": ("https://id.example.com/realms/quay", "https://id.example.com/realms/quay"),
+    "oidc_client_id": ("pillarbox", "pillarbox"),
+    "oidc_client_secret": ("tide table", "tide table"),
+    "oidc_name": ("Quay Login", "Quay Login"),
+    "oidc_domains": ("quay.example,Pier.example", ("quay.example", "pier.example")),
+    "oidc_team": ("Harbor", "Harbor"),
+    "oidc_role": ("viewer", "viewer"),
+    "oidc_only": ("yes", True),
     "spf_value": ("v=spf1 include:spf.example -all", "v=spf1 include:spf.example -all"),
     "most_domains": ("20", 20),
     "most_webhooks": ("200", 200),
@@ -195,6 +204,22 @@ WRONG: dict[str, tuple[str, ...]] = {
     "oauth_cimd_refused_hosts": ("quill example",),
     "oauth_refresh_reuse_grace_seconds": ("-1", "301", "1s"),
     "audit_retention_days": ("0", "29", "30d", "36501"),
+    "oidc_issuer": (
+        "id.example.com",
+        "http://id.example.com",
+        "https://u@id.example.com",
+        "https://id.example.com?x=1",
+        "https://id.example.com#x",
+        "https://id.example.com:99999",
+        "https://",
+    ),
+    "oidc_client_id": (" ", "x" * 201),
+    "oidc_client_secret": (" ", "x" * 1001),
+    "oidc_name": (" ", "x" * 41),
+    "oidc_domains": ("a_b", "quay.example,"),
+    "oidc_team": (" ",),
+    "oidc_role": ("owner", "everybody"),
+    "oidc_only": ("sometimes",),
     "spf_value": ("spf1", 'v=spf1 "x"'),
     "most_domains": ("0", "many"),
     "most_webhooks": ("-1", "501", "off"),
@@ -325,6 +350,25 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_a_certificate_needs_its_key() -> None:
     with pytest.raises(ConfigError, match="need each other"):
         read_settings(SETTINGS, {"tls_cert": str(FILE)}, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"oidc_issuer": "https://id.quay.example"}, "needs --oidc-client-id and --oidc-client-secret."),
+        (
+            {"oidc_issuer": "http://localhost:8080", "oidc_client_id": "harbor"},
+            "--oidc-issuer needs --oidc-client-secret.",
+        ),
+        ({"oidc_only": "yes"}, "--oidc-only needs --oidc-issuer."),
+    ],
+)
+def test_a_provider_needs_what_it_is_asked_with(given: dict[str, str], sentence: str) -> None:
+    program = InstalledProgram(MANIFESTS)
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        program.refuse_wrong(read_settings(SETTINGS, given, {}))
+    whole = {"oidc_issuer": "https://id.quay.example", "oidc_client_id": "a", "oidc_client_secret": "b"}
+    program.refuse_wrong(read_settings(SETTINGS, whole, {}))
 
 
 def test_settings_never_show_secrets() -> None:

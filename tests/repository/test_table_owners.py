@@ -88,6 +88,8 @@ OWNERS = {
         "person_address_changes",
         "person_challenges",
         "person_links",
+        "person_openid_links",
+        "person_openid_states",
         "person_passkeys",
         "person_recovery_codes",
         "person_sessions",

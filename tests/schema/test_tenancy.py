@@ -33,6 +33,8 @@ GLOBAL = {
     "person_challenges": "whoever logs in has no team yet",
     "person_recovery_codes": "whoever logs in has no team yet",
     "person_links": "a link in a mail arrives without a team",
+    "person_openid_links": "whoever logs in has no team yet",
+    "person_openid_states": "whoever logs in has no team yet",
     "person_address_changes": "somebody belongs to several teams",
     "oauth_keys": "the whole installation signs with them",
     "oauth_clients": "a program registers without a team",

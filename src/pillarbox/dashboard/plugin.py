@@ -43,6 +43,7 @@ from pillarbox.dashboard.people import (
     login,
     login_factor,
     lost_password,
+    openid,
     scripts,
     set_up,
 )
@@ -84,6 +85,7 @@ PAGES = collect(
     account,
     account_address,
     account_factors,
+    openid,
     scripts,
     icon,
     overview,

@@ -29,6 +29,7 @@ class AccountState:
     password_changed_at: datetime | None
     factor_since: datetime | None
     codes_left: int
+    may_use_password: bool
 
 
 async def sessions_of(
@@ -54,7 +55,7 @@ async def state_of(source: Source, person_id: UUID) -> AccountState | None:
         """
         SELECT password IS NOT NULL AS has_password, password_changed_at, totp_confirmed_at AS factor_since,
                (SELECT count(*) FROM person_recovery_codes c
-                 WHERE c.person_id = p.id AND c.used_at IS NULL) AS codes_left
+                 WHERE c.person_id = p.id AND c.used_at IS NULL) AS codes_left, may_use_password
           FROM people p
          WHERE id = $1
         """,

@@ -12,6 +12,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.people import queries, session_queries
 from pillarbox.people.addresses import address_queries
+from pillarbox.people.openid import openid_queries
 from pillarbox.people.sessions import IDLE
 
 EVERY: Final = timedelta(hours=1)
@@ -39,7 +40,11 @@ class PeopleCollector:
         links = await self._removed(queries.remove_links, now - KEPT)
         challenges = await self._removed(queries.remove_challenges, now - KEPT)
         changes = await self._removed(address_queries.remove_old, now - KEPT)
-        return f"{sessions} sessions, {links} links, {challenges} challenges, {changes} changes of addresses"
+        states = await self._removed(openid_queries.remove_states, now - KEPT)
+        return (
+            f"{sessions} sessions, {links} links, {challenges} challenges, {changes} changes of addresses, "
+            f"{states} states of logins"
+        )
 
     async def _removed(self, remove: Callable[..., Awaitable[int]], *instants: datetime) -> int:
         total, last = 0, BATCH

@@ -34,6 +34,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id, f.person_id AS id, f.person_id, f.kind
           FROM (SELECT DISTINCT person_id, 'session' AS kind FROM person_sessions
                  UNION SELECT person_id, 'passkey' FROM person_passkeys
+                 UNION SELECT person_id, 'subject of a provider' FROM person_openid_links
                  UNION SELECT person_id, 'recovery code' FROM person_recovery_codes
                  UNION SELECT person_id, 'change of address' FROM person_address_changes) AS f
          WHERE NOT EXISTS (SELECT FROM people p WHERE p.id = f.person_id)

@@ -18,7 +18,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.database import Source, transaction
+from pillarbox.kernel.postgres.database import Connection, Source, transaction
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 from pillarbox.people import audit, queries, session_queries, sessions
@@ -54,6 +54,27 @@ class LoggedIn(NamedTuple):
     stage: SessionStage
 
 
+class ProvenPassword(NamedTuple):
+    """The person whose password was given. `key` is the address in the form that is compared, and `better` a
+    hash to store in place of an outdated one."""
+
+    person: Person
+    key: str
+    stored: str
+    better: str | None
+
+    async def lock(self, conn: Connection) -> SessionStage | None:
+        """Lock the person, and return the stage of the session that may begin; None where password or address
+        were changed while the password was compared."""
+        person = self.person
+        has_factor = await queries.lock_unchanged(conn, person.id, person.password_changed_at, self.key)
+        if has_factor is None:
+            return None
+        if self.better is not None:
+            await queries.replace_hash(conn, person.id, self.stored, self.better)
+        return SessionStage.PENDING if has_factor else SessionStage.FULL
+
+
 Outcome = LoggedIn | TooManyTries | LoginRefused
 
 
@@ -84,13 +105,21 @@ class Logins:
     """Lets people in by their password."""
 
     def __init__(
-        self, pool: asyncpg.Pool, ids: Ids, windows: Windows, passwords: Passwords, devices: KnownDevices
+        self,
+        pool: asyncpg.Pool,
+        ids: Ids,
+        windows: Windows,
+        passwords: Passwords,
+        devices: KnownDevices,
+        *,
+        are_passwords_closed: bool = False,
     ) -> None:
         self._pool = pool
         self._ids = ids
         self._windows = windows
         self._passwords = passwords
         self._devices = devices
+        self._are_passwords_closed = are_passwords_closed
 
     async def log_in(
         self,
@@ -102,7 +131,40 @@ class Logins:
         device: str | None = None,
     ) -> Outcome:
         """Log in, and return the outcome; the session of the token `replaced` ends with it. `device` is the
-        token of the browser. Raises PasswordHashingBusy."""
+        token of the browser. Where passwords are closed, the password of an account that may not use it
+        counts as wrong. Raises PasswordHashingBusy."""
+        proven = await self._proven(now, address, password, origin, device, is_login=True)
+        if not isinstance(proven, ProvenPassword):
+            return proven
+        person, stamp = proven.person, self._ids.stamp()
+        async with transaction(self._pool) as conn:
+            stage = await proven.lock(conn)
+            if stage is None:
+                return LoginRefused()
+            if replaced is not None:
+                await sessions.end(conn, replaced)
+            token = await sessions.begin(conn, now, stamp.id, person.id, [PASSWORD], origin, stage=stage)
+            if token is not None and stage is SessionStage.FULL:
+                await queries.mark_login(conn, person.id, now)
+                await self._record(conn, now, Act.LOGIN_SUCCEEDED, person, origin)
+        return LoginRefused() if token is None else LoggedIn(person, token, stage)
+
+    async def prove(
+        self, now: datetime, address: str, password: str, origin: SessionOrigin, device: str | None = None
+    ) -> ProvenPassword | TooManyTries | LoginRefused:
+        """Compare a password as `log_in` does, and begin no session. Raises PasswordHashingBusy."""
+        return await self._proven(now, address, password, origin, device, is_login=False)
+
+    async def _proven(
+        self,
+        now: datetime,
+        address: str,
+        password: str,
+        origin: SessionOrigin,
+        device: str | None,
+        *,
+        is_login: bool,
+    ) -> ProvenPassword | TooManyTries | LoginRefused:
         key = address_key(address)
         person = await queries.person_of_address(self._pool, key)
         known = self._devices.find(now, NOBODY if person is None else person.id, device)
@@ -111,26 +173,18 @@ class Logins:
             return refused
         stored = person.password if person is not None and person.disabled_at is None else None
         is_right = await self._compared(stored, password, tries)
-        if not is_right or person is None or stored is None:
+        is_closed = is_login and self._are_passwords_closed
+        if not is_right or person is None or stored is None or (is_closed and not person.may_use_password):
             await self._record(self._pool, now, Act.LOGIN_FAILED, None, origin, address)
             return LoginRefused()
         tries.give_back()
         better = await self._passwords.hashed(password) if self._passwords.is_outdated(stored) else None
-        stamp = self._ids.stamp()
-        async with transaction(self._pool) as conn:
-            has_factor = await queries.lock_unchanged(conn, person.id, person.password_changed_at, key)
-            if has_factor is None:
-                return LoginRefused()
-            stage = SessionStage.PENDING if has_factor else SessionStage.FULL
-            if better is not None:
-                await queries.replace_hash(conn, person.id, stored, better)
-            if replaced is not None:
-                await sessions.end(conn, replaced)
-            token = await sessions.begin(conn, now, stamp.id, person.id, [PASSWORD], origin, stage=stage)
-            if token is not None and stage is SessionStage.FULL:
-                await queries.mark_login(conn, person.id, now)
-                await self._record(conn, now, Act.LOGIN_SUCCEEDED, person, origin)
-        return LoginRefused() if token is None else LoggedIn(person, token, stage)
+        return ProvenPassword(person, key, stored, better)
+
+    async def has_password(self, person_id: UUID) -> bool:
+        """Return whether the person has a password."""
+        person = await queries.person(self._pool, person_id)
+        return person is not None and person.password is not None
 
     async def is_password(
         self, person_id: UUID, address: str, password: str, session_id: UUID

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.kernel.manifests import CommandGroup, SliceManifest
-from pillarbox.people.settings import SETTINGS
+from pillarbox.people.settings import SETTINGS, refuse_wrong
 
 if TYPE_CHECKING:
     import typer
@@ -30,6 +30,7 @@ MANIFEST = SliceManifest(
     title="People",
     plugin=_plugin,
     settings=SETTINGS,
+    refuse_wrong=refuse_wrong,
     commands={
         "people": CommandGroup(_people, "Make and list people who log in, help them back in, shut them out.")
     },

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_network
+from typing import Final
 
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.host_addresses import DnsAddresses
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
@@ -22,11 +26,19 @@ from pillarbox.people.logins import Logins
 from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMail
 from pillarbox.people.mails import SystemMail
 from pillarbox.people.membership.invitations import Invitations
+from pillarbox.people.openid.new_accounts import NewAccounts
+from pillarbox.people.openid.openid_logins import CALLBACK, OpenIdLogins
+from pillarbox.people.openid.own_openid import OwnOpenId
+from pillarbox.people.openid.policy import OpenIdPolicy
+from pillarbox.people.openid.provider import Provider, ProviderClient
 from pillarbox.people.own_account import OwnAccount
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.sessions import IDLE, LONGEST
 from pillarbox.people.set_up import SetUp
-from pillarbox.people.settings import AUDIT_RETENTION_DAYS
+from pillarbox.people.settings import AUDIT_RETENTION_DAYS, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET
+
+EVERYWHERE: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+"""The operator has named the provider, which may be on a private network."""
 
 
 def _passwords(kit: Container) -> Passwords:
@@ -35,12 +47,32 @@ def _passwords(kit: Container) -> Passwords:
 
 def _logins(kit: Container) -> Logins:
     needs = kit.need(Ids), kit.need(Windows), kit.need(Passwords), kit.need(KnownDevices)
-    return Logins(kit.pool, *needs)
+    return Logins(kit.pool, *needs, are_passwords_closed=kit.need(OpenIdPolicy).is_only)
 
 
 def _factor_logins(kit: Container) -> FactorLogins:
     needs = kit.need(Ids), kit.need(Windows), kit.need(SecondFactor), kit.need(Passkeys)
-    return FactorLogins(kit.pool, *needs)
+    return FactorLogins(kit.pool, *needs, are_passkeys_closed=kit.need(OpenIdPolicy).is_only)
+
+
+def _openid_logins(kit: Container) -> OpenIdLogins | None:
+    policy, settings = kit.need(OpenIdPolicy), kit.settings
+    if policy.issuer is None:
+        return None
+    client = ProviderClient(
+        policy.issuer,
+        settings[OIDC_CLIENT_ID] or "",
+        settings[OIDC_CLIENT_SECRET] or "",
+        f"{settings.public_url}{CALLBACK}",
+    )
+    own = Outbound(DnsAddresses(kit.resolver), EVERYWHERE, tls=kit.externals.trust)
+    provider = Provider(client, own, kit.need(Outbound))
+    needs = kit.need(Ids), kit.need(Windows), kit.need(KeyRing), kit.need(Logins)
+    return OpenIdLogins(kit.pool, *needs, provider, NewAccounts(kit.need(Ids), policy))
+
+
+def _own_openid(kit: Container) -> OwnOpenId:
+    return OwnOpenId(kit.pool, kit.need(OpenIdPolicy))
 
 
 def _own_account(kit: Container) -> OwnAccount:
@@ -53,7 +85,8 @@ def _own_address(kit: Container) -> OwnAddress:
 
 
 def _set_up(kit: Container) -> SetUp:
-    return SetUp(kit.pool, kit.need(Ids), kit.need(Passwords))
+    is_closed = kit.need(OpenIdPolicy).is_only
+    return SetUp(kit.pool, kit.need(Ids), kit.need(Passwords), are_passwords_closed=is_closed)
 
 
 def _lost_passwords(kit: Container) -> LostPasswords:
@@ -62,7 +95,14 @@ def _lost_passwords(kit: Container) -> LostPasswords:
 
 def _invitations(kit: Container) -> Invitations:
     mail: SystemMail | None = kit.find(SystemMail)  # type: ignore[type-abstract]
-    return Invitations(kit.pool, kit.need(Ids), kit.need(Passwords), mail, kit.settings.public_url)
+    return Invitations(
+        kit.pool,
+        kit.need(Ids),
+        kit.need(Passwords),
+        mail,
+        kit.settings.public_url,
+        are_passwords_closed=kit.need(OpenIdPolicy).is_only,
+    )
 
 
 def _jobs(kit: Container) -> Mapping[str, Handler]:
@@ -84,6 +124,9 @@ SLICE = Slice(
     provides={
         Passwords: _passwords,
         Logins: _logins,
+        OpenIdPolicy: lambda kit: OpenIdPolicy.of(kit.settings),
+        OpenIdLogins: _openid_logins,
+        OwnOpenId: _own_openid,
         KnownDevices: lambda kit: KnownDevices(kit.need(KeyRing)),
         FactorLogins: _factor_logins,
         OwnAccount: _own_account,
@@ -101,7 +144,8 @@ SLICE = Slice(
                 RetentionItem("sessions of people without use", IDLE),
                 RetentionItem("sessions of people", LONGEST),
                 RetentionItem(
-                    "links for setting up, invitations, passwords and addresses, challenges: after they end",
+                    "links for setting up, invitations, passwords and addresses, challenges, states of "
+                    "logins: after they end",
                     KEPT,
                 ),
             ],

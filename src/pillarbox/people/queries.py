@@ -26,6 +26,7 @@ class Person:
     created_at: datetime
     last_login_at: datetime | None
     disabled_at: datetime | None
+    may_use_password: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class ListedPerson:
     last_login_at: datetime | None
     disabled_at: datetime | None
     is_operator: bool
+    may_use_password: bool
+    openid_links: int
     passkeys: int
     sessions: int
 
@@ -58,7 +61,7 @@ async def person_of_address(source: Source, key: str) -> Person | None:
     row = await source.fetchrow(
         """
         SELECT id, email, name, password, password_changed_at, totp_confirmed_at IS NOT NULL AS has_totp,
-               created_at, last_login_at, disabled_at
+               created_at, last_login_at, disabled_at, may_use_password
           FROM people
          WHERE email_key = $1
         """,
@@ -72,7 +75,7 @@ async def person(source: Source, person_id: UUID) -> Person | None:
     row = await source.fetchrow(
         """
         SELECT id, email, name, password, password_changed_at, totp_confirmed_at IS NOT NULL AS has_totp,
-               created_at, last_login_at, disabled_at
+               created_at, last_login_at, disabled_at, may_use_password
           FROM people
          WHERE id = $1
         """,
@@ -88,7 +91,8 @@ async def every_person(source: Source, now: datetime) -> list[ListedPerson]:
         """
     SELECT p.id, p.email, p.name, p.password IS NOT NULL AS has_password,
            p.totp_confirmed_at IS NOT NULL AS has_totp, p.created_at, p.last_login_at, p.disabled_at,
-           p.is_operator,
+           p.is_operator, p.may_use_password,
+           (SELECT count(*) FROM person_openid_links o WHERE o.person_id = p.id) AS openid_links,
            (SELECT count(*) FROM person_passkeys k WHERE k.person_id = p.id) AS passkeys,
            (SELECT count(*) FROM person_sessions s WHERE s.person_id = p.id AND s.ends_at > $1) AS sessions
       FROM people p

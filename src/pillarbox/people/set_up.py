@@ -26,15 +26,20 @@ class SetUpLink:
 
     email: str | None
     name: str | None
+    is_closed: bool = False
+    """Whether a provider is the only way in for whom the link is for."""
 
 
 class SetUp:
     """Makes accounts of links."""
 
-    def __init__(self, pool: asyncpg.Pool, ids: Ids, passwords: Passwords) -> None:
+    def __init__(
+        self, pool: asyncpg.Pool, ids: Ids, passwords: Passwords, *, are_passwords_closed: bool = False
+    ) -> None:
         self._pool = pool
         self._ids = ids
         self._passwords = passwords
+        self._are_passwords_closed = are_passwords_closed
 
     async def find(self, now: datetime, token: str) -> SetUpLink | None:
         """Return whom the link is for; None where it does not work (any more)."""
@@ -42,9 +47,12 @@ class SetUp:
         if link is None:
             return None
         if link.person_id is None:
-            return SetUpLink(None, None)
+            return SetUpLink(None, None, self._are_passwords_closed)
         person = await queries.person(self._pool, link.person_id)
-        return None if person is None or person.disabled_at else SetUpLink(person.email, person.name)
+        if person is None or person.disabled_at is not None:
+            return None
+        is_closed = self._are_passwords_closed and not person.may_use_password
+        return SetUpLink(person.email, person.name, is_closed)
 
     async def finish(
         self,
@@ -60,6 +68,9 @@ class SetUp:
         """Set up the account and return the token of its first session; None where the link does not work
         (any more). `email` counts where the link names nobody. Raises PasswordHashingBusy, and AddressTaken
         where another person has that address."""
+        found = await self.find(now, token)
+        if found is None or found.is_closed:
+            return None
         hashed = await self._passwords.hashed(password)
         async with transaction(self._pool) as conn:
             link = await links.use(conn, now, links.LinkKind.SET_UP, token)

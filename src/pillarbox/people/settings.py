@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 
 from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
+
+if TYPE_CHECKING:
+    from pillarbox.kernel.settings.settings import Settings
 
 
 def sender(text: str) -> str:
@@ -14,6 +19,43 @@ def sender(text: str) -> str:
     if "." not in address.rpartition("@")[2]:
         raise kinds.WrongValue("is not an email address")
     return address
+
+
+def issuer(text: str) -> str:
+    """Return the URL of a provider: HTTPS, or HTTP on this machine; without query and fragment
+    (OpenID Connect Discovery, section 4)."""
+    parts = kinds.url_parts(text)
+    try:
+        _ = parts.port
+    except ValueError:
+        raise kinds.WrongValue("has a port that is none") from None
+    is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_this_machine(parts.hostname or ""))
+    if not is_secure or not parts.hostname or not text.isascii() or len(text) > 500:
+        raise kinds.WrongValue("is not a URL such as https://id.example.com")
+    if "?" in text or "#" in text or parts.username is not None:
+        raise kinds.WrongValue("must not have a query, a fragment or a user")
+    return text
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether a host of a URL is this machine: what is sent there needs no HTTPS."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def printable(limit: int) -> Callable[[str], str]:
+    """Return the kind of texts of printable characters, up to so many."""
+
+    def parse(text: str) -> str:
+        if not text.strip() or not text.isprintable() or len(text) > limit:
+            raise kinds.WrongValue(f"is not a text of up to {limit} printable characters")
+        return text
+
+    return parse
 
 
 SYSTEM_SENDER = Setting(
@@ -33,4 +75,99 @@ AUDIT_RETENTION_DAYS = Setting(
     meaning="For how many days the log of acts is kept: who logged in, made a key, deleted a domain.",
 )
 
-SETTINGS: tuple[Setting[Any], ...] = (SYSTEM_SENDER, AUDIT_RETENTION_DAYS)
+OIDC_ISSUER: Setting[str | None] = Setting(
+    name="oidc_issuer",
+    parse=kinds.optional(issuer),
+    shape="URL",
+    default="off",
+    meaning="The OpenID Connect provider by which people log in as well, written exactly as its discovery "
+    "document calls itself, such as `https://id.example.com`; `off`: people log in without one.",
+)
+
+OIDC_CLIENT_ID: Setting[str | None] = Setting(
+    name="oidc_client_id",
+    parse=kinds.optional(printable(200)),
+    shape="ID",
+    default="off",
+    meaning="What the provider calls this installation; needed with `--oidc-issuer`.",
+)
+
+OIDC_CLIENT_SECRET: Setting[str | None] = Setting(
+    name="oidc_client_secret",
+    parse=printable(1000),
+    shape="SECRET",
+    default=None,
+    meaning="By what this installation proves to the provider who it is; needed with `--oidc-issuer`.",
+    otherwise="no secret",
+    secret=True,
+)
+
+OIDC_NAME: Setting[str | None] = Setting(
+    name="oidc_name",
+    parse=printable(40),
+    shape="NAME",
+    default=None,
+    meaning="What people know the provider by: the login page says `Log in with NAME`.",
+    otherwise="the host of `--oidc-issuer`",
+)
+
+OIDC_DOMAINS = Setting(
+    name="oidc_domains",
+    parse=kinds.domains,
+    shape="DOMAIN[,…]",
+    default="none",
+    meaning="Whoever has a verified address at one of these domains comes in without an invitation, once, as "
+    "a member of `--oidc-team`; `none`: people are invited.",
+)
+
+OIDC_TEAM: Setting[str | None] = Setting(
+    name="oidc_team",
+    parse=printable(200),
+    shape="TEAM",
+    default=None,
+    meaning="The team, by id or name, of people who come in by `--oidc-domains`.",
+    otherwise="the oldest team",
+)
+
+OIDC_ROLE = Setting(
+    name="oidc_role",
+    parse=kinds.one_of("viewer", "member", "admin"),
+    shape="ROLE",
+    default="member",
+    meaning="What people who come in by `--oidc-domains` may do in the team: `viewer`, `member` or `admin`.",
+)
+
+OIDC_ONLY = Setting(
+    name="oidc_only",
+    parse=kinds.switch,
+    shape="BOOL",
+    default="false",
+    meaning="Whether the provider is the only way in: passwords and passkeys let in only accounts that "
+    "`pillarbox people password-login ADDRESS` has named.",
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (
+    SYSTEM_SENDER,
+    AUDIT_RETENTION_DAYS,
+    OIDC_ISSUER,
+    OIDC_CLIENT_ID,
+    OIDC_CLIENT_SECRET,
+    OIDC_NAME,
+    OIDC_DOMAINS,
+    OIDC_TEAM,
+    OIDC_ROLE,
+    OIDC_ONLY,
+)
+
+
+def refuse_wrong(settings: Settings) -> None:
+    """Raise ConfigError for a provider without what is needed to ask it, and for its settings without it."""
+    from pillarbox.kernel.settings.settings import ConfigError
+
+    needed = (OIDC_CLIENT_ID, OIDC_CLIENT_SECRET)
+    missing = [setting.flag for setting in needed if settings[setting] is None]
+    if settings[OIDC_ISSUER] is not None:
+        if missing:
+            raise ConfigError(f"{OIDC_ISSUER.flag} needs {' and '.join(missing)}.")
+    elif settings[OIDC_ONLY]:
+        raise ConfigError(f"{OIDC_ONLY.flag} needs {OIDC_ISSUER.flag}.")

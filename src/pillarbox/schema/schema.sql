@@ -92,7 +92,8 @@ CREATE TABLE people (
     created_at          timestamptz NOT NULL,
     last_login_at       timestamptz,
     disabled_at         timestamptz,
-    is_operator         boolean     NOT NULL DEFAULT false
+    is_operator         boolean     NOT NULL DEFAULT false,
+    may_use_password    boolean     NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- What a cookie means. Of somebody who has still to give a second factor it is `pending`. `confirmed_at` is when
@@ -142,6 +143,26 @@ CREATE TABLE person_recovery_codes (
     used_at   timestamptz,
     PRIMARY KEY (person_id, hash)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- Who a subject of an OpenID Connect provider is. `email` is the address that the provider had verified when the two were
+-- joined; a login asks for issuer and subject alone.
+CREATE TABLE person_openid_links (
+    issuer       text        NOT NULL,
+    subject      text        NOT NULL,
+    person_id    uuid        NOT NULL,
+    email        text        NOT NULL,
+    created_at   timestamptz NOT NULL,
+    last_used_at timestamptz NOT NULL,
+    PRIMARY KEY (issuer, subject),
+    CONSTRAINT person_openid_links_person_key UNIQUE (person_id, issuer)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- Values of `state` that a provider's answer has brought, by their hash: none counts twice.
+CREATE TABLE person_openid_states (
+    hash       bytea       NOT NULL PRIMARY KEY,
+    expires_at timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+CREATE INDEX person_openid_states_expires ON person_openid_states (expires_at);
 
 -- Links that work once, by the hash of their token.
 CREATE TABLE person_links (

@@ -14,12 +14,17 @@ from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.accounts import clean_name
 from pillarbox.people.factors.passkeys import Passkeys
+from pillarbox.people.openid.own_openid import OwnOpenId
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.own_account import AccountChange, OwnAccount
 from pillarbox.people.visitors import Visitor
 
 ACCOUNT = "/account"
 DONE = frozenset(
-    {"name", "address", "password", "factor_removed", "passkey", "passkey_removed", "session", "recovery"}
+    {
+        *("name", "address", "password", "factor_removed", "passkey", "passkey_removed", "session"),
+        *("recovery", "openid", "openid_removed"),
+    }
 )
 """The changes that the page may report as done."""
 
@@ -89,6 +94,8 @@ async def account_page(
     overview = await request.use(OwnAccount).overview(request.at, visitor.person_id)
     if overview is None:
         return see_other("/login")
+    policy, own = request.use(OpenIdPolicy), request.use(OwnOpenId)
+    openid = await own.find(visitor.person_id)
     return draw(
         "people/account.html",
         visitor=visitor,
@@ -97,5 +104,8 @@ async def account_page(
         done=done,
         wrong=wrong,
         kept=kept,
+        provider=None if policy.issuer is None else policy.name,
+        openid=openid,
+        may_part=openid is not None and own.may_part(overview.state),
         are_passkeys_possible=request.use(Passkeys).are_possible,
     )

@@ -6,7 +6,7 @@ import asyncpg
 
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.cookies import session_cookie
-from pillarbox.dashboard.people.local_paths import local_path
+from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.login import HOME, waiting
 from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other
 from pillarbox.dashboard.people.passkey_page import has_passkeys
@@ -15,6 +15,8 @@ from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people import sessions
 from pillarbox.people.logins import PASSWORD, Logins, TooManyTries
+from pillarbox.people.openid.own_openid import OwnOpenId
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.visitors import Visitor
 
 
@@ -48,8 +50,11 @@ async def confirmed(request: Request, visitor: Visitor, way: str, to: str | None
 async def confirm_page(
     request: Request, visitor: Visitor, to: str | None, wrong: str | None = None, status: int = 200
 ) -> Reply[Html]:
-    """Show the form for the password, and for a passkey where the person has one."""
+    """Show the form for the password, and for a passkey or the provider where the person has them."""
     can_sign = await has_passkeys(request, visitor.person_id)
+    policy = request.use(OpenIdPolicy)
+    is_joined = await request.use(OwnOpenId).find(visitor.person_id) is not None
+    has_password = await request.use(Logins).has_password(visitor.person_id)
     return draw(
         "people/confirm.html",
         visitor=visitor,
@@ -57,5 +62,8 @@ async def confirm_page(
         to=to,
         wrong=wrong,
         can_sign=can_sign,
+        has_password=has_password or not (is_joined or can_sign),
+        provider=policy.name if is_joined else None,
+        provider_link=with_return("/confirm/openid", to),
         has_input=saved_form.has_fields(request, visitor, to),
     )

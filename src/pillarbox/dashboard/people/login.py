@@ -28,10 +28,13 @@ from pillarbox.people import audit, sessions
 from pillarbox.people.audit import Act
 from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.logins import LoggedIn, Logins, TooManyTries
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.sessions import SessionStage
 
 HOME = "/dashboard"
 """Where a login leads that comes from nowhere."""
+
+OPENID = "/login/openid"
 
 DONE = {"reset": "login.done.reset", "logout": "login.done.logout"}
 
@@ -66,7 +69,9 @@ async def log_in(request: Request, guest: PageGuest, fields: Form) -> Reply[Html
     if isinstance(outcome, TooManyTries):
         wrong = t("login.wait_or_prove", seconds=outcome.seconds)
         return waiting(login_page(request, guest, to=to, email=email, wrong=wrong, status=429), outcome)
-    return login_page(request, guest, to=to, email=email, wrong=t("login.wrong"), status=403)
+    policy = request.use(OpenIdPolicy)
+    wrong = t("login.openid.only", name=policy.name) if policy.is_only else t("login.wrong")
+    return login_page(request, guest, to=to, email=email, wrong=wrong, status=403)
 
 
 @open_form("POST", "/logout", summary="Log out")
@@ -108,7 +113,9 @@ def login_page(
     done: str | None = None,
     status: int = 200,
 ) -> Reply[Html]:
-    """Show the form, with what was wrong with the last try."""
+    """Show the form, with what was wrong with the last try, and the way to the provider where there is
+    one."""
+    policy = request.use(OpenIdPolicy)
     return draw(
         "people/login.html",
         visitor=guest,
@@ -118,6 +125,9 @@ def login_page(
         wrong=wrong,
         done=t(done) if done else None,
         are_passkeys_possible=request.use(Passkeys).are_possible,
+        provider=None if policy.issuer is None else policy.name,
+        provider_link=with_return(OPENID, to),
+        is_only=policy.is_only,
         insecure=None if keeps_cookies(request) else t("login.insecure"),
     )
 

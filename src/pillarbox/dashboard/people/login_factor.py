@@ -23,6 +23,7 @@ from pillarbox.people.factors.factor_logins import FactorLogins, FullSession
 from pillarbox.people.factors.passkeys import Passkeys
 from pillarbox.people.factors.second_factor import Factor
 from pillarbox.people.logins import LoginRefused, TooManyTries
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.session_queries import PersonSession
 from pillarbox.people.visitors import Visitor
 
@@ -133,5 +134,6 @@ async def factor_page(
         to=to,
         wrong=wrong,
         passkeys=await has_passkeys(request, pending.person_id),
+        is_only=request.use(OpenIdPolicy).is_only,
         back=with_return("/login", to),
     )

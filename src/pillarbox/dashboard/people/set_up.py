@@ -19,12 +19,15 @@ from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.people.accounts import AddressTaken, clean_name
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.set_up import SetUp, SetUpLink
 
 
 @open_page("GET", "/set-up/{token}", summary="Set up an account by a link")
 async def show_set_up(request: Request, guest: PageGuest) -> Reply[Html]:
     invited = await request.use(SetUp).find(request.at, request.param("token"))
+    if invited is not None and invited.is_closed:
+        return closed(request)
     return gone() if invited is None else set_up_page(guest, invited, name=invited.name or "")
 
 
@@ -34,6 +37,8 @@ async def set_up(request: Request, guest: PageGuest, fields: Form) -> Reply[Html
     invited = await accounts.find(request.at, token)
     if invited is None:
         return gone()
+    if invited.is_closed:
+        return closed(request)
     address, wrong = read(fields, invited)
     if wrong:
         return set_up_page(guest, invited, wrong, fields.get("email"), fields.get("name"))
@@ -86,6 +91,12 @@ def set_up_page(
         email=invited.email or email,
         name=name,
     )
+
+
+def closed(request: Request) -> Reply[Html]:
+    """Show a 403: accounts log in by the provider alone."""
+    text = t("set_up.openid", name=request.use(OpenIdPolicy).name)
+    return message_page(t("set_up.title"), text, status=403, link=("/login", t("login.title")))
 
 
 def gone() -> Reply[Html]:

@@ -29,6 +29,7 @@ from pillarbox.people import sessions
 from pillarbox.people.accounts import clean_name
 from pillarbox.people.audit import visitor_actor
 from pillarbox.people.membership.invitations import Invitations, OpenedInvitation
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.roles import TeamRole
 from pillarbox.people.visitors import Visitor
 
@@ -48,7 +49,7 @@ async def accept(request: Request, guest: PageGuest, fields: Form) -> Reply[Html
         return gone()
     if guest.visitor is not None and is_meant(guest.visitor, opened):
         return await joined(request, guest.visitor, opened)
-    if guest.visitor is not None or opened.person is not None:
+    if guest.visitor is not None or opened.person is not None or request.use(OpenIdPolicy).is_only:
         return invitation_page(request, guest, opened, status=403)
     if wrong := wrong_with(fields.get("password"), opened.invitation.email, fields.get("name")):
         return invitation_page(request, guest, opened, status=422, wrong=wrong, name=fields.get("name"))
@@ -103,6 +104,7 @@ def invitation_page(
         role=t(ROLES[TeamRole(opened.invitation.role)]),
         is_meant=visitor is not None and is_meant(visitor, opened),
         has_account=opened.person is not None,
+        is_only=request.use(OpenIdPolicy).is_only,
         login=with_return("/login", request.path),
         wrong=wrong,
         name=name,

@@ -69,10 +69,48 @@ TEXTS: Final[dict[str, str]] = {
     "reset.gone.text": "It works once, for half an hour. Ask for another one.",
     "confirm.title": "Is it you?",
     "confirm.text": "Give your password again before you go on: this gives somebody more power.",
+    "confirm.prove": "Prove again who you are before you go on: this gives somebody more power.",
     "confirm.kept": "What you have typed is kept.",
     "confirm.again": "It is you. Nothing was done yet: press the button again.",
     "confirm.submit": "Go on",
     "confirm.wrong": "The password is wrong.",
+    "login.openid": "Log in with {name}",
+    "login.openid.other": "Log in by password",
+    "login.openid.only": "The address or the password is wrong, or this account logs in with {name} alone.",
+    "set_up.openid": "Accounts of this Pillarbox log in with {name}. Log in there with the address that this "
+    "link was made for. An operator lets an account use a password: pillarbox people password-login ADDRESS.",
+    "join.title": "Is this your account?",
+    "join.text": "There is an account with your address already. Give its password once: from then on "
+    "{name} logs you in to it.",
+    "join.submit": "Join and log in",
+    "confirm.openid": "Confirm with {name}",
+    "openid.off": "This Pillarbox has no other way to log in than passwords and passkeys.",
+    "openid.refused.title": "{name} did not log you in",
+    "openid.refused.link": "Back to the login",
+    "openid.refused.state": "The login took longer than ten minutes, was used already, or began in another "
+    "browser or under another address of this site. Please begin again.",
+    "openid.refused.denied": "{name} has not let you in, or you have canceled. Try again, or ask whoever "
+    "runs {name}.",
+    "openid.refused.unreachable": "{name} does not answer at the moment. Wait a minute and try again. If it "
+    "goes on, tell whoever runs this Pillarbox.",
+    "openid.refused.answer": "{name} has answered in a way that this Pillarbox does not understand. Try "
+    "again. If it happens again, tell whoever runs this Pillarbox: the log of acts has the reason.",
+    "openid.refused.token": "What {name} says about you could not be proved. Try again. If it happens again, "
+    "tell whoever runs this Pillarbox: the log of acts has the reason.",
+    "openid.refused.unverified": "{name} does not say that your email address is verified. Verify it there, "
+    "then log in again.",
+    "openid.refused.not_invited": "Nobody has invited your address at {name} to this Pillarbox. Ask an owner "
+    "of a team for an invitation to that address.",
+    "openid.refused.no_team": "There is no team that you can join. Tell whoever runs this Pillarbox.",
+    "openid.refused.disabled": "Your account is disabled. Ask whoever runs this Pillarbox.",
+    "openid.refused.other_subject": "The account with your address belongs to somebody else at {name}, or "
+    "you have another account here. Whoever runs this Pillarbox can part them: pillarbox people unlink "
+    "ADDRESS.",
+    "openid.refused.other_way": "There is an account with your address that logs in another way. Log in as "
+    "before, then join it with {name} on the page Your account.",
+    "openid.refused.other_person": "At {name} you are somebody else than here. Log in there with the address "
+    "of your account, then try again.",
+    "openid.refused.old_proof": "{name} has not asked you who you are. Log out there, then try again.",
     "login.insecure": "Logging in needs HTTPS, or a browser on the machine itself under the name localhost: "
     "over plain HTTP the browser does not keep the cookie of a session. Open this page with https://.",
 }

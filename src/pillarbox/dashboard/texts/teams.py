@@ -71,6 +71,7 @@ TEXTS: Final[dict[str, str]] = {
     "invitation.by": "Invited by",
     "invitation.join": "Join the team",
     "invitation.other": "You are logged in as {email}. Log out, and open the link again.",
+    "invitation.openid": "Log in with the address of the invitation to join.",
     "invitation.log_in_text": "There is an account with this address. Log in to join.",
     "invitation.set_up": "Choose a password for your account.",
     "invitation.gone.title": "The invitation has ended",

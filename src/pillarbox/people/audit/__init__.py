@@ -53,6 +53,10 @@ class Act(Enum):
     RECOVERY_CODE_USED = "recovery_codes.used"
     PASSKEY_ADDED = "passkey.added"
     PASSKEY_REMOVED = "passkey.removed"
+    OPENID_JOINED = "openid.joined"
+    OPENID_REMOVED = "openid.removed"
+    PASSWORD_LOGIN_ALLOWED = "password.login_allowed"  # noqa: S105 - not a secret
+    PASSWORD_LOGIN_ENDED = "password.login_ended"  # noqa: S105 - not a secret
     ADDRESS_CHANGE_ASKED = "address.change_asked"
     ADDRESS_CHANGE_WITHDRAWN = "address.change_withdrawn"
     ADDRESS_CHANGED = "address.changed"

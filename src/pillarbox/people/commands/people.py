@@ -27,6 +27,7 @@ from pillarbox.people.audit import OPERATOR, Act
 from pillarbox.people.commands import audit as audit_command
 from pillarbox.people.commands import members
 from pillarbox.people.factors import passkey_queries, second_factor
+from pillarbox.people.openid import openid_queries
 from pillarbox.people.queries import Person
 from pillarbox.people.roles import TeamRole
 from pillarbox.teams.commands.choosing import TeamOption, one_team
@@ -49,6 +50,8 @@ RoleOption = Annotated[TeamRole, typer.Option("--role", help="What the person ma
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the person is called.")]
 
 Removal = Annotated[bool, typer.Option("--remove", help="The person is an operator no longer.")]
+
+PasswordRemoval = Annotated[bool, typer.Option("--remove", help="The person may use no password any longer.")]
 
 Factors = Annotated[
     bool,
@@ -126,6 +129,25 @@ def operator(
         data=data,
         database_url=database_url,
     )
+
+
+@group.command("password-login")
+def password_login(
+    email: Email, remove: PasswordRemoval = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """Let a person log in by password and passkey where `--oidc-only` lets nobody else, or no longer."""
+    perform(
+        lambda connected: let_use_password(connected, email, may_use_password=not remove),
+        data=data,
+        database_url=database_url,
+    )
+
+
+@group.command("unlink")
+def unlink(email: Email, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Remove what joins a person to the OpenID Connect provider, and log them out everywhere. Whoever
+    logs in there with their address next gives the account's password once."""
+    perform(lambda connected: part(connected, email), data=data, database_url=database_url)
 
 
 async def make(
@@ -280,6 +302,33 @@ async def make_operator(connected: CommandDatabase, email: str, *, is_operator: 
     return 0
 
 
+async def let_use_password(connected: CommandDatabase, email: str, *, may_use_password: bool) -> int:
+    person = await found(connected, email)
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        if await openid_queries.set_password_use(conn, person.id, may_use_password=may_use_password):
+            act = Act.PASSWORD_LOGIN_ALLOWED if may_use_password else Act.PASSWORD_LOGIN_ENDED
+            await audit.record(conn, at, act, team_id=None, actor=OPERATOR, target=person.email)
+    how = "may always log in by password" if may_use_password else "logs in by password as all others do"
+    say(f"{person.email} {how}.")
+    return 0
+
+
+async def part(connected: CommandDatabase, email: str) -> int:
+    person = await found(connected, email)
+    at = Ids(SystemClock()).now()
+    async with transaction(connected.pool) as conn:
+        if await openid_queries.unlink_all(conn, person.id):
+            await sessions.end_all(conn, person.id)
+            await audit.record(
+                conn, at, Act.OPENID_REMOVED, team_id=None, actor=OPERATOR, target=person.email
+            )
+    say(f"{person.email} is joined to no account of a provider.")
+    if person.password is None:
+        say("There is no password: `pillarbox people reset` prints a link for one.")
+    return 0
+
+
 def address_of(text: str) -> EmailAddress:
     try:
         return email_address(text)
@@ -298,7 +347,8 @@ async def found(connected: CommandDatabase, email: str) -> Person:
 def state(listed_person: queries.ListedPerson) -> str:
     if listed_person.disabled_at is not None:
         return "disabled"
-    return "active" if listed_person.has_password or listed_person.passkeys else "not set up"
+    has_way = listed_person.has_password or listed_person.passkeys or listed_person.openid_links
+    return "active" if has_way else "not set up"
 
 
 def factors(listed_person: queries.ListedPerson) -> str:
@@ -306,6 +356,8 @@ def factors(listed_person: queries.ListedPerson) -> str:
         *(["password"] if listed_person.has_password else []),
         *(["codes"] if listed_person.has_totp else []),
         *([counted(listed_person.passkeys, "passkey")] if listed_person.passkeys else []),
+        *(["openid"] if listed_person.openid_links else []),
+        *(["password always"] if listed_person.may_use_password else []),
     ]
     return ", ".join(found)
 
@@ -321,6 +373,8 @@ def shape(listed_person: queries.ListedPerson, teams: list[tuple[str, str]]) -> 
         "has_password": listed_person.has_password,
         "has_totp": listed_person.has_totp,
         "passkeys": listed_person.passkeys,
+        "openid_links": listed_person.openid_links,
+        "may_use_password": listed_person.may_use_password,
         "sessions": listed_person.sessions,
         "created_at": listed_person.created_at,
         "last_login_at": listed_person.last_login_at,

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+from uuid import UUID
 
 import asyncpg
 
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.postgres.database import Source, transaction
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.people import queries, sessions
 from pillarbox.people.audit import Act, Actor, record
@@ -50,6 +51,7 @@ class FactorLogins:
     windows: Windows
     factor: SecondFactor
     passkeys: Passkeys
+    are_passkeys_closed: bool = False
 
     async def pending(self, now: datetime, token: str | None) -> PersonSession | None:
         """Return the session that waits for its second factor; None where it does not wait any more."""
@@ -117,7 +119,7 @@ class FactorLogins:
         """Log in the person whose passkey has signed; the session of the token `replaced` ends with it."""
         async with transaction(self.pool) as conn:
             person_id = await self.passkeys.log_in(conn, now, asked, answer)
-            if person_id is None:
+            if person_id is None or await self._is_closed_for(conn, person_id):
                 return LoginRefused()
             if replaced is not None:
                 await sessions.end(conn, replaced)
@@ -151,6 +153,13 @@ class FactorLogins:
                 conn, now, sessions.token_hash(visitor.token), with_way(visitor.ways, PASSKEY)
             )
         return LoginRefused() if token is None else FullSession(token)
+
+    async def _is_closed_for(self, source: Source, person_id: UUID) -> bool:
+        """Return whether a provider is the only way in for the person."""
+        if not self.are_passkeys_closed:
+            return False
+        person = await queries.person(source, person_id)
+        return person is None or not person.may_use_password
 
     def _too_many(self, what: str) -> TooManyTries | None:
         """Count a challenge and return a refusal above the limit: each is stored as a row for some

@@ -84,13 +84,21 @@ class Invitations:
     """Invites people to teams, and lets them join. `site` is the URL of the installation."""
 
     def __init__(
-        self, pool: asyncpg.Pool, ids: Ids, passwords: Passwords, mail: SystemMail | None, site: str
+        self,
+        pool: asyncpg.Pool,
+        ids: Ids,
+        passwords: Passwords,
+        mail: SystemMail | None,
+        site: str,
+        *,
+        are_passwords_closed: bool = False,
     ) -> None:
         self._pool = pool
         self._ids = ids
         self._passwords = passwords
         self._mail = mail
         self._site = site
+        self._are_passwords_closed = are_passwords_closed
 
     async def invite(
         self, db: TeamDb, by: MemberChangeActor, address: EmailAddress, role: TeamRole
@@ -130,8 +138,11 @@ class Invitations:
         replaced: str | None = None,
     ) -> str | None:
         """Make a person of the address of the invitation, and it a member; returns the token of its session.
-        None where the link does not work (any more), or somebody can log in with that address by now. Raises
+        None where the link does not work (any more), or somebody can log in with that address by now, or
+        passwords let nobody in. Raises
         PasswordHashingBusy."""
+        if self._are_passwords_closed:
+            return None
         hashed = await self._passwords.hashed(password)
         try:
             return await self._begin(now, token, name, hashed, origin, replaced)
@@ -185,6 +196,25 @@ class Invitations:
         await accounts.join(conn, self._ids.stamp(), person_id, address, taken.team_id, taken.role)
         db, details = TeamDb(conn, taken.team_id), {"role": taken.role.value}
         await MemberChangeActor(actor, now).record(db, Act.INVITATION_ACCEPTED, taken.email, details)
+
+
+async def accept_all(conn: Connection, now: datetime, ids: Ids, address: EmailAddress, actor: Actor) -> int:
+    """Accept all open invitations of an address for the acting person, who has proved to have it; return how
+    many there were."""
+    assert actor.person_id is not None
+    accepted = 0
+    spellings = [address.address, address.shown]
+    for team_id, invitation_id in await invitation_queries.open_for_address(conn, spellings, now):
+        db = TeamDb(conn, team_id)
+        await hold(db)
+        found = await invitation_queries.accept(db, invitation_id, now)
+        if found is not None:
+            role = TeamRole(found.role)
+            await accounts.join(conn, ids.stamp(), actor.person_id, address, team_id, role)
+            details = {"role": role.value, "way": "openid"}
+            await MemberChangeActor(actor, now).record(db, Act.INVITATION_ACCEPTED, found.email, details)
+            accepted += 1
+    return accepted
 
 
 async def invite(
