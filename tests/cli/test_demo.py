@@ -24,6 +24,7 @@ from pillarbox.demo.schedule import MonthSize, SeededRandom
 from pillarbox.demo.simulation_clock import ScriptedClock
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.settings.settings import settings_of
+from pillarbox.teams.bootstrap import operators_team
 
 T = TypeVar("T")
 
@@ -114,6 +115,15 @@ def test_its_webhooks_lead_to_this_machine_alone(shared: tuple[Installation, Dem
     assert len(endpoints) == 2
     assert all(".localhost/" in endpoint for (endpoint,) in endpoints)
     assert rows_of(installation, f"SELECT count(*) FROM webhook_deliveries WHERE {DEMO}") == [(0,)]
+
+
+def test_mail_for_the_operator_still_goes_to_the_first_team(shared: tuple[Installation, DemoTeam]) -> None:
+    """The demo's team is older by its id, but it came later."""
+    installation, demo = shared
+    [(first,)] = rows_of(installation, "SELECT id FROM teams ORDER BY id LIMIT 1")
+    assert first == demo.id
+    found = asyncio.run(in_pool(installation, lambda pool, _: operators_team(pool)))
+    assert rows_of(installation, f"SELECT name FROM teams WHERE id = '{found}'") == [("Harbor",)]
 
 
 def test_no_look_into_dns_is_left_to_do(shared: tuple[Installation, DemoTeam]) -> None:

@@ -112,7 +112,8 @@ async def numbered(source: Source, numbers: Sequence[int]) -> list[tuple[int, UU
 
 # Across teams: the oldest of them is the operator's own.
 async def first(source: Source) -> UUID | None:
-    found: UUID | None = await source.fetchval("SELECT id FROM teams ORDER BY id LIMIT 1")
+    # Not by id: that of a demo says a time at which the installation was not there.
+    found: UUID | None = await source.fetchval("SELECT id FROM teams ORDER BY number LIMIT 1")
     return found
 
 
