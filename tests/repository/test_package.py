@@ -29,7 +29,9 @@ def has_pip() -> bool:
 
 def sources() -> set[str]:
     """The files of the program, as a wheel names them."""
-    found = (ROOT / "src/pillarbox").rglob("*")
+    whole = ROOT / "src/pillarbox"
+    links = [path for path in whole.rglob("*") if path.is_symlink()]
+    found = [path for place in (whole, *links) for path in place.glob("**/*")]
     return {str(path.relative_to(ROOT / "src")) for path in found if path.is_file() and path.suffix != ".pyc"}
 
 
@@ -71,6 +73,8 @@ def test_the_wheel_holds_the_program_and_sends_a_first_mail_elsewhere(tmp_path: 
     with zipfile.ZipFile(wheel) as file:
         held = {name for name in file.namelist() if ".dist-info/" not in name}
     assert held == sources()
+    assert "pillarbox/dashboard/docs/guide/index.md" in held
+    assert "pillarbox/dashboard/docs/images/capture.png" in held
     place = tmp_path / "its own environment"
     subprocess.run([PYTHON, "-m", "venv", str(place)], check=True)
     install = [str(place / "bin/pip"), "install", "-q", "--disable-pip-version-check", str(wheel)]
