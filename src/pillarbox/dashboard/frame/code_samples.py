@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
+from pillarbox.dashboard.frame.sdk_calls import SDK_CALLS, SdkMethod, camel_keys
 from pillarbox.kernel.http.openapi import JSON
 
 LONGEST_BODY: Final = 4000
@@ -43,47 +44,6 @@ class CodeSample(NamedTuple):
     """The address of the operation's page."""
 
 
-class SdkCall(NamedTuple):
-    """The name of a route in the SDKs: Python's class and method, Node's path below the client."""
-
-    python: str
-    node: str
-
-
-SDK_CALLS: Final[Mapping[tuple[str, str], SdkCall]] = {
-    ("POST", "/emails"): SdkCall("Emails.send", "emails.send"),
-    ("GET", "/emails"): SdkCall("Emails.list", "emails.list"),
-    ("GET", "/emails/{}"): SdkCall("Emails.get", "emails.get"),
-    ("PATCH", "/emails/{}"): SdkCall("Emails.update", "emails.update"),
-    ("POST", "/emails/{}/cancel"): SdkCall("Emails.cancel", "emails.cancel"),
-    ("GET", "/emails/receiving"): SdkCall("Emails.Receiving.list", "emails.receiving.list"),
-    ("GET", "/emails/receiving/{}"): SdkCall("Emails.Receiving.get", "emails.receiving.get"),
-    ("GET", "/domains"): SdkCall("Domains.list", "domains.list"),
-    ("POST", "/domains"): SdkCall("Domains.create", "domains.create"),
-    ("GET", "/domains/{}"): SdkCall("Domains.get", "domains.get"),
-    ("PATCH", "/domains/{}"): SdkCall("Domains.update", "domains.update"),
-    ("DELETE", "/domains/{}"): SdkCall("Domains.remove", "domains.remove"),
-    ("POST", "/domains/{}/verify"): SdkCall("Domains.verify", "domains.verify"),
-    ("GET", "/api-keys"): SdkCall("ApiKeys.list", "apiKeys.list"),
-    ("POST", "/api-keys"): SdkCall("ApiKeys.create", "apiKeys.create"),
-    ("DELETE", "/api-keys/{}"): SdkCall("ApiKeys.remove", "apiKeys.remove"),
-    ("GET", "/webhooks"): SdkCall("Webhooks.list", "webhooks.list"),
-    ("POST", "/webhooks"): SdkCall("Webhooks.create", "webhooks.create"),
-    ("GET", "/webhooks/{}"): SdkCall("Webhooks.get", "webhooks.get"),
-    ("PATCH", "/webhooks/{}"): SdkCall("Webhooks.update", "webhooks.update"),
-    ("DELETE", "/webhooks/{}"): SdkCall("Webhooks.remove", "webhooks.remove"),
-    ("GET", "/contacts"): SdkCall("Contacts.list", "contacts.list"),
-    ("GET", "/contacts/{}"): SdkCall("Contacts.get", "contacts.get"),
-    ("GET", "/segments"): SdkCall("Segments.list", "segments.list"),
-    ("GET", "/topics"): SdkCall("Topics.list", "topics.list"),
-    ("GET", "/templates"): SdkCall("Templates.list", "templates.list"),
-    ("GET", "/templates/{}"): SdkCall("Templates.get", "templates.get"),
-    ("GET", "/broadcasts"): SdkCall("Broadcasts.list", "broadcasts.list"),
-    ("GET", "/broadcasts/{}"): SdkCall("Broadcasts.get", "broadcasts.get"),
-}
-"""Calls of the official SDKs. Other routes are shown as plain HTTP."""
-
-
 def samples_of(calls: Sequence[ApiExample], url: str) -> list[CodeSample]:
     """Return the calls as code; `url` is the base URL of the installation."""
     return [_sample(call, url.rstrip("/")) for call in calls]
@@ -96,8 +56,8 @@ def _sample(call: ApiExample, url: str) -> CodeSample:
     return CodeSample(
         f"{call.method} {target}",
         _curl(call, f"{url}{target}"),
-        _python(call, sdk, ids, url) if sdk else _plain_python(call, f"{url}{target}"),
-        _node(call, sdk, ids, url) if sdk else _plain_node(call, f"{url}{target}"),
+        _python(call, sdk.python, ids, url) if sdk else _plain_python(call, f"{url}{target}"),
+        _node(call, sdk.node, ids, url) if sdk else _plain_node(call, f"{url}{target}"),
     )
 
 
@@ -114,6 +74,8 @@ def _pattern(path: str) -> tuple[str, list[str]]:
 
 
 def _is_id(piece: str) -> bool:
+    if piece.startswith("msg_"):
+        return True
     try:
         UUID(piece)
     except ValueError:
@@ -145,24 +107,32 @@ def _json(body: Any, indent: int | None = None) -> str:
     return text if len(text) <= LONGEST_BODY else text[:LONGEST_BODY] + "…"
 
 
-def _fields(call: ApiExample) -> dict[str, Any] | list[Any]:
+def _fields(call: ApiExample) -> Any:
     """Return what an SDK is given besides ids: query and body together, or a body that is a list."""
     return call.body if isinstance(call.body, list) else {**call.query, **(call.body or {})}
 
 
-def _python(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str:
+def _among_fields(method: SdkMethod, ids: Sequence[str], fields: Any) -> Any:
+    """Return the fields with the ids, by the names that the method has for them."""
+    named = dict(zip(method.names, ids, strict=True))
+    return {**named, method.body: fields} if method.body is not None else {**named, **fields}
+
+
+def _python(call: ApiExample, method: SdkMethod, ids: Sequence[str], url: str) -> str:
     fields = _fields(call)
-    arguments = [repr(piece) for piece in ids]
-    if isinstance(fields, dict) and fields and "update" in sdk.python and ids:
-        arguments = [_python_value({"id": ids[0], **fields})]
-    elif fields:
-        arguments.append(_python_value(fields))
+    if method.names:
+        arguments = [_python_value(_among_fields(method, ids, fields))]
+    elif method.keywords is not None:
+        arguments = [f"{name}={piece!r}" for name, piece in zip(method.keywords, ids, strict=True)]
+        arguments += [f"params={_python_value(fields)}"] if fields else []
+    else:
+        arguments = [*map(repr, ids), *([_python_value(fields)] if fields else [])]
     return "\n".join(
         [
             "import resend",
             "",
             f'resend.api_url = "{url}"  # or RESEND_API_URL; the key is in RESEND_API_KEY',
-            f"answer = resend.{sdk.python}({', '.join(arguments)})",
+            f"answer = resend.{method.path}({', '.join(arguments)})",
         ]
     )
 
@@ -172,19 +142,18 @@ def _python_value(value: Any) -> str:
     return text if len(text) <= LONGEST_BODY else text[:LONGEST_BODY] + "…"
 
 
-def _node(call: ApiExample, sdk: SdkCall, ids: Sequence[str], url: str) -> str:
-    fields = _fields(call)
-    arguments = [json.dumps(piece) for piece in ids]
-    if isinstance(fields, dict) and fields and "update" in sdk.node and ids:
-        arguments = [_json({"id": ids[0], **fields})]
-    elif fields:
-        arguments.append(_json(fields))
+def _node(call: ApiExample, method: SdkMethod, ids: Sequence[str], url: str) -> str:
+    fields = camel_keys(_fields(call))
+    if method.names:
+        arguments = [_json(_among_fields(method, ids, fields))]
+    else:
+        arguments = [*map(json.dumps, ids), *([_json(fields)] if fields else [])]
     return "\n".join(
         [
             "import { Resend } from 'resend';",
             "",
             f"const resend = new Resend(process.env.RESEND_API_KEY, {{ baseUrl: '{url}' }});",
-            f"const {{ data, error }} = await resend.{sdk.node}({', '.join(arguments)});",
+            f"const {{ data, error }} = await resend.{method.path}({', '.join(arguments)});",
         ]
     )
 
