@@ -47,8 +47,7 @@ def command(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Make a team with a month of mail, contacts, broadcasts and inboxes, to look around in. With --remove,
-    take it away.
+    """Make a team with a month of believable mail to look around in; --remove takes it away.
 
     May run beside a live server. Mail of the demo goes to the simulator, whatever the server's route is.
     """

@@ -87,7 +87,7 @@ async def make_demo(
     first = now - timedelta(days=size.days - 1)
     start = first.replace(hour=6, minute=0, second=0, microsecond=0)
     clock = ScriptedClock(start)
-    poster = DemoPoster(partial(receiver_answer, now))
+    poster = DemoPoster(clock, SeededRandom(SEED), partial(receiver_answer, now))
     dns = ClosedDns({simulator: f"v=spf1 ip4:{SENDING_CLIENT} -all", **BROKEN_RECORDS}, {})
     async with simulation_application(settings, pool, clock, dns, poster, SEED) as app:
         demo = await _team(app, clock, f"{OWNER_LOCAL}@{simulator}")

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from pillarbox.api_keys.credentials import LastUsed
 from pillarbox.application import App
 from pillarbox.delivery.engine import Engine
 from pillarbox.demo import work_queries
@@ -101,6 +102,7 @@ class DemoMonth:
             await act()
         await self.work_until(self.end)
         self.clock.move_to(self.end)
+        await self.app.need(LastUsed).flush()
         while await rollups.fold(self.app.kit.pool, self.now):
             pass
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import msgspec
 
+from pillarbox.demo.schedule import SeededRandom
+from pillarbox.demo.simulation_clock import ScriptedClock
 from pillarbox.kernel.network.dns import ResolverAnswer, Status
 from pillarbox.kernel.network.dns_answers import AnswerKind, DnsAnswer, DnsAnswers, DnsQuestion
 from pillarbox.webhooks.dispatch.deliveries import AttemptResult, Delivery, Endpoint
@@ -73,11 +75,19 @@ def _found(value: T) -> ResolverAnswer[T]:
 class DemoPoster(Poster):
     """Answers deliveries itself, by a function of endpoint, event kind and time, and connects to nobody."""
 
-    def __init__(self, answer: Callable[[str, str, datetime], tuple[int, str]]) -> None:
+    def __init__(
+        self,
+        clock: ScriptedClock,
+        chance: SeededRandom,
+        answer: Callable[[str, str, datetime], tuple[int, str]],
+    ) -> None:
+        self._clock = clock
+        self._chance = chance
         self._answer = answer
 
     async def attempt(self, delivery: Delivery, endpoint: Endpoint, now: datetime) -> AttemptResult:
-        """Return what the receiver of the shop says."""
+        """Return what the receiver of the shop says, some milliseconds later."""
+        self._clock.move_to(now + timedelta(milliseconds=self._chance.randint(35, 240)))
         kind = str(msgspec.json.decode(delivery.body)["type"])
         return AttemptResult(*self._answer(endpoint.url, kind, now))
 

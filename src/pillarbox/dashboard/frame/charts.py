@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final, NamedTuple
 
 from markupsafe import Markup, escape
@@ -19,6 +20,9 @@ BOTTOM: Final = 24
 TOP: Final = 10
 GRID_LINES: Final = 4
 AXIS_LABELS: Final = 6
+LABEL_CHARACTER: Final = 6.2
+"""Room that a character of a label needs."""
+
 LABEL_HALF: Final = 36
 """Room that half of a label needs, so that the last one is not cut off."""
 
@@ -182,8 +186,10 @@ def _grid(top: float, unit: str) -> str:
 
 def _labels(labels: Sequence[str], *, is_centered: bool = False) -> str:
     count = len(labels)
-    every = max(1, -(-count // AXIS_LABELS))
     room = (WIDTH - LEFT) / max(1, count)
+    widest = max((len(label) for label in labels), default=0) * LABEL_CHARACTER
+    # The first label begins at its point and the second is around its own, so that they are nearest.
+    every = max(1, -(-count // AXIS_LABELS), ceil(1.5 * widest / room))
     pieces = []
     for index in range(0, count, every):
         x = LEFT + room * (index + 0.5) if is_centered else _x(index, count)
