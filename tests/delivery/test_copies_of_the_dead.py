@@ -30,7 +30,7 @@ def window() -> CopyWindow:
         made.held += len(items)
 
     made = CopyWindow(
-        copies=BroadcastCopySource(make, cast(Any, None)),
+        copies=BroadcastCopySource(make, cast(Any, None), "SELECT true"),
         claims=cast(ItemClaims, None),
         scheduler=SiteScheduler(lambda destination: Site(destination, SiteLimits(8, 8)), 200),
         pauses=cast(Pauses, SimpleNamespace(cover=lambda *_: False)),

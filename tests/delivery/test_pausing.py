@@ -19,6 +19,7 @@ from pillarbox.delivery.queue.overview import QueueFilter
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.pausing_queries import EVERYWHERE, PausedScope, PauseScope
 from pillarbox.emails.integrity.reconcile import reconcile
+from pillarbox.kernel.postgres.notify import notify_processes
 from pillarbox.timeline.plugin import timeline_of
 
 ANOTHER = UUID(int=7)
@@ -100,7 +101,7 @@ async def test_accepted_mail_of_a_paused_scope_is_not_handed_over(running: World
     paused = "SELECT attempt FROM deliveries WHERE team_id = $1 AND destination = 'quay.example'"
     assert await team.db.value(paused) == 0
     await pausing_queries.resume(running.pool, scope)
-    await overview_queries.wake(running.pool, CHANNEL)
+    await notify_processes(running.pool, CHANNEL)
     async with asyncio.timeout(10):
         while await waits(running) or running.engine.items_in_memory:
             await asyncio.sleep(0.01)

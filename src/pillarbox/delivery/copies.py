@@ -77,7 +77,7 @@ class BroadcastCopySource:
 
     make: Callable[[int, Held], Awaitable[Sequence[Item]]]
     judge: Callable[[Sequence[CopyKey]], Awaitable[Sequence[CopyVerdict]]]
-    is_wanted: str = "SELECT true"
+    is_wanted: str
 
 
 class _CheckReply(NamedTuple):

@@ -15,6 +15,7 @@ from pillarbox.kernel.ids import Ids, tagged
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.postgres.notify import notify_processes
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, clean, perform, say
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
@@ -159,7 +160,7 @@ async def trigger(connected: CommandDatabase, team: str | None, kind: str) -> in
         wanted = await queries.subscribers(conn, owner.id, kind)
     if not wanted:
         raise CommandRefused(f"No enabled webhook of the team {owner.name!r} wants {kind}.")
-    await connected.pool.execute("SELECT pg_notify($1, '')", CHANNEL)
+    await notify_processes(connected.pool, CHANNEL)
     say(f"A sample of {kind} is on its way to {wanted} webhook{'s' if wanted > 1 else ''}.")
     return 0
 

@@ -49,7 +49,7 @@ from pillarbox.webhooks.settings import (
     WEBHOOKS_RETENTION_DAYS,
     WEBHOOKS_RETRIES,
 )
-from pillarbox.webhooks.signing_secrets import WEBHOOK_SECRETS
+from pillarbox.webhooks.signing_secret_queries import WEBHOOK_SECRETS
 
 CHANNEL = "pillarbox_webhooks"
 """Notified when deliveries were written."""

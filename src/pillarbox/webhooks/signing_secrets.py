@@ -11,10 +11,8 @@ import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
 from uuid import UUID
 
-from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 
 PREFIX = "whsec_"
@@ -22,23 +20,6 @@ KEY_BYTES = 24
 OVERLAP = timedelta(hours=24)
 MOST_EARLIER = 5
 """How many earlier secrets sign beside the newest one."""
-
-# Across teams: what the key ring has sealed.
-WEBHOOK_SECRETS: Final = SealedColumn(
-    table="webhooks",
-    sentence="A signing secret of the webhook {id} ({owner})",
-    cure="`POST /webhooks/{id}/signing-secret/rotate` makes a new one.",
-    read="""
-    SELECT w.team_id, w.id, secret AS sealed, w.endpoint AS owner
-      FROM webhooks w
-     CROSS JOIN LATERAL unnest(w.secrets) AS secret
-     ORDER BY w.team_id, w.id
-    """,
-    replace="""
-    UPDATE webhooks SET secrets = array_replace(secrets, $3, $4)
-     WHERE team_id = $1 AND id = $2 AND $3 = ANY (secrets)
-    """,
-)
 
 
 def new_secret() -> str:

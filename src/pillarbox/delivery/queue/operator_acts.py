@@ -18,6 +18,7 @@ from pillarbox.delivery.queue.operator_view import part_in, scope_of
 from pillarbox.delivery.queue.overview import QueueFilter
 from pillarbox.delivery.queue.pausing_queries import PauseScope
 from pillarbox.kernel.postgres.database import Source, transaction
+from pillarbox.kernel.postgres.notify import notify_processes
 from pillarbox.people import audit
 from pillarbox.people.audit import Act, Actor
 from pillarbox.timeline.record import Timeline
@@ -84,7 +85,7 @@ async def wake_engines(source: Source) -> None:
     # The engine is loaded where it runs; a command needs the name of its channel alone.
     from pillarbox.delivery.plugin import CHANNEL
 
-    await overview_queries.wake(source, CHANNEL)
+    await notify_processes(source, CHANNEL)
 
 
 async def _record(

@@ -142,8 +142,6 @@ ALIVE = """
        AND 'delivery' = ANY (string_to_array(roles, ','))
 """
 
-NOTIFY = "SELECT pg_notify($1, '')"
-
 
 async def totals(source: Source, part: QueueFilter, now: datetime) -> Totals:
     (row,) = await source.fetch(TOTALS, *part.args, now, UNTIL_FETCHED, QUARANTINED)
@@ -181,11 +179,6 @@ async def retry_now(source: Source, part: QueueFilter, now: datetime) -> int:
         moved += changed
         if changed < RETRY_BATCH:
             return moved
-
-
-async def wake(source: Source, channel: str) -> None:
-    """Notify every engine, so that it claims now."""
-    await source.execute(NOTIFY, channel)
 
 
 async def alive(source: Source, now: datetime) -> int:

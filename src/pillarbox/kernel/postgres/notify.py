@@ -13,7 +13,7 @@ import asyncpg
 
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
-from pillarbox.kernel.postgres.database import open_connection
+from pillarbox.kernel.postgres.database import Source, open_connection
 from pillarbox.kernel.postgres.time_limit import unlimited
 
 log = get("wakeup")
@@ -45,7 +45,12 @@ class Notifier:
             await asyncio.sleep(max(COALESCE_SECONDS, self._failures.pause))
 
     async def _notify(self) -> None:
-        await self._pool.execute("SELECT pg_notify($1, '')", self._channel)
+        await notify_processes(self._pool, self._channel)
+
+
+async def notify_processes(source: Source, channel: str) -> None:
+    """Notify every process that listens on `channel`."""
+    await source.execute("SELECT pg_notify($1, '')", channel)
 
 
 class NotifyListener:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source
@@ -36,6 +37,20 @@ async def record_process(
         now,
         route,
     )
+
+
+class RegisteredProcess(NamedTuple):
+    """A process in the register: `pid_start` tells it from a later one with the same number."""
+
+    id: UUID
+    pid: int
+    pid_start: int
+
+
+async def registered_at(source: Source, host: str) -> list[RegisteredProcess]:
+    """Return the processes of a host that are in the register."""
+    rows = await source.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", host)
+    return [RegisteredProcess(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.process import queries as process_queries
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.work.lease_table import MOST_FREED, LeaseTable, forget_process
 from pillarbox.kernel.work.lease_watch import HeldLeases, LeaseWatch, LostLeases
@@ -137,8 +138,8 @@ def _columns(keys: Collection[Key]) -> list[tuple[Any, ...]]:
 
 async def dead_processes(source: Source) -> list[UUID]:
     """Return the processes of this host that are in the register and gone."""
-    rows = await source.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
-    return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
+    registered = await process_queries.registered_at(source, boot_id())
+    return [process.id for process in registered if started(process.pid) != process.pid_start]
 
 
 async def forget(source: Source, process: UUID) -> None:
