@@ -42,6 +42,7 @@ from pillarbox.webhooks.listening.subscriptions import SubscriptionWake
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices, SendToTeam
 from pillarbox.webhooks.publish import Publisher
+from pillarbox.webhooks.queries import WEBHOOK_SECRETS
 from pillarbox.webhooks.retention import WebhookRetention
 from pillarbox.webhooks.settings import (
     WEBHOOKS_ALLOW_HTTP,
@@ -49,7 +50,6 @@ from pillarbox.webhooks.settings import (
     WEBHOOKS_RETENTION_DAYS,
     WEBHOOKS_RETRIES,
 )
-from pillarbox.webhooks.signing_secret_queries import WEBHOOK_SECRETS
 
 CHANNEL = "pillarbox_webhooks"
 """Notified when deliveries were written."""
