@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from kit.clock import START
 from kit.manual_world import clock_of
+from kit.people import a_person, logged_in
+from kit.query_plans import plan, rows_read
+from kit.screens import a_received_email
 from kit.world import Team, World
 from pillarbox.emails.search import queries
 from pillarbox.emails.search.blocks import LATE, SearchBlocks
 from pillarbox.emails.search.filters import EmailFilter, NotAFilter
 from pillarbox.emails.search.find import find
 from pillarbox.emails.search.terms import Terms
+from pillarbox.receiving import queries as receiving_queries
 
 BLOCK = 7
 KEYS = (UUID(int=0x1), UUID(int=0x2))
@@ -34,6 +40,15 @@ MARKED = """
       FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[])
            AS k (id, tags, key_id, broadcast_id, source, inbox_id)
      WHERE e.id = k.id
+"""
+FILL_RECEIVED = """
+    INSERT INTO received_emails (team_id, id, created_at, sender, to_list, subject, message_id, received_for,
+                                 attachments, recipients, mail_from, client, spf, dkim, dmarc, size, complete)
+    SELECT $1, (lpad(to_hex(n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, now(),
+           'a', '[]', 's',
+           CASE WHEN n % 2 = 0 THEN '<same@x.example>' ELSE format('<%s@x.example>', n) END,
+           '[]', 0, '[]', '', '', '', '', '', 1, true
+      FROM generate_series(1, $2::integer) AS n
 """
 ROWS = """
     SELECT e.id, e.message_id, e.tags, e.key_id, e.broadcast_id, e.source, e.subject,
@@ -218,3 +233,46 @@ async def test_the_list_of_the_api_takes_filters(pillarbox: World) -> None:
     for query in ("tag=a b", "source=fax", "api_key_id=7", "since=then", f"tag=a&before={expected[0]}"):
         refused = await team.get(f"/emails?{query}")
         assert (refused.status_code, refused.json()["name"]) == (422, "validation_error"), query
+
+
+async def test_received_mail_is_found_by_its_message_id(pillarbox: World) -> None:
+    team, other = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
+    first, second = [await a_received_email(team) for _ in range(2)]
+    shown = (await team.get(f"/emails/receiving/{first}")).json()["message_id"]
+    for text in (shown, shown.strip("<>")):
+        found = (await team.get(f"/emails/receiving?message_id={quote(text)}")).json()
+        assert [email["id"] for email in found["data"]] == [first]
+        assert found["has_more"] is False
+    everything = {email["id"]: email for email in (await team.get("/emails/receiving")).json()["data"]}
+    assert second in everything
+    assert found["data"] == [everything[first]]
+    assert (await other.get(f"/emails/receiving?message_id={quote(shown)}")).json()["data"] == []
+    refused = await team.get(f"/emails/receiving?message_id={quote(shown)}&before={first}")
+    assert refused.status_code == 422
+
+
+async def test_the_search_finds_sent_and_received_mail_by_message_id(pillarbox: World) -> None:
+    team = await pillarbox.team("Harbor")
+    await team.domain("harbor.example")
+    ada = await logged_in(pillarbox, await a_person(team, "ada@search.example"))
+    received, sent = await a_received_email(team), await team.send(subject="Sent one")
+    for path, email_id in (("/emails/receiving", received), ("/emails", sent)):
+        shown = (await team.get(f"{path}/{email_id}")).json()["message_id"]
+        for text in (shown, shown.strip("<>")):
+            page = await ada.get(f"/dashboard/search?q={quote(text)}")
+            assert f'href="/dashboard{path}/{email_id}"' in page.text
+    assert (await ada.get("/dashboard/search?q=%3Cnone@x.example%3E")).status_code == 200
+
+
+async def test_received_mail_is_looked_up_by_its_index(database_url: str) -> None:
+    conn = await asyncpg.connect(database_url)
+    try:
+        await conn.execute(FILL_RECEIVED, UUID(int=1), 20_000)
+        await conn.execute("VACUUM ANALYZE received_emails")
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            await conn.execute(f"SET plan_cache_mode = {mode}")
+            for text in ("<777@x.example>", "<same@x.example>", "<none@x.example>"):
+                args = (UUID(int=1), text, UUID(int=2**128 - 1), 11)
+                assert max(rows_read(await plan(conn, receiving_queries.BY_MESSAGE_ID, args))) <= 11
+    finally:
+        await conn.close()

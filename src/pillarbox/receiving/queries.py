@@ -31,6 +31,25 @@ LIST = """
                FROM received_emails WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS p
 """
 
+BY_MESSAGE_ID = """
+    SELECT p.id, p.to_list, p.sender, p.created_at, p.subject, p.bcc_list, p.cc_list, p.reply_to_list,
+           p.received_for, p.message_id,
+           CASE WHEN p.attachments = 0 THEN NULL
+                ELSE (SELECT json_agg(json_build_object(
+                                 'id', a.id, 'filename', a.filename, 'content_type', a.content_type,
+                                 'content_disposition', a.disposition, 'content_id', a.content_id,
+                                 'size', a.size) ORDER BY a.position)
+                        FROM received_attachments a
+                       WHERE a.team_id = $1 AND a.email_id = p.id) END AS attachments
+      FROM (SELECT team_id, id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list,
+                   received_for, message_id, attachments
+              FROM received_emails
+             WHERE team_id = $1 AND md5(message_id)::uuid = md5($2)::uuid AND message_id = $2 AND id < $3
+             ORDER BY id DESC
+             LIMIT $4) AS p
+     ORDER BY p.id DESC
+"""
+
 GET = """
     SELECT id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list, received_for,
            message_id, attachments, recipients, mail_from, client, spf, dkim, dmarc, spam_reason, size,
@@ -215,6 +234,13 @@ async def owner_of(pool: asyncpg.Pool, email_id: UUID) -> UUID | None:
 
 async def page(db: TeamDb, page: Page) -> list[ReceivedEmailListRow]:
     return await db.all(ReceivedEmailListRow, LIST, *page.args)
+
+
+async def with_message_id(
+    db: TeamDb, message_id: str, before: UUID, limit: int
+) -> list[ReceivedEmailListRow]:
+    """Return the newest emails with this Message-ID before an id."""
+    return await db.all(ReceivedEmailListRow, BY_MESSAGE_ID, message_id, before, limit)
 
 
 async def get(db: TeamDb, email_id: UUID) -> ReceivedEmailRow | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -10,8 +11,8 @@ from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, listed
-from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.wire.paging import DEFAULT, NEWEST, PAGING, ListOf, Page, ascending, envelope, listed
+from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.receiving import files, queries, wire
 from pillarbox.receiving.queries import AttachmentPart, ReceivedEmailRow
 from pillarbox.receiving.reading import CID, DATA_URI, HtmlFormat, MessageReader
@@ -22,12 +23,24 @@ from pillarbox.usage import counting
     "GET",
     "/emails/receiving",
     needs=Access.FULL,
-    query=PAGING,
+    query={**PAGING, "message_id": str},
     summary="List received emails",
 )
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ReceivingListItem]]:
     page = Page.read(request.query, default=None)
+    if message_id := request.query.text("message_id"):
+        return Reply(await _with_message_id(db, message_id, page))
     return Reply(await listed(partial(queries.page, db), page, wire.listed))
+
+
+async def _with_message_id(db: TeamDb, message_id: str, page: Page) -> ListOf[wire.ReceivingListItem]:
+    """The emails with a Message-ID, which is given with or without its angle brackets."""
+    if page.before:
+        raise Invalid("`message_id` cannot be used with `before`. Use `after`.")
+    page = replace(page, limit=page.limit or DEFAULT)
+    bare = message_id.strip().removeprefix("<").removesuffix(">")
+    rows = await queries.with_message_id(db, f"<{bare}>", page.after or NEWEST, (page.limit or DEFAULT) + 1)
+    return envelope(rows, page, wire.listed)
 
 
 @route(

@@ -1431,6 +1431,8 @@ CREATE TABLE received_emails (
     autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_insert_scale_factor = 0.05
 );
+-- A Message-ID may have any length.
+CREATE INDEX received_emails_message ON received_emails (team_id, (md5(message_id)::uuid), id);
 
 -- The message as it came, in `data` or in the blob store under `blob`, without our own trace fields, which are in
 -- `trace`. What is read from it again and again is in `parsed` where the message itself is a blob.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -32,6 +33,8 @@ BY_ID: Final[Mapping[str, str]] = {
     "/logs": "logs.title",
 }
 """Lists of the API whose entries are found by their id."""
+
+MESSAGE_ID: Final = re.compile(r"<?[^<>\s]{1,250}@[^<>\s@]{1,255}>?")
 
 BY_NAME: Final = ("/domains", "/templates", "/broadcasts", "/api-keys")
 """Lists of the API whose entries are found by a part of their name."""
@@ -72,7 +75,7 @@ async def _things(visit: Visit, q: str) -> list[FoundThing]:
     if well_formed(q):
         return await _by_id(visit, q.lower())
     leads_to = visit.request.use(ScreenTable).leads_to
-    found = [*await _emails(visit, q), *await _named(visit, q)]
+    found = [*await _with_message_id(visit, q), *await _emails(visit, q), *await _named(visit, q)]
     return [thing for thing in found if leads_to(thing.path.partition("?")[0])]
 
 
@@ -101,6 +104,23 @@ async def _emails(visit: Visit, q: str) -> list[FoundThing]:
     if found:
         query = {"to": q} if "@" in q else {"subject": q}
         found.append(FoundThing(with_query("/dashboard/emails", **query), t("search.more"), "emails.title"))
+    return found
+
+
+async def _with_message_id(visit: Visit, q: str) -> list[FoundThing]:
+    """Emails, sent and received, with this Message-ID."""
+    found = []
+    if MESSAGE_ID.fullmatch(q):
+        for path in ("/emails", "/emails/receiving"):
+            listed = await visit.get(path, shown=False, message_id=q, limit=EMAILS)
+            found += [
+                FoundThing(
+                    f"/dashboard{path}/{email['id']}",
+                    email["subject"] or t("email.no_subject"),
+                    BY_ID[path],
+                )
+                for email in listed["data"]
+            ]
     return found
 
 
