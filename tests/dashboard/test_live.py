@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
+from typing import Any, cast
+from uuid import UUID
 
+import asyncpg
 import httpx
+import pytest
 
 from kit.people import SESSION, a_person, visit
+from kit.query_plans import plan, rows_read
+from kit.screens import a_received_email
+from kit.webhooks import hook, publish
 from kit.world import Team, World
+from pillarbox.dashboard.frame.live import DIGESTS
+from pillarbox.kernel.postgres.database import TeamDb
+
+NUMBERED = "(lpad(to_hex(n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid"
+FILLS = (
+    f"""
+    INSERT INTO logs (team_id, id, created_at, endpoint, method, response_status, refers)
+    SELECT $1, {NUMBERED}, now(), '/', 'GET', 200, false
+      FROM generate_series(1, $3::integer) AS n
+     WHERE $2::uuid IS NOT NULL
+    """,
+    f"""
+    INSERT INTO webhook_outcomes (team_id, webhook_id, event_id, kind, at, status)
+    SELECT $1, $2, {NUMBERED}, 'x', now(), 'success' FROM generate_series(1, $3::integer) AS n
+    """,
+    f"""
+    INSERT INTO received_emails (team_id, id, created_at, sender, to_list, subject, message_id, received_for,
+                                 attachments, recipients, mail_from, client, spf, dkim, dmarc, size, complete)
+    SELECT $1, {NUMBERED}, now(), 'a', '[]', 's', '', '[]', 0, '[]', '', '', '', '', '', 1, true
+      FROM generate_series(1, $3::integer) AS n
+     WHERE $2::uuid IS NOT NULL
+    """,
+    f"""
+    INSERT INTO timeline (team_id, id, email_id, at, kind)
+    SELECT $1, {NUMBERED}, $2, now(), 'opened' FROM generate_series(1, $3::integer) AS n
+    """,
+)
 
 
 async def a_stream(running: World, team: Team) -> tuple[httpx.AsyncClient, str]:
@@ -53,3 +88,97 @@ async def test_other_teams_and_strangers_hear_nothing(running: World) -> None:
         except TimeoutError:
             heard = "nothing"
         assert heard == "nothing"
+
+
+async def a_change(running: World, team: Team, kind: str) -> None:
+    """Something happens to a thing of this kind."""
+    if kind == "received":
+        await a_received_email(team)
+    elif kind == "webhooks":
+        await running.pool.execute("UPDATE webhooks SET last_failure_at = now()")
+    elif kind == "domains":
+        await running.pool.execute("UPDATE domains SET verifying_since = now()")
+    elif kind == "logs":
+        await team.post("/contacts", {"email": "ada@quay.example"})
+    else:
+        await team.send(to="ada@quay.example")
+
+
+@pytest.mark.parametrize("kind", ["emails", "received", "webhooks", "domains", "logs"])
+async def test_a_page_hears_of_its_own_kind_alone(running: World, kind: str) -> None:
+    team = await running.team()
+    await team.domain()
+    await hook(team, "email.bounced", endpoint="https://told.example/in")
+    client, path = await a_stream(running, team)
+    others = [other for other in ("emails", "received", "webhooks", "domains") if other not in (kind, "logs")]
+    async with AsyncExitStack() as open_streams:
+        lines = {}
+        for name in (kind, *others):
+            answer = await open_streams.enter_async_context(client.stream("GET", f"{path}?of={name}"))
+            lines[name] = answer.aiter_lines()
+            assert await anext(lines[name]) == ": no change"
+        heard = {name: asyncio.create_task(next_event(lines[name])) for name in lines}
+        await a_change(running, team, kind)
+        assert await asyncio.wait_for(heard.pop(kind), 5) == "change"
+        done, _ = await asyncio.wait(heard.values(), timeout=1.5)
+        for task in heard.values():
+            task.cancel()
+        assert not done
+
+
+async def test_a_page_of_one_thing_hears_of_that_one(running: World) -> None:
+    team = await running.team()
+    first, second = [await hook(team, "email.bounced", endpoint=f"https://{n}.example/in") for n in "ab"]
+    email_id = await team.send(to="ada@quay.example", scheduled_at="in 2 hours")
+    client, path = await a_stream(running, team)
+    async with AsyncExitStack() as open_streams:
+        heard = []
+        for query in (f"webhooks&id={first.id}", f"webhooks&id={second.id}", f"emails&id={email_id}"):
+            answer = await open_streams.enter_async_context(client.stream("GET", f"{path}?of={query}"))
+            lines = answer.aiter_lines()
+            assert await anext(lines) == ": no change"
+            heard.append(asyncio.create_task(next_event(lines)))
+        await publish(team, "email.bounced", email_id=email_id, subject="x", to=["ada@quay.example"])
+        await running.pool.execute("DELETE FROM webhook_deliveries WHERE webhook_id = $1", UUID(second.id))
+        await team.post(f"/emails/{email_id}/cancel")
+        assert await asyncio.wait_for(heard[0], 5) == "change"
+        assert await asyncio.wait_for(heard[2], 5) == "change"
+        for task in heard:
+            task.cancel()
+
+
+async def test_a_stream_of_nothing_known_is_refused(running: World) -> None:
+    team = await running.team()
+    client, path = await a_stream(running, team)
+    for query in ("of=secrets", "of=emails&id=7"):
+        assert (await client.get(f"{path}?{query}")).status_code == 422
+
+
+class StatementLog:
+    """A connection that keeps what it was asked."""
+
+    def __init__(self, conn: asyncpg.Connection) -> None:
+        self.conn = conn
+        self.asked: list[tuple[str, tuple[Any, ...]]] = []
+
+    async def fetchval(self, sql: str, *args: Any) -> Any:
+        self.asked.append((sql, args))
+        return await self.conn.fetchval(sql, *args)
+
+
+async def test_a_digest_reads_a_page(database_url: str) -> None:
+    """However much there is, what tells of a change reads a hundred rows of each table."""
+    team, webhook = UUID(int=1), UUID(int=2)
+    conn = await asyncpg.connect(database_url)
+    try:
+        for fill in FILLS:
+            await conn.execute(fill, team, webhook, 5_000)
+        await conn.execute("VACUUM ANALYZE")
+        for kind, digest in DIGESTS.items():
+            for thing in (None, webhook):
+                log = StatementLog(conn)
+                await digest(TeamDb(cast(Any, log), team), thing)
+                [(sql, args)] = log.asked
+                assert max(rows_read(await plan(conn, sql, args))) <= 100, kind
+    finally:
+        await conn.close()

@@ -53,7 +53,6 @@ from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, pe
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
 from pillarbox.doctor.examination_runs import ExaminationRunner
-from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -145,7 +144,7 @@ SLICE = Slice(
     provides={
         PageWork: lambda _: PageWork(),
         ScreenTable: _screen_table,
-        LiveStreams: lambda kit: LiveStreams(kit.need(RecentChanges), kit.clock),
+        LiveStreams: lambda kit: LiveStreams(kit.pool, kit.clock),
         Documentation: lambda _: Documentation(),
         InstallationFacts: facts_of,
         ExaminationRunner: _examination_runner,

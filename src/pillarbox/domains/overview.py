@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from pillarbox.domains import queries
 from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.ownership import proof_needed
@@ -24,3 +26,9 @@ async def statuses(db: TeamDb, domains: list[OverviewRow], here: MailInstallatio
         ).value
         for domain in domains
     ]
+
+
+async def digest_of_domains(db: TeamDb, domain_id: UUID | None) -> str:
+    """Return a text that is another one after a check or a change of this domain, or of one of the newest
+    hundred."""
+    return await queries.digest(db, domain_id)

@@ -304,3 +304,20 @@ async def overview(db: TeamDb) -> list[OverviewRow]:
 
 def _overview_row(*, records: str, **columns: Any) -> OverviewRow:
     return OverviewRow(**columns, states=msgspec.json.decode(records))
+
+
+async def digest(db: TeamDb, domain_id: UUID | None) -> str:
+    """Return a digest of the states of this domain, or of the newest hundred."""
+    found: str = await db.value(
+        """
+        SELECT md5(coalesce(string_agg(k.state, ',' ORDER BY k.state), ''))
+          FROM (SELECT concat_ws(' ', d.id, d.sending, d.receiving, d.sending_ok, d.receiving_ok,
+                                 d.tracking_ok, d.verifying_since, d.checked_at, d.claim_id) AS state
+                  FROM domains d
+                 WHERE d.team_id = $1 AND ($2::uuid IS NULL OR d.id = $2)
+                 ORDER BY d.id DESC
+                 LIMIT 100) AS k
+        """,
+        domain_id,
+    )
+    return found

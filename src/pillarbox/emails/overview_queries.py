@@ -119,6 +119,17 @@ async def inserted_contents(conn: Connection) -> int:
     return count
 
 
+async def digest_of_one(db: TeamDb, email_id: UUID) -> str:
+    """Return the id of the last line of history of an email; "" where it has none."""
+    found: str | None = await db.value(
+        """
+        SELECT h.id::text FROM timeline h WHERE h.team_id = $1 AND h.email_id = $2 ORDER BY h.id DESC LIMIT 1
+        """,
+        email_id,
+    )
+    return found or ""
+
+
 async def digest_of_newest(db: TeamDb) -> str:
     """Return a digest of the team's newest hundred emails and their last events."""
     found: str = await db.value(

@@ -32,7 +32,6 @@ from pillarbox.emails.requests.templating import ContactSource, TemplateRenderin
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
-from pillarbox.emails.search.recent_changes import RecentChanges
 from pillarbox.emails.settings import (
     BODY_RETENTION_DAYS,
     ORPHAN_BLOB_DAYS,
@@ -186,7 +185,6 @@ SLICE = Slice(
     provides={
         Accept: _accept,
         RecentMail: lambda kit: RecentMail(kit.clock),
-        RecentChanges: lambda kit: RecentChanges(kit.pool, kit.clock),
         PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
         CopyLoader: _copy_loader,

@@ -101,6 +101,11 @@ async def get(db: TeamDb, log_id: UUID, oldest: UUID) -> StoredLog | None:
     return await db.one(StoredLog, GET, log_id, oldest)
 
 
+async def newest_id(db: TeamDb) -> UUID | None:
+    found: UUID | None = await db.value("SELECT id FROM logs WHERE team_id = $1 ORDER BY id DESC LIMIT 1")
+    return found
+
+
 async def contents(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, StoredContent]:
     """Return the contents of these emails, of those that are still here."""
     return {found.id: found for found in await db.all(StoredContent, CONTENTS, ids)}

@@ -43,6 +43,11 @@ def _restore(item: dict[str, Any], ids: list[UUID], known: dict[UUID, queries.St
             item[name] = REMOVED if text is None else text
 
 
+async def digest_of_logs(db: TeamDb, _: UUID | None) -> str:
+    """Return a text that is another one when a request was logged."""
+    return str(await queries.newest_id(db))
+
+
 async def request_of(db: TeamDb, made_id: UUID, oldest: UUID) -> queries.ListedLog | None:
     """Return the request that made the thing with this id; None where none of those shortly before it did."""
     return await queries.request_naming(db, made_id, oldest, str(made_id), NEAR)

@@ -243,6 +243,13 @@ async def with_message_id(
     return await db.all(ReceivedEmailListRow, BY_MESSAGE_ID, message_id, before, limit)
 
 
+async def newest_id(db: TeamDb) -> UUID | None:
+    found: UUID | None = await db.value(
+        "SELECT id FROM received_emails WHERE team_id = $1 ORDER BY id DESC LIMIT 1"
+    )
+    return found
+
+
 async def get(db: TeamDb, email_id: UUID) -> ReceivedEmailRow | None:
     return await db.one(ReceivedEmailRow, GET, email_id)
 

@@ -108,3 +108,11 @@ async def webhook_of(db: TeamDb, webhook_id: UUID) -> Webhook:
     if found is None:
         raise NotFound("Webhook")
     return found
+
+
+async def digest_of_webhooks(db: TeamDb, webhook_id: UUID | None) -> str:
+    """Return a text that is another one after a change of a webhook's newest deliveries; without a webhook,
+    after a change of the state of one."""
+    if webhook_id is not None:
+        return await log_queries.digest_of_one(db, webhook_id)
+    return await log_queries.digest_of_all(db)

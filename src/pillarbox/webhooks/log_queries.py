@@ -67,3 +67,44 @@ async def insert_event(
         payload,
     )
     return queued == 1
+
+
+async def digest_of_one(db: TeamDb, webhook_id: UUID) -> str:
+    """Return a digest of the newest hundred events of a webhook that have ended, and of those under way."""
+    found: str = await db.value(
+        """
+        SELECT md5(coalesce(string_agg(k.state, ',' ORDER BY k.state), ''))
+          FROM ((SELECT concat_ws(' ', o.event_id, o.status) AS state
+                   FROM webhook_outcomes o
+                  WHERE o.team_id = $1 AND o.webhook_id = $2
+                  ORDER BY o.event_id DESC
+                  LIMIT 100)
+                UNION ALL
+                (SELECT concat_ws(' ', q.event_id, q.replay, q.attempt, q.tries, q.owner)
+                   FROM webhook_deliveries q
+                  WHERE q.team_id = $1 AND q.webhook_id = $2
+                  ORDER BY q.event_id DESC
+                  LIMIT 100)
+                UNION ALL
+                SELECT concat_ws(' ', w.status, w.failing_since, w.last_failure_at)
+                  FROM webhooks w
+                 WHERE w.team_id = $1 AND w.id = $2) AS k
+        """,
+        webhook_id,
+    )
+    return found
+
+
+async def digest_of_all(db: TeamDb) -> str:
+    """Return a digest of the states of the newest hundred webhooks."""
+    found: str = await db.value(
+        """
+        SELECT md5(coalesce(string_agg(k.state, ',' ORDER BY k.state), ''))
+          FROM (SELECT concat_ws(' ', w.id, w.status, w.failing_since, w.last_failure_at) AS state
+                  FROM webhooks w
+                 WHERE w.team_id = $1
+                 ORDER BY w.id DESC
+                 LIMIT 100) AS k
+        """
+    )
+    return found

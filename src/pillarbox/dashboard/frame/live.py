@@ -1,15 +1,16 @@
-"""Tells an open page that its team's emails changed, by server-sent events: one stream for each page.
+"""Tells an open page that what it shows has changed, by server-sent events: one stream for each page.
 
-A stream asks once a second what the process knows (`emails/search/recent_changes.py`); streams of one team
-share the statement. It ends by itself after `LONGEST`, with the session, and when the server closes; browsers
-then ask again. A process holds a bounded number of streams for each team and in all.
+The page names the kind of things that it shows, and may name one of them. A stream asks once a second for
+their digest; streams of one team that show the same share the statement. It ends by itself after `LONGEST`,
+with the session, and when the server closes; browsers then ask again. A process holds a bounded number of
+streams for each team and in all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -17,13 +18,19 @@ import asyncpg
 from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.people.cookies import cookie
 from pillarbox.dashboard.people.page_visits import HEADERS, see_other
-from pillarbox.emails.search.recent_changes import RecentChanges
+from pillarbox.domains.overview import digest_of_domains
+from pillarbox.emails.search.recent_changes import digest_of_emails
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
-from pillarbox.kernel.postgres.database import GONE
-from pillarbox.kernel.wire.problems import ServerOverloaded
+from pillarbox.kernel.postgres.database import GONE, TeamDb
+from pillarbox.kernel.security.remembered import SharedCache
+from pillarbox.kernel.wire.problems import InvalidParameter, ServerOverloaded
+from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.logs.reading import digest_of_logs
 from pillarbox.people.visitors import visitor_of
+from pillarbox.receiving.reading import digest_of_received
+from pillarbox.webhooks.log import digest_of_webhooks
 
 MEDIA: Final = "text/event-stream; charset=utf-8"
 EVERY: Final = 1.0
@@ -39,17 +46,40 @@ MOST_OF_TEAM: Final = 50
 MOST_STREAMS: Final = 400
 """Streams that a process holds, of one team and in all."""
 
-CHANGE: Final = b"event: change\ndata: emails\n\n"
+CHANGE: Final = b"event: change\ndata: page\n\n"
 END: Final = b"event: end\ndata: session\n\n"
 NOTHING: Final = b": no change\n\n"
 
 
-class LiveStreams:
-    """The open streams of a process."""
+Digest = Callable[[TeamDb, UUID | None], Awaitable[str]]
+"""Answers a text that is another one after a change of a thing, or of the newest of a team."""
 
-    def __init__(self, changes: RecentChanges, clock: Clock) -> None:
-        self._changes = changes
+DIGESTS: Final[Mapping[str, Digest]] = {
+    "emails": digest_of_emails,
+    "received": digest_of_received,
+    "webhooks": digest_of_webhooks,
+    "logs": digest_of_logs,
+    "domains": digest_of_domains,
+}
+"""The kinds of things that pages may show as they change."""
+
+
+class LiveSubject(NamedTuple):
+    """The things that a page shows: those of a kind, or one of them."""
+
+    team_id: UUID
+    kind: str
+    thing_id: UUID | None
+
+
+class LiveStreams:
+    """The open streams of a process. However many show the same, the database is asked for it at most four
+    times a second."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+        self._pool = pool
         self._clock = clock
+        self._digests: SharedCache[LiveSubject, str] = SharedCache(clock, self._ask)
         self._open: Counter[UUID] = Counter()
         self._is_closing = False
 
@@ -62,11 +92,12 @@ class LiveStreams:
         if self._is_closing or self._open[team_id] >= MOST_OF_TEAM or self._open.total() >= MOST_STREAMS:
             raise ServerOverloaded("Too many pages are open. Reload the page to see what changed.")
 
-    async def events(self, request: Request, team_id: UUID) -> AsyncIterator[bytes]:
+    async def events(self, request: Request, subject: LiveSubject) -> AsyncIterator[bytes]:
         """Yield the events of a stream; it counts from its first event on."""
+        team_id = subject.team_id
         self._open[team_id] += 1
         try:
-            last = await self._digest(team_id)
+            last = await self._digest(subject)
             yield NOTHING
             for look in range(1, LONGEST):
                 await self._clock.sleep(EVERY)
@@ -76,7 +107,7 @@ class LiveStreams:
                 if is_due and not await _has_session(request, team_id):
                     yield END
                     return
-                digest = await self._digest(team_id)
+                digest = await self._digest(subject)
                 if digest is not None and digest != last:
                     last = digest
                     yield CHANGE
@@ -87,12 +118,16 @@ class LiveStreams:
             if not self._open[team_id]:
                 del self._open[team_id]
 
-    async def _digest(self, team_id: UUID) -> str | None:
+    async def _digest(self, subject: LiveSubject) -> str | None:
         """Return the digest now; None where the database does not answer."""
         try:
-            return await self._changes.digest(team_id)
+            return await self._digests.find(subject)
         except (*GONE, TimeoutError):
             return None
+
+    async def _ask(self, subject: LiveSubject) -> str:
+        db = TeamDb(self._pool, subject.team_id)
+        return await DIGESTS[subject.kind](db, subject.thing_id)
 
 
 async def _has_session(request: Request, team_id: UUID) -> bool:
@@ -109,9 +144,10 @@ async def _has_session(request: Request, team_id: UUID) -> bool:
     "GET",
     "/dashboard/live",
     needs=Access.PUBLIC,
+    query={"of": Literal["emails", "received", "webhooks", "logs", "domains"], "id": UUID},
     summary="The stream that tells a page of changes",
     also=(303,),
-    problems=(503,),
+    problems=(422, 503),
 )
 async def stream(request: Request) -> Reply[OctetsAnswer]:
     visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request), is_used=False)
@@ -119,6 +155,11 @@ async def stream(request: Request) -> Reply[OctetsAnswer]:
     if visitor is None or visitor.team_id is None:
         login = see_other("/login")
         return Reply(b"", login.status, login.headers, login.media)
+    kind = request.query.choice("of", *DIGESTS) or "emails"
+    thing = request.query.text("id")
+    if thing is not None and not well_formed(thing):
+        raise InvalidParameter("id", "Use the id of a thing that the page shows.")
     streams = request.use(LiveStreams)
     streams.check(visitor.team_id)
-    return Reply(streams.events(request, visitor.team_id), headers=headers, media=MEDIA)
+    subject = LiveSubject(visitor.team_id, kind, None if thing is None else UUID(thing))
+    return Reply(streams.events(request, subject), headers=headers, media=MEDIA)

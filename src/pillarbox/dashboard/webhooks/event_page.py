@@ -58,6 +58,7 @@ async def event_page(visit: Visit, *, status: int = 200, problem: str | None = N
         status=status,
         problem=problem,
         event=event,
+        webhook=webhook,
         endpoint=webhook["endpoint"],
         is_enabled=webhook["status"] == "enabled",
         hook=_hook(visit),
