@@ -94,3 +94,19 @@ async def test_nothing_of_another_team_is_counted(here: World) -> None:
     for query in ("by=domain", f"by=domain&domain={domain_id}"):
         answer = await ben.get(f"{HERE}/csv?{query}")
         assert len(answer.text.strip().splitlines()) == 1
+
+
+async def test_a_chart_has_a_bounded_number_of_points(here: World) -> None:
+    team = await here.team("Harbor")
+    viewer = await browser(team)
+    for query, most, is_said in (
+        ("span=365d&granularity=hourly", 370, True),
+        ("span=30d&granularity=hourly", 725, False),
+        ("since=2010-01-01&until=2026-01-01&granularity=daily", 200, True),
+    ):
+        page = await viewer.get(f"{HERE}?{query}")
+        assert 0 < page.text.count("<circle") <= most
+        assert ("Drawn per" in page.text) == is_said
+        assert '<option value="hourly" selected>' in page.text or "daily" in query
+    file = await viewer.get(f"{HERE}/csv?span=365d&granularity=hourly")
+    assert len(file.text.splitlines()) > 8000

@@ -130,8 +130,11 @@ async def test_the_list_is_saved_as_a_file(here: World) -> None:
         ("ann@quay.example", "manual"),
         ("ben@quay.example", "manual"),
     ]
+    await here.pool.execute("UPDATE suppressions SET address = '=1+1@quay.example' WHERE address LIKE 'ann%'")
+    guarded = await (await browser(team)).get(f"{LIST}/csv")
+    assert "\n'=1+1@quay.example," in guarded.text
     acts = await here.pool.fetchval("SELECT count(*) FROM audit_entries WHERE what = 'suppressions.exported'")
-    assert acts == 1
+    assert acts == 2
 
 
 async def test_viewers_see_and_change_nothing(here: World) -> None:
@@ -155,5 +158,5 @@ async def test_entries_of_other_teams_do_not_exist(here: World) -> None:
     assert "No address fits" in (await bob.get(f"{LIST}?address=ann")).text
     await bob.post(f"{LIST}/remove", id=entry_id)
     assert (await bob.post(f"{LIST}/{entry_id}/remove")).status_code == 404
-    assert (await bob.get(f"{LIST}/csv")).text == "email,origin,source_id,created_at,id\n"
+    assert (await bob.get(f"{LIST}/csv")).text == "email,origin,source_id,created_at,id\r\n"
     assert await listed(team) == ["ann@quay.example"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -57,16 +55,3 @@ async def blocks_of(db: TeamDb, origin: str | None) -> AsyncIterator[list[CsvRow
             for entry in block
         ]
         after = block[-1].id
-
-
-async def csv_of(db: TeamDb, origin: str | None) -> AsyncIterator[bytes]:
-    """Yield the list as a CSV file."""
-    yield _csv([COLUMNS])
-    async for block in blocks_of(db, origin):
-        yield _csv(block)
-
-
-def _csv(rows: Sequence[CsvRow]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()

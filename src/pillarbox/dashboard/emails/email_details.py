@@ -77,8 +77,8 @@ async def details_of(visit: Visit, email_id: UUID) -> EmailDetails:
     lines = await history.events(db, email_id, MOST_EVENTS)
     details = {str(line.id): _detail(line) for line in lines}
     opens = [_open(line, details[str(line.id)]) for line in lines if line.kind in OPENS]
-    instants = {line.at for line in lines}
-    deliveries = await deliveries_of(db, visit.request.use(DeliveryLog), email_id, instants)
+    line_ids = [line.id for line in lines]
+    deliveries = await deliveries_of(db, visit.request.use(DeliveryLog), email_id, line_ids)
     policy = visit.request.use(LogPolicy)
     oldest = policy.oldest(policy.days_of(visit.visitor.caller()), visit.request.at)
     return EmailDetails(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -18,6 +18,16 @@ from pillarbox.metrics.question import zone_name
 
 FIELDS: Final = ("metric", "by", "granularity", "span", "since", "until", "zone", "domain", "compare")
 SPLITS: Final = ("domain", "broadcast")
+
+MOST_POINTS: Final = 750
+"""Points of one line: one for each pixel of a wide chart."""
+
+LENGTHS: Final[Mapping[str, timedelta]] = {
+    "hourly": timedelta(hours=1),
+    "daily": timedelta(days=1),
+    "weekly": timedelta(days=7),
+    "monthly": timedelta(days=30),
+}
 
 SPANS: Final[Mapping[str, timedelta]] = {
     "24h": timedelta(hours=24),
@@ -40,6 +50,15 @@ class MetricChoice:
     split: str | None
     domain_id: str | None
     is_compared: bool
+
+    @property
+    def drawn(self) -> MetricChoice:
+        """The same choice in periods so long that a chart has no more than `MOST_POINTS` points."""
+        length = self.end - self.start
+        finer = GRANULARITIES[: GRANULARITIES.index(self.granularity)]
+        longer = [name for name in GRANULARITIES if name not in finer]
+        fitting = (name for name in longer if length / LENGTHS[name] <= MOST_POINTS)
+        return replace(self, granularity=next(fitting, GRANULARITIES[-1]))
 
     @property
     def unit(self) -> str:

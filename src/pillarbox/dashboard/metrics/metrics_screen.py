@@ -67,7 +67,12 @@ async def show(visit: Visit) -> Reply[Html]:
     except Problem as problem:
         status, said = problem.status, problem.message
         return await visit.draw(
-            "metrics/metrics.html", status=status, problem=said, chart=None, **await _form(visit, given)
+            "metrics/metrics.html",
+            status=status,
+            problem=said,
+            chart=None,
+            drawn=None,
+            **await _form(visit, given),
         )
     return await visit.draw("metrics/metrics.html", **drawn, **await _form(visit, given, choice))
 
@@ -92,7 +97,8 @@ async def _values(visit: Visit, choice: MetricChoice, given: Mapping[str, str]) 
     totals = (await visit.get("/emails/metrics", shown=False, **choice.query()))["totals"]
     before = (await visit.get("/emails/metrics", shown=False, **choice.query(before=True)))["totals"]
     return {
-        "chart": await _chart(visit, choice),
+        "chart": await _chart(visit, choice.drawn),
+        "drawn": None if choice.drawn == choice else t(f"metrics.granularity.{choice.drawn.granularity}"),
         "rows": [_row(name, totals, before, given) for name in METRICS],
         "splits": await _splits(visit, choice),
         "total": _amount(choice.metric, totals[choice.metric]),

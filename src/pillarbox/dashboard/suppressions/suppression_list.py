@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from typing import Any, Final
 from uuid import UUID
 
 import asyncpg
 
+from pillarbox.dashboard.frame.csv_file import MEDIA, lines
 from pillarbox.dashboard.frame.layout import choices
 from pillarbox.dashboard.frame.paging import ROWS, ListPage, PageLinks, list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
@@ -16,6 +18,7 @@ from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import NotAnAddress
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.kernel.wire.problems import Problem
@@ -25,7 +28,7 @@ from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
 from pillarbox.suppressions.addresses import listed_address
 from pillarbox.suppressions.changes import ORIGINS
-from pillarbox.suppressions.listing import count_of, csv_of, find_containing
+from pillarbox.suppressions.listing import COLUMNS, blocks_of, count_of, find_containing
 from pillarbox.suppressions.wire import MOST
 
 HERE: Final = "/dashboard/suppressions"
@@ -79,7 +82,7 @@ async def remove(visit: Visit, form: Form) -> Reply[Html]:
 
 @download(f"{HERE}/csv", title="suppressions.csv", query={"origin": str})
 async def save_csv(visit: Visit) -> Reply[Html]:
-    """Save the whole list, or that of one origin, as `pillarbox suppressions export` writes it."""
+    """Save the whole list, or that of one origin."""
     origin = visit.request.query.choice("origin", *ORIGINS)
     await audit.record(
         visit.request.use(asyncpg.Pool),
@@ -91,7 +94,14 @@ async def save_csv(visit: Visit) -> Reply[Html]:
         details={"count": await count_of(visit.db, origin)},
     )
     name = "suppressions.csv" if origin is None else f"suppressions-{origin}.csv"
-    return visit.save(name, csv_of(visit.db, origin), "text/csv; charset=utf-8")
+    return visit.save(name, _csv_parts(visit.db, origin), MEDIA)
+
+
+async def _csv_parts(db: TeamDb, origin: str | None) -> AsyncIterator[bytes]:
+    """Yield the file in pieces of a block."""
+    yield lines([COLUMNS])
+    async for block in blocks_of(db, origin):
+        yield lines(block)
 
 
 async def list_screen(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:

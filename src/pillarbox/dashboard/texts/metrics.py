@@ -20,6 +20,8 @@ TEXTS: Final[dict[str, str]] = {
     "metrics.granularity.daily": "Day",
     "metrics.granularity.weekly": "Week",
     "metrics.granularity.monthly": "Month",
+    "metrics.drawn": "Drawn per “{period}”, because more points than these are no longer told apart. "
+    "The CSV file has the periods that were asked for.",
     "metrics.by": "Split by",
     "metrics.by.nothing": "Nothing",
     "metrics.by.domain": "Domain",
