@@ -34,7 +34,7 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ReceivingList
 
 
 async def _with_message_id(db: TeamDb, message_id: str, page: Page) -> ListOf[wire.ReceivingListItem]:
-    """The emails with a Message-ID, which is given with or without its angle brackets."""
+    """Return the emails with a Message-ID, which is given with or without its angle brackets."""
     if page.before:
         raise Invalid("`message_id` cannot be used with `before`. Use `after`.")
     page = replace(page, limit=page.limit or DEFAULT)

@@ -108,7 +108,7 @@ async def _emails(visit: Visit, q: str) -> list[FoundThing]:
 
 
 async def _with_message_id(visit: Visit, q: str) -> list[FoundThing]:
-    """Emails, sent and received, with this Message-ID."""
+    """Return the emails, sent and received, with this Message-ID."""
     found = []
     if MESSAGE_ID.fullmatch(q):
         for path in ("/emails", "/emails/receiving"):
