@@ -29,6 +29,7 @@ STAYS = (
     | {
         "backups",
         "examinations",
+        "provider_progress",
         "restored",
         "link_keys",
     }

@@ -71,7 +71,7 @@ OWNERS = {
         "schema_migrations",
     },
     "logs": {"logs"},
-    "metrics": {"metric_pieces"},
+    "metrics": {"metric_pieces", "provider_days", "provider_progress"},
     "oauth": {
         "oauth_clients",
         "oauth_codes",

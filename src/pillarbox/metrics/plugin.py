@@ -10,6 +10,7 @@ from pillarbox.metrics import routes
 from pillarbox.metrics.invariants import INVARIANTS
 from pillarbox.metrics.memory import AnswerCache, PieceCache
 from pillarbox.metrics.policy import BroadcastNames, MetricsPolicy
+from pillarbox.metrics.providers.counting import ProviderCounting, provider_periodic
 from pillarbox.metrics.settings import METRICS_CACHE_SECONDS
 from pillarbox.metrics.stored import LIFETIME, PieceStore, collect_periodic
 from pillarbox.teams.settings import METRICS_RETENTION_DAYS
@@ -39,9 +40,14 @@ def _loops(kit: Container) -> Sequence[Loop]:
     return [] if store is None else [store.run()]
 
 
+def _counting(kit: Container) -> ProviderCounting:
+    return ProviderCounting(kit.pool, kit.clock)
+
+
 SLICE = Slice(
     name="metrics",
-    provides={MetricsPolicy: _policy, PieceStore: _store},
+    provides={MetricsPolicy: _policy, PieceStore: _store, ProviderCounting: _counting},
+    periodic=lambda kit: provider_periodic(kit.need(ProviderCounting)),
     routes=collect(routes),
     retention=[
         Retention(

@@ -60,6 +60,7 @@ SELECT create_distributed_table('metric_increments', 'team_id', colocate_with =>
 SELECT create_distributed_table('rollups', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('rollup_versions', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('metric_pieces', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('provider_days', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('purges', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('rollup_purges', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('received_emails', 'team_id', colocate_with => 'emails');

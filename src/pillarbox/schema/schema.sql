@@ -1373,6 +1373,28 @@ CREATE TABLE metric_pieces (
 ALTER TABLE metric_pieces ALTER COLUMN content SET STORAGE EXTERNAL;
 CREATE INDEX metric_pieces_made ON metric_pieces (made_at);
 
+-- What mailbox providers did with the mail of a domain on a UTC day. The provider without a name stands for all that
+-- have no row of their own.
+CREATE TABLE provider_days (
+    team_id           uuid        NOT NULL,
+    domain_id         uuid        NOT NULL,
+    day               timestamptz NOT NULL,
+    provider          text        NOT NULL,
+    sent              bigint      NOT NULL,
+    delivered         bigint      NOT NULL,
+    delivery_delayed  bigint      NOT NULL,
+    bounced           bigint      NOT NULL,
+    bounced_permanent bigint      NOT NULL,
+    complained        bigint      NOT NULL,
+    PRIMARY KEY (team_id, domain_id, day, provider)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+
+-- Up to when the history is counted for the table above.
+CREATE TABLE provider_progress (
+    id            smallint    NOT NULL PRIMARY KEY CHECK (id = 1),
+    counted_until timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
 -- Up to where retention has removed emails of a team. `metric_increments` still counts them, so what is
 -- older (`before`, a quarter hour's start, and `first_id`, the least id of that instant) has no history to
 -- be compared with.

@@ -135,11 +135,12 @@ def rates_of(row: dict[str, Any]) -> DomainRates:
     return DomainRates(
         sent=row["sent"],
         hard_bounces=percent(row["bounced_permanent"], row["sent"], 2),
-        hard_bounce_tone=_tone(row["bounced_permanent"], row["sent"], BOUNCE_LIMIT),
+        hard_bounce_tone=tone_beside(row["bounced_permanent"], row["sent"], BOUNCE_LIMIT),
         complaints=percent(row["complained"], row["delivered"], 2),
-        complaint_tone=_tone(row["complained"], row["delivered"], COMPLAINT_LIMIT),
+        complaint_tone=tone_beside(row["complained"], row["delivered"], COMPLAINT_LIMIT),
     )
 
 
-def _tone(part: int, whole: int, limit: float) -> str:
+def tone_beside(part: int, whole: int, limit: float) -> str:
+    """Return the tone of a rate beside a limit in percent."""
     return "bad" if whole and 100 * part / whole > limit else "quiet"

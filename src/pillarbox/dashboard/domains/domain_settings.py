@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from pillarbox.dashboard.domains.domain_form import settings_of, typed
-from pillarbox.dashboard.domains.domain_list import REPUTATION_DAYS
+from pillarbox.dashboard.domains.domain_list import REPUTATION_DAYS, tone_beside
 from pillarbox.dashboard.domains.domain_page import ONE, here, report_or_404
 from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.screens import act, screen
+from pillarbox.dashboard.frame.times import number, percent
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.dashboard.overview.overview_screen import figures, metrics
+from pillarbox.dashboard.overview.overview_screen import BOUNCE_LIMIT, COMPLAINT_LIMIT, figures, metrics
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.domains.checks.report import DomainReport
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
+from pillarbox.metrics.providers.counting import by_provider
+from pillarbox.metrics.providers.queries import ProviderSum
 from pillarbox.people.roles import Right
+
+
+class ProviderLine(NamedTuple):
+    """A mailbox provider with what it did with the mail of the domain, as the screen shows it."""
+
+    name: str
+    sent: str
+    delivered: str
+    deferred: str
+    bounced: str
+    hard_bounces: str
+    hard_bounce_tone: str
+    complaints: str
+    complaint_tone: str
 
 
 @screen(f"{ONE}/settings", title="domain.settings", query={"done": str})
@@ -55,6 +73,22 @@ async def reputation(visit: Visit) -> Reply[Html]:
         ],
         chart=_chart(current["data"]),
         has_sent=current["totals"]["sent"] > 0,
+        providers=[_provider(one) for one in await by_provider(visit.db, UUID(domain["id"]), start)],
+    )
+
+
+def _provider(counts: ProviderSum) -> ProviderLine:
+    sent, delivered = counts.sent, counts.delivered
+    return ProviderLine(
+        name=counts.provider or t("domain.providers.others"),
+        sent=number(sent),
+        delivered=percent(delivered, sent, 1),
+        deferred=percent(counts.delivery_delayed, sent, 1),
+        bounced=percent(counts.bounced, sent, 1),
+        hard_bounces=percent(counts.bounced_permanent, sent, 2),
+        hard_bounce_tone=tone_beside(counts.bounced_permanent, sent, BOUNCE_LIMIT),
+        complaints=percent(counts.complained, delivered, 2),
+        complaint_tone=tone_beside(counts.complained, delivered, COMPLAINT_LIMIT),
     )
 
 

@@ -116,6 +116,14 @@ TEXTS: Final[dict[str, str]] = {
     "domain.fixed.text": "These belong to the domain from its creation. The region has no influence on "
     "where mail leaves.",
     "domain.reputation": "Reputation",
+    "domain.providers": "By mailbox provider",
+    "domain.providers.text": "By the mail servers that were offered the mail, of UTC days, some minutes "
+    "late. Marked is what is above the limits that providers hold against senders: 2 % hard bounces, 0.3 % "
+    "complaints.",
+    "domain.providers.none": "Nothing is counted yet. What is sent now is here in three minutes.",
+    "domain.providers.others": "Others",
+    "domain.provider": "Provider",
+    "domain.provider.deferred": "Deferred",
     "domain.reputation.text": "The last 30 days of this domain against the 30 days before.",
     "domain.reputation.chart": "Delivered, bounced and complained per day",
     "domain.reputation.none": "Nothing was sent in 30 days",

@@ -1,0 +1,160 @@
+"""Sums up the history by mailbox provider, a slice of time after the other, each exactly once.
+
+A slice is counted when it is two minutes old, so that all of it is committed. Its sums and the place where
+the next one begins are one commit. A day of a domain has rows for at most `MOST_PROVIDERS`; what is beyond
+them goes into the row of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
+from pillarbox.kernel.work.collectors import in_batches
+from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.metrics.providers import queries
+from pillarbox.metrics.providers.names import provider_of
+from pillarbox.metrics.providers.queries import ProviderCounts, ProviderKey, ProviderSum
+
+EVERY: Final = timedelta(minutes=1)
+LATE: Final = timedelta(minutes=2)
+KEPT: Final = timedelta(days=32)
+FIRST: Final = timedelta(days=30)
+"""So much of the history is counted at first."""
+
+SHORTEST: Final = timedelta(seconds=10)
+LONGEST: Final = timedelta(hours=6)
+FEW: Final = 2_000
+MANY: Final = 50_000
+"""Events of a slice below which the next one is longer, and above which it is shorter."""
+
+SECONDS_AT_ONCE: Final = 20.0
+MOST_PROVIDERS: Final = 200
+SHOWN: Final = 20
+OTHERS: Final = ""
+BATCH: Final = 10_000
+
+
+class ProviderCounting:
+    """Counts the history of all teams. Of several processes one counts at a time."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._length = timedelta(minutes=5)
+
+    async def keep_up(self) -> str:
+        """Count what is old enough, for some seconds; say how many events that were."""
+        await queries.begin(self._pool, self._clock.now() - FIRST)
+        ends = self._clock.boottime() + SECONDS_AT_ONCE
+        total = 0
+        while (events := await self._count_slice()) is not None:
+            total += events
+            if self._clock.boottime() >= ends:
+                break
+        return f"{total} events"
+
+    async def _count_slice(self) -> int | None:
+        """Count one slice; return how many events it has, None where there is nothing to count."""
+        settled = self._clock.now() - LATE
+        async with transaction(self._pool) as conn:
+            start = await queries.progress(conn)
+            if start is None:
+                return None
+            if start > self._clock.now():
+                # The clock was ahead: what is dated by it may be counted twice.
+                await queries.advance(conn, settled)
+                return None
+            end = min(start + self._length, settled)
+            if end - start < SHORTEST:
+                return None
+            sums = await _sums_of(conn, start, end)
+            if sums:
+                await queries.add(conn, await _bounded(conn, sums))
+            await queries.advance(conn, end)
+        events = sum(sum(counts) for counts in sums.values())
+        if events < FEW:
+            self._length = min(2 * self._length, LONGEST)
+        elif events > MANY:
+            self._length = max(self._length / 2, SHORTEST)
+        return events
+
+    async def remove_old(self) -> str:
+        """Remove the sums of days that are not shown any more; say how many."""
+        before = self._clock.now() - KEPT
+
+        async def some() -> int:
+            return await queries.remove_old(self._pool, before, BATCH)
+
+        return f"{await in_batches(some)} sums of providers removed"
+
+
+async def by_provider(db: TeamDb, domain_id: UUID, since: datetime) -> Sequence[ProviderSum]:
+    """Return what the providers did with the mail of a domain since a day: the largest ones, then the others
+    together."""
+    sums = await queries.of_domain(db, domain_id, since)
+    shown = [one for one in sums if one.provider != OTHERS][:SHOWN]
+    rest = [one for one in sums if one not in shown]
+    if not rest:
+        return shown
+    totals = [sum(values) for values in zip(*[one[1:] for one in rest], strict=True)]
+    return [*shown, ProviderSum(OTHERS, *totals)]
+
+
+def provider_periodic(counting: ProviderCounting) -> list[Periodic]:
+    """Return the periodic jobs that keep the sums."""
+    return [
+        Periodic("metrics.providers", EVERY, counting.keep_up, quiet=True),
+        Periodic("metrics.old_providers", timedelta(days=1), counting.remove_old),
+    ]
+
+
+async def _sums_of(conn: Connection, start: datetime, end: datetime) -> dict[ProviderKey, ProviderCounts]:
+    """Return the numbers of a slice."""
+    sums: dict[ProviderKey, ProviderCounts] = {}
+    for row in await queries.counted(conn, start, end):
+        key = ProviderKey(row.team_id, row.domain_id, row.day, _name(row.host))
+        _add(sums, key, ProviderCounts(*row[4:]))
+    complaints = await queries.complaints(conn, start, end)
+    servers = await queries.servers(conn, complaints) if complaints else {}
+    for place, complaint in enumerate(complaints):
+        if complaint.domain_id is None:
+            continue
+        name = _name(servers.get(place, complaint.host))
+        key = ProviderKey(complaint.team_id, complaint.domain_id, complaint.day, name)
+        _add(sums, key, ProviderCounts(complained=1))
+    return sums
+
+
+async def _bounded(
+    conn: Connection, sums: dict[ProviderKey, ProviderCounts]
+) -> list[tuple[ProviderKey, ProviderCounts]]:
+    """Return the same numbers with no more providers than a day of a domain may have."""
+    known = await queries.names(conn, sorted({key[:3] for key in sums}))
+    bounded: dict[ProviderKey, ProviderCounts] = {}
+    for key, counts in sorted(sums.items(), key=_by_size):
+        names = known.setdefault(key[:3], set())
+        if key.provider not in names and len(names) >= MOST_PROVIDERS:
+            key = key._replace(provider=OTHERS)
+        names.add(key.provider)
+        _add(bounded, key, counts)
+    return list(bounded.items())
+
+
+def _by_size(entry: tuple[ProviderKey, ProviderCounts]) -> tuple[int, ProviderKey]:
+    return -entry[1].sent, entry[0]
+
+
+def _name(host: str | None) -> str:
+    return OTHERS if host is None else provider_of(host)
+
+
+def _add(sums: dict[ProviderKey, ProviderCounts], key: ProviderKey, counts: Iterable[int]) -> None:
+    before = sums.get(key, ProviderCounts())
+    sums[key] = ProviderCounts(*[one + more for one, more in zip(before, counts, strict=True)])
