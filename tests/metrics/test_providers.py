@@ -150,7 +150,7 @@ async def test_a_day_has_a_bounded_number_of_providers(database_url: str) -> Non
     async with await open_pool(database_url, limit=3) as pool:
         for begin in (0, 150, 300):
             batch = {
-                queries.ProviderKey(TEAM, DOMAIN, day, f"p{n}.example"): queries.ProviderCounts(sent=1)
+                queries.ProviderDay(TEAM, DOMAIN, day, f"p{n}.example"): queries.ProviderCounts(sent=1)
                 for n in range(begin, begin + 150)
             }
             async with pool.acquire() as conn, conn.transaction():

@@ -20,7 +20,7 @@ from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.metrics.providers import queries
 from pillarbox.metrics.providers.names import provider_of
-from pillarbox.metrics.providers.queries import ProviderCounts, ProviderKey, ProviderSum
+from pillarbox.metrics.providers.queries import ProviderCounts, ProviderDay, ProviderSum
 
 EVERY: Final = timedelta(minutes=1)
 LATE: Final = timedelta(minutes=2)
@@ -115,11 +115,11 @@ def provider_periodic(counting: ProviderCounting) -> list[Periodic]:
     ]
 
 
-async def _sums_of(conn: Connection, start: datetime, end: datetime) -> dict[ProviderKey, ProviderCounts]:
+async def _sums_of(conn: Connection, start: datetime, end: datetime) -> dict[ProviderDay, ProviderCounts]:
     """Return the numbers of a slice."""
-    sums: dict[ProviderKey, ProviderCounts] = {}
+    sums: dict[ProviderDay, ProviderCounts] = {}
     for row in await queries.counted(conn, start, end):
-        key = ProviderKey(row.team_id, row.domain_id, row.day, _name(row.host))
+        key = ProviderDay(row.team_id, row.domain_id, row.day, _name(row.host))
         _add(sums, key, ProviderCounts(*row[4:]))
     complaints = await queries.complaints(conn, start, end)
     servers = await queries.servers(conn, complaints) if complaints else {}
@@ -127,17 +127,17 @@ async def _sums_of(conn: Connection, start: datetime, end: datetime) -> dict[Pro
         if complaint.domain_id is None:
             continue
         name = _name(servers.get(place, complaint.host))
-        key = ProviderKey(complaint.team_id, complaint.domain_id, complaint.day, name)
+        key = ProviderDay(complaint.team_id, complaint.domain_id, complaint.day, name)
         _add(sums, key, ProviderCounts(complained=1))
     return sums
 
 
 async def _bounded(
-    conn: Connection, sums: dict[ProviderKey, ProviderCounts]
-) -> list[tuple[ProviderKey, ProviderCounts]]:
+    conn: Connection, sums: dict[ProviderDay, ProviderCounts]
+) -> list[tuple[ProviderDay, ProviderCounts]]:
     """Return the same numbers with no more providers than a day of a domain may have."""
     known = await queries.names(conn, sorted({key[:3] for key in sums}))
-    bounded: dict[ProviderKey, ProviderCounts] = {}
+    bounded: dict[ProviderDay, ProviderCounts] = {}
     for key, counts in sorted(sums.items(), key=_by_size):
         names = known.setdefault(key[:3], set())
         if key.provider not in names and len(names) >= MOST_PROVIDERS:
@@ -147,7 +147,7 @@ async def _bounded(
     return list(bounded.items())
 
 
-def _by_size(entry: tuple[ProviderKey, ProviderCounts]) -> tuple[int, ProviderKey]:
+def _by_size(entry: tuple[ProviderDay, ProviderCounts]) -> tuple[int, ProviderDay]:
     return -entry[1].sent, entry[0]
 
 
@@ -155,6 +155,6 @@ def _name(host: str | None) -> str:
     return OTHERS if host is None else provider_of(host)
 
 
-def _add(sums: dict[ProviderKey, ProviderCounts], key: ProviderKey, counts: Iterable[int]) -> None:
+def _add(sums: dict[ProviderDay, ProviderCounts], key: ProviderDay, counts: Iterable[int]) -> None:
     before = sums.get(key, ProviderCounts())
     sums[key] = ProviderCounts(*[one + more for one, more in zip(before, counts, strict=True)])

@@ -104,7 +104,7 @@ OF_DOMAIN: Final = """
 """
 
 
-class ProviderKey(NamedTuple):
+class ProviderDay(NamedTuple):
     """The domain and the UTC day of some events, and the provider that they are about."""
 
     team_id: UUID
@@ -202,7 +202,7 @@ async def names(
     return {(row[0], row[1], row[2]): set(row[3]) for row in rows}
 
 
-async def add(conn: Connection, rows: Sequence[tuple[ProviderKey, ProviderCounts]]) -> None:
+async def add(conn: Connection, rows: Sequence[tuple[ProviderDay, ProviderCounts]]) -> None:
     """Add these numbers."""
     await conn.execute(ADD, *zip(*[(*key, *counts) for key, counts in rows], strict=True))
 
