@@ -75,7 +75,7 @@ CROSS_TEAM = {
     "kernel.MISDATED_KEYS": "a clock that was wrong has dated the keys of all teams",
     "kernel.REMOVE_OLD": "removes what no limit needs any more",
     "oauth.described": "the operator's list of programs",
-    "webhooks.misdated_deliveries": "a clock that was wrong has dated the deliveries of all teams",
+    "webhooks.make_misdated_due": "a clock that was wrong has dated the deliveries of all teams",
     "webhooks.webhook_deliveries.count": "counts the queue of the installation",
     "webhooks.webhook_deliveries.sample": "as above",
 }

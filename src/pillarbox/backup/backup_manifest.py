@@ -97,7 +97,8 @@ def encoded(manifest: BackupManifest) -> bytes:
 
 
 def decoded(text: bytes, name: str) -> BackupManifest:
-    """Return the manifest of a file; BackupError where it is damaged or of a newer program."""
+    """Return the manifest in the file of the backup `name`; BackupError where it is damaged, belongs to
+    another backup, or has a format that this release does not know."""
     try:
         head = msgspec.json.decode(text, type=dict)
         if head.get("format") not in KNOWN_FORMATS:

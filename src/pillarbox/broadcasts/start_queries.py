@@ -15,9 +15,9 @@ from pillarbox.people.roles import ACTING_ROLES
 SNAPSHOT_SECONDS: Final = 1800
 """A snapshot of ten million contacts takes some minutes."""
 
-# Whoever is a member at that moment, wants mail at all, and wants mail of the topic, if there is one: what it
-# chose counts, else the default, also where the topic was deleted since. Of a topic that is not known nobody
-# gets mail.
+# Whoever was a member when it was queued ($4) and still is, wants mail at all, and wants mail of the topic,
+# if there is one: what it chose counts, else the default, also where the topic was deleted since. Of a topic
+# that is not known nobody gets mail.
 SNAPSHOT: Final = """
     INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id)
     SELECT $1, $2, m.contact_id

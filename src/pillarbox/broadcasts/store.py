@@ -100,7 +100,8 @@ class Broadcasts:
         await self._send(db, caller, broadcast_id, broadcast.content, scheduled_at)
 
     async def cancel(self, db: TeamDb, broadcast_id: UUID) -> None:
-        """Cancel the broadcast: from the commit on no copy is begun."""
+        """Cancel the broadcast: no copy is begun later than `delivery.copies.VALID_SECONDS` after the
+        commit."""
         after = await queries.cancel(db, broadcast_id)
         if after is None:
             await found(db, broadcast_id)

@@ -87,7 +87,7 @@ class Capture:
         """Store the messages of these settlements in their transaction, one row per email.
 
         Recipients of a further group are added to the email's row. A message over 256 KiB is in the blob
-        store, durably, before its row is written.
+        store, durably, before its row is written, unless it is sealed: then it is in its row.
         """
         mails = _by_email(settlements)
         large = [mail for mail in mails if len(mail.raw) > INLINE]
@@ -158,7 +158,8 @@ class Capture:
         return self._ring.seal(mail.raw, queries.CAPTURED.context(row_id)) if mail.is_sealed else mail.raw
 
     async def _put(self, mails: Sequence[_Mail], blobs: Sequence[str | None]) -> None:
-        """Make the blobs durable, a few at a time."""
+        """Store the content of each mail under its key of `blobs`, a few at a time; None: it stays in its
+        row."""
         room = asyncio.Semaphore(BLOBS_AT_ONCE)
 
         async def put(key: str, raw: bytes) -> None:

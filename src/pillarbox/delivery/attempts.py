@@ -83,7 +83,7 @@ class Attempts:
         self._chance = chance
         self._last_check = last_check
         self._final_dots = final_dots
-        self._copies = ByteBudget(MOST_COPIES)
+        self._copy_memory = ByteBudget(MOST_COPIES)
 
     @property
     def may_begin(self) -> bool:
@@ -119,7 +119,7 @@ class Attempts:
         if not item.targets:
             await self._settler.settle(AttemptSettlement(item, skipped, None))
             return SiteSignal.SILENT
-        async with self._copies.of(_size_of_copy(item)):
+        async with self._copy_memory.of(_size_of_copy(item)):
             return await self._send(item, skipped)
 
     async def _send(self, item: Item, skipped: list[TimelineEntry]) -> SiteSignal:
@@ -199,7 +199,7 @@ def _size_of_copy(item: Item) -> int:
 
 
 async def log_database_errors(work: Awaitable[None]) -> None:
-    """Free items if the database answers; where it does not, their leases run out."""
+    """Do this work, and only log where the database does not answer: leases run out by themselves."""
     try:
         await work
     except RETRIED as trouble:

@@ -32,7 +32,7 @@ from pillarbox.delivery.smtp.mta_sts_policies import Policies, mta_sts_periodic
 from pillarbox.delivery.smtp.next_hops import DirectHops, Greeting, RelayHop
 from pillarbox.delivery.smtp.site_sharing import SiteSharing
 from pillarbox.delivery.smtp.transport import SmtpTransport
-from pillarbox.delivery.transports import CaptureStore, Simulator, TransportChoice
+from pillarbox.delivery.transports import CaptureTransport, Simulator, TransportChoice
 from pillarbox.domains.plugin import DeliveryWindow
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.kernel.ids import Ids
@@ -183,7 +183,7 @@ def _settler(kit: Container, keep: KeepCaptured) -> AttemptSettler:
 
 
 def _captured(kit: Container, composer: Composer) -> Transport:
-    return CaptureStore(kit.clock, composer, _return_path(kit))
+    return CaptureTransport(kit.clock, composer, _return_path(kit))
 
 
 def _network(kit: Container, composer: Composer) -> Transport:

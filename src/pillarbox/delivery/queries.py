@@ -419,9 +419,9 @@ async def quarantine_row(conn: Source, key: Key, until: datetime, reason: str) -
 async def settle(
     conn: Connection, done: Sequence[FinishedItem], retries: Sequence[Retry], owner: UUID
 ) -> dict[Key, bool]:
-    """Finish and reschedule items; returns those whose row was still there and ours to change.
+    """Finish and reschedule items; return those whose row was still there and whose outcome counts.
 
-    True: somebody else has the item by now, so it may be going out once more at this moment.
+    The value says whether another process has the item by now: then it may be going out once more.
     """
     rows: list[Any]
     if retries:

@@ -38,7 +38,8 @@ class RecipientResult(NamedTuple):
 class Report:
     """One attempt. `offered`: a server was reached and the mail was offered to it.
 
-    `abandoned`: the lease ran out before the final dot, nothing was sent and nothing may be settled.
+    `abandoned`: nothing was sent, as the lease ran out before the final dot, or as the last check stopped a
+    copy, which `LastCheck.end` settles then.
     `held`: the relay refused us, so nothing may be settled either. `captured`: the message that the route
     `capture` keeps. `on_settled`: called once the outcome is committed (a connection goes back to its pool
     only then). `on_settle_failed`: called where it never will be.

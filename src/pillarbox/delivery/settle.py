@@ -223,24 +223,26 @@ class AttemptSettler:
     ) -> None:
         done = [queries.FinishedItem(*s.item.key, s.item.attempt) for s in batch if s.retry is None]
         retries = [s.retry for s in batch if s.retry is not None]
-        ours = await queries.settle(conn, done, retries, self._owner)
-        entries = [entry for s in batch for entry in _facts(s, ours)]
+        contested = await queries.settle(conn, done, retries, self._owner)
+        entries = [entry for s in batch for entry in _facts(s, contested)]
         taken = await self._timeline.record(conn, entries, first=first)
         for statement in _given_back(taken):
             await conn.execute(statement.sql, *statement.args)
         await changes.add(conn, _causes(batch, taken), self._ids, self._publisher)
         if self._known_domains is not None:
             await self._known_domains.reached(conn, {_pair(s.item) for s in batch if _has_arrived(s)})
-        captured = [s for s in batch if s.item.key in ours and s.report and s.report.captured]
+        captured = [s for s in batch if s.item.key in contested and s.report and s.report.captured]
         if captured:
             await self._keep(conn, captured)
 
 
-def _facts(settlement: AttemptSettlement, ours: Mapping[Key, bool]) -> Sequence[TimelineEntry]:
+def _facts(settlement: AttemptSettlement, contested: Mapping[Key, bool]) -> Sequence[TimelineEntry]:
     """Return all entries while the item is ours; only final outcomes when the lease has passed."""
-    contested = ours.get(settlement.item.key)
-    if contested is not None:
-        return [_mark_uncertain(entry) for entry in settlement.entries] if contested else settlement.entries
+    is_contested = contested.get(settlement.item.key)
+    if is_contested is not None:
+        return (
+            [_mark_uncertain(entry) for entry in settlement.entries] if is_contested else settlement.entries
+        )
     return [entry for entry in settlement.entries if entry.kind is not EventKind.DELIVERY_DELAYED]
 
 

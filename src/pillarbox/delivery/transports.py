@@ -1,4 +1,5 @@
-"""Transports of items: the simulator, the capture store, a relay, or the recipients' own servers."""
+"""Transports of items: the simulator, `capture`, and the choice between them and SMTP
+(`smtp/transport.py`)."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def simulated(target: OpenRecipient) -> Sequence[RecipientResult]:
     return [RecipientResult(at, EventKind.BOUNCED, UNKNOWN_USER)]
 
 
-class CaptureStore:
+class CaptureTransport:
     """Route `capture`: every recipient is delivered, and the message is kept with the outcome."""
 
     def __init__(self, clock: Clock, composer: Composer, return_path: Callable[[Item], str]) -> None:
@@ -127,7 +128,7 @@ class TransportChoice:
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         report = await self._transport_for(item.destination).send(item, fence)
-        if item.destination in self._domains and isinstance(self._outside, CaptureStore):
+        if item.destination in self._domains and isinstance(self._outside, CaptureTransport):
             kept = await self._outside.send(item, fence)
             report.captured, report.mail_from = kept.captured, kept.mail_from
             report.on_settled, report.on_settle_failed = kept.on_settled, kept.on_settle_failed

@@ -31,7 +31,8 @@ def outcome(contact: ConnectReport) -> str:
 async def listening(
     outside: OutsideWorld, listeners: Mapping[str, HostPort], *, running: bool
 ) -> list[Check]:
-    """Check whether each listener that should be open accepts connections."""
+    """Check whether each listener that should be open accepts connections. Where no server runs, connect to
+    nothing and return one check that was skipped."""
     if not running:
         found = "no server runs on this data folder"
         return [

@@ -1,4 +1,4 @@
-"""Accepting outgoing mail, the only entry point for it (architecture 2.8).
+"""Accepting outgoing mail: the entry point for all of it but copies of broadcasts (architecture 2.8).
 
 `check` asks what only the database knows (may this sender write as this address?); `store` commits
 emails with their recipients, work items, timeline, idempotent answer and log row in one group commit, and
@@ -211,7 +211,9 @@ class Accept:
 
         `asked` is the request whose log row is committed with them, `hook` what is done in the same
         transaction. Raises what `check_capacity` does where no mail can be taken for now, TooManyFetches,
-        and what `hook` raises.
+        and what `hook` raises. Further: AlreadyAnswered and ConcurrentIdempotentRequest for the key, the
+        problem of a quota, DatabaseGone where nothing was committed, and OutcomeUnknown where that is not
+        known.
         """
         self._admits()
         drafts = [await self._draft(caller, checked) for checked in emails]
@@ -268,7 +270,8 @@ class Accept:
         return draft.id
 
     async def _check_fetches(self, caller: Caller) -> None:
-        """Refuse files that are to be fetched while so many of the team's wait for that."""
+        """Raise TooManyFetches while MOST_FETCHES files of the team wait to be fetched. Requests at the same
+        time may exceed the number, as nothing is locked."""
         db = TeamDb(self._pool, caller.team_id)
         if await queries.waiting_jobs(db, JOB_FETCH, MOST_FETCHES) >= MOST_FETCHES:
             raise TooManyFetches

@@ -1,4 +1,5 @@
-"""Copies of mail for single recipients: each has its own link, in headers and bodies (emails.md 9)."""
+"""Copies of mail for single recipients (not those of broadcasts: `broadcast_copies/`): each has its own link,
+in headers and bodies (emails.md 9)."""
 
 from __future__ import annotations
 

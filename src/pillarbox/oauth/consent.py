@@ -70,7 +70,7 @@ class Consent:
             if role is None or not may_do(TeamRole(role), TeamAct.LET_PROGRAM_ACT):
                 return ConsentOutcome(may_not=True)
             asked = await authorization.decide(conn, stamp.at, request_id, browser)
-            if asked is None or not await _is_usable(conn, stamp.at, asked.client.id):
+            if asked is None or not await _take_into_use(conn, stamp.at, asked.client.id):
                 return ConsentOutcome(is_over=True)
             code = await _grant(conn, stamp, asked, person.person_id, team_id)
             details = {"client_id": asked.client.id, "scopes": list(asked.scopes)}
@@ -106,8 +106,8 @@ class Consent:
         return ConsentOutcome(self._server.refusal(asked.redirect_uri, asked.state, "access_denied", text))
 
 
-async def _is_usable(conn: Connection, now: datetime, client_id: str) -> bool:
-    """Return whether the program may still be used; one that is registered now counts as used."""
+async def _take_into_use(conn: Connection, now: datetime, client_id: str) -> bool:
+    """Lock the program and mark it as granted now; False where it may not be used any more."""
     if clients.is_document_url(client_id):
         return True
     if not await client_queries.lock_usable(conn, UUID(client_id)):

@@ -56,8 +56,9 @@ def challenge_of(verifier: str) -> str:
 
 
 class Tokens:
-    """Gives tokens for codes and refresh tokens. `grace`: how long after its use a refresh token may
-    come once more without consequences. `forget` is called with the team of a grant that was revoked."""
+    """Gives tokens for codes and refresh tokens. `grace`: how long after its use a refresh token that comes
+    again is only refused; later its grant is revoked. A code used twice revokes at once. `forget` is called
+    with the team of a grant that was revoked."""
 
     def __init__(
         self,

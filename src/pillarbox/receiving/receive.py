@@ -44,7 +44,7 @@ from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommitResu
 from pillarbox.receiving.arrivals.inbox_queues import InboxCommit, InboxQueues
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.judging import Judge
-from pillarbox.receiving.rows import DraftBuilder, PreparedReceipt
+from pillarbox.receiving.rows import PreparedReceipt, ReceiptBuilder
 from pillarbox.receiving.store_queries import WrittenRow
 from pillarbox.usage import counting
 from pillarbox.usage.counting import CountedArrival
@@ -209,10 +209,10 @@ class MessageReceiver:
             return ArrivalOutcome(ArrivalFate.FORGED)
         hostname = self._rules.hostname
         if is_light:
-            builder = DraftBuilder(read, arrival, judgement, fingerprint, hostname)
+            builder = ReceiptBuilder(read, arrival, judgement, fingerprint, hostname)
         else:
             builder = await self._in_thread(
-                lambda: DraftBuilder(read, arrival, judgement, fingerprint, hostname)
+                lambda: ReceiptBuilder(read, arrival, judgement, fingerprint, hostname)
             )
         drafts = []
         for team_id, recipients in _by_team(arrival).items():
@@ -317,7 +317,7 @@ class MessageReceiver:
             if all(row.is_stored or row.has_inbox for row in written):
                 return written
         async with transaction(self._pool) as conn:
-            written = await self._store_metered(conn, mails)
+            written = await self._store_of_any_team(conn, mails)
             await faults.point("receive.before_commit")
         return written
 
@@ -338,14 +338,15 @@ class MessageReceiver:
         now = self._clock.now()
         expired = now - REMEMBERED if is_checked else None
         async with transaction(self._pool) as conn:
-            done = await self._inboxes.write(conn, batch, now, self._store_metered, waited, expired)
+            done = await self._inboxes.write(conn, batch, now, self._store_of_any_team, waited, expired)
             await faults.point("receive.before_commit")
         return done
 
-    async def _store_metered(
+    async def _store_of_any_team(
         self, conn: Connection, mails: Sequence[PreparedReceipt], beside: Sequence[Statement] = ()
     ) -> list[WrittenRow]:
-        """Store rows also of teams that have quotas: what is above them is marked."""
+        """Store rows of teams with and without quotas; mark what is above a quota. Mail for inboxes always
+        comes here."""
         written = await self._store_rows(conn, mails, metered=True, beside=beside)
         metered = {row.id for row in written if row.is_metered and row.is_stored}
         rows = [draft.row for draft in mails if draft.row.id in metered]

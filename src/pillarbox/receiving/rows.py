@@ -61,7 +61,7 @@ class PreparedReceipt:
         return 1024 + len(self.octets) + 256 * self.row.attachments
 
 
-class DraftBuilder:
+class ReceiptBuilder:
     """Makes the rows of one message for several teams: what they share is made once."""
 
     def __init__(

@@ -1,8 +1,9 @@
 """The timeline: what became of every email.
 
-`Timeline.record` is the only code that writes the fate of an email. In the caller's transaction it appends
-timeline rows, moves recipients from state to state, sets `emails.last_event`, adds metric increments and
-hands the events to webhooks. So these can never disagree.
+This slice alone decides the fate of an email: `Timeline.record` in general, `settled` for first events in one
+statement, `opened` and `opened_beside` for new emails, `release` and `cancel` for scheduled ones. In the
+caller's transaction they append timeline rows, move recipients from state to state, set `emails.last_event`,
+add metric increments and hand the events to webhooks. So these can never disagree.
 
 States of a recipient (emails.md section 6): queued, scheduled, sent, delivery_delayed, delivered,
 opened, clicked, bounced, complained, failed, suppressed, canceled. `rules` says which event may follow

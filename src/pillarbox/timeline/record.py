@@ -158,11 +158,8 @@ class Timeline:
         self, entries: Sequence[TimelineEntry], dimensions: Mapping[tuple[UUID, UUID], MetricDimensions]
     ) -> FirstEventsWritten | None:
         """Return the statements that write these events as the first of their emails; None where they cannot
-        be the first. `dimensions` has those of each email. The writes fail where a team has a webhook that is
-        not known here.
-
-        `dimensions` has those of each email. None where they cannot be the first. A team that is not known to
-        have a webhook must have none.
+        be the first. `dimensions` has those of each email. The writes fail (RowCountMismatch) where a team
+        has a webhook that is not known here.
         """
         batch = TimelineBatch(self._ids)
         rows = []
@@ -252,7 +249,8 @@ class Timeline:
     async def _settle_first(
         self, conn: Connection, entries: Sequence[TimelineEntry], batch: TimelineBatch
     ) -> list[TimelineEntry]:
-        """Settle first events without reading what was before; returns those of which that is not known."""
+        """Write first events without reading what was before. Return the entries for `_settle`: those that
+        cannot be the first, or whose email has events already. Raises FirstEventConflict."""
         left: list[TimelineEntry] = []
         firsts: dict[
             tuple[UUID, UUID], tuple[FirstEventColumns, list[tuple[TimelineEntry, EventEffect]]]

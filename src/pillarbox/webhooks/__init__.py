@@ -1,9 +1,9 @@
 """Webhooks (webhooks.md): who wants which events, what is queued for them, and what became of it.
 
-An event is written in the transaction of the change that it describes, once for every enabled webhook
-of the team that wants its kind (`publish`): a delivery row is the only thing that is written then. The
-body is made once, when the event happens or when the first delivery of it is claimed, and never changes
-(`bodies`).
+An event is written in the transaction of the change that it describes, once for every enabled webhook of the
+team that wants its kind (`publish`): delivery rows are written then, with the body where the event brings its
+data. The body is made once, when the event happens or when the first delivery of it is claimed, and never
+changes (`bodies`).
 
 A delivery is pending, then attempting, and ends as success or failed: its row leaves the queue and an
 outcome is written in the same transaction. A replay is a row of its own beside it: it has one
@@ -16,6 +16,8 @@ may still succeed; it is never put off to another. Enabling the webhook again br
 makes all that it had unreachable at once; its rows are not due any more and are removed in the background.
 
 Results of attempts also go to `health.record`, in the transaction that settles them.
+
+Received mail for no inbox inserts its rows itself (`STORE` in `receiving/store_queries.py`).
 
 Begin with `publish.py` (an event becomes deliveries) and `dispatch/engine.py` (deliveries are posted).
 """

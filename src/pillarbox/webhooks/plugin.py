@@ -198,7 +198,7 @@ SLICE = Slice(
     listeners=_listeners,
     background=_background,
     metrics=_metrics,
-    clock_corrections=lambda kit: [partial(queries.misdated_deliveries, kit.pool)],
+    clock_corrections=lambda kit: [partial(queries.make_misdated_due, kit.pool)],
     sealed=(WEBHOOK_SECRETS,),
     invariants=INVARIANTS,
 )

@@ -55,7 +55,8 @@ class Visit:
 
     @property
     def db(self) -> TeamDb:
-        """The database of the team, for behaviour modules that no route offers."""
+        """The database of the visitor's team, for calls that no route of the API has. Forbidden without a
+        team."""
         if self.visitor.team_id is None:
             raise Forbidden(t("team.none"))
         return TeamDb(self.pool, self.visitor.team_id)

@@ -44,7 +44,8 @@ async def index(visit: Visit) -> Reply[Html]:
 
 @act(f"{HERE}/doctor", title="operator.examination.run_doctor", back=HERE, for_operators=True, confirm=True)
 async def run_doctor(visit: Visit, _: Form) -> Reply[Html]:
-    """Begin the checks of `pillarbox doctor`."""
+    """Begin the checks of `pillarbox doctor` in the background and show the screen again, which shows their
+    result; 409 while a run goes on."""
     facts, pool = visit.request.use(InstallationFacts), visit.pool
 
     async def work() -> Result:

@@ -76,7 +76,8 @@ def _of_login(host: str, reply: SmtpReply) -> RelayFault | None:
 
 
 def of_answer(host: str, stage: SmtpStage, reply: SmtpReply) -> RelayFault | None:
-    """Return the fault that a reply within a session shows, as `of_opening` does for its opening."""
+    """Return the fault that a reply within a session shows: code 530 before the content says that the relay
+    wants a login. None for every other reply."""
     if stage not in BEFORE_CONTENT or reply.code != LOGIN_NEEDED:
         return None
     step = "Give user and password in `--route relay:smtp://user:password@host:587`, or use `smtps://`."

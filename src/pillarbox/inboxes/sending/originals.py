@@ -127,7 +127,8 @@ class Originals:
         self._blobs = blobs
 
     async def original(self, db: TeamDb, target: RepliedMessage) -> AnsweredMessage:
-        """Return the message with its header fields."""
+        """Return whom the message names and the ids it refers to, without its content. An email that is gone
+        gives no Reply-To and no references."""
         fields = await self.received.fields(db, target.id) if target.is_inbound else None
         if fields is not None:
             found = MessageAddressees(

@@ -3,6 +3,10 @@
     inboxes = await lock(conn, [message.inbox for message in messages])
     joined = await join(conn, publisher, ids, at, messages)
 
+That is the way of mail that is sent. For received mail `planned` decides, `all_writes` gives the statements
+that are run together with the rows of the mail, and `follow` does the rest
+(`receiving/arrivals/inbox_commits.py`).
+
 The caller holds the locks of the inboxes, and leaves out messages of inboxes that do not exist. Messages are
 handled in their order: one may answer another. Their events are queued with them.
 """

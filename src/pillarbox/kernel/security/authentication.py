@@ -112,7 +112,7 @@ class CredentialLookup(Protocol):
 
 
 class AccessTokens(Protocol):
-    """Looks access tokens up; nothing it answers is older than one second."""
+    """Looks access tokens up. The grant was read within the last second, the signature within a minute."""
 
     async def find(self, token: str) -> Credential | None:
         """Return the credential of an access token; None unless signature, claims and time are right and its
@@ -226,7 +226,7 @@ class Authenticator:
         self._challenges = challenges
 
     async def caller(self, authorization: bytes | None) -> Caller:
-        """Return the caller; raise the first row that applies."""
+        """Return the caller; raise the first refusal that applies, in the order of the contract's table."""
         token = bearer_token(authorization)
         if token is None:
             raise MissingApiKey(self._challenges.missing)

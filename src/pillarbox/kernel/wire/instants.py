@@ -46,7 +46,7 @@ def iso_style(instant: datetime) -> str:
 
 
 def parse_instant(text: str, *, date_only: bool = False) -> datetime:
-    """Return the instant in UTC that `text` names, without an offset in UTC, cut to microseconds.
+    """Return the instant that `text` names, in UTC and cut to microseconds. A text without an offset is UTC.
 
     A date alone is 00:00 UTC where `date_only` allows it. ValueError says in one sentence what is wrong.
     """

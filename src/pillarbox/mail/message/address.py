@@ -184,8 +184,8 @@ def _decoded(plain: str) -> str:
 
 
 def _quoted(text: str, index: int) -> tuple[str, int]:
-    """Return the content of the quoted string that opens at `index`, and the place after its
-    closing quote."""
+    """Return the content of the quoted string that opens at `index`, without the backslashes of its pairs,
+    and the place after its closing quote. AddressError where there is none."""
     pieces: list[str] = []
     index += 1
     while (stop := _QUOTED_STOP.search(text, index)) is not None:

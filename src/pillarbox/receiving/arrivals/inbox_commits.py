@@ -53,7 +53,7 @@ class JoinableMails(Protocol):
     def join(self, addresses: Collection[str]) -> None: ...
 
 
-class Routes(NamedTuple):
+class AddressedInboxes(NamedTuple):
     """The inboxes of each team by their addresses, and the teams that have webhooks. Those at the addresses
     `busy` are locked by somebody else. The others are `described` for searches up to these ids."""
 
@@ -147,7 +147,7 @@ class InboxCommits:
 
     async def _routes(
         self, conn: Connection, asked: Collection[str], waited: InboxKey | LockTimeout | None
-    ) -> Routes:
+    ) -> AddressedInboxes:
         """Return the inboxes of each team by these addresses; they are locked."""
         found = await lock_at(conn, asked, waited)
         inboxes: dict[UUID, dict[str, InboxKey]] = {}
@@ -157,10 +157,10 @@ class InboxCommits:
         busy = {address: one.inbox for address, one in found.items() if one.indexed_up_to is None}
         described = {one.inbox: one.indexed_up_to for one in found.values() if one.indexed_up_to is not None}
         with_webhooks = frozenset(one.inbox[0] for one in found.values() if one.has_webhooks)
-        return Routes(inboxes, described, with_webhooks, busy)
+        return AddressedInboxes(inboxes, described, with_webhooks, busy)
 
 
-def _left(mails: Sequence[ForInbox], routes: Routes) -> dict[tuple[UUID, bytes], InboxKey]:
+def _left(mails: Sequence[ForInbox], routes: AddressedInboxes) -> dict[tuple[UUID, bytes], InboxKey]:
     """Return the mails that one of these inboxes has to get, each with the inbox."""
     busy = set(routes.busy.values())
     found = {}

@@ -239,7 +239,7 @@ class ClaimedRow(NamedTuple):
     payload: bytes | None
 
 
-class ClaimCounts(NamedTuple):
+class ClaimResult(NamedTuple):
     """The rows that a claim took, in the order in which they are due. `met` counts the rows it met, void ones
     too; `elsewhere`: another process has the webhook."""
 
@@ -273,11 +273,15 @@ async def claim(
     until: datetime,
     now: datetime,
     limit: int,
-) -> ClaimCounts:
-    """Lease up to `limit` due deliveries of one webhook."""
+) -> ClaimResult:
+    """Lease up to `limit` due deliveries of one webhook.
+
+    Takes void ones out of the queue, and writes `failed` for those of the schedule unless the webhook is
+    gone.
+    """
     rows = await conn.fetch(CLAIM, *webhook, epoch, owner, until, now, limit, SCHEDULED)
     taken = [ClaimedRow(*row[2:]) for row in rows if row["event_id"] is not None]
-    return ClaimCounts(rows[0]["held"], rows[0]["met"], taken)
+    return ClaimResult(rows[0]["held"], rows[0]["met"], taken)
 
 
 async def put_off(
@@ -317,7 +321,7 @@ def _settle_row(settlement: DeliverySettlement) -> dict[str, Any]:
     }
 
 
-async def misdated_deliveries(source: Source, now: datetime) -> int:
+async def make_misdated_due(source: Source, now: datetime) -> int:
     """Make first attempts due that would come too late, as a clock ahead of time has dated their event after
     `now`; returns how many."""
     # Across teams: the clock was the same for all of them. What a listener reads is never due, and what a
