@@ -80,7 +80,7 @@ async def test_a_request_is_filled_in_and_sent(database_url: str, tmp_path: Path
         await tab.arrives("/dashboard/request")
         await tab.switches("This changes data of the team Harbor. Send it.")
         await tab.presses("Send")
-        assert "403" in await tab.run("document.getElementById('answer').innerText")
+        assert "200" in await tab.run("document.getElementById('answer').innerText")
         await look_at(tab, f"{here.url}/dashboard/request?operation=get-emails-metrics", "request-metrics")
         assert tab.violations == []
         assert tab.dialogs == []

@@ -229,6 +229,14 @@ async def test_the_search_finds_operations_and_the_guide(pillarbox: World) -> No
     assert "Nothing was found" in (await anyone.get("/docs/search?q=zzzzzz")).text
 
 
+async def test_the_search_of_the_dashboard_finds_the_documentation(pillarbox: World) -> None:
+    ada = await logged_in(pillarbox, await a_person(await pillarbox.team(), "ada@harbor.example"))
+    found = await ada.get("/dashboard/search?q=smarthost")
+    assert "/docs/guide/index#5-let-mail-out" in found.text
+    assert "/docs/search?q=smarthost" in found.text
+    assert "/docs/api/post-emails-email-id-cancel" in (await ada.get("/dashboard/search?q=cancel+an")).text
+
+
 async def test_the_search_is_bounded(pillarbox: World) -> None:
     whole = await described(pillarbox)
     matches = doc_search.search(whole.reference, "e")

@@ -28,6 +28,9 @@ FORMS = [route for route in PAGES if route.method == "POST" and route.media == F
 NO_PAGES = ("/assets/", "/dashboard/live")
 """Files of the screens, and their stream: `tests/dashboard/test_live.py` has it."""
 
+KEPT = ("/docs", "/llms.txt")
+"""Pages that hold nothing of anybody: browsers keep them, and ask each time whether they are still so."""
+
 SHOWN = [route for route in PAGES if route.method == "GET" and not route.path.startswith(NO_PAGES)]
 
 MEDIA = ("text/html", "text/javascript", "text/csv", "text/plain", "image/")
@@ -126,7 +129,8 @@ async def test_every_page_has_its_headers(place: Place, route: Route) -> None:
             assert "form-action 'self'" in policy or route.path.startswith("/oauth/authorize")
             assert "unsafe" not in policy
             assert answer.headers["x-frame-options"] == "DENY"
-            assert answer.headers["cache-control"] == "no-store"
+            kept = "no-cache" if route.path.startswith(KEPT) and answer.status_code == 200 else "no-store"
+            assert answer.headers["cache-control"] in (kept, "no-store")
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert answer.headers["referrer-policy"] in ("same-origin", "no-referrer")
             assert answer.headers["content-type"].startswith(MEDIA)

@@ -20,7 +20,7 @@ from pillarbox.dashboard.frame import assets
 from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.frame.reference_links import API
 from pillarbox.dashboard.frame.screen_table import ScreenTable
-from pillarbox.dashboard.people.page_visits import failure_page
+from pillarbox.dashboard.people.page_visits import failure_page, with_pages
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.openapi import ApiDocument
 from pillarbox.kernel.http.request import HTML, Html, OctetsAnswer, Reply, Request
@@ -84,7 +84,7 @@ class Documentation:
             self._reference = known
         return known
 
-    async def page(self, address: str, media: str, make: Callable[[], str]) -> DocPage:
+    async def page(self, address: str, media: str, make: Callable[[], str | bytes]) -> DocPage:
         """Return the page of an address, which `make` makes in a thread where none is kept."""
         kept = self._kept.get(address)
         if kept is not None:
@@ -101,19 +101,21 @@ class Documentation:
 
 
 def _read_reference(document: ApiDocument, table: RouteTable, url: str) -> ApiReference:
+    guide.groups()
     return ApiReference(document.encoded(table), url)
 
 
-def _doc_page(make: Callable[[], str], media: str) -> DocPage:
-    body = make().encode()
+def _doc_page(make: Callable[[], str | bytes], media: str) -> DocPage:
+    content = make()
+    body = content.encode() if isinstance(content, str) else content
     return DocPage(body, media, f'"{sha256(body).hexdigest()[:24]}"')
 
 
 def documented(
     path: str, summary: str, query: Mapping[str, Any] | None = None
 ) -> Callable[[Handler], Handler]:
-    """Mark a function as a page of the documentation."""
-    return route(
+    """Mark a function as a page of the documentation. Its problems are shown as pages."""
+    mark = route(
         "GET",
         path,
         needs=Access.PUBLIC,
@@ -124,6 +126,7 @@ def documented(
         pages=(404,),
         screen=failure_page,
     )
+    return lambda handler: mark(with_pages(handler))
 
 
 # Pages ---------------------------------------------------------------------------------------------
@@ -191,11 +194,13 @@ async def guide_page(request: Request) -> Reply[OctetsAnswer]:
 @documented("/docs/images/{name}", "A picture of the guide")
 async def picture(request: Request) -> Reply[OctetsAnswer]:
     name = request.param("name")
-    content = guide.picture(name)
-    if content is None:
+    if name not in guide.pictures():
         raise NotFound("Picture")
     media = guide.PICTURE_MEDIA[name.rpartition(".")[2]]
-    return DocPage(content, media, f'"{sha256(content).hexdigest()[:24]}"').reply(request)
+    page = await request.use(Documentation).page(
+        f"{guide.IMAGES}/{name}", media, partial(guide.picture, name)
+    )
+    return page.reply(request)
 
 
 @documented("/llms.txt", "An index of guide and reference for programs (llmstxt.org)")

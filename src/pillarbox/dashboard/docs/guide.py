@@ -118,12 +118,16 @@ def markdown_of(name: str) -> str:
     return _LINK.sub(_markdown_link, without_comments(sources()[name]))
 
 
-def picture(name: str) -> bytes | None:
-    """Return a picture of the guide; None where there is none of that name."""
-    if not _PICTURE.fullmatch(name):
-        return None
-    file = resources.files("pillarbox.dashboard.docs").joinpath("images", name)
-    return file.read_bytes() if file.is_file() else None
+@cache
+def pictures() -> frozenset[str]:
+    """Return the names of the guide's pictures."""
+    folder = resources.files("pillarbox.dashboard.docs").joinpath("images")
+    return frozenset(file.name for file in folder.iterdir() if _PICTURE.fullmatch(file.name))
+
+
+def picture(name: str) -> bytes:
+    """Return a picture of the guide."""
+    return resources.files("pillarbox.dashboard.docs").joinpath("images", name).read_bytes()
 
 
 def link_target(href: str) -> DocLink | None:
@@ -137,7 +141,7 @@ def link_target(href: str) -> DocLink | None:
     name = file.removesuffix(".md")
     if folder == "docs/guide" and name in sources():
         return DocLink(f"{path_of(name)}{suffix}", title_of(name))
-    if folder == "docs/images" and _PICTURE.fullmatch(file):
+    if folder == "docs/images" and file in pictures():
         return DocLink(f"{IMAGES}/{file}")
     if folder == "docs/contract":
         return DocLink(f"{BROWSER if name in FOR_BROWSERS else '/docs'}#{name}", name)

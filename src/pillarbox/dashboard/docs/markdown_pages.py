@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FENCE: Final = "```"
 _COMMENT = re.compile(r"<!--.*?-->[ \t]*\n?", re.DOTALL)
+_BREAKS = re.compile(r"(?<=[_/.,=])(?=\w)")
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 
 
@@ -89,6 +90,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.add_render_rule("fence", _fence)
     parser.add_render_rule("code_block", _fence)
+    parser.add_render_rule("code_inline", _code)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
     return parser
@@ -100,6 +102,11 @@ def _fence(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
         f'<div class="code"><pre tabindex="0">{text}</pre>'
         f'<button type="button" class="copy" hidden data-copy>{escape(t("frame.copy"))}</button></div>\n'
     )
+
+
+def _code(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    """Return code of a line; a long name may break behind its signs."""
+    return f"<code>{'<wbr>'.join(map(escape, _BREAKS.split(tokens[index].content)))}</code>"
 
 
 def _table_open(*_: Any) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from pillarbox.dashboard.docs import doc_search
+from pillarbox.dashboard.docs.doc_pages import Documentation
 from pillarbox.dashboard.frame.screen_table import ScreenTable
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.visit import Visit, with_query
@@ -14,11 +16,14 @@ from pillarbox.dashboard.texts import t
 from pillarbox.emails.search.filters import EmailFilter, NotAFilter
 from pillarbox.emails.search.find import find
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.process.offload import in_thread
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.kernel.wire.uuids import well_formed
 
 LONGEST: Final = 200
 EMAILS: Final = 10
+DOCUMENTS: Final = 4
+"""So many operations and so many sections of the guide."""
 NAMED: Final = 100
 """Of a list whose names are compared, the newest so many."""
 
@@ -54,7 +59,8 @@ async def search(visit: Visit) -> Reply[Html]:
     q = (visit.request.query.text("q") or "").strip()[:LONGEST]
     screens = _screens(visit, q) if q else []
     things = await _things(visit, q) if q else []
-    return await visit.draw("frame/search.html", q=q, screens=screens, things=things)
+    documents = await _documents(visit, q) if q else []
+    return await visit.draw("frame/search.html", q=q, screens=screens, things=things, documents=documents)
 
 
 def _screens(visit: Visit, q: str) -> list[FoundThing]:
@@ -65,6 +71,20 @@ def _screens(visit: Visit, q: str) -> list[FoundThing]:
         for entry in visit.request.use(ScreenTable).visible_to(visit.visitor)
         if "{" not in entry.path and wanted in _words(entry.title, entry.words)
     ]
+
+
+async def _documents(visit: Visit, q: str) -> list[FoundThing]:
+    """Return what the documentation says about it."""
+    reference = await visit.request.use(Documentation).reference(visit.request)
+    matches = await in_thread(doc_search.search, reference, q)
+    operations = [
+        FoundThing(operation.address, f"{operation.method} {operation.path}", operation.summary)
+        for operation in matches.operations[:DOCUMENTS]
+    ]
+    sections = [
+        FoundThing(section.address, section.heading, section.page) for section in matches.sections[:DOCUMENTS]
+    ]
+    return [*operations, *sections]
 
 
 def _words(title: str, words: str | None) -> str:

@@ -241,7 +241,7 @@ def _problem_page(
     return reply
 
 
-def _with_pages(handler: Handler) -> Handler:
+def with_pages(handler: Handler) -> Handler:
     """Wrap the handler so that a problem is shown as a page."""
 
     @wraps(handler)
@@ -331,7 +331,7 @@ def page(
             reply = saved_form.taken_away(request, visitor, await handler(request, visitor))
             return with_device(request, reply, visitor.person_id, visitor.session_id)
 
-        wrapped = _with_pages(shown)
+        wrapped = with_pages(shown)
         wrapped.__dict__[RIGHTS] = PageRights(right, for_operators)
         return _marked(method, path, summary, query, is_file=is_file)(wrapped)
 
@@ -379,7 +379,7 @@ def form(
             reply = await handler(request, visitor, fields)
             return saved_form.taken_away(request, visitor, reply, is_done=confirm)
 
-        wrapped = _with_pages(submitted)
+        wrapped = with_pages(submitted)
         wrapped.__dict__[RIGHTS] = PageRights(right, for_operators)
         return _marked(method, path, summary, None, limit)(wrapped)
 
@@ -397,7 +397,7 @@ def open_page(
             guest = await guest_of(request)
             return _with_cookie(await handler(request, guest), guest)
 
-        return _marked(method, path, summary, query)(_with_pages(shown))
+        return _marked(method, path, summary, query)(with_pages(shown))
 
     return made
 
@@ -414,7 +414,7 @@ def open_form(method: str, path: str, *, summary: str) -> Callable[[OpenFormHand
                 return _with_cookie(fields, guest)
             return _with_cookie(await handler(request, guest, fields), guest)
 
-        return _marked(method, path, summary, None)(_with_pages(submitted))
+        return _marked(method, path, summary, None)(with_pages(submitted))
 
     return made
 
