@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import re
@@ -29,7 +30,7 @@ from kit.openid_provider import (
     sent_to_provider,
     user,
 )
-from kit.people import SESSION, Visit, a_person, heading, text_of, visit
+from kit.people import HASHED, SESSION, WAITS, Visit, a_person, heading, text_of, visit
 from kit.world import Team, World
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -380,6 +381,23 @@ async def test_an_account_with_another_way_in_is_joined_to_nobody_by_its_address
             browser = visit(pillarbox)
             answer = await goes_through(browser, provider, user(name))
             assert_refused(browser, answer, 403, "logs in another way")
+
+
+async def test_an_account_that_is_set_up_at_the_same_moment_is_not_joined(place: Place) -> None:
+    """OA-15: its password counts, although it was not there when the provider's answer came."""
+    async with opened(place) as (pillarbox, provider):
+        xia = await a_person(await pillarbox.team(), "xia@quay.example", password=False)
+        browser = visit(pillarbox)
+        provider.user = user("xia")
+        back = provider.sends_back(await sent_to_provider(browser))
+        async with transaction(pillarbox.pool) as conn:
+            await accounts.set_password(conn, IDS.now(), xia.id, HASHED)
+            login = asyncio.create_task(browser.get(back))
+            while not login.done() and not await pillarbox.pool.fetchval(WAITS):
+                pass
+        assert_refused(browser, await login, 400, "Please begin again")
+        asked = await goes_through(browser, provider)
+        assert asked.headers["location"] == "/login/openid/join"
 
 
 async def test_an_address_that_was_given_to_somebody_else_opens_no_account(place: Place) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
-from pillarbox.people import accounts
+from pillarbox.people import accounts, queries
 from pillarbox.people.accounts import clean_name
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.membership import invitations
@@ -44,14 +44,23 @@ class NewAccounts:
             person_id = await accounts.create(conn, self.ids.stamp(), address, name)
         else:
             person_id = person.id
-            # Whoever has a link that was made for the account would set a password with it.
-            await accounts.end_links(conn, person_id)
+            await self._take_over(conn, person_id, address)
         actor = Actor(person_id, name=address.shown, address=origin.address, user_agent=origin.user_agent)
         accepted = await invitations.accept_all(conn, now, self.ids, address, actor)
         if person is None and not accepted:
             await self._join_by_domain(conn, now, address, actor)
         await record(conn, now, Act.PERSON_SET_UP, team_id=None, actor=actor, details={"way": "openid"})
         return person_id
+
+    async def _take_over(self, conn: Connection, person_id: UUID, address: EmailAddress) -> None:
+        """End the links that were made for an account that nobody has used: whoever has one would set a
+        password with it. Raises OpenIdFailure where one was used just now."""
+        # In the order in which a link is used: first the link, then the person.
+        await accounts.end_links(conn, person_id)
+        await queries.lock(conn, person_id)
+        person = await queries.person(conn, person_id)
+        if person is None or person.disabled_at is not None or invitations.can_log_in(person):
+            raise OpenIdFailure(OpenIdReason.STATE, "used meanwhile", address.shown)
 
     async def _join_by_domain(
         self, conn: Connection, now: datetime, address: EmailAddress, actor: Actor
