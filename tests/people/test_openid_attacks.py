@@ -248,6 +248,23 @@ async def test_an_answer_counts_once_and_in_its_own_browser(place: Place) -> Non
         assert provider.issued == 2
 
 
+async def test_of_answers_that_come_at_once_one_counts_and_two_tabs_do_not_disturb_each_other(
+    place: Place,
+) -> None:
+    """OA-14."""
+    async with opened(place) as (pillarbox, provider):
+        provider.user = await joined(await pillarbox.team(), provider, "zoe")
+        first, browser = visit(pillarbox), visit(pillarbox)
+        tabs = [provider.sends_back(await sent_to_provider(browser)) for _ in range(2)]
+        for back in tabs:
+            browser.cookies.pop(SESSION, None)
+            assert (await browser.get(back)).status_code == 303
+        back = provider.sends_back(await sent_to_provider(first))
+        copies = [Visit(first.http, dict(first.cookies)) for _ in range(5)]
+        answers = await asyncio.gather(*(copy.get(back) for copy in copies))
+        assert sorted(answer.status_code for answer in answers) == [303, 400, 400, 400, 400]
+
+
 async def test_a_code_counts_once(place: Place) -> None:
     async with opened(place) as (pillarbox, provider):
         provider.user = await joined(await pillarbox.team(), provider, "fay")

@@ -24,6 +24,7 @@ from pillarbox.kernel.network.dns_answers import (
 )
 from pillarbox.kernel.settings.kinds import Relay
 from pillarbox.mail.smtp.client import ConnectFailed
+from pillarbox.people.openid.provider import Provider
 
 SMTP_PORT: Final = 25
 CONTROL_PORT: Final = 443
@@ -114,7 +115,7 @@ class TlsHandshake:
 
 @dataclass(frozen=True, slots=True)
 class OutsideWorld:
-    """DNS, connections and clock of the checks."""
+    """DNS, connections and clock of the checks. `provider` is where people log in, if there is one."""
 
     dns: UncachedDns
     clock: Clock
@@ -122,6 +123,7 @@ class OutsideWorld:
     is_ours: Callable[[str], bool]
     open_session: OpenSession = opens
     handshake: Handshake = field(default_factory=TlsHandshake)
+    provider: Provider | None = None
 
     async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
         """Return the DNS answer of the authoritative servers, else of the resolvers."""

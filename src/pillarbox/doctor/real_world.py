@@ -11,9 +11,14 @@ from pillarbox.doctor.outside import OutsideWorld, Tcp, ours
 from pillarbox.doctor.smarthost import Smarthost
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.network.dns import DnsResolver
+from pillarbox.kernel.network.host_addresses import DnsAddresses
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, submission_names
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.settings.kinds import HostPort
 from pillarbox.kernel.settings.settings import Settings
+from pillarbox.people.openid.provider import Provider
+from pillarbox.people.settings import OIDC_ISSUER
 
 
 def outside_of(settings: Settings) -> OutsideWorld:
@@ -21,8 +26,17 @@ def outside_of(settings: Settings) -> OutsideWorld:
     clock = SystemClock()
     servers = [(at.host, at.port) for at in settings.dns] or None
     dns = UncachedResolver(servers, clock, allowed=settings.allow_private)
+    provider = None
+    if settings[OIDC_ISSUER] is not None:
+        addresses = DnsAddresses(DnsResolver(servers, clock=clock))
+        provider = Provider.of(settings, addresses, Outbound(addresses, settings.allow_private))
     return OutsideWorld(
-        dns=dns, clock=clock, connect=Tcp(), is_ours=ours, open_session=Smarthost(settings.hostname)
+        dns=dns,
+        clock=clock,
+        connect=Tcp(),
+        is_ours=ours,
+        open_session=Smarthost(settings.hostname),
+        provider=provider,
     )
 
 

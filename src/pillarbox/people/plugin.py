@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_network
-from typing import Final
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.host_addresses import DnsAddresses
@@ -27,18 +25,15 @@ from pillarbox.people.lost_passwords import JOB_MAIL, LostPasswords, PasswordMai
 from pillarbox.people.mails import SystemMail
 from pillarbox.people.membership.invitations import Invitations
 from pillarbox.people.openid.new_accounts import NewAccounts
-from pillarbox.people.openid.openid_logins import CALLBACK, OpenIdLogins
+from pillarbox.people.openid.openid_logins import OpenIdLogins
 from pillarbox.people.openid.own_openid import OwnOpenId
 from pillarbox.people.openid.policy import OpenIdPolicy
-from pillarbox.people.openid.provider import Provider, ProviderClient
+from pillarbox.people.openid.provider import Provider
 from pillarbox.people.own_account import OwnAccount
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.sessions import IDLE, LONGEST
 from pillarbox.people.set_up import SetUp
-from pillarbox.people.settings import AUDIT_RETENTION_DAYS, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET
-
-EVERYWHERE: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""The operator has named the provider, which may be on a private network."""
+from pillarbox.people.settings import AUDIT_RETENTION_DAYS
 
 
 def _passwords(kit: Container) -> Passwords:
@@ -56,17 +51,11 @@ def _factor_logins(kit: Container) -> FactorLogins:
 
 
 def _openid_logins(kit: Container) -> OpenIdLogins | None:
-    policy, settings = kit.need(OpenIdPolicy), kit.settings
+    policy = kit.need(OpenIdPolicy)
     if policy.issuer is None:
         return None
-    client = ProviderClient(
-        policy.issuer,
-        settings[OIDC_CLIENT_ID] or "",
-        settings[OIDC_CLIENT_SECRET] or "",
-        f"{settings.public_url}{CALLBACK}",
-    )
-    own = Outbound(DnsAddresses(kit.resolver), EVERYWHERE, tls=kit.externals.trust)
-    provider = Provider(client, own, kit.need(Outbound))
+    addresses, trust = DnsAddresses(kit.resolver), kit.externals.trust
+    provider = Provider.of(kit.settings, addresses, kit.need(Outbound), trust=trust)
     needs = kit.need(Ids), kit.need(Windows), kit.need(KeyRing), kit.need(Logins)
     return OpenIdLogins(kit.pool, *needs, provider, NewAccounts(kit.need(Ids), policy))
 

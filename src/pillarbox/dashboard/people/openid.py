@@ -33,7 +33,6 @@ from pillarbox.people.logins import LoginRefused, TooManyTries
 from pillarbox.people.openid.failures import OpenIdReason
 from pillarbox.people.openid.login_state import LASTS, LoginPurpose, is_browser_token
 from pillarbox.people.openid.openid_logins import (
-    CALLBACK,
     BrowserRequest,
     OpenIdLogins,
     OpenIdRefused,
@@ -43,6 +42,7 @@ from pillarbox.people.openid.openid_logins import (
 )
 from pillarbox.people.openid.own_openid import OwnOpenId
 from pillarbox.people.openid.policy import OpenIdPolicy
+from pillarbox.people.openid.provider import CALLBACK
 from pillarbox.people.sessions import SessionStage
 from pillarbox.people.visitors import Visitor
 

@@ -45,9 +45,6 @@ from pillarbox.people.visitors import Visitor
 log = get("openid")
 
 WAY: Final = "openid"
-CALLBACK: Final = "/login/openid/callback"
-"""The path of the redirect URI."""
-
 WINDOW: Final = 300.0
 PER_NETWORK: Final = 60
 LONGEST_CODE: Final = 4096

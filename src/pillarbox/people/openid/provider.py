@@ -11,18 +11,22 @@ document names, are subject to `--allow-private`.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib import import_module
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote_plus, urlencode
 
 from pillarbox.kernel.network.fetch_result import FetchError, HttpAnswer, HttpLimits
+from pillarbox.kernel.network.host_addresses import HostResolver
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import parse_url
 from pillarbox.kernel.process.offload import in_thread
+from pillarbox.kernel.settings.settings import Settings
 from pillarbox.people.openid.failures import OpenIdFailure, OpenIdReason
 from pillarbox.people.openid.provider_document import (
     ProviderMetadata,
@@ -31,12 +35,19 @@ from pillarbox.people.openid.provider_document import (
     metadata_of,
     read_document,
 )
+from pillarbox.people.settings import OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ISSUER
 
 if TYPE_CHECKING:
     # Loads the library of signatures, which most processes never need.
     from pillarbox.people.openid.id_tokens import ProviderKey, SubjectClaims
 
 T = TypeVar("T")
+
+CALLBACK: Final = "/login/openid/callback"
+"""The path of the redirect URI."""
+
+EVERYWHERE: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+"""The operator has named the issuer, which may be on a private network."""
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 SCOPES: Final = "openid email profile"
@@ -113,6 +124,32 @@ class Provider:
         self._host = parse_url(client.issuer).host
         self._metadata = CachedDocument(self._fetch_metadata)
         self._keys = CachedDocument(self._fetch_keys)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        addresses: HostResolver,
+        elsewhere: Outbound,
+        *,
+        trust: ssl.SSLContext | None = None,
+    ) -> Provider:
+        """Return the provider that the settings name; ValueError where they name none."""
+        issuer = settings[OIDC_ISSUER]
+        if issuer is None:
+            raise ValueError("the settings name no provider")
+        client = ProviderClient(
+            issuer=issuer,
+            client_id=settings[OIDC_CLIENT_ID] or "",
+            client_secret=settings[OIDC_CLIENT_SECRET] or "",
+            redirect_uri=f"{settings.public_url}{CALLBACK}",
+        )
+        return cls(client, Outbound(addresses, EVERYWHERE, tls=trust), elsewhere)
+
+    async def examine(self, now: datetime) -> int:
+        """Return how many keys of the provider can sign; raises OpenIdFailure where nobody could log in."""
+        await _load()
+        return len(await self._keys.get(now))
 
     async def metadata(self, now: datetime) -> ProviderMetadata:
         """Return where the provider is asked; raises OpenIdFailure."""
