@@ -30,11 +30,12 @@ from kit.openid_provider import (
     sent_to_provider,
     user,
 )
-from kit.people import HASHED, SESSION, WAITS, Visit, a_person, heading, text_of, visit
+from kit.people import HASHED, SESSION, WAITS, Visit, a_person, heading, logged_in, text_of, visit
 from kit.world import Team, World
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.people import accounts
 from pillarbox.people.openid import login_state, openid_logins
 from pillarbox.people.openid import provider as provider_module
@@ -443,9 +444,9 @@ async def test_the_password_is_of_the_account_and_its_tries_are_bounded(place: P
         third = visit(pillarbox)
         await goes_through(third, provider, user("quin"))
         async with transaction(pillarbox.pool) as conn:
-            await conn.execute("UPDATE people SET email_key = 'q@quay.example' WHERE id = $1", quin.id)
+            await accounts.set_address(conn, quin.id, email_address("q@quay.example"))
         moved = await third.send("/login/openid/join", password=quin.password)
-        assert (moved.status_code, SESSION in third.cookies) == (403, False)
+        assert_refused(third, moved, 400, "Please begin again")
 
 
 async def test_whoever_is_shut_out_stays_out(place: Place) -> None:
@@ -476,6 +477,18 @@ async def test_a_login_that_was_begun_by_another_person_confirms_nobody(place: P
         await goes_through(browser, provider, tia)
         answer = await browser.get(back)
         assert (answer.status_code, "began in another browser" in text_of(answer)) == (400, True)
+
+
+async def test_nobody_joins_the_name_of_somebody_else_to_an_account(place: Place) -> None:
+    """OA-15: a browser that somebody else has logged in at the provider."""
+    async with opened(place) as (pillarbox, provider):
+        yan = await a_person(await pillarbox.team(), "yan@quay.example")
+        browser = await logged_in(pillarbox, yan)
+        answer = await goes_through(browser, provider, user("mallory"), "/account/openid")
+        assert (answer.status_code, "you are somebody else than here" in text_of(answer)) == (403, True)
+        answer = await goes_through(browser, provider, user("yan", verified=False), "/account/openid")
+        assert (answer.status_code, "is verified" in text_of(answer)) == (403, True)
+        assert "can log you in, once it has verified" in text_of(await browser.get("/account"))
 
 
 # A provider that fails ----------------------------------------------------------------------------------
