@@ -34,6 +34,8 @@ HOSTS = {
     "mx2.pier.example.": "pier.example",
     "smtp.harbor.co.uk": "harbor.co.uk",
     "simulator": "simulator",
+    "192.0.2.7": "192.0.2.7",
+    "[192.0.2.7]": "[192.0.2.7]",
 }
 EMAIL = """
     INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject,

@@ -33,6 +33,9 @@ FILTERS: Final[Mapping[str, str]] = {
     "source": "source",
 }
 """Filters of the screen's address, each with its name at the API."""
+MORE_FILTERS: Final = ("domain", "tag", "source", "key", "broadcast")
+"""Filters that stand behind the others, in a part of the form that opens."""
+
 CHOICES: Final = 100
 """Keys and broadcasts that a select field offers."""
 
@@ -75,6 +78,7 @@ async def emails_page(
         paging=paging,
         given=given,
         is_filtered=any(given.values()),
+        has_more_filters=any(given[name] for name in MORE_FILTERS),
         states=choices(STATES, "state"),
         sources=choices(SOURCES, "source"),
         keys=await named_choices(visit, "/api-keys", given["key"]),

@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "emails.from": "From",
     "emails.subject": "Subject",
     "emails.domain": "Domain",
+    "emails.more_filters": "More filters",
     "emails.tag": "Tag",
     "emails.tag.example": "name or name:value",
     "emails.source": "Source",

@@ -73,7 +73,7 @@ PROVIDERS: Final[Mapping[str, str]] = {
 def provider_of(host: str) -> str:
     """Return the name of the provider, or the registrable domain of a host that is not known."""
     name = host.rstrip(".").lower()
-    if "." not in name:
+    if "." not in name or name.rpartition(".")[2].strip("]").isdigit():
         return name
     domain = registrable(name)
     return PROVIDERS.get(domain, domain)

@@ -17,7 +17,7 @@ ADVANCE: Final = "UPDATE provider_progress SET counted_until = $1 WHERE id = 1"
 
 # The history is read by time alone, whose index knows which pages have a slice; each email is looked up by
 # its key. A detail may hold what JSON cannot be read with, so it is compared as text: the host is its first
-# field, and quotes within texts are escaped.
+# field, and quotes within texts are escaped. A regular expression would take twenty times as long.
 COUNTED: Final = r"""
     WITH slice AS MATERIALIZED (
         SELECT h.team_id, h.kind, h.detail::text AS detail,
@@ -28,7 +28,8 @@ COUNTED: Final = r"""
           FROM timeline h
          WHERE h.at >= $1 AND h.at < $2 AND h.kind IN ('sent', 'delivered', 'delivery_delayed', 'bounced')
     )
-    SELECT s.team_id, s.domain_id, s.day, substring(s.detail FROM '^{"host":"([^"\\]{1,255})"') AS host,
+    SELECT s.team_id, s.domain_id, s.day,
+           CASE WHEN s.detail LIKE '{"host":"%' THEN left(split_part(s.detail, '"', 4), 255) END AS host,
            count(*) FILTER (WHERE s.kind = 'sent') AS sent,
            count(*) FILTER (WHERE s.kind = 'delivered') AS delivered,
            count(*) FILTER (WHERE s.kind = 'delivery_delayed'
@@ -46,14 +47,15 @@ COMPLAINTS: Final = r"""
     SELECT h.team_id, h.email_id, h.position,
            (SELECT e.domain_id FROM emails e WHERE e.team_id = h.team_id AND e.id = h.email_id) AS domain_id,
            date_bin('1 day', h.at, 'epoch'::timestamptz) AS day,
-           substring(h.detail::text FROM '^{"host":"([^"\\]{1,255})"') AS host
+           CASE WHEN h.detail::text LIKE '{"host":"%' THEN left(split_part(h.detail::text, '"', 4), 255) END
+               AS host
       FROM timeline h
      WHERE h.at >= $1 AND h.at < $2 AND h.kind || '' = 'complained'
 """
 
 # The servers that were offered these emails.
 SERVERS: Final = r"""
-    SELECT k.place, substring(d.detail::text FROM '^{"host":"([^"\\]{1,255})"') AS host
+    SELECT k.place, left(split_part(d.detail::text, '"', 4), 255) AS host
       FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) WITH ORDINALITY
            AS k (team_id, email_id, position, place)
       JOIN timeline d ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.position = k.position
