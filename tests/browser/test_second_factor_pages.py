@@ -148,7 +148,8 @@ async def test_a_passkey_is_made_logs_in_confirms_and_is_removed(
         await tab.presses("Confirm with a passkey")
         await tab.arrives("/account/password")
         await tab.open(f"{ada.url}/account")
-        await tab.presses("Remove the passkey Ada's laptop")
+        await tab.opens("Remove the passkey Ada's laptop")
+        await tab.presses("Remove it")
         assert await tab.run(STATUS) == "The passkey is removed."
         await tab.presses("Log out")
         await tab.presses("Log in with a passkey")
@@ -214,7 +215,8 @@ async def test_logging_out_everywhere(database_url: str, tmp_path: Path, browser
         tab = ada.tab
         other = await logged_in(ada.world, ada.person)
         await tab.open(f"{ada.url}/account")
-        await tab.presses("Log out everywhere")
+        await tab.opens("Log out everywhere…")
+        await tab.presses("Log out now")
         assert await tab.run(HEADING) == "Log in"
         assert (await other.get("/account")).status_code == 303
         await tab.open(f"{ada.url}/account")
@@ -262,6 +264,7 @@ async def test_nothing_keeps_people_out(
         await is_open_to_all("password")
         await tab.open(f"{ada.url}/account")
         await is_open_to_all("account-factor")
+        await tab.run("document.getElementById('menu').checked = true")
         await tab.presses("Log out")
         await ada.logs_in()
         await is_open_to_all("factor")

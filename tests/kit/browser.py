@@ -94,6 +94,12 @@ class Tab:
 
         await self._chromium.does(pressed())
 
+    async def opens(self, dialog: str) -> None:
+        """Open the dialog of that name."""
+        named = self._page.get_by_text(dialog, exact=True).or_(self._page.get_by_label(dialog, exact=True))
+        summary = self._page.locator("summary").and_(named)
+        await self._chromium.does(summary.click())
+
     async def switches(self, box: str) -> None:
         """Change the checkbox of that name."""
         await self._chromium.does(self._page.get_by_role("checkbox", name=box, exact=True).click())

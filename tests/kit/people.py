@@ -35,6 +35,7 @@ WAITS = """
 
 _CSRF = re.compile(r'name="csrf_token" value="([^"]*)"')
 _HEADING = re.compile(r"<h1[^>]*>(.*?)</h1>", re.DOTALL)
+_CODES = re.compile(r'<pre class="codes"[^>]*>([^<]+)</pre>')
 _TAG = re.compile(r"<[^>]+>")
 
 
@@ -159,3 +160,9 @@ def heading(answer: httpx.Response) -> str:
 def text_of(answer: httpx.Response) -> str:
     """Return the text of a page, on one line."""
     return " ".join(unescape(_TAG.sub(" ", answer.text.partition("<body")[2].partition(">")[2])).split())
+
+
+def recovery_codes(answer: httpx.Response) -> list[str]:
+    """The recovery codes that a page shows."""
+    found = _CODES.search(answer.text)
+    return found[1].split() if found else []

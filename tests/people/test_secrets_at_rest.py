@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kit.address_changes import HERE
 from kit.oauth_flow import allowed, ask, refresh, register
-from kit.people import Visit, a_person, logged_in, visit
+from kit.people import Visit, a_person, logged_in, recovery_codes, visit
 from kit.webhooks import hook
 from kit.world import Team, World, world
 from pillarbox.capture.reading import Reader
@@ -20,7 +20,6 @@ from pillarbox.people.factors.totp import code_of, step_at
 
 LINKS = re.compile(r"/(?:password/reset|invitation|account/address/link)/([\w-]{20,})")
 SEED = re.compile(r">((?:[A-Z2-7]{4} ){4,}[A-Z2-7]{1,4})<")
-RECOVERY_CODE = re.compile(r"<li><code>([a-z0-9-]+)</code></li>")
 SOFT_BREAK = re.compile(rb"=\r?\n")
 
 
@@ -83,7 +82,7 @@ async def second_factor(pillarbox: World, browser: Visit) -> dict[str, str]:
     seed = groups.replace(" ", "")
     shown_code = code_of(b32decode(seed + "=" * (-len(seed) % 8)), step_at(pillarbox.clock.now()))
     done = await browser.post("/account/factor", code=shown_code)
-    codes = RECOVERY_CODE.findall(done.text)
+    codes = recovery_codes(done)
     assert len(codes) >= 8, done.text
     return {
         "seed of the second factor": seed,

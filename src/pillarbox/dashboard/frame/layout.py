@@ -59,6 +59,7 @@ async def draw_screen(
         notice_text=notice if problem is None else None,
         samples=_with_references(request, calls, samples_of(calls, table.public_url)),
         has_screen=table.leads_to,
+        is_account=path.startswith("/account"),
         may_use=visitor.may(Right.USE),
         first_mail=first_mail(table.public_url),
         stylesheet=assets.address("dashboard.css"),

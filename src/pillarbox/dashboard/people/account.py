@@ -1,14 +1,18 @@
-"""One's own account: name, password, and where one is logged in."""
+"""One's own account: name, password, and where one is logged in.
+
+Its pages stand in the frame of the screens, as `account_frame.py` says.
+"""
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.dashboard.people import saved_form
+from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.people.account_frame import ACCOUNT, draw_account
 from pillarbox.dashboard.people.cookies import no_session_cookie, session_cookie
 from pillarbox.dashboard.people.new_passwords import wrong_with
-from pillarbox.dashboard.people.page_visits import Form, draw, form, origin_of, page, see_other
-from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
+from pillarbox.dashboard.people.page_visits import Form, form, origin_of, see_other
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.uuids import well_formed
@@ -19,7 +23,6 @@ from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.own_account import AccountChange, OwnAccount
 from pillarbox.people.visitors import Visitor
 
-ACCOUNT = "/account"
 DONE = frozenset(
     {
         *("name", "address", "password", "factor_removed", "passkey", "passkey_removed", "session"),
@@ -29,11 +32,12 @@ DONE = frozenset(
 """The changes that the page may report as done."""
 
 
-@page("GET", ACCOUNT, summary="One's own account", query={"done": str})
-async def show(request: Request, visitor: Visitor) -> Reply[Html]:
-    done = request.query.last("done")
-    said = t(f"account.done.{done}") if done in DONE else None
-    return await account_page(request, visitor, done=said, kept=saved_form.kept(request, visitor))
+@screen(ACCOUNT, title="account.title", words="account.words", query={"done": str}, without_team=True)
+async def show(visit: Visit) -> Reply[Html]:
+    """Show the whole account."""
+    done = visit.request.query.last("done")
+    notice = t(f"account.done.{done}") if done in DONE else None
+    return await account_page(visit.request, visit.visitor, notice=notice)
 
 
 @form("POST", "/account/name", back=ACCOUNT, summary="Change one's name")
@@ -42,17 +46,17 @@ async def rename(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     return done("name")
 
 
-@page("GET", "/account/password", confirm=True, summary="Choose another password")
-async def show_password(request: Request, visitor: Visitor) -> Reply[Html]:
-    kept = saved_form.kept(request, visitor)
-    return draw("people/password.html", visitor=visitor, wrong=None, kept=kept)
+@screen("/account/password", title="change.title", confirm=True, without_team=True)
+async def show_password(visit: Visit) -> Reply[Html]:
+    """Show the form for another password."""
+    return await password_page(visit.request, visit.visitor)
 
 
 @form("POST", "/account/password", confirm=True, summary="Change one's password")
 async def change_password(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
     password = fields.get("password")
     if wrong := wrong_with(password, visitor.email, visitor.name):
-        return draw("people/password.html", visitor=visitor, status=422, wrong=wrong)
+        return await password_page(request, visitor, wrong, 422)
     renewed = await request.use(OwnAccount).change_password(acting(request, visitor), password)
     return done("password", renewed.token)
 
@@ -85,27 +89,36 @@ async def account_page(
     request: Request,
     visitor: Visitor,
     *,
-    done: str | None = None,
-    wrong: str | None = None,
+    notice: str | None = None,
+    problem: str | None = None,
     status: int = 200,
-    kept: SavedForm = NOTHING,
 ) -> Reply[Html]:
-    """Show the whole account on one page."""
+    """Return the page of the whole account."""
     overview = await request.use(OwnAccount).overview(request.at, visitor.person_id)
     if overview is None:
         return see_other("/login")
     policy, own = request.use(OpenIdPolicy), request.use(OwnOpenId)
     openid = await own.find(visitor.person_id)
-    return draw(
+    return await draw_account(
+        request,
+        visitor,
         "people/account.html",
-        visitor=visitor,
+        title="account.title",
         status=status,
+        problem=problem,
+        notice=notice,
         overview=overview,
-        done=done,
-        wrong=wrong,
-        kept=kept,
         provider=None if policy.issuer is None else policy.name,
         openid=openid,
         may_part=openid is not None and own.may_part(overview.state),
         are_passkeys_possible=request.use(Passkeys).are_possible,
+    )
+
+
+async def password_page(
+    request: Request, visitor: Visitor, wrong: str | None = None, status: int = 200
+) -> Reply[Html]:
+    """Return the form for another password, with what was wrong with the last one."""
+    return await draw_account(
+        request, visitor, "people/password.html", title="change.title", status=status, wrong=wrong
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pillarbox.dashboard.frame.screens import screen
+from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people import saved_form
-from pillarbox.dashboard.people.account import ACCOUNT, acting, done
+from pillarbox.dashboard.people.account import acting, done
+from pillarbox.dashboard.people.account_frame import account_message, draw_account
 from pillarbox.dashboard.people.login import waiting
-from pillarbox.dashboard.people.page_visits import Form, draw, form, message_page, page, see_other
-from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
+from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
@@ -19,11 +21,11 @@ LINK = f"{HERE}/link/{{token}}"
 DONE = {"asked": "address.done.asked", "withdrawn": "address.done.withdrawn"}
 
 
-@page("GET", HERE, confirm=True, summary="The address that one logs in with", query={"done": str})
-async def show(request: Request, visitor: Visitor) -> Reply[Html]:
-    done_key = DONE.get(request.query.last("done") or "")
-    kept = saved_form.kept(request, visitor)
-    return await address_page(request, visitor, done=t(done_key) if done_key else None, kept=kept)
+@screen(HERE, title="address.title", confirm=True, query={"done": str}, without_team=True)
+async def show(visit: Visit) -> Reply[Html]:
+    """Show the address that one logs in with, and the form for another."""
+    done_key = DONE.get(visit.request.query.last("done") or "")
+    return await address_page(visit.request, visit.visitor, notice=t(done_key) if done_key else None)
 
 
 @form("POST", HERE, confirm=True, keeps=["email"], summary="Ask to log in with another address")
@@ -53,18 +55,26 @@ async def withdraw(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
 async def show_link(request: Request, visitor: Visitor) -> Reply[Html]:
     address = await request.use(OwnAddress).find(request.at, visitor, request.param("token"))
     if address is None:
-        return gone()
-    kept = saved_form.kept(request, visitor)
-    return draw("people/address_link.html", visitor=visitor, address=address, action=request.path, kept=kept)
+        return await gone(request, visitor)
+    return await draw_account(
+        request,
+        visitor,
+        "people/address_link.html",
+        title="address.link.title",
+        address=address,
+        action=request.path,
+    )
 
 
 @form("POST", LINK, confirm=True, summary="Log in with another address from now on")
 async def change(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     changed = await request.use(OwnAddress).change(acting(request, visitor), request.param("token"))
     if changed is AddressRefusal.TAKEN:
-        return message_page(t("address.taken.title"), t("address.taken.text"), status=409, link=back())
+        return await account_message(
+            request, visitor, "address.taken.title", "address.taken.text", status=409
+        )
     if isinstance(changed, AddressRefusal):
-        return gone()
+        return await gone(request, visitor)
     return done("address", changed.token)
 
 
@@ -74,27 +84,23 @@ async def address_page(
     email: str = "",
     *,
     wrong: str | None = None,
-    done: str | None = None,
+    notice: str | None = None,
     status: int = 200,
-    kept: SavedForm = NOTHING,
 ) -> Reply[Html]:
     """Show the address of now, the change that is under way, and the form for another one."""
-    return draw(
+    return await draw_account(
+        request,
+        visitor,
         "people/address.html",
-        visitor=visitor,
+        title="address.title",
         status=status,
+        notice=notice,
         pending=await request.use(OwnAddress).pending(request.at, visitor),
-        email=email or kept.get(HERE, "email"),
+        email=email or saved_form.kept(request, visitor).get(HERE, "email"),
         wrong=wrong,
-        done=done,
-        kept=kept,
     )
 
 
-def gone() -> Reply[Html]:
+async def gone(request: Request, visitor: Visitor) -> Reply[Html]:
     """Show a 404, whosever link it is."""
-    return message_page(t("address.gone.title"), t("address.gone.text"), status=404, link=back())
-
-
-def back() -> tuple[str, str]:
-    return ACCOUNT, t("account.back")
+    return await account_message(request, visitor, "address.gone.title", "address.gone.text", status=404)

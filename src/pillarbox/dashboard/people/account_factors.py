@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
-from pillarbox.dashboard.people import saved_form
-from pillarbox.dashboard.people.account import ACCOUNT, account_page, acting, done
+from pillarbox.dashboard.people.account import account_page, acting, done
+from pillarbox.dashboard.people.account_frame import ACCOUNT, account_message, draw_account
 from pillarbox.dashboard.people.cookies import session_cookie
-from pillarbox.dashboard.people.login import too_many
-from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other
-from pillarbox.dashboard.people.passkey_page import MAKE, impossible, passkey_page
+from pillarbox.dashboard.people.login import waiting
+from pillarbox.dashboard.people.page_visits import Form, form, page, see_other
+from pillarbox.dashboard.people.passkey_page import MAKE, passkey_values
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.people import sessions
 from pillarbox.people.accounts import clean_name
 from pillarbox.people.factors.factor_logins import FactorLogins
 from pillarbox.people.factors.passkeys import MOST_NAME, Passkeys
@@ -40,6 +42,7 @@ async def begin_factor(request: Request, visitor: Visitor, _: Form) -> Reply[Htm
 
 @page("GET", FACTOR, confirm=True, summary="The key for a phone")
 async def show_enrolment(request: Request, visitor: Visitor) -> Reply[Html]:
+    """Show the key for a phone. It is no screen: it exists while a second factor is being set up."""
     return await enrolment_page(request, visitor)
 
 
@@ -48,13 +51,13 @@ async def finish_factor(request: Request, visitor: Visitor, fields: Form) -> Rep
     renewed = await request.use(OwnAccount).finish_factor(acting(request, visitor), fields.get("code"))
     if renewed is None:
         return await enrolment_page(request, visitor, t("enrolment.wrong"), 422)
-    return codes_page(visitor, renewed)
+    return await codes_page(request, visitor, renewed)
 
 
 @form("POST", "/account/factor/codes", confirm=True, back=ACCOUNT, summary="Make new recovery codes")
 async def new_codes(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     renewed = await request.use(OwnAccount).new_codes(acting(request, visitor))
-    return see_other(ACCOUNT) if renewed is None else codes_page(visitor, renewed)
+    return see_other(ACCOUNT) if renewed is None else await codes_page(request, visitor, renewed)
 
 
 @form("POST", "/account/factor/remove", confirm=True, back=ACCOUNT, summary="Remove the second factor")
@@ -66,11 +69,18 @@ async def remove_factor(request: Request, visitor: Visitor, _: Form) -> Reply[Ht
 @form("POST", "/account/passkeys/begin", confirm=True, back=ACCOUNT, summary="Ask for a new passkey")
 async def begin_passkey(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     if not request.use(Passkeys).are_possible:
-        return impossible()
+        return await account_message(request, visitor, "passkey.make.title", "passkey.impossible", status=409)
     asked = await request.use(FactorLogins).ask_for_new(request.at, visitor)
     if isinstance(asked, TooManyTries):
-        return too_many(asked)
-    return passkey_page(request, visitor, asked, MAKE, "/account/passkeys", ACCOUNT)
+        wrong = t("login.wait", seconds=asked.seconds)
+        return waiting(await account_page(request, visitor, problem=wrong, status=429), asked)
+    return await draw_account(
+        request,
+        visitor,
+        "people/new_passkey.html",
+        title="passkey.make.title",
+        **passkey_values(request, asked, MAKE, "/account/passkeys", ACCOUNT),
+    )
 
 
 @form("POST", "/account/passkeys", confirm=True, back=ACCOUNT, summary="Add a passkey")
@@ -80,7 +90,7 @@ async def add_passkey(request: Request, visitor: Visitor, fields: Form) -> Reply
         acting(request, visitor), fields.get("asked"), fields.get("answer"), name
     )
     if renewed is None:
-        return await account_page(request, visitor, wrong=t("account.wrong.passkey"), status=422)
+        return await account_page(request, visitor, problem=t("account.wrong.passkey"), status=422)
     return done("passkey", renewed.token)
 
 
@@ -109,20 +119,22 @@ async def enrolment_page(
     enrolment = await request.use(OwnAccount).enrolment(visitor)
     if enrolment is None:
         return see_other(ACCOUNT)
-    return draw(
+    return await draw_account(
+        request,
+        visitor,
         "people/enrolment.html",
-        visitor=visitor,
+        title="enrolment.title",
         status=status,
-        kept=saved_form.kept(request, visitor),
         wrong=wrong,
         enrolment=enrolment,
         picture=await asyncio.to_thread(qr_picture, enrolment.uri),
     )
 
 
-def codes_page(visitor: Visitor, renewed: RenewedSession) -> Reply[Html]:
-    """Show the recovery codes, once. The forms of this page would carry the token of before, so it has
-    none."""
-    reply = draw("people/codes.html", codes=renewed.codes)
-    reply.headers["set-cookie"] = session_cookie(renewed.token)
+async def codes_page(request: Request, visitor: Visitor, renewed: RenewedSession) -> Reply[Html]:
+    """Show the recovery codes, once. The forms of the page carry the session's new token."""
+    token = renewed.token
+    later = replace(visitor, token=token, form_token=sessions.form_token(token))
+    reply = await draw_account(request, later, "people/codes.html", title="codes.title", codes=renewed.codes)
+    reply.headers["set-cookie"] = session_cookie(token)
     return reply

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.dashboard.people.account import ACCOUNT, acting, done
+from pillarbox.dashboard.people.account import acting, done
+from pillarbox.dashboard.people.account_frame import ACCOUNT
 from pillarbox.dashboard.people.cookies import cookie, no_cookie, session_cookie, set_cookie
 from pillarbox.dashboard.people.device_cookie import DEVICE
 from pillarbox.dashboard.people.local_paths import local_path, with_return

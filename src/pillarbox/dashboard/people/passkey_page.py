@@ -1,7 +1,8 @@
-"""The page that asks the browser for a passkey: the only one with a script."""
+"""The page that asks the browser for a passkey: the only one that needs a script."""
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -24,21 +25,25 @@ def passkey_page(
     back: str,
     to: str | None = None,
 ) -> Reply[Html]:
-    """Show a form to `action`, which the script fills in and sends. `kind` is `make`, `login` or
-    `confirm`."""
-    return draw(
-        "people/passkey.html",
-        visitor=visitor,
-        has_scripts=True,
-        asked=asked,
-        kind=kind,
-        action=action,
-        back=back,
-        to=to,
-        title=t(f"passkey.{kind}.title"),
-        submit=t("passkey.make.submit" if kind == MAKE else "passkey.submit"),
-        url=request.use(Passkeys).origin,
-    )
+    """Show a form to `action`, which the script fills in and sends. `kind` is `login` or `confirm`."""
+    values = passkey_values(request, asked, kind, action, back, to)
+    title = t(f"passkey.{kind}.title")
+    return draw("people/passkey.html", visitor=visitor, has_scripts=True, title=title, **values)
+
+
+def passkey_values(
+    request: Request, asked: PasskeyChallenge, kind: str, action: str, back: str, to: str | None = None
+) -> dict[str, Any]:
+    """Return what a page with the form for a passkey shows."""
+    return {
+        "asked": asked,
+        "kind": kind,
+        "action": action,
+        "back": back,
+        "to": to,
+        "submit": t("passkey.make.submit" if kind == MAKE else "passkey.submit"),
+        "url": request.use(Passkeys).origin,
+    }
 
 
 async def has_passkeys(request: Request, person_id: UUID) -> bool:
