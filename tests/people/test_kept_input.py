@@ -138,7 +138,7 @@ async def test_the_choice_of_a_role_and_of_keys_comes_back_to_its_member(place: 
 async def test_a_form_without_fields_is_opened_where_it_stands(place: Place) -> None:
     async with somebody(place, "emma") as (team, _, browser):
         back = await proves(browser, await browser.post("/team/leave"))
-        assert '<details class="dialog left" open>' in back.text
+        assert '<details class="dialog " open>' in back.text
         assert AGAIN in text_of(back)
         clock_of(team.world).advance(LATE)
         key = (await team.get("/api-keys")).json()["data"][0]["id"]

@@ -58,7 +58,7 @@ MATRIX = {
     ("GET", "/team"): Row(None),
     ("POST", "/team/switch"): Row(None, {"team": "{team}"}),
     ("POST", "/team/name"): Row(Right.OWN, {"name": "Another {n}"}, changes=True),
-    ("POST", "/team/leave"): Row(Right.VIEW, {}, changes=True),
+    ("POST", "/team/leave"): Row(Right.VIEW, {"typed_name": "{name}"}, changes=True),
     ("GET", "/team/members"): Row(Right.VIEW),
     ("POST", "/team/members/{member_id}/role"): Row(Right.MANAGE, {"role": "member"}, changes=True),
     ("GET", "/team/members/{member_id}/remove"): Row(Right.MANAGE),
@@ -158,12 +158,17 @@ class Stage:
             await self.here.pool.fetchval("SELECT count(*) FROM audit_entries WHERE team_id = $1", team.id)
         )
 
-    async def ask(self, browser: Visit, route: Route, row: Row, path: str) -> tuple[int, str]:
-        """Status, and where the answer leads."""
+    async def ask(
+        self, browser: Visit, route: Route, row: Row, path: str, team: Team | None = None
+    ) -> tuple[int, str]:
+        """Status, and where the answer leads. The browser is of somebody in our team, or in `team`."""
         if route.method == "GET":
             answer = await browser.get(path)
         else:
-            values = {"n": self.count, "tag": self.tag, "team": self.ours.id}
+            name = await self.here.pool.fetchval(
+                "SELECT name FROM teams WHERE id = $1", (team or self.ours).id
+            )
+            values = {"n": self.count, "tag": self.tag, "team": self.ours.id, "name": name}
             fields = {name: text.format(**values) for name, text in (row.fields or {}).items()}
             answer = await browser.post(path, **fields)
         return answer.status_code, answer.headers.get("location", "")
@@ -204,7 +209,7 @@ async def test_a_page_for_nobody_and_for_another_team(place: Place, key: tuple[s
         status, leads = await stage.ask(visit(here), route, row, path)
         assert (status, leads.partition("?")[0]) == (303, "/login")
         foreign = await stage.browser(stage.theirs, TeamRole.OWNER)
-        status, _ = await stage.ask(foreign, route, row, path)
+        status, _ = await stage.ask(foreign, route, row, path, stage.theirs)
         names_ours = bool(route.parameters) or "{team}" in str(row.fields)
         assert status == 404 if names_ours else status in (200, 303)
         assert "Ours" not in (await foreign.get("/team")).text

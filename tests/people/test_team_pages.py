@@ -138,7 +138,7 @@ async def test_the_last_owner_stays(place: Place) -> None:
         await owner.get("/team/members")
         assert (await owner.post(f"{path}/role", role="viewer")).status_code == 409
         assert (await owner.post(f"{path}/remove")).status_code == 409
-        left = await owner.post("/team/leave")
+        left = await owner.post("/team/leave", typed_name="Harbor c")
         assert left.status_code == 409
         assert "a team needs an owner" in text_of(left)
         assert (await us.members())[us.people[TeamRole.OWNER].email].role == "owner"
@@ -181,9 +181,24 @@ async def test_somebody_leaves_and_keeps_its_session(place: Place) -> None:
     async with opened(place) as here:
         us = await cast(here, "f")
         member = await us.browser(TeamRole.MEMBER)
-        answer = await member.send("/team", "/team/leave")
+        answer = await member.send("/team", "/team/leave", typed_name="Harbor f")
         assert "You belong to no team." in text_of(await member.follow(answer))
         assert (await member.get("/team/keys")).headers["location"] == "/account"
+
+
+async def test_nobody_leaves_without_the_name_of_the_team(place: Place) -> None:
+    """The page says which API keys do nothing afterwards."""
+    async with opened(place) as here:
+        us = await cast(here, "leave")
+        member = await us.browser(TeamRole.MEMBER)
+        await member.send("/team/keys", name="<b>printer</b>", permission="full_access")
+        before = len(await us.members())
+        for typed in ("", "another team"):
+            answer = await member.send("/team", "/team/leave", typed_name=typed)
+            assert answer.status_code == 422
+            assert "Nothing was changed" in text_of(answer)
+            assert "&lt;b&gt;printer&lt;/b&gt;" in answer.text
+        assert len(await us.members()) == before
 
 
 async def test_a_team_is_renamed_and_another_one_looked_at(place: Place) -> None:

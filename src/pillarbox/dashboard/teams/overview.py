@@ -64,7 +64,10 @@ async def rename(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     back=HERE,
     summary="Leave the team",
 )
-async def leave(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
+async def leave(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+    """Take the visitor out of the team, if its name was typed."""
+    if one_line(fields.get("typed_name")) != one_line(visitor.team_name or ""):
+        return await team_page(request, visitor, status=422, problem="team.leave_not_so")
     db = team_db(request, visitor)
     member_id = await members.member_of(db, visitor.person_id)
     change = MemberChange.GONE
@@ -99,4 +102,12 @@ async def team_page(
         problem=problem,
         notice=notice,
         may_rename=visitor.may(Right.OWN),
+        lost_keys=await lost_keys(request, visitor),
     )
+
+
+async def lost_keys(request: Request, visitor: Visitor) -> list[str]:
+    """Return the names of the API keys that do nothing any more once the visitor has left the team."""
+    if visitor.team_id is None:
+        return []
+    return [key.name for key in await members.keys_of(team_db(request, visitor), visitor.person_id)]

@@ -25,7 +25,16 @@ TEXTS: Final[dict[str, str]] = {
     "team.switched": "The pages show this team now.",
     "team.joined": "You belong to this team now.",
     "team.leave": "Leave this team",
-    "team.leave_text": "What you let programs do in this team ends. API keys that you made stay.",
+    "team.danger": "Danger zone",
+    "team.leave_text": "You see nothing of the team any more until somebody invites you again. Programs that "
+    "you let act for it are shut out.",
+    "team.leave_keys": "These API keys act for you, and do nothing any more:",
+    "team.leave_keep": "API keys",
+    "team.leave_ask": "You cannot take this back by yourself.",
+    "team.leave_not_so": "Nothing was changed: the name that was typed is not that of the team.",
+    "team.delete": "Delete this team",
+    "team.delete_text": "A team cannot be deleted. Whoever runs this Pillarbox can block it: its API keys "
+    "are refused from then on, and its data stays.",
     "team.leave_now": "Leave",
     "team.left": "You have left the team.",
     "team.gone": "It is not there any more.",
