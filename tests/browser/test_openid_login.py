@@ -81,11 +81,13 @@ async def test_a_person_joins_at_the_provider_and_comes_in_by_it(
         assert await tab.run("location.pathname") == "/account"
         assert "Quay Login logs you in, as ada@quay.example" in await tab.run(BODY)
         await looks_right(tab, "account")
+        await tab.run("document.getElementById('menu').checked = true")
         await tab.presses("Log out")
         await goes_on(tab, "Log in with Quay Login", "/authorize")
         await goes_on(tab, "Go on", "/dashboard")
         await tab.open(f"{pillarbox.url}/account")
-        await tab.presses("Remove")
+        await tab.opens("Remove this way to log in…")
+        await tab.presses("Remove it")
         assert "It is removed." in await tab.run(BODY)
         assert tab.violations == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,13 @@ from kit.audience import a_contact, a_topic, chooses
 from kit.browser import Chromium, Tab, chromium
 from kit.unsubscribing import PROXY, Recipient, recipient
 from kit.world import Team, world
+from pillarbox.people.audit import OPERATOR
+from pillarbox.unsubscribe.page_settings import DEFAULT, checked, save
 
 FOCUSED = "(document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || '').trim()"
 SAID = "document.querySelector('[role=status]').innerText"
+HEADING = "document.querySelector('h1').innerText"
+COLOURS = {"page_color": "#fff7e6", "text_color": "#6d6d6d", "button_color": "#d9534f"}
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -148,6 +153,27 @@ async def test_nothing_keeps_people_out(
         await tab.open(f"{team.world.url}/unsubscribe/nothing")
         await tab.picture(tmp_path / f"nothing-{width}-{'night' if is_dark else 'day'}.png")
         assert await tab.barriers() == []
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["day", "night"])
+async def test_a_page_with_the_colours_of_a_team_keeps_nobody_out(
+    database_url: str, tmp_path: Path, browser: Chromium, is_dark: bool
+) -> None:
+    """Colours with the least contrast look the same by day and by night, and break no rule."""
+    async with opened(database_url, tmp_path, browser) as (team, tab):
+        fields = {**dict.fromkeys(asdict(DEFAULT), ""), **COLOURS, "title": "Letters", "footer": "Pier 9"}
+        settings, faults = checked(fields)
+        assert faults == {}
+        await save(team.db, settings, OPERATOR, team.world.clock.now())
+        await tab.look(360 if is_dark else 1100, is_dark=is_dark)
+        await visits(tab, await recipient(team, await a_topic(team, name="Release notes")))
+        assert await tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 247, 230)"
+        await tab.picture(tmp_path / f"own-{'night' if is_dark else 'day'}.png")
+        assert await tab.barriers() == []
+        await tab.presses("Unsubscribe from Release notes")
+        assert await tab.barriers() == []
+        assert await tab.run(HEADING) == "Letters"
+        assert tab.violations == []
 
 
 async def test_private_topics_and_choices_of_others_are_not_shown(

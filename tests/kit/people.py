@@ -163,6 +163,6 @@ def text_of(answer: httpx.Response) -> str:
 
 
 def recovery_codes(answer: httpx.Response) -> list[str]:
-    """The recovery codes that a page shows."""
+    """Return the recovery codes that a page shows."""
     found = _CODES.search(answer.text)
     return found[1].split() if found else []

@@ -131,6 +131,7 @@ OTHERS = {
     ("team_members", "teams"): "the first member of a new team",
     ("teams", "demo"): "removes the demo's team",
     ("teams", "people"): "the column `name`",
+    ("teams", "unsubscribe"): "the column `unsubscribe_page`",
     ("timeline", "emails"): "the first line of a history, in the statement that stores an email",
     ("topic_choices", "topics"): "removes the choices of a topic that is gone",
     ("usage_days", "receiving"): "counts in the statement that stores mail",

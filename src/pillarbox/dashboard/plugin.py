@@ -49,7 +49,16 @@ from pillarbox.dashboard.people import (
 )
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.dashboard.suppressions import suppression_list, suppression_page
-from pillarbox.dashboard.teams import inviting, joining, keys, log, overview, people_of_team, programs
+from pillarbox.dashboard.teams import (
+    inviting,
+    joining,
+    keys,
+    log,
+    overview,
+    people_of_team,
+    programs,
+    unsubscribe_page,
+)
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
 from pillarbox.doctor.examination_runs import ExaminationRunner
@@ -94,6 +103,7 @@ PAGES = collect(
     keys,
     programs,
     log,
+    unsubscribe_page,
     consent_pages,
     assets,
     design,

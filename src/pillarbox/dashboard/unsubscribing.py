@@ -1,30 +1,41 @@
-"""The pages on which people leave a topic or everything, and choose what they get (topics.md 4).
+"""The pages on which people leave a topic or everything, and choose what they get (unsubscribe.md).
 
 They need no script, and name no product: people do not know who sends the mail for those who write to them.
+Title, texts, logo and colours are those of the team (docs/decisions/0171).
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from markupsafe import Markup
 
 from pillarbox.dashboard import pages
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.unsubscribe.choices import Preferences, UnsubscribeOutcome
+from pillarbox.unsubscribe.colors import BLACK, WHITE, contrast, readable_on
 from pillarbox.unsubscribe.forms import UnsubscribeAction
+from pillarbox.unsubscribe.page_settings import DEFAULT, UnsubscribePageSettings
 
-POLICY = (
-    f"default-src 'none'; style-src 'sha256-{pages.STYLES_HASH}'; img-src data:; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "content-security-policy": POLICY,
+HEADERS: Final = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
     "x-robots-tag": "noindex",
 }
-TITLE = "Email preferences"
-MOST_MASKED = 64
+TITLE: Final = "Email preferences"
+MOST_MASKED: Final = 64
+
+COLORS: Final = (
+    ":root {{ color-scheme: {scheme}; --page: {page}; --card: {page}; --hover: {page}; --ink: {text}; "
+    "--soft: {text}; --line: {text}; --link: {button}; --accent: {text} }}\n"
+    ".recipient button.main {{ color: {on_button} }}\n"
+    ".recipient button.main:hover {{ color: {page} }}\n"
+)
+"""The style sheet of a page with colours of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +52,11 @@ class UnsubscribePages:
     """Draws the pages."""
 
     def preferences(self, shown: Preferences) -> Reply[Html]:
-        return _page(TITLE, shown, _leave_or_return(shown))
+        return _page(shown.settings.title or TITLE, shown, _leave_or_return(shown))
 
     def outcome(self, done: UnsubscribeOutcome) -> Reply[Html]:
         lines = _said(done)
-        title = f"{''.join(lines[0])} · {TITLE}"
+        title = f"{''.join(lines[0])} · {done.now.settings.title or TITLE}"
         # What takes it back stands right below what was done.
         is_said = done.left_all or _is_about_topic(done)
         button = None if is_said else _leave_or_return(done.now)
@@ -66,6 +77,33 @@ class UnsubscribePages:
         reply = _message("Too many requests", "Nothing was changed. Try again in a minute.", 429)
         reply.headers["retry-after"] = str(seconds)
         return reply
+
+
+def policy_of(settings: UnsubscribePageSettings, frame_ancestors: str = "'none'") -> str:
+    """Return the Content-Security-Policy: style sheets by their hash, and pictures of the logo's origin."""
+    styles = f"'sha256-{pages.STYLES_HASH}'"
+    if colors := colors_of(settings):
+        styles += f" 'sha256-{b64encode(sha256(colors.encode()).digest()).decode('ascii')}'"
+    images = f"data: {settings.logo_origin}".rstrip()
+    return (
+        f"default-src 'none'; style-src {styles}; img-src {images}; form-action 'self'; base-uri 'none'; "
+        f"frame-ancestors {frame_ancestors}"
+    )
+
+
+def colors_of(settings: UnsubscribePageSettings) -> str:
+    """Return the style sheet with the team's colours; empty where it has chosen none."""
+    if not settings.has_colors:
+        return ""
+    page, text, button = settings.colors
+    is_dark = contrast(page, WHITE) > contrast(page, BLACK)
+    return COLORS.format(
+        scheme="dark" if is_dark else "light",
+        page=page,
+        text=text,
+        button=button,
+        on_button=readable_on(button),
+    )
 
 
 def masked(address: str) -> str:
@@ -119,11 +157,14 @@ def _page(
     lines: Sequence[Line] = (),
     undo: Sequence[Button] = (),
 ) -> Reply[Html]:
+    settings = shown.settings
     return pages.page(
         "unsubscribe.html",
-        headers=HEADERS,
+        headers={**HEADERS, "content-security-policy": policy_of(settings)},
         title=title,
-        heading=TITLE,
+        heading=settings.title or TITLE,
+        settings=settings,
+        colors=Markup(colors_of(settings)),  # noqa: S704 (colours that were checked, in our own text)
         address=masked(shown.address),
         shown=shown,
         lines=lines,
@@ -151,6 +192,7 @@ def _leave_or_return(shown: Preferences) -> Button | None:
 
 
 def _message(title: str, text: str, status: int) -> Reply[Html]:
+    headers = {**HEADERS, "content-security-policy": policy_of(DEFAULT)}
     return pages.page(
-        "unsubscribe_message.html", status=status, headers=dict(HEADERS), title=title, text=text
+        "unsubscribe_message.html", status=status, headers=headers, title=title, text=text, colors=""
     )

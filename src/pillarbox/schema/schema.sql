@@ -31,7 +31,8 @@ CREATE TABLE teams (
     metrics_retention_days integer CHECK (metrics_retention_days >= 0),
     most_domains           integer CHECK (most_domains >= 0),
     most_webhooks          integer CHECK (most_webhooks >= 0),
-    most_api_keys          integer CHECK (most_api_keys >= 0)
+    most_api_keys          integer CHECK (most_api_keys >= 0),
+    unsubscribe_page       jsonb
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- A member without a person is an address alone, of before there were people: whoever is set up with that

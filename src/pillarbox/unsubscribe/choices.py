@@ -20,6 +20,7 @@ from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import EventKind, TimelineEntry
 from pillarbox.unsubscribe import queries
 from pillarbox.unsubscribe.forms import Submission, UnsubscribeAction
+from pillarbox.unsubscribe.page_settings import DEFAULT, UnsubscribePageSettings, read
 from pillarbox.unsubscribe.queries import ShownTopic
 
 MOST_SHOWN = 1000
@@ -39,6 +40,7 @@ class Preferences:
     is_unsubscribed: bool
     topic: ShownTopic | None
     topics: Sequence[ShownTopic]
+    settings: UnsubscribePageSettings = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ class SubscriptionChoices:
             is_unsubscribed=who.is_unsubscribed,
             topic=topic,
             topics=shown,
+            settings=read(who.page_settings),
         )
         return {row.id: row for row in rows}, preferences
 

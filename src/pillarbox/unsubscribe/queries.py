@@ -1,4 +1,4 @@
-"""SQL of the page behind a link: whose link it is, and what can be chosen. Nothing is written here."""
+"""SQL of the page behind a link: whose link it is, what can be chosen, and how the team wants it to look."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import TeamDb
 
 RECIPIENT = """
-    SELECT c.id AS contact_id, coalesce(c.unsubscribed, false) AS is_unsubscribed, e.sender
+    SELECT c.id AS contact_id, coalesce(c.unsubscribed, false) AS is_unsubscribed, e.sender,
+           own.unsubscribe_page AS page_settings
       FROM (SELECT $1::uuid AS team_id) AS k
+      LEFT JOIN teams own ON own.id = k.team_id
       LEFT JOIN contacts c ON c.team_id = k.team_id AND c.address = $2
       LEFT JOIN complete_emails e ON e.team_id = k.team_id AND e.id = $3
 """
@@ -51,6 +53,8 @@ class LinkHolder(NamedTuple):
     contact_id: UUID | None
     is_unsubscribed: bool
     sender: str | None
+    page_settings: str | None = None
+    """The team's choices for the page, as JSON."""
 
 
 class ShownTopic(NamedTuple):
@@ -76,3 +80,22 @@ async def recipient(db: TeamDb, address: str, email_id: UUID) -> LinkHolder:
 async def topics(db: TeamDb, contact_id: UUID | None, limit: int, also: Sequence[UUID]) -> list[ShownTopic]:
     """Return the topics that are public or that the contact gets, and those of `also`; these first."""
     return await db.all(ShownTopic, TOPICS, contact_id, limit, list(also))
+
+
+async def page_settings(db: TeamDb) -> str | None:
+    """Return the team's choices for its page, as JSON."""
+    found: str | None = await db.value("SELECT unsubscribe_page FROM teams WHERE id = $1")
+    return found
+
+
+async def set_page_settings(db: TeamDb, stored: str | None) -> bool:
+    """Store the team's choices. Return whether that is something else than before."""
+    return bool(
+        await db.run(
+            """
+            UPDATE teams SET unsubscribe_page = $2::jsonb
+             WHERE id = $1 AND unsubscribe_page IS DISTINCT FROM $2::jsonb
+            """,
+            stored,
+        )
+    )

@@ -63,7 +63,7 @@
     if (form.matches("form[data-filters]")) {
       for (const field of form.elements) if (field.name && field.value === "") field.disabled = true;
     }
-    if (form.method === "post") {
+    if (form.method === "post" && !event.submitter?.formTarget) {
       if (form.dataset.sent) event.preventDefault();
       form.dataset.sent = "yes";
       setTimeout(() => delete form.dataset.sent, 4000);

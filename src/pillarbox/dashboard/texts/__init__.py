@@ -29,6 +29,7 @@ from pillarbox.dashboard.texts import (
     send,
     suppressions,
     teams,
+    unsubscribe_page,
     webhooks,
 )
 
@@ -48,6 +49,7 @@ TEXTS: Final = _merged(
     people.TEXTS,
     account.TEXTS,
     teams.TEXTS,
+    unsubscribe_page.TEXTS,
     consent.TEXTS,
     installation.TEXTS,
     frame.TEXTS,

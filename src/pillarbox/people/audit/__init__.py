@@ -99,6 +99,7 @@ class Act(Enum):
     WEBHOOK_CHANGED = "webhook.changed"
     WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - not a secret
     WEBHOOK_DELETED = "webhook.deleted"
+    UNSUBSCRIBE_PAGE_CHANGED = "unsubscribe_page.changed"
     SUPPRESSIONS_REMOVED = "suppressions.removed"
     SUPPRESSIONS_EXPORTED = "suppressions.exported"
     CONTACTS_EXPORTED = "contacts.exported"
